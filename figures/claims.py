@@ -1,10 +1,12 @@
-"""Claims of a paper against what we measured: agrees, disagrees or inconclusive, with the numbers and the power.
+"""Claims of a paper against what was measured: agrees, disagrees, inconclusive, or not tested at this scale.
 
-An ordering agrees if it is clear, that is, if the means differ by more than two standard errors over the seeds (of the
-differences seed by seed, where the same seeds were run), and disagrees if the opposite one is clear. Two levels are
-about equal if they clearly differ by at most 10 % of the smaller, and not if they clearly differ by more. A claim of
-several parts disagrees if one of them does, and cannot be told if one of the others cannot. The power of what cannot be
-told is the number of seeds at which means and deviations such as these would be clear.
+A claim compares means over seeds by the tests of `fedbounds.figures.significance`. Holm's method corrects all different
+comparisons that the claims about one figure or table make, over all of its panels, columns and metrics. A claim agrees
+if its comparisons say so, and disagrees if one of them says the opposite. Otherwise it is inconclusive, with the number
+of seeds that would tell.
+
+A paper's claim about what training ends with is **not tested at this scale** where the network is smaller than the
+paper's, or where a curve that it compares still moves: the table then says which, and what the comparisons found here.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,171 +24,207 @@ import numpy as np
 from fedbounds.bounds.outputs import Output, write_output
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.paper_gallery import series
+from fedbounds.figures.significance import (
+    AnyTest,
+    Corrected,
+    Finding,
+    Level,
+    Part,
+    decide,
+    error_of_mean,
+    holm,
+    tests_in,
+)
+from fedbounds.figures.verdicts import COLUMNS, NOT_TESTED
 
-ALIKE = 0.10  # two losses within 10 % of the smaller one count as "about equal"
-CLEAR = 2  # standard errors
-TABLE = b"source,claim,measured,verdict,"  # how a table of claims begins
-MANY = 10_000  # seeds that nobody runs
+TABLE = ",".join(COLUMNS[:4]).encode()  # how a table of claims begins
+LAST_FIFTH = 0.2  # of a run, over which a curve must stay level
 
-Found = Mapping[Any, np.ndarray]  # method or setting -> one number per seed
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Whether something agrees (None: it cannot be told), and the seeds that would tell: 0 where it is told."""
-
-    agrees: bool | None
-    seeds_needed: float = 0
-
-    @staticmethod
-    def of(gap: float, error: float, seeds: int) -> Finding:
-        """Whether a mean of this many seeds is above 0 by more than two standard errors; False if clearly below.
-
-        Example:
-            >>> Finding.of(1.0, 0.1, 5).agrees, Finding.of(-1.0, 0.1, 5).agrees, Finding.of(0.1, 0.1, 5).power
-            (True, False, 'about 21 seeds would tell')
-        """
-        if abs(gap) > CLEAR * error:
-            return Finding(gap > 0)
-        ratio = CLEAR * error / abs(gap) if gap else np.inf
-        return Finding(None, int(seeds * ratio**2) + 1 if np.isfinite(ratio) else np.inf)
-
-    @property
-    def power(self) -> str:
-        """How many seeds would tell, in words; nothing where it is told, or where there are none."""
-        many = self.seeds_needed
-        if self.agrees is not None or not many:
-            return ""
-        return f"about {many:.0f} seeds would tell" if many <= MANY else "no feasible number of seeds would tell"
-
-
-Part = Finding | bool | None
-
-
-def as_finding(part: Part) -> Finding:
-    """What is exact, or read off a table, has no seeds that would tell."""
-    return part if isinstance(part, Finding) else Finding(part)
-
-
-def every(parts: Iterable[Part]) -> Finding:
-    """Whether all parts of a claim agree: False if one disagrees, None if one cannot be told.
-
-    Example:
-        >>> every([True, True]).agrees, every([True, None]).agrees, every([None, False]).agrees
-        (True, None, False)
-        >>> every([Finding(None, 12), Finding(None, 40), True]).power
-        'about 40 seeds would tell'
-    """
-    found = [as_finding(part) for part in parts]
-    if any(one.agrees is False for one in found):
-        return Finding(False)
-    open_ = [one.seeds_needed for one in found if one.agrees is None]
-    return Finding(None, max(open_)) if open_ else Finding(True)
+Found = Mapping[Any, Level]  # method or setting -> a level
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: where it stands, what it says, what we measured, and what that says of it."""
+    """One claim: where it stands, what is tested, what was measured, and what that says of it.
+
+    Attributes:
+        source: the figure, table or statement; claims with the same source are one family of comparisons.
+        text: what is tested.
+        measured: the numbers.
+        found: the comparisons, or whether it holds.
+        paper: what the paper says and where, if that is not `text` itself.
+        limits: why the scale does not allow a verdict on the paper's claim; empty if it does.
+        family: the comparisons that are corrected together; those of the claim itself if empty.
+    """
 
     source: str
     text: str
     measured: str
     found: Part
+    paper: str = ""
+    limits: str = ""
+    family: tuple[AnyTest, ...] = ()
+
+    @cached_property
+    def _corrected(self) -> dict[tuple[object, ...], Corrected]:
+        return holm(self.family or tests_in(self.found))
+
+    @cached_property
+    def here(self) -> Finding:
+        """What the comparisons found at this scale."""
+        return decide(self.found, self._corrected)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether what we measured agrees; None: it cannot be told."""
-        return as_finding(self.found).agrees
+        """Whether what was measured agrees; None: it cannot be told, or is not tested."""
+        return None if self.limits else self.here.agrees
 
     @property
     def verdict(self) -> str:
-        """In a word.
+        """The verdict in words.
 
         Example:
             >>> [Claim("", "", "", agrees).verdict for agrees in (True, False, None)]
             ['agrees', 'disagrees', 'inconclusive']
+            >>> Claim("", "", "", True, limits="a smaller network").verdict
+            'not tested at this scale'
         """
-        return "inconclusive" if self.agrees is None else "agrees" if self.agrees else "disagrees"
+        return NOT_TESTED if self.limits else self.at_this_scale
 
     @property
-    def power(self) -> str:
-        """How many seeds would tell, where it cannot be told."""
-        return as_finding(self.found).power
+    def at_this_scale(self) -> str:
+        """What the comparisons found, whatever the scale allows to say of the paper."""
+        return "inconclusive" if self.here.agrees is None else "agrees" if self.here.agrees else "disagrees"
 
     @property
-    def row(self) -> tuple[str, str, str, str, str]:
-        """For tables."""
-        return self.source, self.text, self.measured, self.verdict, self.power
+    def note(self) -> str:
+        """The seeds that would tell; where the claim is not tested, why, and what was found here.
+
+        Example:
+            >>> Claim("", "", "", True, limits="a smaller network").note
+            'a smaller network; here: agrees'
+        """
+        if not self.limits:
+            return self.here.power
+        return f"{self.limits}; here: {self.at_this_scale}{f', {self.here.power}' if self.here.power else ''}"
+
+    @property
+    def comparisons(self) -> str:
+        """The comparisons that decide, with 95 % intervals and corrected p-values, each once."""
+        tests = list({test.key: test for test in tests_in(self.found, deciding=True)}.values())
+        if not tests:
+            return ""
+        words = "; ".join(test.words(self._corrected[test.key].p) for test in tests)
+        kinds = " and ".join(dict.fromkeys(test.kind for test in tests))
+        many = len(self._corrected)
+        return f"{words} ({kinds}; Holm, {many} comparison{'s' if many > 1 else ''})"
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """For tables, by `COLUMNS`."""
+        said = self.paper or self.text
+        return self.source, said, self.text, self.measured, self.comparisons, self.verdict, self.note
+
+
+def correct(claims: Iterable[Claim]) -> list[Claim]:
+    """The claims, each with the comparisons of all that have its source as the family that Holm's method corrects.
+
+    Example:
+        >>> zero, unsure, open_ = Level(0.0, 0.0, 5), Level(1.0, 0.3, 5), Level(1.0, 0.5, 5)  # p = 0.029 and 0.12
+        >>> claims = [Claim("Figure 1", "", "", zero.below(one)) for one in (unsure, open_)]
+        >>> [claim.verdict for claim in claims], [claim.verdict for claim in correct(claims)]
+        (['agrees', 'inconclusive'], ['inconclusive', 'inconclusive'])
+    """
+    made = list(claims)
+    families: dict[str, list[AnyTest]] = {}
+    for claim in made:
+        families.setdefault(claim.source, []).extend(tests_in(claim.found))
+    return [replace(claim, family=tuple(families[claim.source])) for claim in made]
 
 
 @dataclass(frozen=True)
-class Level:
-    """A loss or an error rate at the end of a run: mean over the last rounds, then over seeds, with its standard error;
-    smaller is better. Two levels that have `values`, one for each seed, are compared seed by seed."""
+class Limits:
+    """What keeps a scale from testing what a paper says of the end of training.
 
-    mean: float
-    error: float
-    seeds: int = 1
-    values: tuple[float, ...] = ()
+    Attributes:
+        network: a network that is smaller than the paper's, or empty.
+        moving: the settings whose curves still move.
+    """
 
-    def below(self, other: Level) -> Finding:
-        """Smaller, by more than two standard errors of the difference; False if it is clearly larger.
+    network: str = ""
+    moving: frozenset[str] = frozenset()
 
-        Example:
-            >>> low, high = Level(1.0, 0.1), Level(2.0, 0.1)
-            >>> low.below(high).agrees, high.below(low).agrees, low.below(Level(1.2, 0.1)).agrees
-            (True, False, None)
-            >>> Level.of(np.array([1.0, 2.0])).below(Level.of(np.array([1.1, 2.11]))).agrees
-            True
-        """
-        if self.mean == other.mean:
-            return Finding(None, np.inf)
-        return Finding.of(other.mean - self.mean, self.doubt(other), max(self.seeds, other.seeds))
+    def apply(self, claims: Iterable[Claim]) -> list[Claim]:
+        """The claims, with what limits each: the network, and those of the moving curves that it compares."""
+        return [replace(claim, limits=self._words(claim)) for claim in claims]
 
-    def alike(self, other: Level) -> Finding:
-        """About equal: clearly within the tolerance; False if the difference is clearly above it.
-
-        Example:
-            >>> near, far = Level(1.0, 0.01), Level(1.0, 0.1)
-            >>> near.alike(Level(1.05, 0.01)).agrees, near.alike(Level(1.2, 0.01)).agrees, far.alike(near).agrees
-            (True, False, None)
-        """
-        if self.mean == other.mean and not self.doubt(other):
-            return Finding(True)
-        if not np.isfinite([self.mean, other.mean]).all():
-            return Finding(self.mean == other.mean)
-        spare = ALIKE * min(abs(self.mean), abs(other.mean)) - abs(self.mean - other.mean)
-        return Finding.of(spare, self.doubt(other), max(self.seeds, other.seeds))
-
-    def doubt(self, other: Level) -> float:
-        """The standard error of the difference, seed by seed where both have values."""
-        if self.values and len(self.values) == len(other.values):
-            return Level.of(np.subtract(self.values, other.values)).error
-        return float(np.hypot(self.error, other.error))
-
-    @staticmethod
-    def of(values: np.ndarray) -> Level:
-        """Of one number for each seed; a diverged seed makes it infinite."""
-        if not np.isfinite(values).all():
-            return Level(float("inf"), 0.0, len(values))
-        error = error_of_mean(values) if len(values) > 1 else np.inf
-        return Level(float(values.mean()), error, len(values), tuple(values.tolist()))
-
-    def __str__(self) -> str:
-        return f"{self.mean:.4f} +- {self.error:.4f}"
+    def _words(self, claim: Claim) -> str:
+        compared = {name for test in tests_in(claim.found) for name in test.names}
+        moving = [name for name in sorted(self.moving) if name in compared]
+        reasons = [f"network {self.network} is smaller than the paper's"] if self.network else []
+        return "; ".join(reasons + ([f"still moving: {', '.join(moving)}"] if moving else []))
 
 
-def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss") -> Level:
+def limits_of(
+    network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: int, metric: str
+) -> Limits:
+    """The limits of runs.
+
+    Args:
+        network: of the runs.
+        own: the networks that are not smaller than the paper's.
+        runs: setting to runs; settings are named as in comparisons.
+        window: the last rounds, over which a level is averaged.
+        metric: of the level.
+    """
+    moving = frozenset(str(name) for name, traces in runs.items() if still_moves(*series(traces, metric), window))
+    return Limits("" if network in own else network, moving)
+
+
+def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
+    """Whether a level moved by more than its standard error over the last fifth of a run; this is the plateau rule.
+
+    The level is the mean over a window of rounds, and moves from the window that ends where the last fifth begins to
+    the one that ends the run. Seeds that diverged are left out. Of a single seed any movement counts.
+
+    Args:
+        rounds: at which the quantity was measured, (points,).
+        values: of every seed, (seeds, points).
+        window: the last rounds, over which a level is averaged.
+
+    Example:
+        >>> rounds, rises = np.arange(101), np.linspace(0, 1, 101)
+        >>> still_moves(rounds, np.stack([rises, rises + 0.1]), 10)
+        True
+        >>> still_moves(rounds, np.stack([np.minimum(rises, 0.5), np.minimum(rises, 0.6)]), 10)
+        False
+    """
+    begins = rounds[-1] - LAST_FIFTH * (rounds[-1] - rounds[0])
+    finite = values[np.isfinite(values).all(axis=1)]
+    if not len(finite):
+        return False
+    before, after = (finite[:, (rounds > end - window) & (rounds <= end)].mean(axis=1) for end in (begins, rounds[-1]))
+    error = error_of_mean(after) if len(finite) > 1 else 0.0
+    return bool(abs(after.mean() - before.mean()) > error)
+
+
+def named(found: Mapping[Any, np.ndarray], letter: str = "") -> dict[Any, Level]:
+    """Levels of one number for each seed, named by method, or by a letter and its value."""
+    return {key: Level.of(values, f"{letter} = {key:g}" if letter else str(key)) for key, values in found.items()}
+
+
+def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss", name: str = "") -> Level:
     """A loss, or one less an accuracy or an F1 score, averaged over the last `cycle` rounds; a diverged seed makes it
     infinite."""
     rounds, values = series(traces, metric)
     last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
-    return Level.of(1 - last if metric.endswith(("_accuracy", "_f1")) else last)
+    ids = [int(seed) for trace in traces for seed in trace.arrays.get("seed", ())]
+    return Level.of(1 - last if metric.endswith(("_accuracy", "_f1")) else last, name, ids)
 
 
 def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:
     """The final level of every setting."""
-    return {label: level(traces, cycle, metric) for label, traces in runs.items()}
+    return {label: level(traces, cycle, metric, label) for label, traces in runs.items()}
 
 
 def in_words(found: Mapping[str, Level], against: str) -> str:
@@ -198,10 +237,10 @@ def in_words(found: Mapping[str, Level], against: str) -> str:
     base = found[against]
 
     def held(value: Level) -> str:
-        gap = value.mean - base.mean
-        if value is base or not np.isfinite(gap):
+        gap = value.minus(base)
+        if value is base or not np.isfinite(gap.mean):
             return str(value)
-        return f"{value} ({abs(gap):.4f} +- {value.doubt(base):.4f} {'above' if gap > 0 else 'below'})"
+        return f"{value} ({abs(gap.mean):.4f} +- {gap.error:.4f} {'above' if gap.mean > 0 else 'below'})"
 
     return "; ".join(f"{label} {held(value)}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
 
@@ -212,47 +251,28 @@ def claims_output(path: Path) -> Output:
 
 
 def write_claims(claims: Sequence[Claim], path: Path, *, force: bool = False) -> Path:
-    """The table of claims as CSV; see `fedbounds.bounds.outputs.write_output`."""
+    """The table of claims as CSV, corrected within each figure; see `fedbounds.bounds.outputs.write_output`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["source", "claim", "measured", "verdict", "power"])
-    writer.writerows(claim.row for claim in claims)
+    writer.writerow(COLUMNS)
+    writer.writerows(claim.row for claim in correct(claims))
     write_output(claims_output(path), text.getvalue().encode(), force)
     return path
 
 
-def above(better: np.ndarray, worse: np.ndarray) -> Finding:
-    """Larger: seed by seed, the mean difference is more than twice its standard error; False if clearly smaller.
+def mean_in_words(found: Level, form: str = ".2f") -> str:
+    """A mean over seeds and its standard error, which has no sign.
 
     Example:
-        >>> big, small = np.array([3.0, 5.0]), np.array([2.0, 4.2])
-        >>> above(big, small).agrees, above(small, big).agrees, above(big, np.array([2.0, 5.5])).agrees
-        (True, False, None)
-    """
-    return positive(better - worse)
-
-
-def positive(values: np.ndarray) -> Finding:
-    """Above 0 on average over seeds, by more than two standard errors; False if clearly below."""
-    return Finding.of(float(values.mean()), error_of_mean(values), len(values))
-
-
-def error_of_mean(values: np.ndarray) -> float:
-    """The standard error of the mean of one number for each seed."""
-    return float(values.std(ddof=1) / len(values) ** 0.5)
-
-
-def mean_in_words(values: np.ndarray, form: str = ".2f") -> str:
-    """The mean of one number for each seed, and its standard error, which has no sign.
-
-    Example:
-        >>> mean_in_words(np.array([1.0, 2.0])), mean_in_words(np.array([1.0, 2.0]), "+.1f")
+        >>> one = Level.of(np.array([1.0, 2.0]))
+        >>> mean_in_words(one), mean_in_words(one, "+.1f")
         ('1.50 +- 0.50', '+1.5 +- 0.5')
     """
-    return f"{values.mean():{form}} +- {error_of_mean(values):{form.lstrip('+')}}"
+    return f"{found.mean:{form}} +- {found.error:{form.lstrip('+')}}"
 
 
 def means_in_words(found: Found) -> str:
     """Means with standard errors over seeds, best first."""
-    ranked = sorted(found.items(), key=lambda item: -item[1].mean())
-    return "; ".join(f"{label} {mean_in_words(values)}" for label, values in ranked)
+    return "; ".join(
+        f"{label} {mean_in_words(one)}" for label, one in sorted(found.items(), key=lambda item: -item[1].mean)
+    )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import Constant
@@ -28,8 +29,8 @@ from fedbounds.figures.overlay import overlay
 from fedbounds.figures.paper_gallery import AnyScale, PaperGallery
 from fedbounds.figures.picture import Picture
 from fedbounds.figures.rate import rate, rate_claims
+from fedbounds.figures.significance import LEVEL
 
-CLEAR = 2  # standard errors beyond which a crossing is one
 SEEDS, PILOT_SEEDS = (0, 1, 2, 3), (100, 101)
 POINTS = 64
 ONE_START = {"initialization": 0}  # of all runs, so that the initial gap is one number
@@ -72,16 +73,19 @@ def network_picture(comparison: Confrontation, title: str, setting: Mapping[str,
 def stays_below(comparison: Confrontation) -> Claim:
     """What a theorem says of the runs, if the constants along them are those of the problem.
 
-    Agrees if nothing is above the bound where its conditions hold, disagrees if something is by more than two standard
-    errors; without conditions that hold, or within that, it cannot be told.
+    Agrees if nothing is above the bound where its conditions hold, disagrees if something is by a one-sided t-test over
+    seeds, corrected for all horizons there; without conditions that hold, or between the two, it cannot be told.
     """
     c = comparison
     last = f"{c.letter} = {int(c.rounds[-1])}"
     ratio = f"measured {c.measured[-1]:.3g}, bound {c.bound[-1]:.3g}, ratio {c.ratio[-1]:.2g} at {last}"
     where = f"conditions hold at {np.count_nonzero(c.valid)} of {len(c.rounds)} {c.letter}"
     crossed = f"crossed at {len(c.covered_crossings)} of them" if c.covered_crossings.size else "never crossed there"
-    error = 0.0 if c.standard_error is None else CLEAR * c.standard_error
-    clear = bool(((c.measured - error > c.bound) & c.valid).any())
+    above = (c.measured > c.bound) & c.valid
+    if c.standard_error is not None:
+        level = LEVEL / max(1, np.count_nonzero(c.valid))
+        above &= c.measured - stdtrit(max(c.seeds - 1, 1), 1 - level) * c.standard_error > c.bound
+    clear = bool(above.any())
     agrees = False if clear else True if c.valid[-1] and not c.covered_crossings.size else None
     return Claim(
         c.result.source.number,

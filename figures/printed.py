@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.figures.claims import Claim, Level, Part, as_finding
+from fedbounds.figures.claims import Claim
+from fedbounds.figures.significance import ALIKE, Level, Part, Parts
 
 Column = Mapping[str, Level]
-Holds = Callable[[Column], Part]
+Holds = Callable[[Column], Parts]
 
 
 @dataclass(frozen=True)
@@ -47,30 +48,56 @@ class PrintedTables:
             *group, label = row[:skip]
             for heading, value in zip(content["columns"][skip:], row[skip:], strict=True):
                 mean, deviation = value if isinstance(value, list) else (value, np.inf)
-                found.setdefault(", ".join([*group, heading]), {})[label] = Level(mean, deviation / self.seeds**0.5)
+                where = ", ".join([*group, heading])
+                found.setdefault(where, {})[label] = Level(
+                    mean, deviation / self.seeds**0.5, self.seeds, name=f"{label} ({where})"
+                )
         return found
 
 
-def above_all(column: Column, one: str, others: Iterable[str]) -> bool | None:
-    """Whether a printed mean is above all of these; False only if one of them is clearly above it."""
-    if all(column[one].mean > column[other].mean for other in others):
-        return True
-    return False if any(column[one].below(column[other]).agrees for other in others) else None
+def by_means(holds: bool, comparisons: Iterable[Part]) -> Parts:
+    """What printed means say: agrees if they say so, disagrees only if one of the comparisons is clearly opposite."""
+    return Parts(tuple(comparisons), by_means=holds)
 
 
-def falls(gains: Sequence[Level]) -> bool | None:
-    """Whether each is below the one before; False only if a later one is clearly above an earlier one."""
-    if all(a.mean > b.mean for a, b in pairwise(gains)):
-        return True
-    return False if any(a.below(b).agrees for a, b in combinations(gains, 2)) else None
-
-
-def judged(source: str, text: str, table: Mapping[str, Column], holds: Holds, share: float = 1) -> Claim:
-    """A claim about this share of a table's columns: what holds of their means, and whether the rest fail clearly."""
-    found = {name: as_finding(holds(column)).agrees for name, column in table.items()}
-    fails, spare = [name for name, agrees in found.items() if not agrees], (1 - share) * len(table)
-    measured = f"{len(table) - len(fails)} of {len(table)} columns" + (f"; not {', '.join(fails)}" if fails else "")
-    clear = sum(agrees is False for agrees in found.values())
-    return Claim(
-        f"{source} as printed", text, measured, True if len(fails) <= spare else False if clear > spare else None
+def above_all(column: Column, one: str, others: Sequence[str]) -> Parts:
+    """Whether a printed mean is above all of these; disagrees only if one of them is clearly above it."""
+    return by_means(
+        all(column[one].mean > column[other].mean for other in others),
+        (column[one].above(column[other]) for other in others),
     )
+
+
+def all_above(column: Column, some: Sequence[str], others: Sequence[str]) -> Parts:
+    """Whether each of several printed means is above all of the others."""
+    found = [above_all(column, one, others) for one in some]
+    return by_means(all(one.by_means for one in found), (part for one in found for part in one.parts))
+
+
+def within(column: Column, one: str, other: str, distance: float) -> Parts:
+    """Whether two printed means differ by no more than a distance, in six digits."""
+    gap = round(abs(column[one].mean - column[other].mean), 6)
+    return by_means(gap <= distance, [column[one].near(column[other], distance)])
+
+
+def alike(column: Column, one: str, other: str) -> Parts:
+    """Whether the larger of two printed means is at most 10 % above the smaller."""
+    low, high = sorted((column[one].mean, column[other].mean))
+    return by_means(high <= (1 + ALIKE) * low, [column[one].alike(column[other])])
+
+
+def falls(gains: Sequence[Level]) -> Parts:
+    """Whether each is below the one before; disagrees only if a later one is clearly above an earlier one."""
+    below = all(a.mean > b.mean for a, b in pairwise(gains))
+    return by_means(below, (a.above(b) for a, b in combinations(gains, 2)))
+
+
+def judged(
+    source: str, text: str, table: Mapping[str, Column], holds: Holds, share: float = 1, paper: str = ""
+) -> Claim:
+    """A claim about this share of a table's columns: what their means say, and whether the rest clearly say the
+    opposite."""
+    found = {name: holds(column) for name, column in table.items()}
+    fails = [name for name, one in found.items() if not one.by_means]
+    measured = f"{len(table) - len(fails)} of {len(table)} columns" + (f"; not {', '.join(fails)}" if fails else "")
+    return Claim(f"{source} as printed", text, measured, Parts(tuple(found.values()), share), paper)

@@ -127,7 +127,8 @@ def rate_claims(rates: Mapping[str, Rate]) -> list[Claim]:
         highest = under or f"measured over bound at most {float(np.max(c.ratio[c.valid])):.2g}"
         claims += [
             Claim(source, f"{_fall(one.predicted, c.letter)} ({name})",
-                  f"slope {one.measured} over {over}; bound {one.promised:.3f}", one.as_fast),
+                  f"slope {one.measured} over {over}; bound {one.promised:.3f}", one.as_fast,
+                  f"{c.result.source.number}: an upper bound that falls so; that what is measured does is ours"),
             Claim(source, f"stays under the bound where its conditions hold ({name})", highest,
                   None if under else not c.covered_crossings.size),
         ]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.reading import read_text
 from fedbounds.figures.report.page import figure_of, fragment
+from fedbounds.figures.verdicts import COLUMNS, NOT_TESTED
 
 MANIFEST = "fedbounds.figure/1"
 CLAIMS = "claims.csv"
@@ -55,10 +56,9 @@ def claims_in(folder: Path) -> list[dict[str, str]]:
     if not path.is_file():
         return []
     rows = list(csv.DictReader(read_text(path, str(path), LARGEST).splitlines(keepends=True)))
-    names = ("source", "claim", "measured", "verdict", "power")
-    if rows and any(rows[0].get(name) is None for name in names):
-        raise FedboundsError(f"{path} is not a table of claims: it needs the columns {', '.join(names)}")
-    return [{name: row[name] for name in names} for row in rows]
+    if rows and any(rows[0].get(name) is None for name in COLUMNS):
+        raise FedboundsError(f"{path} is not a table of claims: it needs the columns {', '.join(COLUMNS)}")
+    return [{name: row[name] for name in COLUMNS} for row in rows]
 
 
 def counted(claims: list[dict[str, str]]) -> str:
@@ -67,11 +67,15 @@ def counted(claims: list[dict[str, str]]) -> str:
     Example:
         >>> counted([{"verdict": "agrees"}, {"verdict": "disagrees"}, {"verdict": "agrees"}])
         '2 agree, 1 disagrees'
+        >>> counted([{"verdict": "not tested at this scale"}])
+        '1 is not tested at this scale'
     """
     found, said = Counter(claim["verdict"] for claim in claims), []
-    for one, several in (("agrees", "agree"), ("disagrees", "disagree"), ("is inconclusive", "are inconclusive")):
-        if count := found[one.removeprefix("is ")]:
-            said.append(f"{count} {one if count == 1 else several}")
+    for one in ("agrees", "disagrees", "inconclusive", NOT_TESTED):
+        verb = one.endswith("agrees")
+        if count := found[one]:
+            words = one if verb and count == 1 else one[:-1] if verb else f"{'is' if count == 1 else 'are'} {one}"
+            said.append(f"{count} {words}")
     return ", ".join(said) or "none"
 
 

@@ -384,8 +384,11 @@ def test_the_page_of_a_paper_has_its_results_errata_figures_and_claims(place, na
         rows = list(csv.DictReader(file))
     assert document["claims"] == rows
     for row in rows:
-        verdict = f"{row['verdict']}: {row['power']}" if row["power"] else row["verdict"]
-        assert [row["source"], row["claim"], row["measured"], verdict] in page.rows
+        verdict = f"{row['verdict']}: {row['note']}" if row["note"] else row["verdict"]
+        says = row["paper"] if row["paper"] != row["claim"] else "the same"
+        details = "Comparisons with 95 % intervals" if row["comparisons"] else ""
+        shown = f"{row['measured']}{details}{row['comparisons']}"
+        assert [row["source"], says, row["claim"], shown, verdict] in page.rows
     assert room.reference.split(",")[0] in page.text and room.bibtex.split("{")[1].split(",")[0] in page.text
 
 

@@ -88,6 +88,7 @@ class Scale:
         )
 
 
+PAPER_NETWORKS = ("cnn", "cnn-cifar")  # the paper's, scaled to the image
 # The paper's grid is {1, 0.1, ..., 0.0001} times the initial step; this one is finer and less long.
 GRID = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 from fedbounds.empirical.moments import fixed_point, moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
-from fedbounds.figures.claims import Claim, Finding, Found, above, every, mean_in_words
+from fedbounds.figures.claims import Claim, Found, Limits, limits_of, mean_in_words, named
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Gallery, rounds_in_words
 from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
+from fedbounds.figures.significance import Level, Parts, SignTest, every
 
 ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
 
@@ -26,33 +28,43 @@ def all_claims(gallery: Gallery) -> list[Claim]:
     robust, fair = ex.ACCURACY[ex.ROBUST], ex.ACCURACY[ex.FAIR]
     claims = [figure_1(), figure_2()]
     for source, compared in (("Figure 3", gallery.robust_methods), ("Figure 5", gallery.fair_methods)):
-        claims += [claim for one in compared for claim in one.claims(source)]
+        claims += [claim for one in compared for claim in one.claims(source, ex.PAPER_NETWORKS)]
     claims += plateau.claims(gallery.plateaus)
 
-    def accuracies(settings: Mapping[Any, ex.Setting], metric: str) -> dict[Any, np.ndarray]:
-        return {value: gallery.accuracy(gallery.judged(one), metric) for value, one in settings.items()}
-
-    by_P = {alpha: accuracies(settings, robust) for alpha, settings in gallery.by_participants.items()}
-    for alpha, found in by_P.items():
-        claims.append(increases("Figure 4", f"robust accuracy increases with P (alpha = {alpha:g})", "P", found))
-    claims += alike_is_better(by_P)
-    by_alpha = accuracies(gallery.by_alpha, robust)
-    claims.append(increases("Figure 6", "the smaller alpha, the worse", "alpha", by_alpha))
+    by_P = {alpha: accuracies(gallery, some, robust, "P") for alpha, some in gallery.by_participants.items()}
+    for alpha, (limits, found) in by_P.items():
+        text = f"robust accuracy increases with P (alpha = {alpha:g})"
+        claims += limits.apply([increases("Figure 4", text, found, "Text on Figure 4: accuracy increases with P")])
+    limits, found = by_P[ex.ALPHA]
+    claims += Limits(limits.network).apply(alike_is_better({alpha: levels for alpha, (_, levels) in by_P.items()}))
+    limits, found = accuracies(gallery, gallery.by_alpha, robust, "alpha")
+    claims += limits.apply([increases("Figure 6", "the larger alpha, the better", found,
+                                      "Text on Figure 6: the smaller alpha, the worse")])  # fmt: skip
     for kind, where in ((EPOCHS, "epochs of the same images dealt to n"), (STEPS, "the same local steps for every n")):
         rounds = {n: gallery.rounds_to_target(gallery.reaching(one)) for n, one in gallery.by_number[kind].items()}
-        claims.append(speed_up(where, rounds))
-    found = accuracies(gallery.by_fair_participants, fair)
-    claims.append(increases("Figure 8", "worst-class accuracy improves with P", "P", found))
+        claims += Limits(limits.network).apply([speed_up(where, rounds)])
+    limits, found = accuracies(gallery, gallery.by_fair_participants, fair, "P")
+    text = "worst-class accuracy improves with P"
+    claims += limits.apply([increases("Figure 8", text, found, "Text on Figure 8: it improves with P")])
     return [*claims, fewer_rounds(), floor_of_noise(), *rates.claims(), *NETWORKS.claims(gallery)]
 
 
-def increases(source: str, text: str, letter: str, found: Found) -> Claim:
+def accuracies(
+    gallery: Gallery, settings: Mapping[Any, ex.Setting], metric: str, letter: str
+) -> tuple[Limits, dict[Any, Level]]:
+    """Accuracies over the last rounds by a setting's value, and what limits claims about them."""
+    runs = {value: gallery.judged(one) for value, one in settings.items()}
+    found = named({value: gallery.accuracy(traces, metric) for value, traces in runs.items()}, letter)
+    by_name = {f"{letter} = {value:g}": traces for value, traces in runs.items()}
+    return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, by_name, gallery.scale.last, metric), found
+
+
+def increases(source: str, text: str, found: Found, paper: str) -> Claim:
     """Each setting better than the one before it, none clearly worse, and the last clearly better than the first."""
-    ordered = dict(sorted(found.items()))
-    first, *_, last = ordered.values()
-    steps = ((True if more.mean() > less.mean() else above(more, less)) for less, more in pairwise(ordered.values()))
-    measured = "; ".join(f"{letter} = {value:g}: {mean_in_words(v)}" for value, v in ordered.items())
-    return Claim(source, text, measured, every([*steps, above(last, first)]))
+    ordered = [found[value] for value in sorted(found)]
+    steps = [Parts((more.above(less),), by_means=more.mean > less.mean or None) for less, more in pairwise(ordered)]
+    measured = "; ".join(f"{one.name}: {mean_in_words(one)}" for one in ordered)
+    return Claim(source, text, measured, every([*steps, ordered[-1].above(ordered[0])]), paper)
 
 
 def alike_is_better(by_P: Mapping[float, Found]) -> list[Claim]:
@@ -60,7 +72,9 @@ def alike_is_better(by_P: Mapping[float, Found]) -> list[Claim]:
     less, more = sorted(by_P)
     return [
         Claim("Figure 4", f"alpha = {more:g} is better than alpha = {less:g} (P = {P})",
-              f"{by_P[more][P].mean():.2f} against {by_P[less][P].mean():.2f}", above(by_P[more][P], by_P[less][P]))
+              f"{by_P[more][P].mean:.2f} against {by_P[less][P].mean:.2f}",
+              replace(by_P[more][P], name=f"alpha = {more:g}").above(replace(by_P[less][P], name=f"alpha = {less:g}")),
+              f"Text on Figure 4: alpha = {more:g} is better than {less:g}")
         for P in by_P[less]
     ]  # fmt: skip
 
@@ -70,16 +84,19 @@ def speed_up(where: str, rounds: Mapping[int, np.ndarray]) -> Claim:
     fewest, most = min(rounds), max(rounds)
     k = most / fewest
     words = "; ".join(f"n = {n}: {rounds_in_words(found)}" for n, found in rounds.items())
-    text = f"k-fold more clients need almost k-fold fewer rounds, at least {ALMOST:g} k ({where})"
+    text = f"k-fold more clients need fewer rounds, at least {ALMOST:g} k-fold ({where})"
+    said = f"Text on Figure 7: k-fold more clients need almost k-fold fewer rounds; {ALMOST:g} k is our border"
     before, after = rounds[fewest], ALMOST * k * rounds[most]
     if np.isfinite([*before, *after]).all():
         gained = float(before.mean() / rounds[most].mean())
         measured = f"{words}; {k:g}-fold more clients, {gained:.2f}-fold fewer rounds"
-        return Claim("Figure 7", text, measured, above(before, after))
-    seeds, never = len(before), np.isinf(before) & np.isinf(after)
-    so = np.where(never, 0.5, before > after)
-    measured = f"{words}; so in {np.count_nonzero(before > after)} of {seeds} seeds"
-    return Claim("Figure 7", text, measured, Finding.of(float(so.mean() - 0.5), 0.5 / seeds**0.5, seeds))
+        levels = Level.of(before, f"rounds of n = {fewest}"), Level.of(after, f"{ALMOST * k:g} rounds of n = {most}")
+        return Claim("Figure 7", text, measured, levels[0].above(levels[1]), said)
+    so = before > after
+    told = before != after  # what never arrives with either says nothing
+    measured = f"{words}; so in {np.count_nonzero(so)} of {len(before)} seeds"
+    found = SignTest(int(so.sum()), int(told.sum()), f"{ALMOST:g} k-fold fewer rounds")
+    return Claim("Figure 7", text, measured, found, said)
 
 
 def figure_1(steps: tuple[int, int] = (2, 5)) -> Claim:

@@ -16,6 +16,7 @@ METHODS = (NORMALIZED, NAIVE, MOMENTUM)
 ROBUST, FAIR = "robust-images", "fair-images"  # eqs. (8) and (9); the first with snapshots: the methods' plus variants
 ACCURACY = {ROBUST: "robust_test_accuracy", FAIR: "worst_class_test_accuracy"}
 PHI = {ROBUST: "envelope_lower_estimate", FAIR: "envelope"}
+PAPER_NETWORKS = ("vgg-11",)  # the paper's
 LEAST = 2  # local steps, of Unif[2, E]
 MOST = (5, 7)  # E
 ALPHA = 0.1

@@ -31,6 +31,7 @@ KINDS: Mapping[str, dict[str, Any]] = {
     MIFA: {"kind": "mifa"},
     KNOWN: {"kind": "known-participation"},
 }
+PAPER_NETWORKS = ("fedau-svhn", "fedau-cifar-10", "fedau-cifar-100", "fedau-cinic-10")  # the paper's
 # "cyclic" is the stationary process that the paper describes; the one of its code is "cyclic-from-inactive"
 PATTERNS = {"Bernoulli": "bernoulli", "Markovian": "markovian", "cyclic": "cyclic-clients"}
 FLOOR, MEAN, ALPHA = 0.02, 0.1, 0.1

@@ -58,6 +58,7 @@ MASKED_TEXT_START: Mapping[str, Setting] = {
     MRN: {**TEXT_START, "amplitude": 0.3},
     FIXED_SIGN: {**TEXT_START, "amplitude": 0.1},
 }
+PAPER_NETWORKS = ("cnn4-bn", "cnn8-bn")  # the paper's
 TEXT_STEPS = 10  # characters that are seen
 AS_IN = {NO_SM: MRN, NO_PM: MRN, NO_PSM: MRN}  # whose settings a variant has
 LAWS = ("uniform", "gaussian", "bernoulli")

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.figures import commands
+from fedbounds.figures.claims import named
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau
 from fedbounds.figures.papers.fed_norm_sgda.claims import (
@@ -24,6 +25,7 @@ from fedbounds.figures.papers.fed_norm_sgda.claims import (
     speed_up,
 )
 from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery, draw
+from fedbounds.figures.verdicts import NOT_TESTED
 
 pytestmark = pytest.mark.usefixtures("same_sources")
 
@@ -123,19 +125,21 @@ def test_clients_weigh_the_same_and_naive_averaging_departs_from_it(gallery):
 
 
 def test_the_comparison_is_of_accuracy_and_of_what_is_minimized(gallery):
-    claims = gallery.fair_methods[0].claims("here")
-    assert [("smaller Phi" in claim.text) for claim in claims] == [False, True, False, True, False]
-    assert "chi^2" in claims[0].measured and "predicted" in claims[1].measured
+    claims = gallery.fair_methods[0].claims("here", ["linear"])
+    assert [("smaller Phi" in claim.text) for claim in claims] == [False, False, True, True]
+    assert "chi^2" in claims[0].measured and "predicted" in claims[2].measured
     better = replace(gallery.fair_methods[0], runs={label: with_ends(label == ex.NORMALIZED) for label in ex.METHODS})
-    assert [claim.agrees for claim in better.claims("here")] == [True] * 5
+    assert [claim.agrees for claim in better.claims("here", ["linear"])] == [True] * 4
+    assert {claim.verdict for claim in better.claims("here", ["vgg-11"])} == {NOT_TESTED}
     worse = replace(gallery.fair_methods[0], runs={label: with_ends(label != ex.NORMALIZED) for label in ex.METHODS})
-    assert [claim.agrees for claim in worse.claims("here")] == [False] * 4 + [True]
+    assert [claim.agrees for claim in worse.claims("here", ["linear"])] == [False] * 4
 
 
-@pytest.mark.parametrize(("falls", "level"), [(0.004, True), (0.02, False)])
-def test_a_plateau_is_level(gallery, falls, level):
+@pytest.mark.parametrize(("falls", "tested"), [(0.004, True), (0.02, False)])
+def test_the_end_is_not_tested_where_phi_still_falls(gallery, falls, tested):
     runs = {label: with_ends(label == ex.NORMALIZED, falls) for label in ex.METHODS}
-    assert replace(gallery.fair_methods[0], runs=runs).claims("here")[-1].agrees is level
+    claims = replace(gallery.fair_methods[0], runs=runs).claims("here", ["linear"])
+    assert [claim.verdict != NOT_TESTED for claim in claims[2:]] == [tested] * 2
 
 
 def with_ends(good, falls=0.0):
@@ -211,10 +215,13 @@ def seeds(mean):
 
 
 def test_claims_are_judged_by_what_was_measured():
-    assert increases("here", "", "P", {15: seeds(3), 5: seeds(1), 10: seeds(2)}).agrees
-    assert not increases("here", "", "P", {5: seeds(1), 10: seeds(3), 15: seeds(3)}).agrees
-    assert not increases("here", "", "P", {5: seeds(1), 10: seeds(2), 15: np.array([-4.0, 3.0, 9.0])}).agrees
-    by_P = {1.0: {5: seeds(2), 10: seeds(2)}, 0.1: {5: seeds(1), 10: np.array([1.0, 3.0, 1.0])}}
+    def rising(**of):
+        return increases("here", "", named({int(P[1:]): values for P, values in of.items()}, "P"), "").agrees
+
+    assert rising(P15=seeds(3), P5=seeds(1), P10=seeds(2))
+    assert not rising(P5=seeds(1), P10=seeds(3), P15=seeds(3))
+    assert not rising(P5=seeds(1), P10=seeds(2), P15=np.array([-4.0, 3.0, 9.0]))
+    by_P = {1.0: named({5: seeds(2), 10: seeds(2)}), 0.1: named({5: seeds(1), 10: np.array([1.0, 3.0, 1.0])})}
     assert [c.agrees for c in alike_is_better(by_P)] == [True, None]
 
 

@@ -117,12 +117,13 @@ def test_times_and_levels_are_read_between_records() -> None:
 
 
 def test_the_claims_of_the_experiments_follow_their_curves() -> None:
-    slow, quick = ramp([0.0, 1.0, 2.0, 3.0], [0.0, 1.1, 2.0, 3.1]), ramp([0.0, 2.0, 2.9, 3.0], [0.0, 2.0, 3.0, 3.0])
+    slow = ramp(*([0.0, 1.0 + k / 10, 2.0, 3.0 + k / 10] for k in range(4)))
+    quick = ramp(*([0.0, 2.0, 2.9 + k / 30, 3.0] for k in range(4)))
     assert said.earlier("", "", {1: slow, 2: quick}, "metric", 10.0).agrees
     assert said.earlier("", "", {1: quick, 2: slow}, "metric", 0.0).agrees is False
-    at_once = ramp([0.0, 3.0, 3.0, 3.0], [0.0, 2.9, 3.0, 3.0])  # when, is not known
+    at_once = ramp(*([0.0, 3.0 - k / 30, 3.0, 3.0] for k in range(4)))  # when, is not known
     assert said.earlier("", "", {1: at_once, 2: slow}, "metric", 0.0).agrees is None
-    one, two = ramp(*2 * [[*np.linspace(0, 1, 7)]]), ramp([0.0, 0.3, 0.6, 0.9], [0.0, 0.3, 0.6, 0.91])
+    one, two = ramp(*4 * [[*np.linspace(0, 1, 7)]]), ramp(*([0.0, 0.3, 0.6, 0.9 + k / 100] for k in (0, 0, 1, 1)))
     claim = said.gap_grows("", "", {1: one, 2: two}, "metric")  # 12 rounds of one step against 6 of two
     assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
     assert said.gap_grows("", "", {1: two, 2: one}, "metric").agrees is False

@@ -1,0 +1,473 @@
+"""Comparisons of means over seeds: t-tests by seed, Holm's correction for a family of them, intervals and power.
+
+Two means over the same seeds are compared by a paired t-test, seed by seed. Two means over different seeds, or of which
+the single values are not known, are compared by Welch's t-test. A claim that two means are about equal is tested by two
+one-sided tests (TOST). The p-values of a family of comparisons are corrected by Holm's method, so that with a
+probability of 95 % none of its decisions is wrong. A comparison that is not decided reports how many seeds would decide
+it with power 0.8 at the level that Holm's method leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, hypot, inf, isfinite, nan
+
+import numpy as np
+from scipy.special import bdtr, nctdtr, stdtr, stdtrit
+
+LEVEL = 0.05  # of a family of comparisons: the probability of one wrong decision or more
+POWER = 0.8  # with which a comparison is to be decided
+MANY = 10_000  # seeds that nobody runs
+ALIKE = 0.10  # two levels within 10 % of the smaller one are "about equal"
+
+
+@dataclass(frozen=True)
+class Level:
+    """A mean over seeds with its standard error, with the value of every seed where it is known.
+
+    Attributes:
+        mean: infinite where a seed diverged.
+        error: its standard error.
+        seeds: how many.
+        values: one number for each seed, if known.
+        ids: the seeds of the values; 0, 1, 2, ... if empty.
+        name: of what this is a mean, for words.
+        degrees: degrees of freedom of the standard error; the seeds less one if not given.
+    """
+
+    mean: float
+    error: float
+    seeds: int = 1
+    values: tuple[float, ...] = ()
+    ids: tuple[int, ...] = ()
+    name: str = ""
+    degrees: float | None = None
+
+    @staticmethod
+    def of(values: np.ndarray, name: str = "", ids: Iterable[int] = ()) -> Level:
+        """Of one number for each seed; a diverged seed makes it infinite."""
+        seeds = len(values)
+        if not np.isfinite(values).all():
+            return Level(inf, 0.0, seeds, name=name)
+        error = error_of_mean(values) if seeds > 1 else inf
+        return Level(float(values.mean()), error, seeds, tuple(values.tolist()), tuple(int(i) for i in ids), name)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of the standard error."""
+        return self.seeds - 1 if self.degrees is None else self.degrees
+
+    def times(self, factor: float) -> Level:
+        """A multiple."""
+        scaled = tuple(factor * value for value in self.values)
+        return replace(self, mean=factor * self.mean, error=abs(factor) * self.error, values=scaled)
+
+    def paired(self, other: Level) -> bool:
+        """Whether both have a value for each of the same seeds."""
+        return bool(self.values) and len(self.values) == len(other.values) and self.ids == other.ids
+
+    def minus(self, other: Level) -> Level:
+        """The difference, seed by seed where both are over the same seeds, else with Welch's degrees of freedom.
+
+        Example:
+            >>> one, other = Level.of(np.array([1.0, 3.0])), Level.of(np.array([0.9, 2.7]))
+            >>> paired = one.minus(other)
+            >>> unpaired = Level(one.mean, one.error, 2).minus(other)
+            >>> [(round(d.mean, 3), round(d.error, 3), round(d.freedom, 2)) for d in (paired, unpaired)]
+            [(0.2, 0.1, 1), (0.2, 1.345, 1.98)]
+        """
+        name = " - ".join(filter(None, (self.name, other.name)))
+        if not isfinite(self.mean - other.mean):
+            return Level(self.mean - other.mean, 0.0, max(self.seeds, other.seeds), name=name)
+        if self.paired(other):
+            return replace(Level.of(np.subtract(self.values, other.values), name), ids=self.ids)
+        squares, freedoms = (self.error**2, other.error**2), (self.freedom, other.freedom)
+        parts = [s**2 / f for s, f in zip(squares, freedoms, strict=True) if s and f]
+        degrees = sum(squares) ** 2 / sum(parts) if parts and isfinite(sum(squares)) else min(freedoms)
+        return Level(self.mean - other.mean, hypot(self.error, other.error), max(self.seeds, other.seeds), name=name,
+                     degrees=degrees)  # fmt: skip
+
+    def above(self, other: Level) -> Part:
+        """Whether it is larger: a test, unless a diverged seed decides."""
+        return above_zero(self.minus(other))
+
+    def below(self, other: Level) -> Part:
+        """Whether it is smaller: a test, unless a diverged seed decides.
+
+        Example:
+            >>> low, high = Level(1.0, 0.1, 5), Level(2.0, 0.1, 5)
+            >>> [decide(part).agrees for part in (low.below(high), high.below(low), low.below(Level(1.2, 0.1, 5)))]
+            [True, False, None]
+        """
+        return above_zero(other.minus(self))
+
+    def near(self, other: Level, distance: float) -> Part:
+        """Whether the means differ by less than a distance, by two one-sided tests; False if clearly by more.
+
+        Example:
+            >>> one = Level(1.0, 0.01, 5)
+            >>> [decide(one.near(Level(mean, 0.01, 5), 0.1)).agrees for mean in (1.02, 1.09, 1.3)]
+            [True, None, False]
+        """
+        gap, border = self.minus(other), Level(distance, 0.0, self.seeds, degrees=inf)
+        if not isfinite(gap.mean) or not isfinite(gap.error):
+            return False if abs(gap.mean) == inf else None
+        return Test(gap, (border.minus(gap), border.minus(gap.times(-1))), f"within {distance:g}")
+
+    def alike(self, other: Level) -> Part:
+        """Whether neither of two positive means is more than 10 % above the other, by two one-sided tests; False if one
+        clearly is.
+
+        Example:
+            >>> near = Level(1.0, 0.005, 5)
+            >>> [decide(near.alike(Level(mean, 0.005, 5))).agrees for mean in (1.05, 1.099, 1.2)]
+            [True, None, False]
+        """
+        gap = self.minus(other)
+        if not isfinite(gap.mean) or not isfinite(gap.error):
+            return False if abs(gap.mean) == inf else None
+        margins = (self.times(1 + ALIKE).minus(other), other.times(1 + ALIKE).minus(self))
+        return Test(gap, margins, f"within {ALIKE:.0%}")
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """The confidence interval of the mean; 95 % if not said otherwise."""
+        if not self.freedom > 0 or not isfinite(self.error):
+            return -inf, inf
+        half = float(stdtrit(self.freedom, 1 - level / 2)) * self.error
+        return self.mean - half, self.mean + half
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} +- {self.error:.4f}"
+
+
+def error_of_mean(values: np.ndarray) -> float:
+    """The standard error of the mean of one number for each seed."""
+    return float(values.std(ddof=1) / len(values) ** 0.5)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A comparison of means: is a difference above zero, or is it within a tolerance?
+
+    Attributes:
+        gap: the difference.
+        margins: what must be above zero; two of them for a tolerance.
+        tolerance: in words, where there is one.
+    """
+
+    __test__ = False  # no case of pytest
+    gap: Level
+    margins: tuple[Level, ...]
+    tolerance: str = ""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for the same comparison made in either direction."""
+        signed = len(self.margins) > 1
+        numbers = sorted((m.mean if signed else abs(m.mean), m.error, m.freedom) for m in self.margins)
+        return (*sorted(self.names), *numbers)
+
+    @cached_property
+    def _tails(self) -> tuple[float, float]:
+        """The p-value for what is claimed, and for its opposite."""
+        tails = [upper_tail(m) for m in self.margins]
+        if len(tails) == 1:  # a difference: both directions are looked at
+            return min(1.0, 2 * tails[0]), min(1.0, 2 * (1 - tails[0]), 2 * upper_tail(self.margins[0].times(-1)))
+        least, most = sorted(self.margins, key=lambda m: m.mean)
+        return max(tails), min(1.0, upper_tail(least.times(-1)) + upper_tail(most))
+
+    @property
+    def p(self) -> float:
+        """The p-value of the direction in which the means point."""
+        return min(self._tails)
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the means point where the claim does."""
+        return self._tails[0] <= self._tails[1]
+
+    def seeds_needed(self, level: float) -> float:
+        """The least number of seeds with which such means and deviations would be decided with power 0.8 at a level."""
+        least = min(self.margins, key=lambda m: m.mean)
+        margins = self.margins if self.claimed else (least.times(-1),)
+        sides = 2 if len(self.margins) == 1 else 1
+
+        def power(seeds: int) -> float:
+            return 1 - sum(1 - power_of(m, seeds, level / sides) for m in margins)
+
+        return least_number(power, self.margins[0].seeds)
+
+    def words(self, p: float) -> str:
+        """The difference with its 95 % interval, the p-value and the corrected one.
+
+        Example:
+            >>> test = Level.of(np.array([3.0, 4.0, 5.0]), "a").above(Level.of(np.array([1.0, 2.1, 2.9]), "b"))
+            >>> test.words(0.01)
+            'a - b: +2 [+1.75, +2.25], 2 degrees of freedom, p 0.00083, corrected 0.01'
+        """
+        low, high = self.gap.interval()
+        said = f"{self.gap.name or 'difference'}: {number(self.gap.mean, True)}"
+        said += f" [{number(low, True)}, {number(high, True)}], {number(self.gap.freedom)} degrees of freedom"
+        return f"{said}{f', {self.tolerance}' if self.tolerance else ''}, p {self.p:.2g}, corrected {p:.2g}"
+
+    @property
+    def kind(self) -> str:
+        """Which test it is."""
+        return "paired t" if self.gap.degrees is None else "Welch's t, unpaired"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What is compared."""
+        return frozenset(self.gap.name.split(" - "))
+
+
+@dataclass(frozen=True)
+class SignTest:
+    """Whether something holds in more than half of the seeds, by the binomial test; for what has no mean.
+
+    Attributes:
+        held, seeds: in how many seeds it held, of how many.
+        name: what.
+    """
+
+    held: int
+    seeds: int
+    name: str
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The same for the same comparison made in either direction."""
+        return self.name, self.seeds, max(self.held, self.seeds - self.held)
+
+    @cached_property
+    def p(self) -> float:
+        """Two-sided."""
+        fewer = min(self.held, self.seeds - self.held)
+        return min(1.0, 2 * float(bdtr(fewer, self.seeds, 0.5))) if self.seeds else 1.0
+
+    @property
+    def claimed(self) -> bool:
+        """Whether it held in more than half."""
+        return 2 * self.held > self.seeds
+
+    def seeds_needed(self, level: float) -> float:
+        """The number of seeds at which the same share would be decided with power 0.8, by the normal distribution."""
+        share = self.held / self.seeds if self.seeds else 0.5
+        centered = Level(share - 0.5, (share * (1 - share) / max(self.seeds, 1)) ** 0.5, self.seeds, degrees=inf)
+        return least_number(lambda seeds: power_of(centered, seeds, level / 2, under=0.5), self.seeds)
+
+    def words(self, p: float) -> str:
+        """In how many seeds, with the p-value and the corrected one."""
+        return f"{self.name}: in {self.held} of {self.seeds} seeds, p {self.p:.2g}, corrected {p:.2g}"
+
+    @property
+    def kind(self) -> str:
+        """Which test it is."""
+        return "sign"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What is compared."""
+        return frozenset({self.name})
+
+
+AnyTest = Test | SignTest
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Several comparisons, of which a share must agree.
+
+    Attributes:
+        parts: the comparisons.
+        share: of them that must agree.
+        by_means: True if what the means say counts as agreement, so that only a clear opposite disagrees; False if the
+            means do not say so, and only the comparisons decide whether they clearly say the opposite.
+    """
+
+    parts: tuple[Part, ...]
+    share: float = 1
+    by_means: bool | None = None
+
+
+Part = Test | SignTest | Parts | bool | None
+
+
+def above_zero(level: Level) -> Part:
+    """Whether a mean is above zero: a test, unless it is infinite, or of one seed, which tells nothing."""
+    if not isfinite(level.mean):
+        return None if level.mean != level.mean else level.mean > 0
+    if not isfinite(level.error):
+        return None
+    return Test(level, (level,))
+
+
+def every(parts: Iterable[Part]) -> Parts:
+    """All of them: disagrees if one part does, and is not decided if one of the others is not.
+
+    Example:
+        >>> [decide(every(parts)).agrees for parts in ([True, True], [True, None], [None, False])]
+        [True, None, False]
+    """
+    return Parts(tuple(parts))
+
+
+def some(parts: Iterable[Part]) -> Parts:
+    """At least one of them: disagrees if all parts do.
+
+    Example:
+        >>> [decide(some(parts)).agrees for parts in ([True, False], [False, None], [False, False])]
+        [True, None, False]
+    """
+    made = tuple(parts)
+    return Parts(made, 1 / len(made))
+
+
+def tests_in(part: Part, deciding: bool = False) -> list[AnyTest]:
+    """The tests of a part; of those that are decided by their means none, if only what decides is wanted."""
+    if isinstance(part, Parts):
+        some_ = () if deciding and part.by_means else part.parts
+        return [test for one in some_ for test in tests_in(one, deciding)]
+    return [part] if isinstance(part, (Test, SignTest)) else []
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A p-value after Holm's correction, and the level at which the comparison itself is tested."""
+
+    p: float
+    level: float
+
+
+def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
+    """Holm's correction of all different comparisons of a family, by key.
+
+    Example:
+        >>> family = [SignTest(held, 12, str(held)) for held in (12, 11, 8)]
+        >>> [round(found.p, 4) for found in holm(family).values()]
+        [0.0015, 0.0127, 0.3877]
+    """
+    family = sorted({test.key: test for test in tests}.items(), key=lambda item: item[1].p)
+    corrected, largest = {}, 0.0
+    for rank, (key, test) in enumerate(family):
+        left = len(family) - rank
+        largest = max(largest, min(1.0, left * test.p))
+        corrected[key] = Corrected(largest, LEVEL / left)
+    return corrected
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether something agrees.
+
+    Attributes:
+        agrees: None if it is not decided.
+        seeds_needed: the seeds that would decide it; 0 where it is decided, or where no seeds would.
+        towards: whether the means point to agreement, where it is not decided.
+    """
+
+    agrees: bool | None
+    seeds_needed: float = 0
+    towards: bool = True
+
+    @property
+    def power(self) -> str:
+        """How many seeds would decide, in words; nothing where it is decided, or where there are none."""
+        many = self.seeds_needed
+        if self.agrees is not None or not many:
+            return ""
+        return f"about {many:.0f} seeds would tell" if many <= MANY else "no feasible number of seeds would tell"
+
+
+def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None = None) -> Finding:
+    """Whether a part agrees after the correction of its family, which is itself if none is given.
+
+    Example:
+        >>> five = Level.of(np.array([0.1, 0.3, -0.1, 0.4, 0.2]))
+        >>> decide(above_zero(five)).power
+        'about 12 seeds would tell'
+    """
+    known = holm(tests_in(part)) if corrected is None else corrected
+    if isinstance(part, Parts):
+        return _decide_parts(part, [decide(one, known) for one in part.parts])
+    if isinstance(part, (Test, SignTest)):
+        found = known[part.key]
+        if found.p <= LEVEL:
+            return Finding(part.claimed)
+        return Finding(None, part.seeds_needed(found.level), part.claimed)
+    return Finding(part)
+
+
+def _decide_parts(part: Parts, found: Sequence[Finding]) -> Finding:
+    agreed, against = (sum(one.agrees is said for one in found) for said in (True, False))
+    if part.by_means is not None:
+        return Finding(part.by_means or (False if against else None))
+    wanted = ceil(part.share * len(found) - 1e-9)
+    spare = len(found) - wanted
+    if agreed >= wanted:
+        return Finding(True)
+    if against > spare:
+        return Finding(False)
+    open_ = [one for one in found if one.agrees is None]
+    towards, away = (sorted(one.seeds_needed for one in open_ if one.towards is said) for said in (True, False))
+    likely = agreed + len(towards) >= wanted  # what more seeds would decide, if means stay where they are
+    needed = towards[wanted - agreed - 1] if likely else away[spare - against]
+    return Finding(None, 0 if any(not one.seeds_needed for one in open_) else needed, likely)
+
+
+def upper_tail(mean: Level) -> float:
+    """The probability of such a t-statistic or a larger one if the mean is zero.
+
+    Example:
+        >>> round(upper_tail(Level(2.0, 1.0, 5)), 4)
+        0.0581
+    """
+    if not mean.error:
+        return 1.0 if mean.mean < 0 else 0.5 if not mean.mean else 0.0
+    if not isfinite(mean.error) or not mean.freedom > 0:
+        return 0.5
+    return float(stdtr(mean.freedom, -mean.mean / mean.error))
+
+
+def power_of(mean: Level, seeds: int, level: float, under: float = nan) -> float:
+    """The probability that a one-sided t-test of so many seeds finds such a mean above zero.
+
+    Args:
+        mean: with its standard error, of its own number of seeds.
+        seeds: of the test.
+        level: of the test, one-sided.
+        under: the deviation of one seed where the mean is zero, if it is another.
+    """
+    deviation = mean.error * mean.seeds**0.5
+    degrees = mean.freedom * (seeds - 1) / (mean.seeds - 1) if mean.seeds > 1 else nan
+    if not isfinite(deviation) or not degrees > 0:
+        return 0.0
+    if not deviation:
+        return float(mean.mean > 0)
+    degrees = min(degrees, 1e7)
+    shift = mean.mean * seeds**0.5 / deviation
+    critical = float(stdtrit(degrees, 1 - level)) * (1 if under != under else under / deviation)
+    return 1 - float(nctdtr(degrees, shift, critical)) if abs(shift) < 30 else float(shift > critical)
+
+
+def least_number(power: Callable[[int], float], at_least: int) -> float:
+    """The least number of seeds, more than there are, with enough power; infinite if nobody would run so many."""
+    low, high = max(2, at_least), MANY
+    if power(high) < POWER:
+        return inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high
+
+
+def number(value: float, signed: bool = False) -> str:
+    """Three digits, with the sign where it is a difference.
+
+    Example:
+        >>> number(0.00123456, True), number(-12.3456, True), number(1234567.0)
+        ('+0.00123', '-12.3', '1.23e+06')
+    """
+    return f"{value:{'+' if signed else ''}.3g}"

@@ -1,0 +1,220 @@
+"""Comparisons of means over seeds against scipy and against numbers computed by hand."""
+
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedbounds.figures.claims import Claim, Limits, correct, level, limits_of, named, still_moves, write_claims
+from fedbounds.figures.significance import (
+    LEVEL,
+    Level,
+    Parts,
+    SignTest,
+    above_zero,
+    decide,
+    every,
+    holm,
+    some,
+)
+from fedbounds.figures.verdicts import COLUMNS, NOT_TESTED
+
+RNG = np.random.default_rng(0)
+ONE, OTHER = RNG.normal(1.0, 1.0, 6), RNG.normal(0.5, 2.0, 6)
+
+
+def planted(p, seeds=5, mean=1.0):
+    """One number for each seed, whose mean differs from zero with a two-sided p-value as given."""
+    shape = np.arange(seeds) - (seeds - 1) / 2
+    t = stats.t.isf(p / 2, seeds - 1)
+    return mean + shape / shape.std(ddof=1) * seeds**0.5 * abs(mean) / t
+
+
+def test_differences_by_seed_are_scipys_paired_t_test():
+    test = Level.of(ONE).above(Level.of(OTHER))
+    found = stats.ttest_rel(ONE, OTHER)
+    assert test.kind == "paired t" and test.p == pytest.approx(found.pvalue, rel=1e-12)
+    assert test.gap.interval() == pytest.approx(tuple(found.confidence_interval()), rel=1e-12)
+    assert test.key == Level.of(OTHER).above(Level.of(ONE)).key  # the same comparison
+
+
+@pytest.mark.parametrize("other", [OTHER, OTHER[:4]])
+def test_without_the_values_of_the_seeds_it_is_scipys_welch_test(other):
+    one, two = (replace(Level.of(values), values=()) for values in (ONE, other))
+    test, found = one.above(two), stats.ttest_ind(ONE, other, equal_var=False)
+    assert test.kind == "Welch's t, unpaired" and test.p == pytest.approx(found.pvalue, rel=1e-9)
+    assert test.gap.interval() == pytest.approx(tuple(found.confidence_interval()), rel=1e-9)
+
+
+def test_other_seeds_are_never_paired():
+    one, two = Level.of(ONE, ids=range(6)), Level.of(OTHER, ids=range(1000, 1006))
+    assert one.above(two).p == pytest.approx(stats.ttest_ind(ONE, OTHER, equal_var=False).pvalue, rel=1e-9)
+    assert one.above(replace(two, ids=one.ids)).kind == "paired t"
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.9, 1.5])
+def test_a_tolerance_is_two_one_sided_tests(shift):
+    values = 0.2 * ONE + shift
+    gap, test = values - values.mean() + shift, None
+    test = Level.of(gap).near(Level(0.0, 0.0, 6, degrees=np.inf), 1.0)
+    low, high = (stats.ttest_1samp(gap, at, alternative=way).pvalue for at, way in ((-1.0, "greater"), (1.0, "less")))
+    beyond = stats.ttest_1samp(gap, 1.0, alternative="greater").pvalue  # of the other border nothing is left
+    assert test.p == pytest.approx(min(max(low, high), beyond), rel=1e-3) and test.claimed is (shift < 1)
+
+
+def test_about_equal_is_within_a_tenth_of_the_smaller_seed_by_seed():
+    one, other = 10 + 0.1 * ONE, 10.3 + 0.1 * OTHER
+    margins = 1.1 * one - other, 1.1 * other - one
+    expected = max(stats.ttest_1samp(margin, 0, alternative="greater").pvalue for margin in margins)
+    assert Level.of(one).alike(Level.of(other)).p == pytest.approx(expected, rel=1e-9)
+    assert decide(Level.of(one).alike(Level.of(1.2 * one))).agrees is False
+
+
+def test_holms_correction_is_that_of_a_known_example():
+    """p = 0.01, 0.04, 0.03, 0.005: times 4, 3, 2, 1 in ascending order, never below a smaller one's."""
+    tests = [above_zero(Level.of(planted(p, 5, 1 + k))) for k, p in enumerate((0.01, 0.04, 0.03, 0.005))]
+    found = holm(tests)
+    assert [found[test.key].p for test in tests] == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert [found[test.key].level for test in tests] == pytest.approx([LEVEL / 3, LEVEL, LEVEL / 2, LEVEL / 4])
+    reversed_ = above_zero(Level.of(-planted(0.01, 5, 1)))
+    assert len(holm([*tests, *tests, reversed_])) == 4  # a comparison counts once
+
+
+@pytest.mark.parametrize(("seeds", "p"), [(5, 0.116), (2, 0.295)])
+def test_two_standard_errors_of_a_few_seeds_decide_nothing(seeds, p):
+    values = planted(p, seeds)
+    assert values.mean() / (values.std(ddof=1) / seeds**0.5) > 2 - 0.01
+    claim = Claim("Figure 1", "", "", above_zero(Level.of(values)))
+    assert claim.verdict == "inconclusive" and claim.note.endswith("seeds would tell")
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 20])
+def test_a_decision_is_the_p_values_and_turns_with_the_direction(seeds):
+    for p, decided in ((0.049, True), (0.051, False)):
+        values = planted(p, seeds)
+        assert above_zero(Level.of(values)).p == pytest.approx(p)
+        assert decide(above_zero(Level.of(values))).agrees is (True if decided else None)
+        assert decide(above_zero(Level.of(-values))).agrees is (False if decided else None)
+        assert decide(Level.of(values).below(Level.of(0 * values))).agrees is (False if decided else None)
+
+
+def test_more_claims_of_a_figure_ask_for_more_and_other_figures_do_not():
+    clear = Claim("Figure 1", "", "", above_zero(Level.of(planted(0.02))))
+    others = [Claim("Figure 1", "", "", above_zero(Level.of(planted(0.5, 5, k)))) for k in (2, 3)]
+    assert clear.verdict == "agrees" and correct([clear, *others])[0].verdict == "inconclusive"
+    assert correct([clear, *(replace(one, source="Figure 2") for one in others)])[0].verdict == "agrees"
+    assert "Holm, 3 comparisons" in correct([clear, *others])[0].comparisons
+
+
+@pytest.mark.parametrize(("seeds", "p"), [(5, 0.2), (5, 0.116), (20, 0.3)])
+def test_the_seeds_that_would_tell_have_power_at_the_corrected_level(seeds, p):
+    values = planted(p, seeds)
+    for found in (decide(above_zero(Level.of(values))), decide(above_zero(Level.of(-values)))):
+        effect, level_ = values.mean() / values.std(ddof=1), LEVEL
+
+        def power(n, effect=effect, level_=level_):
+            border = stats.t.isf(level_ / 2, n - 1)
+            return stats.nct.sf(border, n - 1, effect * n**0.5)
+
+        n = int(found.seeds_needed)
+        assert power(n) >= 0.8 > power(n - 1)
+    alone = decide(above_zero(Level.of(values))).seeds_needed
+    more = [above_zero(Level.of(planted(0.9, seeds, k))) for k in (2, 3, 4)]
+    family = holm([above_zero(Level.of(values)), *more])
+    assert decide(above_zero(Level.of(values)), family).seeds_needed > alone
+
+
+def test_no_feasible_number_of_seeds_tells_equal_means():
+    same = Level.of(np.array([1.0, 2.0]))
+    assert decide(same.above(same)).power == "no feasible number of seeds would tell"
+    single = Level.of(np.ones(1))
+    assert single.above(same) is None and single.near(same, 1.0) is None and single.alike(same) is None
+
+
+def test_a_diverged_seed_decides_without_a_test_unless_both_diverged():
+    lost, there = Level.of(np.array([np.nan, 0.1])), Level.of(np.array([0.3, 0.1]))
+    assert there.below(lost) is True and there.above(lost) is False and there.alike(lost) is False
+    assert lost.below(lost) is None and lost.alike(lost) is None
+
+
+def test_seeds_where_something_holds_are_counted_by_the_binomial_test():
+    for held in (1, 8, 15, 20):
+        test = SignTest(held, 20, "it")
+        assert test.p == pytest.approx(stats.binomtest(held, 20).pvalue) and test.claimed is (held > 10)
+    assert decide(SignTest(5, 5, "it")).agrees is None and decide(SignTest(0, 6, "it")).agrees is False
+    assert decide(SignTest(0, 0, "it")).power == "no feasible number of seeds would tell"
+
+
+def test_parts_are_decided_by_their_share():
+    yes, no, open_ = above_zero(Level(1.0, 0.01, 5)), above_zero(Level(-1.0, 0.01, 5)), above_zero(Level(1.0, 0.9, 5))
+    assert [decide(every(parts)).agrees for parts in ((yes, yes), (yes, open_), (open_, no))] == [True, None, False]
+    assert [decide(some(parts)).agrees for parts in ((no, yes), (no, open_), (no, no))] == [True, None, False]
+    most = [decide(Parts(parts, 0.75)).agrees for parts in ((yes, yes, yes, no), (yes, yes, no, open_), (no, no, yes))]
+    assert most == [True, None, False]
+    wide = above_zero(Level(1.0, 5.0, 5))
+    alone = [decide(one).seeds_needed for one in (open_, wide)]
+    assert alone[0] < alone[1] and decide(every([open_, wide])).seeds_needed >= alone[1]
+    away = above_zero(Level(-1.1, 0.9, 5))
+    seeds = {test: test.seeds_needed(LEVEL / 3) for test in (open_, away, wide)}  # the first decides each
+    assert decide(some([away, wide])).seeds_needed > seeds[away] and decide(every([away, wide])).towards is False
+    assert decide(every([away, wide, open_])).seeds_needed <= seeds[away]
+    assert decide(every([wide, None])).power == ""  # no seeds decide what has no test
+
+
+def curve(ends, seeds=5, spread=0.1):
+    """Rounds and the values of some seeds, level up to the last fifth and then on a line to its end."""
+    rounds = np.arange(101)
+    values = 0.5 + np.linspace(-spread, spread, seeds)[:, None] + np.zeros((1, 101))
+    values[:, 80:] += np.linspace(0, ends, 21)
+    return rounds, values
+
+
+@pytest.mark.parametrize(("ends", "moves"), [(0.0, False), (0.03, False), (0.2, True), (-0.2, True)])
+def test_a_curve_moves_if_its_level_does_by_more_than_its_standard_error_in_the_last_fifth(ends, moves):
+    rounds, values = curve(ends)
+    error = values[:, -10:].std(axis=0, ddof=1).mean() / 5**0.5
+    assert 0.03 < error < 0.1 and still_moves(rounds, values, 10) is moves
+    early = 0.2 * (rounds < 60) + values
+    assert still_moves(rounds, early, 10) is moves  # what happened before does not count
+    values[0, 90] = np.nan
+    assert still_moves(rounds, values, 10) is moves
+
+
+def runs(values):
+    rounds, of_seeds = values
+    return [SimpleNamespace(arrays={"round": rounds, "loss": of_seeds, "seed": np.arange(len(of_seeds))})]
+
+
+def test_a_claim_about_the_end_is_not_tested_by_a_smaller_network_or_a_curve_that_moves():
+    traces = {"a": runs(curve(0.0)), "b": runs(curve(0.2))}
+    found = {label: level(some_, 10, "loss", label) for label, some_ in traces.items()}
+    claim = Claim("Figure 1", "a below b", "", found["a"].below(found["b"]))
+    assert claim.verdict == "agrees"
+    (moving,) = limits_of("cnn", ["cnn"], traces, 10, "loss").apply([claim])
+    assert (moving.verdict, moving.note, moving.agrees) == (NOT_TESTED, "still moving: b; here: agrees", None)
+    (small,) = limits_of("mlp", ["cnn"], {"a": traces["a"]}, 10, "loss").apply([claim])
+    assert small.note == "network mlp is smaller than the paper's; here: agrees"
+    elsewhere = Limits(moving=frozenset({"c"})).apply([claim])
+    assert elsewhere[0].verdict == "agrees"  # c is not compared
+
+
+def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
+    found = named({"a": ONE, "b": OTHER})
+    claims = [
+        Claim("Figure 1", "a is better", "numbers", found["a"].above(found["b"]), "Section 1: a is good"),
+        Claim("Figure 1", "exact", "", True),
+    ]
+    text = write_claims(claims, tmp_path / "claims.csv").read_text()
+    low, high = stats.ttest_rel(ONE, OTHER).confidence_interval()
+    assert text.splitlines()[0] == ",".join(COLUMNS)
+    assert f"a - b: {ONE.mean() - OTHER.mean():+.3g} [{low:+.3g}, {high:+.3g}], 5 degrees of freedom, p " in text
+    assert "(paired t; Holm, 1 comparison)" in text and "Section 1: a is good,a is better" in text
+    assert text.splitlines()[2] == "Figure 1,exact,exact,,,agrees,"
+
+
+def test_the_smaller_of_more_corrected_levels_is_never_above_the_next():
+    found = list(holm([above_zero(Level.of(planted(p, 4, 1 + p))) for p in (0.2, 0.01, 0.5, 0.03)]).values())
+    assert all(one.p <= more.p and one.level < more.level for one, more in pairwise(found))
