@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -95,18 +95,22 @@ def constants_together(chosen: FormView, numbers: Mapping[str, np.ndarray]) -> t
     )
 
 
-def why_impossible(chosen: FormView, together: tuple[CheckedCondition, ...]) -> tuple[str, ...]:
+def why_impossible(chosen: FormView, together: Sequence[CheckedCondition], known: Container[str]) -> tuple[str, ...]:
     """Why no problem has these constants, or none is known to."""
     if chosen.feasible is None:
         return (UNDECLARED,)
     count = len(chosen.feasible)
     violated = [c for c in together[:count] if not np.all(c.holds)]
-    unknown = [c for c in together[count:] if not np.all(c.holds)]
+    computed = chosen.computed_from and all(name in known for name in chosen.computed_from)
+    unknown = [] if computed else [c for c in together[count:] if not np.all(c.holds)]
     if violated:
         c = violated[0]
         where, left, right = _first_violation(c)
         sides = f"{left} {OPPOSITE[c.condition.op]} {right}"
         return (f"no problem has these constants{where}: {c.text} ({c.why}), got {sides}",)
+    if unknown and chosen.computed_from:
+        names = ", ".join(chosen.computed_from)
+        return (f"no problem is known to have these constants: give {names} instead of what follows from them",)
     if unknown:
         where, left, right = _first_violation(c := unknown[0])
         return (

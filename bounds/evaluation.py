@@ -299,7 +299,7 @@ def evaluate_form(
     trusted = _trusted(chosen, trust)
     prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
     together = constants_together(chosen, numbers)
-    impossible = why_impossible(chosen, together) if chosen.feasible is not None or not trusted else ()
+    impossible = why_impossible(chosen, together, known) if chosen.feasible is not None or not trusted else ()
     why_not = (
         *_standing_reasons(chosen, trusted=bool(trusted)),
         *_reasons(checks, known, statuses, prescribed),

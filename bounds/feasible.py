@@ -30,6 +30,7 @@ class FeasibleSet:
     Args:
         relations: what every problem of the class satisfies.
         witnessed: where a problem is known to have such constants, beyond the relations; none where they are exact.
+        computed_from: letters that, if they are all given, make a problem themselves, whatever is witnessed.
 
     Example:
         >>> L, mu = sp.symbols("L mu", positive=True)
@@ -39,6 +40,7 @@ class FeasibleSet:
 
     relations: tuple[Condition, ...] = ()
     witnessed: tuple[Condition, ...] = ()
+    computed_from: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[Condition, ...]:
@@ -62,12 +64,14 @@ class Rule:
         assumes: names of the assumptions that it follows from.
         only: the results, or the results with the form in brackets, that it is about (default: all).
         witness: whether it says where a problem is known, instead of what every problem satisfies.
+        computed_from: as of a `FeasibleSet`.
     """
 
     relation: Condition
     assumes: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     witness: bool = False
+    computed_from: tuple[str, ...] = ()
 
     def applies(self, result: Result, form: Form) -> bool:
         """Whether the form makes the assumptions, and has the letters."""
@@ -96,7 +100,9 @@ class FeasibleSets:
             return None
         rules = [rule for rule in self.rules if rule.applies(result, form)]
         relations = tuple(rule.relation for rule in rules if not rule.witness)
-        return FeasibleSet(relations, tuple(rule.relation for rule in rules if rule.witness))
+        witnessed = [rule for rule in rules if rule.witness]
+        letters = dict.fromkeys(name for rule in witnessed for name in rule.computed_from)
+        return FeasibleSet(relations, tuple(rule.relation for rule in witnessed), tuple(letters))
 
 
 @lru_cache(maxsize=1024)

@@ -200,6 +200,7 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any], trees: Callable
                 lambda name=name: _structure(trees()[name], whole, name),
                 None if form["feasible"] is None else _conditions(form["feasible"]),
                 _conditions(form["witnessed"]),
+                tuple(form["computed_from"]),
             )
         )
     return made
@@ -439,6 +440,7 @@ def _written(result: ResultView) -> dict[str, Any]:
                 "conditions": _written_conditions(form.conditions),
                 "feasible": None if form.feasible is None else _written_conditions(form.feasible),
                 "witnessed": _written_conditions(form.witnessed),
+                "computed_from": form.computed_from,
                 "assumptions": form.assumptions,
                 "prescribes": form.prescribes,
                 "derived": places,

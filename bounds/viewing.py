@@ -70,6 +70,7 @@ def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
         lambda: _structure(form),
         tuple(condition_view(c, result.notation) for c in relations) if declared else None,
         tuple(condition_view(c, result.notation) for c in known),
+        declared.computed_from if declared else (),
     )
 
 

@@ -175,6 +175,7 @@ class FormView:
         structure: its terms and conditions as trees, when they are asked for.
         feasible: what constants that can occur together satisfy; None where its paper has not declared it.
         witnessed: where a problem is known to have such constants, if that is not all of them.
+        computed_from: letters that make a problem themselves, if they are given.
         prescribes: the step sizes that it sets.
         derived: the rules by which constants follow from others.
         variables: the constants that its bound and its conditions are made of.
@@ -207,6 +208,7 @@ class FormView:
     structure: Callable[[], Structure] = field(repr=False)
     feasible: tuple[ConditionView, ...] | None = None
     witnessed: tuple[ConditionView, ...] = ()
+    computed_from: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

@@ -180,6 +180,7 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
             }
             for c in form.conditions
         ],
+        "computed_from": declared.computed_from if declared else (),
         "feasible": None
         if declared is None
         else [

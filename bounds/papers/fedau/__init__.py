@@ -10,6 +10,7 @@ every weight.
 
 from fedbounds.bounds.papers.fedau import corollaries, results
 from fedbounds.bounds.papers.fedau.assumptions import SCOPE
+from fedbounds.bounds.papers.fedau.feasible import FEASIBLE
 from fedbounds.bounds.papers.fedau.weight_error import WeightStatistics, weight_statistics
 
 REFERENCE = (
@@ -22,5 +23,5 @@ BIBTEX = """@inproceedings{wang2024lightweight,
   booktitle = {International Conference on Learning Representations},
   year      = {2024}
 }"""
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "WeightStatistics", "weight_statistics"]
+__all__ = ["BIBTEX", "FEASIBLE", "REFERENCE", "RESULTS", "SCOPE", "WeightStatistics", "weight_statistics"]
 RESULTS = (*results.RESULTS, *corollaries.RESULTS)

@@ -87,8 +87,8 @@ RULES = (
             G * sqrt(d) * REACH,
             "<=",
             G,
-            "strong convexity: masks of a round may all point one way, in the first by 2 S G sqrt(d)/max(8 L/mu, S)/mu, "
-            "and gradients there differ by mu times twice the way",
+            "strong convexity: masks may all point one way, by 2 S G sqrt(d)/max(8 L/mu, S)/mu in the first round, "
+            "and the gradient grows by mu times that",
         ),
         MASKED,
     ),
