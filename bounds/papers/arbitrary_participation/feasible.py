@@ -38,6 +38,7 @@ RULES = (
     Rule(
         Condition((N * upsilon) ** 2, "<=", N - 1, "weights in [0, 1] whose mean is 1/N"),
         (WEIGHTS.name, UNBIASED_SAMPLING.name),
+        ("proposition-4.7",),
     ),
     Rule(
         Condition(

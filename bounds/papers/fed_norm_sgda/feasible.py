@@ -10,8 +10,8 @@ dual gap.
 **Drift** needs a client with weight and a second local step. The mean exact direction $d$ is a mean of gradients at
 local iterates: $|d-\nabla_xF|^2\le X_t$ in the mean, and
 $|\nabla_xF-\nabla\tilde\Phi|\le L_f|y-\tilde y^*|\le\sqrt{2\kappa L_f\delta_t}$. If the last local iterate alone is
-away, by the same distance for every client, and the gradient has a kink at the first, $|d-\nabla_xF|^2$ is any number up
-to $X_t\sum_iw_ia_i^{(\tau_i-1)}/\|a_i\|_1$ (clients with one step have no such iterate).
+away, by the same distance for every client, and the gradient has a kink at the first, $|d-\nabla_xF|^2$ is any number
+up to $X_t\sum_iw_ia_i^{(\tau_i-1)}/\|a_i\|_1$ (clients with one step have no such iterate).
 
 **Two weightings.** With $p=w$ both maximizers are one. Clients $f_i=g(x)+\langle b_i,y\rangle-\frac\mu2|y|^2$ have
 maximizers any distance apart, with $b_i$ as alike as $\sigma_G>0$ asks for and a small $\mu$.

@@ -1,9 +1,9 @@
 r"""Which constants of Wang & Ji (2024) can occur together.
 
-$L$, $\sigma$, $\delta$, $\tilde\delta$, $G$ and $Q$ are bounds; gaps, gradients and what is computed from weights
-($W$, $W_t$, $\max_tW_t$, $\bar Q$, $Q_t$, $\tilde Q$, $V$, $Z$, $R$) are values. $u_n=p_n\omega_n$ is any positive
-number, and $p_n\omega_n^2=u_n^2/p_n$ any that is at least $u_n^2$. Extremes that only weights of 0 attain are approached;
-the set is closed by them.
+$L$, $\sigma$, $\delta$, $\tilde\delta$, $G$, $Q$ and $W_{\max}$ are bounds; gaps, gradients and what is computed from
+weights ($W$, $W_t$, $\bar Q$, $Q_t$, $\tilde Q$, $V$, $Z$, $R$) are values. $u_n=p_n\omega_n$ is any positive number, and
+$p_n\omega_n^2=u_n^2/p_n$ any that is at least $u_n^2$. Extremes that only weights of 0 attain are approached; they
+belong to the set.
 
 **Gaps.** A slope has any height, unless the gradient is bounded by 0.
 
@@ -11,15 +11,14 @@ the set is closed by them.
 the least second moment of the notation says. Where $W\ge1$,
 $\sum_nu_n^2=N(W-1)+2\sum_nu_n\ge N(W-1)+2\sqrt{\sum_nu_n^2}$, with equality (in the limit) for a single client that is
 not nearly 0: $NQ\ge(1+\sqrt{1+N(W-1)})^2$, for some round and path has no smaller error than the mean. For the mean
-$\bar Q$, $u_n\ge u_n^2/\sqrt{NQ}$ gives $\bar Q\ge W-1+2\bar Q/\sqrt{NQ}$, and $\bar Q\le Q$. The largest error is at
-least the mean, equal to it for $T=1$, and 0 if the mean is.
+$\bar Q$, $u_n\ge u_n^2/\sqrt{NQ}$ gives $\bar Q\ge W-1+2\bar Q/\sqrt{NQ}$, and $\bar Q\le Q$.
 
 **One step.** $V=\sum_n(u_n/N-\varphi_n)^2$ with weights $\varphi$ on the simplex: $\sum_n(u_n/N)^2\ge V-1$, which two
 clients attain; one client has $u=1+\sqrt V$ if $V\ge1$.
 
 **FedAU's weights** start at 1, so $Q$ is no less than $\min_np_n=1-e^{-1/(2R)}$; a cut-off of $K=1$ keeps them there.
-The largest error is no less than that of the rarest client in the first round; at $K=1$, with other rates between its
-own and 1, it is up to $(1-\min_np_n)^2$. $W$, $\bar Q$ and $R$ together are those of some $p$, $K$ and $T$.
+With a largest error of $W_{\max}$ as well, one client has that rate, and the others are best alike.
+$W$, $\bar Q$ and $R$ together are those of some $p$, $K$ and $T$.
 """
 
 from __future__ import annotations
@@ -53,16 +52,14 @@ RULES = (
         Condition(W - 1 + 2 * Qmean / sqrt(N * Q), "<=", Qmean, "p omega is no less than (p omega)^2/sqrt(N Q)"),
         (SURE_Q.name,),
     ),
-    Rule(Condition(single_client(W), "<=", N * Qmean, "constant weights"), (SURE_Q.name,), witness=True),
+    Rule(
+        Condition(single_client(W), "<=", N * Qmean, "constant weights"),
+        (SURE_Q.name,),
+        ("theorem-2", "theorem-2-option-1"),
+        True,
+        ("p", "K"),
+    ),
     Rule(Condition(W, "<=", Wmax, "no mean is above the largest"), (NEARLY_OPTIMAL.name,)),
-    Rule(
-        Condition((Wmax - W) * Max(0, 2 - T), "<=", sp.S.Zero, "one round has one weight error"),
-        (NEARLY_OPTIMAL.name,),
-    ),
-    Rule(
-        Condition(positive(Wmax), "<=", positive(W), "errors whose mean is 0 are 0"),
-        (NEARLY_OPTIMAL.name,),
-    ),
     Rule(Condition(N**2 * Max(0, V - 1), "<=", Z, "objective weights are on the simplex")),
     Rule(
         Condition(
@@ -71,22 +68,26 @@ RULES = (
     ),
     Rule(
         Condition(RAREST, "<=", Q, "weights start at 1, and the rarest client comes with 1 - exp(-1/(2R))"),
-        (FEDAU_WEIGHTS.name, SURE_Q.name),
+        (FEDAU_WEIGHTS.name, BOUNDED_GRADIENT.name),
     ),
     Rule(
-        Condition(MISSED / N, "<=", Wmax, "weights start at 1, and the rarest client comes with 1 - exp(-1/(2R))"),
+        Condition(MISSED, "<=", N * Wmax, "weights start at 1, and the rarest client comes with 1 - exp(-1/(2R))"),
         (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
     ),
     Rule(
-        Condition(Wmax, "<=", MISSED, "FedAU's weights at K = 1"),
+        Condition(
+            RAREST + (N - 1) * Max(RAREST, 1 - sqrt(Max(0, N * Wmax - MISSED) / Max(1, N - 1))),
+            "<=",
+            N * Q,
+            "weights start at 1, and so small a largest error needs rates near 1",
+        ),
         (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
-        witness=True,
     ),
     Rule(
         Condition(positive(W) + positive(Qmean), "<=", sp.S.Zero, "constants computed from p, K and T"),
         (FEDAU_WEIGHTS.name, SURE_Q.name),
         witness=True,
-        computed_from=("p", "K"),
+        computed_from=("p",),
     ),
 )
 SLOPE = "clients alike, on a slope of the height of the gap, and equal rates"
