@@ -1,8 +1,8 @@
 r"""Which constants of Wang & Ji (2024) can occur together.
 
 $L$, $\sigma$, $\delta$, $\tilde\delta$, $G$, $Q$ and $W_{\max}$ are bounds; gaps, gradients and what is computed from
-weights ($W$, $W_t$, $\bar Q$, $Q_t$, $\tilde Q$, $V$, $Z$, $R$) are values. $u_n=p_n\omega_n$ is any positive number, and
-$p_n\omega_n^2=u_n^2/p_n$ any that is at least $u_n^2$. Extremes that only weights of 0 attain are approached; they
+weights ($W$, $W_t$, $\bar Q$, $Q_t$, $\tilde Q$, $V$, $Z$, $R$) are values. $u_n=p_n\omega_n$ is any positive number,
+and $p_n\omega_n^2=u_n^2/p_n$ any that is at least $u_n^2$. Extremes that only weights of 0 attain are approached; they
 belong to the set.
 
 **Gaps.** A slope has any height, unless the gradient is bounded by 0.
@@ -10,8 +10,10 @@ belong to the set.
 **Weight error and second moment.** Let $\frac1N\sum_n(u_n-1)^2=W$. Where $W<1$, equal $u_n=1-\sqrt W$ are best, which
 the least second moment of the notation says. Where $W\ge1$,
 $\sum_nu_n^2=N(W-1)+2\sum_nu_n\ge N(W-1)+2\sqrt{\sum_nu_n^2}$, with equality (in the limit) for a single client that is
-not nearly 0: $NQ\ge(1+\sqrt{1+N(W-1)})^2$, for some round and path has no smaller error than the mean. For the mean
-$\bar Q$, $u_n\ge u_n^2/\sqrt{NQ}$ gives $\bar Q\ge W-1+2\bar Q/\sqrt{NQ}$, and $\bar Q\le Q$.
+not nearly 0: $NQ\ge(1+\sqrt{1+N(W-1)})^2$, for some round and path has no smaller error than the mean. For means over
+rounds and paths, $u_n\ge u_n^2/\sqrt{NQ}$ gives $W-1\le E\frac1N\sum_nu_n^2\,(1-2/\sqrt{NQ})$, and
+$E\frac1N\sum_nu_n^2\le\bar Q\le Q$. In Option 1 $W\le W_{\max}\le1/81$. (A larger $\bar Q$
+or $W$ is refused where it is given.)
 
 **One step.** $V=\sum_n(u_n/N-\varphi_n)^2$ with weights $\varphi$ on the simplex: $\sum_n(u_n/N)^2\ge V-1$, which two
 clients attain; one client has $u=1+\sqrt V$ if $V\ge1$.
@@ -45,21 +47,20 @@ FAR = "positive weights whose mean of (p omega - 1)^2 is at least 1"
 RAREST, MISSED = 1 - exp(-1 / (2 * R)), exp(-1 / R)  # the least rate, and (1 - it)^2
 RULES = (
     Rule(Condition(positive(F), "<=", positive(G), "f is constant if its gradient is 0"), (BOUNDED_GRADIENT.name,)),
-    Rule(Condition(single_client(W), "<=", N * Q, FAR), (SURE_Q.name,)),
+    Rule(Condition(single_client(W), "<=", N * Q, FAR), (SURE_Q.name, BOUNDED_GRADIENT.name)),
     Rule(Condition(single_client(Wt), "<=", N * Qt, FAR)),
-    Rule(Condition(Qmean, "<=", Q, "Q bounds the second moment of every round"), (SURE_Q.name,)),
     Rule(
-        Condition(W - 1 + 2 * Qmean / sqrt(N * Q), "<=", Qmean, "p omega is no less than (p omega)^2/sqrt(N Q)"),
-        (SURE_Q.name,),
+        Condition(
+            Max(0, W - 1), "<=", Qmean * Max(0, 1 - 2 / sqrt(N * Q)), "p omega is no less than (p omega)^2/sqrt(N Q)"
+        ),
+        (SURE_Q.name, BOUNDED_GRADIENT.name),
     ),
     Rule(
         Condition(single_client(W), "<=", N * Qmean, "constant weights"),
-        (SURE_Q.name,),
-        ("theorem-2", "theorem-2-option-1"),
-        True,
-        ("p", "K"),
+        only=("theorem-2",),
+        witness=True,
+        computed_from=("p", "K"),
     ),
-    Rule(Condition(W, "<=", Wmax, "no mean is above the largest"), (NEARLY_OPTIMAL.name,)),
     Rule(Condition(N**2 * Max(0, V - 1), "<=", Z, "objective weights are on the simplex")),
     Rule(
         Condition(
