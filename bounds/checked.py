@@ -12,7 +12,7 @@ from fedbounds.bounds.plain_text import number, number_to, whole_to
 from fedbounds.bounds.symbols import Notation
 from fedbounds.bounds.views import ConditionView, FormView
 
-UNDECLARED = "which constants can occur together is not declared for this form"
+UNDECLARED = "which constants can occur together is not declared for this form: list its result in FEASIBLE"
 OPPOSITE = {"<=": ">", ">=": "<", "==": "!=", "<": ">=", ">": "<="}
 
 
@@ -98,7 +98,7 @@ def constants_together(chosen: FormView, numbers: Mapping[str, np.ndarray]) -> t
 def why_impossible(chosen: FormView, together: Sequence[CheckedCondition], known: Container[str]) -> tuple[str, ...]:
     """Why no problem has these constants, or none is known to."""
     if chosen.feasible is None:
-        return (UNDECLARED,)
+        return (UNDECLARED,) if chosen.standing().verdict == "proved" and not chosen.order_only else ()
     count = len(chosen.feasible)
     violated = [c for c in together[:count] if not np.all(c.holds)]
     computed = chosen.computed_from and all(name in known for name in chosen.computed_from)

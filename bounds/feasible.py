@@ -118,7 +118,7 @@ def feasible_set(result: Result, form: Form) -> FeasibleSet | None:
     from fedbounds.bounds.registry import paper_names, room
 
     declared = getattr(room(result.paper), "FEASIBLE", None) if result.paper in paper_names() else None
-    return declared.of(result, form) if isinstance(declared, FeasibleSets) else None
+    return None if declared is None else declared.of(result, form)
 
 
 def positive(value: sp.Expr) -> sp.Expr:

@@ -150,7 +150,9 @@ function holds(left, op, right) {
 }
 
 function impossible(form, together, known) { // why these constants do not occur together, or are not known to
-  if (form.feasible === null) return ["which constants can occur together is not declared for this form"];
+  if (form.feasible === null) {
+    return form.verdict === "proved" && !form.order_only ? ["which constants can occur together is not declared for this form: list its result in FEASIBLE"] : [];
+  }
   const opposite = { "<=": ">", ">=": "<", "==": "!=", "<": ">=", ">": "<=" };
   const said = form.feasible.map((relation, i) => ({ ...relation, left: together[i][0], right: together[i][1] }))
     .filter(relation => !holds(relation.left, relation.op, relation.right))

@@ -9,7 +9,7 @@ import sympy as sp
 from numpy.typing import ArrayLike
 from sympy.printing.latex import LatexPrinter
 
-AHEAD = 10  # terms that are added before the asymptotic series, whose error is then below 1e-15
+AHEAD = 20  # terms that are added before the asymptotic series, whose error is then below 1e-15
 
 
 def mask_reach(shift: ArrayLike, local_steps: ArrayLike, iterations: ArrayLike) -> np.ndarray:
@@ -25,8 +25,8 @@ def mask_reach(shift: ArrayLike, local_steps: ArrayLike, iterations: ArrayLike) 
         iterations: T >= 1; broadcasts against the others.
 
     Example:
-        >>> float(mask_reach(8, 1, 3)), float(mask_reach(8, 1, 1))  # 2/8 + 2/9
-        (0.4722222222222222, 0.0)
+        >>> [round(float(mask_reach(8, 1, T)), 12) for T in (1, 2, 3)]  # 0, 2/8, 2/8 + 2/9
+        [0.0, 0.25, 0.472222222222]
     """
     shift, local_steps, iterations = (np.asarray(x, dtype=float) for x in (shift, local_steps, iterations))
     rounds, first = np.ceil((iterations - 1) / local_steps), shift / local_steps
