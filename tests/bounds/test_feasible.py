@@ -13,6 +13,7 @@ from fedbounds.bounds.registry import PAPERS, room
 from fedbounds.bounds.resolution import resolve
 from fedbounds.bounds.viewing import form_view
 from tests.bounds.feasible_witnesses import AT_LEAST, AT_MOST, CHOSEN, WITNESSES
+from tests.command_line import run
 
 COMPUTED = ("fedau/corollary-4[sharp]", "fedau/corollary-4-option-1[sharp]")  # from p, K and T, not from numbers
 LOOSE = {  # relations that no known problem meets with equality
@@ -276,3 +277,79 @@ def test_constants_that_follow_from_rates_occur_together_and_others_are_not_know
     alone = evaluate(result, numbers, form.name, assume="all")
     assert not alone.guarantee
     assert alone.why_not[0].startswith("no problem is known to have these constants: give p instead of")
+
+
+MASKS = dict(L=1, mu=1, sigma=0, G=1, Gamma=0, Delta1=0, N=1, K=1, S=10, T=2, d=1)
+FAR = dict(L=1, mu=1, sigma=0, G=0.01, q=0, Gamma=0, Delta1=100, N=1, K=1, S=2, T=9)
+SILOS = dict(L=1, Lmax=1, Delta=1, Q=1, R=10, S=1, SK=5, eta=0.1)
+SQUARES = dict(L=1, F=1, I=1, P=1, T=10, gamma=0.01, eta=1, rho=0.1, sigma=0, nu=0, beta=0, delta=0, sumsq=1)
+EMPTY = {
+    ("fedmrn/theorem-1", "repaired:R1"): (MASKS, "masks may all point one way", "got 2 > 1", {"S": 4}),
+    ("fedmrn/theorem-1", "sharp"): (FAR, "the clients' gradients at w_1", "got 800 > 0.0008", {"G": 10}),
+    ("tdcd/theorem-1", "sharp:Bind"): (SILOS, "every silo has a client at least", "got 5 > 1", {"SK": 0.5}),
+    ("arbitrary-participation/theorem-3.1", "explicit:sumsq"): (SQUARES, "rho^2 bounds", "got 1 > 0.01", {"rho": 1}),
+}
+
+
+@pytest.mark.parametrize(("key", "form"), EMPTY)
+def test_an_empty_class_is_no_guarantee_and_the_first_reason_says_so(key, form):
+    constants, why, got, instead = EMPTY[key, form]
+    found = evaluate(key, constants, form, assume="all")
+    assert found.valid and not found.guarantee
+    assert found.why_not[0].startswith("no problem has these constants: ") and why in found.why_not[0]
+    assert found.why_not[0].endswith(got)
+    assert not all(one["holds"] for one in found.to_dict()["feasible"]) and why.split()[0] in str(found)
+    nonempty = evaluate(key, constants | instead, form, assume="all")
+    assert nonempty.guarantee, nonempty.why_not
+
+
+def test_of_many_settings_it_says_at_how_many_no_problem_has_them():
+    found = evaluate("fedmrn/theorem-1", FAR | {"G": np.array([0.01, 5.0, 20.0])}, "sharp", assume="all")
+    assert not found.guarantee and found.why_not[0].startswith("no problem has these constants at 2 of 3 settings: ")
+
+
+@pytest.mark.parametrize("command", [("eval",), ("rounds", "--epsilon", "5")])
+def test_no_command_promises_what_is_about_nothing(command):
+    given = [f"{name}={value}" for name, value in FAR.items() if command[0] == "eval" or name != "T"]
+    code, out, err = run(command[0], "fedmrn/theorem-1", *command[1:], "--form", "sharp", "--assume", "all", *given)
+    assert code == 0, err
+    assert "guarantee: no" in out and "no problem has these constants" in out
+    assert "guarantee: yes" not in out
+
+
+def test_show_lists_the_set():
+    _, out, _ = run("show", "tdcd/theorem-1", "--form", "sharp:Bind")
+    assert "  feasible set: SK <= S (every silo has a client at least); " in out
+    _, out, _ = run("show", "tdcd/theorem-1", "--form", "sharp:B3")
+    assert "  feasible set: all legal values\n" in out
+    _, out, _ = run("show", "fedmrn/theorem-1", "--form", "sharp")
+    assert "necessary relations only, problems are known: equal quadratics" in out
+
+
+def test_two_steps_ask_of_masks_what_two_points_do():
+    """2 S sqrt(d) <= max(8 L/mu, S): gradients at w_1 + a and w_1 - a in all coordinates differ by 2 mu a sqrt(d)."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        S, d, kappa = int(rng.integers(1, 9)), int(rng.integers(1, 9)), float(rng.uniform(1, 9))
+        constants = MASKS | dict(S=S, d=d, L=kappa)
+        reasons = evaluate("fedmrn/theorem-1", constants, "repaired:R1", assume="all").why_not
+        empty = any(reason.startswith("no problem has") for reason in reasons)
+        assert empty == (2 * S * np.sqrt(d) > max(8 * kappa, S) * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_relation_depends_on_the_units(paper):
+    """Values of f, lengths and times in other units leave every relation as it is."""
+    units = {"f": 2.0, "x": 3.0, "y": 3.0, "time": 5.0}
+    for name, (result, form) in FORMS.items():
+        view = form_view(result, form)
+        if result.paper != paper or name in COMPUTED or not (view.feasible or view.witnessed):
+            continue
+        for both, _, c in tried(name)[0][:8]:
+            factors = {
+                n: np.prod([units[u] ** float(power) for u, power in result.notation[n].dimension.exponents]) for n in c
+            }
+            scaled = sides(view, {n: c[n] * factors[n] for n in c})
+            assert scaled is not None
+            for (left, right), (other_left, other_right) in zip(both, scaled[0], strict=True):
+                assert np.isclose(left * other_right, right * other_left, rtol=1e-6), f"{name}: {c}"
