@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fedbounds.bounds.border import names_of
+from fedbounds.bounds.checked import CheckedCondition, constants_together, why_impossible
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.kept_views import as_view
-from fedbounds.bounds.plain_text import number, number_to, whole_to
+from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.resolution import Value, resolve
-from fedbounds.bounds.symbols import AGREEMENT, SOFT, Constant, Notation
+from fedbounds.bounds.symbols import AGREEMENT, SOFT, Constant
 from fedbounds.bounds.tables import Shown, Table
 from fedbounds.bounds.viewing import form_view
-from fedbounds.bounds.views import ConditionView, FormView
+from fedbounds.bounds.views import FormView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,72 +27,6 @@ if TYPE_CHECKING:
     from fedbounds.bounds.result import Form, Result
 
 NO_VALUE = "no value: the numbers overflow"
-
-
-@dataclass(frozen=True)
-class CheckedCondition:
-    """One condition at the given constants: whether it holds, and, when asked for, what there is to show about it.
-
-    Attributes:
-        condition: the relation.
-        holds: whether it holds, up to rounding.
-        notation: the paper's letters.
-        shown: both sides and the extreme admissible value, computed when first needed.
-    """
-
-    condition: ConditionView
-    holds: np.ndarray
-    notation: Notation = field(repr=False, compare=False)
-    shown: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(repr=False, compare=False)
-
-    @property
-    def text(self) -> str:
-        """The relation in plain text, as the paper writes it."""
-        return self.condition.said().text
-
-    @property
-    def latex(self) -> str:
-        """The relation in LaTeX, as the paper writes it."""
-        return self.condition.said().latex
-
-    @property
-    def why(self) -> str:
-        """Where the proof uses it."""
-        return self.condition.why
-
-    @property
-    def limits(self) -> str:
-        """The constant that it caps or floors ("" for none)."""
-        return self.condition.limits
-
-    @property
-    def left(self) -> np.ndarray:
-        """The left-hand side's value."""
-        return self.shown()[0]
-
-    @property
-    def right(self) -> np.ndarray:
-        """The right-hand side's value."""
-        return self.shown()[1]
-
-    @property
-    def admissible(self) -> np.ndarray | None:
-        """The extreme admissible value of the constant that it limits; None where there is no closed form."""
-        return self.shown()[2]
-
-    @property
-    def limit(self) -> str:
-        """The extreme admissible value for people: what is printed is admissible, and whole where the constant is."""
-        if self.admissible is None:
-            return ""
-        value, caps = float(self.admissible), self.condition.said().caps
-        if caps is None:
-            return number(value)
-        side = "below" if caps else "above"
-        if not self.notation[self.limits].domain.integer:
-            return number_to(side, value)
-        strict = self.condition.op in ("<", ">") and value.is_integer()  # infinity is none
-        return whole_to(side, value + (1 - 2 * caps) * strict)
 
 
 @dataclass(frozen=True)
@@ -112,6 +47,8 @@ class Evaluation(Shown):
         constants: every constant used, with its source.
         prescribed: step sizes the result itself sets.
         verdict: of the form: proved, survived, argued, refuted or unknown.
+        feasible: what constants that can occur together satisfy (see `fedbounds.bounds.feasible`), then, where that is
+            necessary only, for which of them a problem is known.
     """
 
     view: FormView
@@ -126,6 +63,7 @@ class Evaluation(Shown):
     prescribed: Mapping[str, np.ndarray]
     verdict: str
     conditional_on: str = ""
+    feasible: tuple[CheckedCondition, ...] = ()
 
     @property
     def result(self) -> Result:
@@ -251,6 +189,19 @@ class Evaluation(Shown):
                 }
                 for c in self.conditions
             ],
+            "feasible": None
+            if self.view.feasible is None
+            else [
+                {
+                    "text": c.text,
+                    "holds": c.holds,
+                    "left": c.left,
+                    "right": c.right,
+                    "why": c.why,
+                    "necessary": i < len(self.view.feasible),
+                }
+                for i, c in enumerate(self.feasible)
+            ],
             "valid": self.valid,
             "guarantee": self.guarantee,
             "why_not": list(self.why_not),
@@ -350,6 +301,8 @@ def evaluate_form(
     verdict = standing.verdict
     trusted = trusted_claim(chosen, trust)
     prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
+    together = constants_together(chosen, numbers)
+    impossible = why_impossible(chosen, together, known) if chosen.feasible is not None or not trusted else ()
     why_not = (
         *_standing_reasons(chosen, trusted=bool(trusted)),
         *_reasons(checks, known, statuses, prescribed),
@@ -360,6 +313,7 @@ def evaluate_form(
         why_not = ("the value is infinite, which promises nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
+    why_not = (*impossible, *why_not)
     evaluation = Evaluation(
         view=chosen,
         value=total,
@@ -373,6 +327,7 @@ def evaluate_form(
         prescribed=prescribed,
         verdict=verdict,
         conditional_on=trusted if trusted and verdict not in ("proved", "refuted") else standing.untried,
+        feasible=together,
     )
     if strict:
         _refuse_the_meaningless(evaluation)
@@ -526,6 +481,12 @@ def _described(evaluation: Evaluation) -> str:
                 f"  {'holds' if c.holds else 'FAILS'}  {c.text}   ({number(float(c.left))} against "
                 f"{number(float(c.right))}){limit}"
             )
+    if evaluation.feasible:
+        lines += ["", "constants that can occur together"]
+        for i, c in enumerate(evaluation.feasible):
+            text = c.text if i < len(evaluation.view.feasible or ()) else f"problems are known: {c.why}"
+            sides = f"{number(float(c.left))} against {number(float(c.right))}"
+            lines.append(f"  {'holds' if c.holds else 'FAILS'}  {text}   ({sides})")
     lines += ["", "legal constants"] if legal else []
     lines += [f"  {'holds' if c.holds else 'FAILS'}  {c.why}" for c in legal]
     lines += ["", "constants"]

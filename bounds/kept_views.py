@@ -35,9 +35,10 @@ from fedbounds.bounds.views import ConditionView, Follows, FormView, ResultView,
 if TYPE_CHECKING:
     from fedbounds.bounds.result import Result
 
-SCHEMA = "fedbounds.views/2"
+SCHEMA = "fedbounds.views/3"
 NAME = "views.json"
 ROOT = os.path.dirname(os.path.abspath(__file__))
+WHICH = ("value", "parts", "sides", "feasible")  # the programs of a form
 LARGEST = 2**23  # bytes of one file
 KEY = re.compile(r"([a-z0-9-]+)/([a-z0-9.-]+)")
 OTHERS_MAY_WRITE = 0o022
@@ -181,10 +182,7 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any], trees: Callable
                 form["refuted_by"],
                 form["generous"],
                 tuple(form["terms"]),
-                tuple(
-                    ConditionView(op, why, limits, legal, lambda words=words: Said(*words))
-                    for op, why, limits, legal, words in form["conditions"]
-                ),
+                _conditions(form["conditions"]),
                 tuple(form["assumptions"]),
                 tuple(form["prescribes"]),
                 tuple(
@@ -199,9 +197,19 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any], trees: Callable
                 lambda words=form["standing"]: Standing(*words),
                 lambda places=form["covers"]: tuple(_cover(said["covers"][place]) for place in places),
                 lambda name=name: _structure(trees()[name], whole, name),
+                None if form["feasible"] is None else _conditions(form["feasible"]),
+                _conditions(form["witnessed"]),
+                tuple(form["computed_from"]),
             )
         )
     return made
+
+
+def _conditions(written: Sequence[Any]) -> tuple[ConditionView, ...]:
+    return tuple(
+        ConditionView(op, why, limits, legal, lambda words=words: Said(*words))
+        for op, why, limits, legal, words in written
+    )
 
 
 class _Elsewhere:
@@ -402,6 +410,10 @@ def _written_program(coded: Coded) -> dict[str, Any]:
     return coded.program._asdict()
 
 
+def _written_conditions(conditions: Iterable[ConditionView]) -> list[Any]:
+    return [(c.op, c.why, c.limits, c.legal, c.said()) for c in conditions]
+
+
 def _written(result: ResultView) -> dict[str, Any]:
     """A view as data; see `_result`."""
     rules: dict[bytes, int] = {}
@@ -424,14 +436,17 @@ def _written(result: ResultView) -> dict[str, Any]:
                 "refuted_by": form.refuted_by,
                 "generous": form.generous,
                 "terms": form.terms,
-                "conditions": [(c.op, c.why, c.limits, c.legal, c.said()) for c in form.conditions],
+                "conditions": _written_conditions(form.conditions),
+                "feasible": None if form.feasible is None else _written_conditions(form.feasible),
+                "witnessed": _written_conditions(form.witnessed),
+                "computed_from": form.computed_from,
                 "assumptions": form.assumptions,
                 "prescribes": form.prescribes,
                 "derived": places,
                 "variables": sorted(form.variables),
                 "needs": sorted(form.needs),
                 "measure": None if form.own_measure is None else _written_measure(form.own_measure),
-                "programs": {which: _written_program(form.code(which)) for which in ("value", "parts", "sides")},
+                "programs": {which: _written_program(form.code(which)) for which in WHICH},
                 "standing": form.standing(),
                 "covers": [covers.setdefault(cover, len(covers)) for cover in form.covers()],
             }

@@ -28,6 +28,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "log": np.log,
     "exp": np.exp,
     "abs": np.abs,
+    "sign": np.sign,
     "floor": np.floor,
     "ceil": np.ceil,
     "minimum": np.minimum,

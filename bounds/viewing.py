@@ -41,8 +41,12 @@ def view(result: Result) -> ResultView:
 @lru_cache(maxsize=1024)
 def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
     from fedbounds.bounds.audit.ledger import standing
-    from fedbounds.bounds.numpy_code import coded_form, in_numbers
+    from fedbounds.bounds.feasible import feasible_set
+    from fedbounds.bounds.numpy_code import coded, coded_form, in_numbers
 
+    declared = feasible_set(result, form)
+    relations, known = (declared.relations, declared.witnessed) if declared else ((), ())
+    sides = tuple(side for c in (*relations, *known) for side in (c.left, c.right))
     return FormView(
         of,
         form.name,
@@ -60,10 +64,13 @@ def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
         form.needs,
         form.measure,
         lambda: form,
-        lambda which: coded_form(form, which),
+        lambda which: coded(sides) if which == "feasible" else coded_form(form, which),
         lambda: standing(result, form),
         lambda: tuple(assumption.cover for assumption in form.assumptions),
         lambda: _structure(form),
+        tuple(condition_view(c, result.notation) for c in relations) if declared else None,
+        tuple(condition_view(c, result.notation) for c in known),
+        declared.computed_from if declared else (),
     )
 
 

@@ -177,6 +177,9 @@ class FormView:
         assumptions: their names.
         covers: for which settings each of them holds, when that is asked.
         structure: its terms and conditions as trees, when they are asked for.
+        feasible: what constants that can occur together satisfy; None where its paper has not declared it.
+        witnessed: where a problem is known to have such constants, if that is not all of them.
+        computed_from: letters that make a problem themselves, if they are given.
         prescribes: the step sizes that it sets.
         derived: the rules by which constants follow from others.
         variables: the constants that its bound and its conditions are made of.
@@ -207,6 +210,9 @@ class FormView:
     standing: Callable[[], Standing] = field(repr=False)
     covers: Callable[[], tuple[Cover | None, ...]] = field(repr=False)
     structure: Callable[[], Structure] = field(repr=False)
+    feasible: tuple[ConditionView, ...] | None = None
+    witnessed: tuple[ConditionView, ...] = ()
+    computed_from: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -244,6 +250,13 @@ class FormView:
             lambda: tuple(c.said().limited for c in self.conditions),
         )
         return Compiled(layout, self.code, self.result.vectors)
+
+    @cached_property
+    def occurring(self) -> Compiled:
+        """The numpy functions of its feasible set: what constants satisfy, then where a problem is known."""
+        relations = (*(self.feasible or ()), *self.witnessed)
+        layout = Layout(0, 0, tuple(c.op for c in relations), lambda: (False,) * len(relations))
+        return Compiled(layout, lambda _: self.code("feasible"), self.result.vectors)
 
     def resolve(self, name: str) -> Quantity | None:
         """What a letter or a concept stands for in the result's notation; None where it is neither."""

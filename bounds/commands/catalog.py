@@ -19,6 +19,7 @@ from fedbounds.bounds.commands.places import (
     statement_text,
 )
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.feasible import feasible_set
 from fedbounds.bounds.printing import Written, as_printed, plain, written
 from fedbounds.bounds.registry import load, paper, papers, statements
 from fedbounds.bounds.result import Condition, Form, Result, reachable
@@ -165,6 +166,9 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "conditions": [
                     {"text": c.as_printed(result.notation).text, "legal": c.legal, "why": c.why} for c in f.conditions
                 ],
+                "feasible": None
+                if (declared := feasible_set(result, f)) is None
+                else [{"text": c.text, "why": c.why, "necessary": c not in declared.witnessed} for c in declared.all],
                 "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in f.assumptions],
                 "prescribes": {
                     name: plain(as_printed(e, result.notation).expression) for name, e in f.prescribes.items()
@@ -246,6 +250,8 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  where 0/0 in {text} is {value}" for text, value in sorted((plain(q), v) for q, v in alone)]
         legal = "; ".join(c.why for c in form.conditions if c.legal)
         lines += [f"  legal constants: {legal}"] if legal else []
+        declared = feasible_set(result, form)
+        lines += [f"  feasible set: {declared.text}"] if declared else []
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]
     for s in letters(result, forms):

@@ -17,6 +17,7 @@ from fedbounds.bounds.evaluation import standing_reasons
 from fedbounds.bounds.explorer.javascript import form_function, rule_function
 from fedbounds.bounds.explorer.mathml import mathml
 from fedbounds.bounds.explorer.start import given_at_first, start
+from fedbounds.bounds.feasible import feasible_set
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.printing import latex as in_latex
 from fedbounds.bounds.registry import Paper, room
@@ -69,7 +70,8 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
         about = [_erratum(e) for e in errata_about(result)]
         forms = []
         for form in result.forms:
-            functions.append(form_function(form, result.notation))
+            declared = feasible_set(result, form)
+            functions.append(form_function(form, declared.all if declared else (), result.notation))
             place = measures.index(form.measure or result.measure)
             forms.append({**_form(result, form), "measure": place, "rules": places(form.derived, result.notation)})
         results.append(
@@ -152,6 +154,7 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
     lines = latex(result, form)
     meant = lines.splitlines()[1 + len(typeset) :]
     needed = {s.name for e in form.expressions for s in e.free_symbols}
+    declared = feasible_set(result, form)
     return {
         "name": form.name,
         "note": form.note,
@@ -176,6 +179,13 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
                 "legal": c.legal,
             }
             for c in form.conditions
+        ],
+        "computed_from": declared.computed_from if declared else (),
+        "feasible": None
+        if declared is None
+        else [
+            {"op": c.op, "text": c.as_printed(notation).text, "why": c.why, "witness": c in declared.witnessed}
+            for c in declared.all
         ],
         "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in form.assumptions],
         "needed": sorted(needed),

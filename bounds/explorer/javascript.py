@@ -10,7 +10,7 @@ from sympy.printing.jscode import JavascriptCodePrinter
 from fedbounds.bounds.clients import OverClients
 from fedbounds.bounds.expressions import parts
 from fedbounds.bounds.named_numbers import NamedNumber
-from fedbounds.bounds.result import Form
+from fedbounds.bounds.result import Condition, Form
 from fedbounds.bounds.symbols import Derived, Notation
 
 
@@ -57,13 +57,18 @@ def javascript(expression: sp.Expr, notation: Notation) -> str:
     return _Printer(notation).doprint(expression)
 
 
-def form_function(form: Form, notation: Notation) -> str:
-    """A function of the constants that returns terms, prescribed values, and sides with extremes of the conditions."""
+def form_function(form: Form, feasible: Iterable[Condition], notation: Notation) -> str:
+    """A function of the constants that returns terms, prescribed values, sides with extremes of the conditions, and
+    sides of what constants that occur together satisfy."""
     conditions = [
         _array((c.left, c.right, *([] if c.extreme is None else [c.extreme])), notation) for c in form.conditions
     ]
     terms = _array((t.expression for t in form.terms), notation)
-    return f"c => [{terms}, {_array(form.prescribes.values(), notation)}, [{', '.join(conditions)}]]"
+    steps, together = (
+        _array(form.prescribes.values(), notation),
+        [_array((c.left, c.right), notation) for c in feasible],
+    )
+    return f"c => [{terms}, {steps}, [{', '.join(conditions)}], [{', '.join(together)}]]"
 
 
 def _array(expressions: Iterable[sp.Expr], notation: Notation) -> str:

@@ -149,10 +149,26 @@ function holds(left, op, right) {
   return op === "<=" ? most : op === ">=" ? least : most && least;
 }
 
+function impossible(form, together, known) { // why these constants do not occur together, or are not known to
+  if (form.feasible === null) {
+    return form.verdict === "proved" && !form.order_only ? ["which constants can occur together is not declared for this form: list its result in FEASIBLE"] : [];
+  }
+  const opposite = { "<=": ">", ">=": "<", "==": "!=", "<": ">=", ">": "<=" };
+  const said = form.feasible.map((relation, i) => ({ ...relation, left: together[i][0], right: together[i][1] }))
+    .filter(relation => !holds(relation.left, relation.op, relation.right))
+    .filter(relation => !relation.witness || !form.computed_from.length || !form.computed_from.every(name => name in known));
+  const { text, why, witness, left, op, right } = said.find(relation => !relation.witness) ?? said[0] ?? {};
+  if (witness === undefined) return [];
+  const [a, b] = [number(left, 6), number(right, 6)], names = form.computed_from.join(", ");
+  if (witness && names) return [`no problem is known to have these constants: give ${names} instead of what follows from them`];
+  return [witness ? `no problem is known to have these constants: those that are (${why}) need ${a} ${op} ${b}`
+    : `no problem has these constants: ${text} (${why}), got ${a} ${opposite[op]} ${b}`];
+}
+
 function evaluate(form, given, assumed = [], strict = true) {
   const known = resolve(form, given);
   const constants = Object.fromEntries(Object.entries(known).map(([name, one]) => [name, one.value]));
-  let [terms, prescribed, sides] = form.compute(constants), total = sum(terms);
+  let [terms, prescribed, sides, together] = form.compute(constants), total = sum(terms);
   const conditions = form.conditions.map((condition, i) => {
     const [left, right, admissible] = sides[i];
     return { ...condition, left, right, admissible, holds: holds(left, condition.op, right) };
@@ -169,7 +185,7 @@ function evaluate(form, given, assumed = [], strict = true) {
       throw Error(`${c.why}: ${c.text} fails, ${number(c.left, 9)} against ${number(c.right, 9)}`);
     }
   }
-  const why_not = [];
+  const why_not = impossible(form, together, known);
   if (valid && below) why_not.push("the left-hand side is never negative, so no run has these constants");
   if (valid && total === Infinity) why_not.push("the value is infinite, which promises nothing");
   if (lost) why_not.push("no value: the numbers overflow");

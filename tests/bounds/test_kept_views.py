@@ -17,11 +17,12 @@ from fedbounds.bounds.chunks import CHUNK
 from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate_form
+from fedbounds.bounds.feasible import feasible_set
 from fedbounds.bounds.kept_views import _Kept, keep_view, kept_view, written_views
 from fedbounds.bounds.numpy_code import arguments, compile_expressions
 from fedbounds.bounds.programs import Coded
 from fedbounds.bounds.registry import PAPERS, load, paper
-from fedbounds.bounds.result import Form
+from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.symbols import Quantity
 from fedbounds.bounds.viewing import view
 
@@ -32,12 +33,18 @@ DRAWS = 5
 LONG = ("arbitrary-participation", "fed-norm-sgda")  # the papers with many long forms, by hand
 
 
-def by_sympy(form: Form, which: str) -> Coded:
+def by_sympy(result: Result, form: Form, which: str) -> Coded:
     """A function of a form as sympy itself makes it."""
+    declared = feasible_set(result, form)
+    together = [side for c in (declared.all if declared else ()) for side in (c.left, c.right)]
     sides = [side for c in form.conditions for side in (c.left, c.right)]
     extremes = [c.extreme for c in form.conditions if c.extreme is not None]
     terms = [term.expression for term in form.terms]
-    expressions = {"parts": (*terms, *form.prescribes.values(), *sides), "sides": (*sides, *extremes)}[which]
+    expressions = {
+        "parts": (*terms, *form.prescribes.values(), *sides),
+        "sides": (*sides, *extremes),
+        "feasible": tuple(together),
+    }[which]
     symbols = arguments(expressions)
     return Coded(tuple(s.name for s in symbols), compile_expressions(symbols, expressions))
 
@@ -84,7 +91,7 @@ def test_a_kept_view_answers_as_sympy_does_bit_for_bit(name):
     for result in paper(name).results:
         ours, theirs = kept.view(result.key), view(result)
         for whole, here, there in zip(result.forms, ours.forms, theirs.forms, strict=True):
-            there = replace(there, code=lambda which, whole=whole: by_sympy(whole, which))
+            there = replace(there, code=lambda which, of=(result, whole): by_sympy(*of, which))
             constants = [asked(there, rng) for _ in range(DRAWS)]
             answers = [answer(there, each) for each in constants]
             assert [answer(here, each) for each in constants] == answers, f"{result.key} [{here.name}]"
@@ -101,7 +108,7 @@ def test_programs_compute_many_settings_as_sympys_functions_do(name):
     kept = _Kept(written_views(name, results))
     for result in results:
         for whole, form in zip(result.forms, kept.view(result.key).forms, strict=True):
-            theirs = replace(form, code=lambda which, whole=whole: by_sympy(whole, which)).compiled
+            theirs = replace(form, code=lambda which, of=(result, whole): by_sympy(*of, which)).compiled
             constants: dict[str, np.ndarray] = {}
             for k, letter in enumerate(sorted(form.needs)):
                 quantity = form.result.notation[letter]

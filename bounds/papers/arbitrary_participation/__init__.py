@@ -8,8 +8,9 @@ that the pattern of participation does to the bound is in one number, the window
 
 from fedbounds.bounds.papers.arbitrary_participation import expected, participation, rates, results
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import SCOPE
+from fedbounds.bounds.papers.arbitrary_participation.feasible import FEASIBLE
 
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
+__all__ = ["BIBTEX", "FEASIBLE", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
 VERSION = "NeurIPS 2022, arXiv:2205.13648"
 REFERENCE = (
     f"S. Wang and M. Ji, A Unified Analysis of Federated Learning with Arbitrary Client Participation, {VERSION}"

@@ -18,8 +18,9 @@ from fedbounds.bounds.papers.fed_norm_sgda import (
     tables,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import SCOPE
+from fedbounds.bounds.papers.fed_norm_sgda.feasible import FEASIBLE
 
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
+__all__ = ["BIBTEX", "FEASIBLE", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
 VERSION = "arXiv:2302.04249, 2023"
 REFERENCE = f"P. Sharma, R. Panda and G. Joshi, Federated Minimax Optimization with Client Heterogeneity, {VERSION}"
 BIBTEX = """@article{sharma2023federated,

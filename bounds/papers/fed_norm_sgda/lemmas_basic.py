@@ -14,7 +14,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas import lemma
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.result import Condition, Form, Result, Term
 from fedbounds.bounds.setting import ASKED
-from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE, PARAMETER
+from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE, PARAMETER, length_of
 
 SMOOTH = Assumption("smooth", "|grad g(x) - grad g(x')| <= Lf |x - x'| for all x, x'", "Lemma A.6, A.7", cover=ASKED)
 CONVEX = Assumption("convex", "g is convex", "Lemma A.6", cover=ASKED)
@@ -90,6 +90,10 @@ LEMMA_A_4 = fact(
     single("squared norm of a sum of n vectors", r"\|\sum_iu_i\|^2", GRADIENT**2),
     printed("squares", n.n * SumOverClients(n.squares)),
     "squares holds the squared norm of each vector.",
+)
+LEMMA_A_4 = replace(
+    LEMMA_A_4,
+    forms=tuple(replace(form, derived=(*form.derived, length_of("squares", "n"))) for form in LEMMA_A_4.forms),
 )
 LEMMA_A_5 = fact(
     "A.5",

@@ -10,6 +10,7 @@ every weight.
 
 from fedbounds.bounds.papers.fedau import corollaries, results
 from fedbounds.bounds.papers.fedau.assumptions import SCOPE
+from fedbounds.bounds.papers.fedau.feasible import FEASIBLE
 from fedbounds.bounds.papers.fedau.weight_error import WeightStatistics, weight_statistics
 
 VERSION = "ICLR 2024, arXiv:2306.03401"
@@ -23,5 +24,5 @@ BIBTEX = """@inproceedings{wang2024lightweight,
   booktitle = {International Conference on Learning Representations},
   year      = {2024}
 }"""
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION", "WeightStatistics", "weight_statistics"]
+__all__ = ["BIBTEX", "FEASIBLE", "REFERENCE", "RESULTS", "SCOPE", "VERSION", "WeightStatistics", "weight_statistics"]
 RESULTS = (*results.RESULTS, *corollaries.RESULTS)

@@ -9,8 +9,9 @@ error that does not shrink with the update, so that no finite $q$ fits them: the
 
 from fedbounds.bounds.papers.fedmrn import lemmas, remarks, results
 from fedbounds.bounds.papers.fedmrn.assumptions import SCOPE
+from fedbounds.bounds.papers.fedmrn.feasible import FEASIBLE
 
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
+__all__ = ["BIBTEX", "FEASIBLE", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
 VERSION = "ACM Multimedia 2024, arXiv:2408.03220"
 REFERENCE = (
     "S. Li, Y. Cheng, H. Wang, X. Tang, S. Xu, W. Luo, Y. Li, D. Liu, X. He and R. Li, Masked Random Noise for "

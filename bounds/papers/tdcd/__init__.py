@@ -9,8 +9,9 @@ $S=\sum_j\sigma_j^2$ alone.
 
 from fedbounds.bounds.papers.tdcd import lemmas, remarks, results
 from fedbounds.bounds.papers.tdcd.assumptions import SCOPE
+from fedbounds.bounds.papers.tdcd.feasible import FEASIBLE
 
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
+__all__ = ["BIBTEX", "FEASIBLE", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
 VERSION = "ACM TIST 2022, arXiv:2108.08930"
 REFERENCE = (
     "A. Das, T. Castiglia, S. Wang and S. Patterson, Cross-Silo Federated Learning for Multi-Tier Networks with "

@@ -1,0 +1,140 @@
+r"""Which constants of Li et al. (2024) can occur together.
+
+$L,\sigma,G,q$ are bounds, $\mu$ is one from below; $\Gamma$, distances and gaps are values. The weights of all clients
+are $1/N$.
+
+**Strong convexity and bounded gradients.** Every client's minimum is at least $F_k(w)-|\nabla F_k(w)|^2/(2\mu)$, and
+$F(w)-F^*\ge\frac\mu2|w-w^*|^2$. At $w_1$, where the first gradients are taken ($T\ge2$), the clients' mean gives
+$$\mu^2E|w_1-w^*|^2+2\mu\Gamma\le E\tfrac1N\sum_k|\nabla F_k(w_1)|^2\le G^2.$$
+Clients $\frac\mu2|w-c_k|^2$ with $c_k$ at equal distances from $w^*$ and at right angles to $w_1-w^*$ attain it, and
+their gradients do not grow afterwards unless sampled cohorts ($K<N$, more than one round) carry the mean model away
+from $w^*$.
+
+**Masks of the current amplitude.** In the first local step of a round the update is 0, so that every pattern of signs
+of the mask has positive probability; so it has in every upload, as no update reaches its bounds. From every $w_1$
+all $w_1+As$, $s\in\{-1,1\}^d$, are points where gradients are taken, with $A=\sum_ra_r=\alpha G/\mu$ and $\alpha$ of
+`mask_reach`. By strong convexity $2G\ge|\nabla F_k(w_1+As)-\nabla F_k(w_1-As)|\ge2\mu A\sqrt d$. With
+$s=\operatorname{sign}\nabla F_k(w_1)$ also
+$\sqrt dG\ge\langle\nabla F_k(w_1+As),s\rangle\ge|\nabla F_k(w_1)|_1+\mu Ad$, hence
+$\mu^2E|w_1-w^*|^2+2\mu\Gamma\le d(G-\mu A\sqrt d)^2$. Where $\Gamma=0$, $w^*$ minimizes every $F_k$, and
+$G\ge\mu|w_1+As-w^*|$ with the sign of each coordinate of $w_1-w^*$ gives
+$\mu|w_1-w^*|\le\sqrt{G^2-(d-1)\mu^2A^2}-\mu A$, which $\frac\mu2|w-w^*|^2$ attains.
+
+**Without convexity** a gap may lie beyond all points where gradients are taken: every value occurs.
+"""
+
+from __future__ import annotations
+
+from sympy import Max, floor, sqrt
+
+from fedbounds.bounds.feasible import FeasibleSets, Rule, positive
+from fedbounds.bounds.papers.fedmrn.assumptions import (
+    GRADIENT_BOUND,
+    LIPSCHITZ,
+    ROUND_MASKS,
+    STRONGLY_CONVEX,
+    SURE_GRADIENT_BOUND,
+)
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION
+from fedbounds.bounds.papers.fedmrn.reach import MaskReach
+from fedbounds.bounds.papers.fedmrn.results import SAMPLING_ERROR, shift
+from fedbounds.bounds.result import Condition
+
+n = NOTATION
+L, mu, G, Gamma, Delta1, N, S, T, d = n.L, n.mu, n.G, n.Gamma, n.Delta1, n.N, n.S, n.T, n.d
+
+BOUNDED = (STRONGLY_CONVEX.name, GRADIENT_BOUND.name)
+MASKED = (STRONGLY_CONVEX.name, SURE_GRADIENT_BOUND.name, ROUND_MASKS.name)
+DISTANCE, SPREAD = mu**2 * Delta1, 2 * mu * Gamma  # squared gradients that w_1 - w* and the clients' minima cost
+TAKEN = T - 1  # no gradient is taken before w_1 is judged
+REACH = MaskReach(shift, S, T)
+
+KEPT = (shift - 2) * (shift - 1) / ((shift + S - 2) * (shift + S - 1))  # what a first round leaves of a distance
+AWAY = positive(Max(0, T - S - 1)) * SAMPLING_ERROR * (1 - KEPT) / (1 + KEPT)
+OPPOSED = SPREAD * N / (2 * Max(1, floor(N / 2)))  # pairs of clients on both sides of w*; an odd one is at w*
+FARTHEST = (
+    (sqrt(DISTANCE) + REACH * G) ** 2
+    + (sqrt(OPPOSED) + REACH * G) ** 2
+    + (d - 2) * (REACH * G) ** 2
+    + 2 * sqrt(DISTANCE * OPPOSED) * Max(0, 2 - d)
+)
+RULES = (
+    Rule(
+        Condition(Gamma, "<=", (N - 1) * Gamma, "a single client has Gamma = 0"),
+        (STRONGLY_CONVEX.name,),
+    ),
+    Rule(
+        Condition(
+            TAKEN * (DISTANCE + SPREAD),
+            "<=",
+            TAKEN * G**2,
+            "strong convexity: the clients' gradients at w_1 are no smaller",
+        ),
+        BOUNDED,
+    ),
+    Rule(
+        Condition(
+            TAKEN * (Max(DISTANCE, AWAY * SPREAD) + SPREAD),
+            "<=",
+            TAKEN * G**2,
+            "equal quadratics around w*, which cohorts may carry away from it",
+        ),
+        BOUNDED,
+        witness=True,
+    ),
+    Rule(
+        Condition(
+            G * sqrt(d) * REACH,
+            "<=",
+            G,
+            "strong convexity: masks may all point one way, by 2 S G sqrt(d)/max(8 L/mu, S)/mu in the first round, "
+            "and the gradient grows by mu times that",
+        ),
+        MASKED,
+    ),
+    Rule(
+        Condition(
+            TAKEN * (DISTANCE + SPREAD),
+            "<=",
+            TAKEN * d * G**2 * Max(0, 1 - sqrt(d) * REACH) ** 2,
+            "strong convexity: gradients at w_1 leave room for what masks add",
+        ),
+        MASKED,
+    ),
+    Rule(
+        Condition(
+            TAKEN * (1 - positive(Gamma)) * DISTANCE,
+            "<=",
+            TAKEN * G**2 * Max(0, sqrt(Max(0, 1 - (d - 1) * REACH**2)) - REACH) ** 2,
+            "strong convexity: gradients at w_1 and around it, where one w minimizes every F_k",
+        ),
+        MASKED,
+    ),
+    Rule(
+        Condition(TAKEN * FARTHEST, "<=", TAKEN * G**2, "equal quadratics in pairs around w*"),
+        MASKED,
+        witness=True,
+    ),
+    Rule(
+        Condition(
+            (sqrt(n.gradsq) - sqrt(n.meansq)) ** 2,
+            "<=",
+            L**2 * n.Dt,
+            "smoothness: mean gradients at w_bar and at the masked models",
+        ),
+        (LIPSCHITZ.name,),
+    ),
+)
+FEASIBLE = FeasibleSets(
+    {
+        "theorem-1": "quadratics",
+        "theorem-2": "no curvature where gradients are taken, and the gap beyond",
+        "lemma-1": "bounds alone",
+        "lemma-2": "bounds alone",
+        "lemma-3": "bounds alone",
+        "lemma-4": "no gradient is bounded: earlier noise makes any distances, noise of step t any V",
+        "lemma-5": "a client whose gradient has a kink at w_bar",
+        "proposition-1": "bounds alone",
+    },
+    RULES,
+)
