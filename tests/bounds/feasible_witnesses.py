@@ -81,11 +81,10 @@ def weights_law(deviation: float, clients: int, norm: float) -> tuple[np.ndarray
     """Probabilities of two vectors of weights, in which the first has mean 1/N and this deviation, if any can."""
     if clients == 1:
         return np.array([0.5, 0.5]), np.ones((2, 1))
-    off = np.sqrt(max(0.0, (clients - 1) * (clients * norm**2 - 1)))
-    most, least = min(off, clients - 1), min(1.0, off)
-    scale = min(1.0, deviation * clients / np.sqrt(most * least)) if most * least > 0 else 0.0
-    first = (1 + scale * np.array([most, -least])) / clients
-    chance = np.array([least, most]) / (most + least) if most + least else np.array([0.5, 0.5])
+    off, whole = np.sqrt(max(0.0, (clients - 1) * (clients * norm**2 - 1))), np.sqrt(clients - 1)
+    scale = min(1.0, off / whole, deviation * clients / whole)
+    first = (1 + scale * np.array([clients - 1, -1])) / clients
+    chance = np.array([1 / clients, 1 - 1 / clients])
     return chance, np.stack([np.array([q, *[(1 - q) / (clients - 1)] * (clients - 1)]) for q in first])
 
 
@@ -99,7 +98,7 @@ def arbitrary_participation(name: str, c: Constants) -> Found:
         mean = chance @ weights
         assert np.allclose(mean, 1 / clients) and np.allclose(weights.sum(axis=1), 1) and (weights > -TINY).all()
         found["upsilon"] = float(np.sqrt((chance @ (weights - mean) ** 2).max()))
-        found |= {"N": weights.shape[1], "rho": float(np.sqrt((weights**2).sum(axis=1).max()))}
+        found |= {"N": weights.shape[1], "rho": float(np.sqrt(chance @ (weights**2).sum(axis=1)))}
     elif "qbar" in c:
         assert abs(c["qbar"].sum() - 1) < TINY
         found |= {"qbar": c["qbar"], "N": len(c["qbar"])}

@@ -4,10 +4,10 @@ $L$, $\sigma$, the divergences $d$, $\tilde\nu$, $\tilde\beta$, $\tilde\delta$, 
 $N$ clients alike, on a slope of the height $\mathcal F$, keep all of them, with equal weights where $N\rho^2\ge1$ (a
 smaller $\rho$ is refused where $N$ is given). $S_t$, $\upsilon$ and what lemmas say of one window are values.
 
-**The deviation of one weight.** $\upsilon^2$ is the largest variance of a weight with mean $1/N$. Where
-$\sum_n(q^n)^2\le\rho^2$, one weight $q$ and the others equal, $q^2+\frac{(1-q)^2}{N-1}\le\rho^2$, that is,
-$|Nq-1|\le s=\sqrt{(N-1)(N\rho^2-1)}$, and $q\ge0$. A variable in $[l,m]$ with mean $1/N$ has the variance
-$(m-\frac1N)(\frac1N-l)$ at most: $N^2\upsilon^2\le s\min(1,s)$. Two values attain it, and a mean with $1/N$ all below.
+**The deviation of one weight.** $\upsilon^2$ is the largest variance of a weight with mean $1/N$ in $[0,1]$, at most
+$(N-1)/N^2$. The deviations of the other weights sum to its own, so that the variances of all sum to
+$\frac N{N-1}\upsilon^2$ at least, and to $\rho^2-\frac1N$ at most where $\mathbb E\sum_n(q^n)^2\le\rho^2$:
+$N^2\upsilon^2\le s^2=(N-1)(N\rho^2-1)$. One weight of two values, the others equal, attains both.
 
 **One window.** (C.16) says that $f$ rises by no more than noise and divergences allow. A slope falls by any amount; on
 $\frac L2x^2$, from its minimum and with weights of $\sum_n(q^n)^2=\rho^2$, noise alone makes $f$ rise by
@@ -17,23 +17,30 @@ $c=1-\eta(1-(1-\gamma L)^I)$, or by less.
 
 from __future__ import annotations
 
-from sympy import Max, Min, sqrt
+from sympy import Max, Min
 
 from fedbounds.bounds.feasible import FeasibleSets, Rule
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import SHARED_EQUALLY, UNBIASED_SAMPLING, WEIGHTS
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
+    EXPECTED_NORM,
+    NORM,
+    SHARED_EQUALLY,
+    UNBIASED_SAMPLING,
+    WEIGHTS,
+)
+from fedbounds.bounds.papers.arbitrary_participation.expected import RESULTS as EXPECTED
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.result import Condition
 
 n = NOTATION
 L, I, P, N, S, gamma, eta, sigma, rho, upsilon = n.L, n.I, n.P, n.N, n.S, n.gamma, n.eta, n.sigma, n.rho, n.upsilon
 
-ROOM = sqrt(Max(0, (N - 1) * (N * rho**2 - 1)))  # s
+ROOM2 = Max(0, (N - 1) * (N * rho**2 - 1))  # s^2
 KEPT = (1 - gamma * L) ** 2
 CARRIED = (1 - eta * (1 - (1 - gamma * L) ** I)) ** 2
 RISE = L / 2 * (eta * gamma * rho * sigma) ** 2 * (1 - KEPT**I) / (1 - KEPT) * (1 - CARRIED**P) / (1 - CARRIED)
 
 RULES = (
-    Rule(Condition(n.sumsq, "<=", rho**2, "rho^2 bounds every round's sum of squared weights"), (WEIGHTS.name,)),
+    Rule(Condition(n.sumsq, "<=", rho**2, "rho^2 bounds every round's sum of squared weights"), (NORM.name,)),
     Rule(Condition(S, "<=", N, "weights of at most 1/S sum to one"), (SHARED_EQUALLY.name,)),
     Rule(
         Condition((N * upsilon) ** 2, "<=", N - 1, "weights in [0, 1] whose mean is 1/N"),
@@ -42,9 +49,9 @@ RULES = (
     ),
     Rule(
         Condition(
-            (N * upsilon) ** 2, "<=", ROOM * Min(1, ROOM), "weights with a mean of 1/N, and squares at most rho^2"
+            (N * upsilon) ** 2, "<=", Min(N - 1, ROOM2), "weights in [0, 1], of mean 1/N and bounded mean squares"
         ),
-        (WEIGHTS.name, UNBIASED_SAMPLING.name),
+        (WEIGHTS.name, UNBIASED_SAMPLING.name, EXPECTED_NORM.name),
     ),
     Rule(
         Condition(-n.decrease, "<=", RISE, "a slope, or noise around the minimum of a quadratic"),
@@ -70,6 +77,7 @@ FEASIBLE = FeasibleSets(
         "proposition-4.6": "clients alike, and equal weights",
         "proposition-4.7": "clients alike, and weights of two values",
         "corollary-4.8": f"{SLOPE}, and weights of two values",
+        **{result.key.partition("/")[2]: SLOPE for result in EXPECTED},
     },
     RULES,
 )
