@@ -318,6 +318,7 @@ class _Checked:
             unchanged &= np.array_equal(given, x)
             if not isinstance(message, bytes | bytearray):
                 raise FedboundsError(f"encode returned {type(message).__name__}; expected bytes")
+            message = bytes(message)
             meant[k], lengths[k] = _decoded(codec, message, d), len(message)
             if not k and not np.array_equal(meant[k], _decoded(codec, message, d)):
                 raise FedboundsError("the same message decodes to two updates: what decodes it is random")
@@ -375,7 +376,8 @@ class _Checked:
     def _stated(self, name: str, of: Any) -> float | None:
         """What it says of itself, if it does."""
         says = getattr(self.codec, name, None)
-        return says(of) if callable(says) else None
+        stated: Any = says(of) if callable(says) else None
+        return stated
 
     def repeat(self, case: CompressorCase) -> None:
         """The same message again, after others, one and two of them."""

@@ -319,7 +319,7 @@ def check_minimax(
             directions" and "reference twin".
         examples: how many games to try.
         seed: of the search; the same seed tries the same games.
-        cases: a strategy of `GameCase`; the room's `strategies.game_cases()` if not given.
+        cases: a strategy of `GameCase`; `strategies.game_cases()` of this package if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
             for a run that returns single precision.
 

@@ -98,8 +98,8 @@ def game_cases(
         >>> case.cohorts.tolist(), case.local_steps.tolist(), case.step_sizes
         ([[0], [0]], [1], (0.5, 0.5))
     """
-    usual = (None if numbers is None else tuple(numbers) for numbers in (periods, local_steps))
-    return _covering(_Wanted(tuple(momenta), *usual, tuple(parts), everyone))
+    blocks, amounts = (None if numbers is None else tuple(numbers) for numbers in (periods, local_steps))
+    return _covering(_Wanted(tuple(momenta), blocks, amounts, tuple(parts), everyone))
 
 
 @cache  # the same strategy again is drawn from once

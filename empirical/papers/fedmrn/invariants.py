@@ -268,7 +268,7 @@ def check_masking(
             their probability keep all but "reference twin".
         examples: how many cases to try.
         seed: of the search.
-        cases: a strategy of `MaskCase`; the room's `strategies.mask_cases()` if not given.
+        cases: a strategy of `MaskCase`; `strategies.mask_cases()` of this package if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
             for a masker that returns single precision.
 

@@ -343,7 +343,7 @@ def check_vertical(
         invariants: names of `VERTICAL_INVARIANTS`; all if not given.
         examples: how many tables to try.
         seed: of the search; the same seed tries the same tables.
-        cases: a strategy of `TableCase`; the room's `strategies.table_cases()` if not given.
+        cases: a strategy of `TableCase`; `strategies.table_cases()` of this package if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
             for a run that returns single precision.
 

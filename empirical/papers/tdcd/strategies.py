@@ -100,8 +100,8 @@ def table_cases(
         >>> case.rounds, case.step_size, case.batches.tolist()
         (1, 0.5, [[0], [0]])
     """
-    usual = (None if numbers is None else tuple(numbers) for numbers in (local_steps, silos))
-    return _covering(_Wanted(*usual, equal_shards, same_rows, tuple(losses)))
+    amounts, numbers = (None if given is None else tuple(given) for given in (local_steps, silos))
+    return _covering(_Wanted(amounts, numbers, equal_shards, same_rows, tuple(losses)))
 
 
 @cache  # the same strategy again is drawn from once
