@@ -66,7 +66,7 @@ audits: # the targets of `audit`, for those who run them side by side
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and those that no court notices (EACH=100 of every kind)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.mutations $$paper $(EACH); done
 
-adversary: $(STAMP) ## the worst ratio of every form, searched again where it has changed (EFFORT=deep; hours)
+adversary: $(STAMP) ## the largest left/bound found of every form, searched again where it has changed (EFFORT=deep; hours)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(BIN)/fedbounds adversary --paper $$paper --effort $(or $(EFFORT),deep); done
 
 demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes

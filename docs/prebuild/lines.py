@@ -5,7 +5,7 @@ with a page of its own, `::: vocabulary` what can be said of a setting, `::: com
 `::: results arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
 table of that paper's claims as it was last measured, `::: gallery fedau` its figures with their captions,
 `::: errata fedau` the note to its authors, `::: verdicts fedau` how many claims of each kind have which verdict,
-`::: worst` the worst ratio of every form, and `::: file CHANGELOG.md` that file.
+`::: worst` the largest ratio found of every form, and `::: file CHANGELOG.md` that file.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def comparability() -> str:
 
 
 def worst() -> str:
-    """The worst ratio that the adversary found for every form of every result, or why there is none."""
-    lines = ["| form | left/bound | left side | instances | verdict |", "|---|---|---|---|---|"]
+    """The largest ratio that the adversary found for every form of every result, or why there is none."""
+    lines = ["| form | largest found left/bound | left side | instances | verdict |", "|---|---|---|---|---|"]
     silent: dict[str, list[str]] = {}
     for name in PAPERS:
         for result in paper(name).results:
