@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.docket import Docket, courts, room_claims
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.mutations import Claims, proofs, tried
@@ -56,6 +56,7 @@ class Conditions:
     verdicts: Mapping[str, str]
     _steps: dict[tuple[str, Condition, str], str] = field(default_factory=dict)
     _graphs: dict[str, list[str]] = field(default_factory=dict)
+    _violated: dict[str, str] = field(default_factory=dict)
     _changed: dict[tuple[Condition, str], Claims] = field(default_factory=dict)
 
     @staticmethod
@@ -83,7 +84,6 @@ class Conditions:
         """The claims with the condition changed wherever it is stated."""
         if (condition, change) not in self._changed:
             new = (loosened(condition),) if change == LOOSENED else ()
-            self._changed.clear()  # one after the other is asked for
             self._changed[condition, change] = self.claims | with_condition(self.claims, condition, new)
         return self._changed[condition, change]
 
@@ -99,12 +99,11 @@ class Conditions:
         return self._lost(subject.id, claims)
 
     def _by_instances(self, subject: ResultForm, condition: Condition, change: str) -> str:
-        for court in courts() if self.verdicts.get(subject.id) in ("proved", "survived") else ():
-            if court.violated is None or court.violated(self.claims[subject.id]):
-                continue
-            if why := court.violated(self.changed(condition, change)[subject.id]):
-                return f"{court.name}: {why}"
-        return ""
+        if condition.legal or self.verdicts.get(subject.id) not in ("proved", "survived"):
+            return ""  # what letters mean is so in every instance
+        if subject.id not in self._violated:
+            self._violated[subject.id] = violation(self.claims[subject.id])
+        return "" if self._violated[subject.id] else violation(self.changed(condition, change)[subject.id])
 
     def _of_step(self, name: str, condition: Condition, change: str, claims: Claims) -> str:
         key = (name, condition, change)
@@ -127,6 +126,12 @@ class Conditions:
             found = trace(docket, proof, end).steps if proof and end else ()
             self._graphs[subject.id] = [name for name, _ in found]
         return self._graphs[subject.id]
+
+
+def violation(claim: Claim) -> str:
+    """What breaks a claim about a form at the edge of its conditions, in words; "" if nothing is found."""
+    found = ((court.name, court.violated(claim)) for court in courts() if court.violated)
+    return next((f"{name}: {why}" for name, why in found if why), "")
 
 
 def same(premise: object, condition: Condition) -> bool:

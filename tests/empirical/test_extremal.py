@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,7 +116,7 @@ def test_the_moreau_envelope_is_the_least_of_its_function_and_a_parabola() -> No
         def model(u: float, a: float = a, g: float = g, x: float = x, L: float = L, knee: float = knee) -> float:
             return (a * u**2 / 2 if u <= knee else g * (u - knee / 2)) + L * (u - x) ** 2
 
-        best = minimize_scalar(model, bounds=(0, x), method="bounded", options={"xatol": 1e-12})
+        best: Any = minimize_scalar(model, bounds=(0, x), method="bounded", options={"xatol": 1e-12})
         assert values["Deltabar"][b, 0] == pytest.approx(best.fun, rel=1e-7)
         assert left[b, 0] == pytest.approx((2 * L * (x - best.x)) ** 2, rel=1e-5)
 
@@ -167,12 +168,13 @@ def test_no_committed_ratio_is_below_the_extremal_runs(name: str) -> None:
     for result in paper(name).results:
         for form in result.forms:
             row, claim = worst_ratio(result, form), ResultForm(result, form).claim()
-            how = trial(claim) if row and row["ratio"] is not None else None
-            if row is None or how is None or how.family is None:
+            how = trial(claim)
+            if row is None or row["ratio"] is None or how is None or how.family is None:
                 continue
+            ratio: Any = row["ratio"]
             z, _ = how.family.best(claim, small=True)
             found = float(how.family.sides(claim, z).ratios().max())
             tried += 1
-            assert float(row["ratio"]) >= found * (1 - 1e-9), f"{claim.id}: make adversary EFFORT=families"
+            assert float(ratio) >= found * (1 - 1e-9), f"{claim.id}: make adversary EFFORT=families"
             assert row["budget"]["families"] > 0, claim.id
     assert tried >= 12

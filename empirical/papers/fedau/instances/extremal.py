@@ -32,8 +32,8 @@ def measure(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
     values = {name: value[:, None] for name, value in found.items()}
     values |= {name: value[:, None, None] for name, value in (("p", one), ("omega", w), ("alphatilde", one))}
     met = always({*ONE_STEP, "constant-weights", "h-bounded-below", "bounded-below", "bounded-gradient", "sure-Q"})
-    met |= {"equal-rates": True, "nearly-optimal-weights": np.abs(w - 1) <= 1 / 9}
-    met |= dict.fromkeys(("inverse-rates", "fedau-weights"), w == 1)
+    met |= {"equal-rates": True, "nearly-optimal-weights": np.asarray(np.abs(w - 1) <= 1 / 9)}
+    met |= {name: np.asarray(w == 1) for name in ("inverse-rates", "fedau-weights")}
     return MeasuredRuns(z.mean_gradient()[:, None], values, met)
 
 

@@ -35,8 +35,9 @@ def measure(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
     if convex:
         gamma = np.maximum(8 * z.smoothness / z.curvature, 1) - 1
         left = z.gap * (gamma * (gamma - 1) / ((gamma + z.rounds - 1) * (gamma + z.rounds - 2))) ** 2
-    met = dict.fromkeys(MET, np.ones(len(z), dtype=bool)) | dict.fromkeys(MASKS, z.rounds == 1)
-    met |= dict.fromkeys(("strongly-convex", "quadratic-upper-bound"), z.straight == 0)
+    met: dict[str, np.ndarray | bool] = {name: True for name in MET}
+    met |= {name: np.asarray(z.rounds == 1) for name in MASKS}
+    met |= {name: np.asarray(z.straight == 0) for name in ("strongly-convex", "quadratic-upper-bound")}
     return MeasuredRuns(left[:, None], {name: value[:, None] for name, value in found.items()}, met)
 
 
