@@ -78,8 +78,6 @@ def untested(result: Result, form: Form) -> list[Noticed]:
         []
     """
     rows, name = noticed_conditions(result.paper), f"{result.key}[{form.name}]"
-    if not rows:
-        return []
     found = [rows.get((name, c.text), Noticed(name, c.text, "", "")) for c in form.conditions]
     return [row for row in found if not row.tested]
 
@@ -94,14 +92,14 @@ def write_conditions(paper: str, rows: Sequence[Noticed]) -> Path:
 
 
 def in_words(paper: str) -> str:
-    """How many conditions of a paper's forms are not tested, in one line; "" where there is no table.
+    """How many conditions of a paper's forms are not tested, in one line.
 
     Example:
         >>> in_words("no-such-paper")
-        ''
+        'no condition of a form is tested: python -m fedbounds.bounds.audit.conditions no-such-paper'
     """
     rows = noticed_conditions(paper)
     if not rows:
-        return ""
+        return f"no condition of a form is tested: python -m fedbounds.bounds.audit.conditions {paper}"
     idle = [row for row in rows.values() if not row.tested]
     return f"{len(idle)} of {len(rows)} conditions of forms not tested: no checker notices a factor of 2"

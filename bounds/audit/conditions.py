@@ -92,9 +92,9 @@ class Conditions:
             return ""
         claims = self.changed(condition, change)
         for name in self._graph(subject):
-            step = self.claims[name].subject
-            stated = isinstance(step, StepOf) and any(same(p, condition) for p in step.step.premises)
-            if stated and (why := self._of_step(name, condition, change, claims)):
+            there = self.claims[name].subject
+            items = there.step.premises if isinstance(there, StepOf) else self.claims[name].conditions
+            if any(same(one, condition) for one in items) and (why := self._of_step(name, condition, change, claims)):
                 return why
         return self._lost(subject.id, claims)
 
@@ -117,14 +117,15 @@ class Conditions:
         return f"steps: {name.partition('/')[2]}"
 
     def _graph(self, subject: ResultForm) -> list[str]:
-        """The steps that a form's proof rests on, by id."""
+        """The steps and forms that a form's proof rests on, and those that these forms rest on, by id."""
         if subject.id not in self._graphs:
             docket = Docket(subject.result.paper, self.claims, ())
             docket._verdicts.update(dict.fromkeys(self.claims, AS_THEY_STAND))
             proof = proof_of(docket, subject)
             end = proof.step(proof.ends[subject.form.name]) if proof else None
-            found = trace(docket, proof, end).steps if proof and end else ()
-            self._graphs[subject.id] = [name for name, _ in found]
+            names = [name for name, _ in trace(docket, proof, end).steps] if proof and end else []
+            whole = [there for name in names if isinstance(there := self.claims[name].subject, ResultForm)]
+            self._graphs[subject.id] = list(dict.fromkeys([*names, *(n for form in whole for n in self._graph(form))]))
         return self._graphs[subject.id]
 
 
@@ -165,8 +166,11 @@ def with_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -
             forms = tuple(replace(form, conditions=put(form.conditions)) for form in before.forms)
             results[id(before)] = replace(before, forms=forms)
     found: Claims = {}
-    for result in results.values():
-        found |= {c.id: c for c in (ResultForm(result, form).claim() for form in result.forms)}
+    for claim in claims.values():  # what they say otherwise is as it was
+        if isinstance(claim.subject, ResultForm) and id(claim.subject.result) in results and claim.kind == "result":
+            result = results[id(claim.subject.result)]
+            subject = ResultForm(result, result.form(claim.subject.form.name))
+            found[claim.id] = replace(claim, subject=subject, conditions=subject.form.conditions)
     for proof in proofs(claims):
         if id(proof.result) in results or any(states(step.premises) for step in proof.steps):
             steps = tuple(
@@ -176,7 +180,10 @@ def with_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -
                 for step in proof.steps
             )
             there = replace(proof, result=results.get(id(proof.result), proof.result), steps=steps)
-            found |= {c.id: c for c in there.claims()}
+            for step in steps:
+                name = f"{proof.id}/{step.id}"
+                stated = tuple(p for p in step.premises if isinstance(p, Condition))
+                found[name] = replace(claims[name], subject=StepOf(there, step), conditions=stated)
     return found
 
 

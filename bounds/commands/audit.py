@@ -168,11 +168,11 @@ def not_tested(name: str, key: str) -> list[Noticed]:
 
 def show_conditions(name: str, key: str, whole: bool) -> None:
     """Which conditions are not tested: each where a key or --all is given, else how many."""
-    if key or whole:
-        for row in not_tested(name, key):
-            click.echo(f"not tested  {row.form}  condition {row.text}: no checker notices a factor of 2")
-    elif line := in_words(name):
-        click.echo(f"{name}: {line}; --all lists them")
+    rows = not_tested(name, key)
+    for row in rows if key or whole else ():
+        click.echo(f"not tested  {row.form}  condition {row.text}: no checker notices a factor of 2")
+    if not key:
+        click.echo(f"{name}: {in_words(name)}{'; --all lists them' if rows and not whole else ''}")
 
 
 @contextmanager

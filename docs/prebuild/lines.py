@@ -17,7 +17,7 @@ from pathlib import Path
 from fedbounds.bounds.audit.ledger import committed_verdict
 from fedbounds.bounds.comparability import CODES, comparability_matrix
 from fedbounds.bounds.registry import PAPERS, paper
-from fedbounds.bounds.tested_conditions import noticed_conditions
+from fedbounds.bounds.tested_conditions import in_words, noticed_conditions
 from fedbounds.bounds.vocabulary import AXES, GROUPS
 from fedbounds.bounds.worst_ratios import worst_ratio
 from fedbounds.figures.report.gallery import claims_html, gallery_html
@@ -97,6 +97,9 @@ def not_tested() -> str:
     lines.append("|---|---|---|---|---|")
     for name in PAPERS:
         rows = noticed_conditions(name).values()
+        if not rows:
+            lines.append(f"| {name} | | | | all: {in_words(name)} |")
+            continue
         idle = [row for row in rows if not row.tested]
         counts = len(rows), len(rows) - len(idle), sum(bool(row.dropped) for row in rows), len(idle)
         lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
