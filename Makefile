@@ -32,7 +32,7 @@ PREBUILD   := PYTHONPATH=docs $(PY) -m prebuild
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long race scaling gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
+.PHONY: help install test long race scaling gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations audit-conditions adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -66,7 +66,10 @@ audits: # the targets of `audit`, for those who run them side by side
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and those that no court notices (EACH=100 of every kind)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.mutations $$paper $(EACH); done
 
-adversary: $(STAMP) ## the worst ratio of every form, searched again where it has changed (EFFORT=deep; hours)
+audit-conditions: $(STAMP) ## who notices that a condition of a form is changed by a factor of 2, written beside the ledgers
+	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.conditions $$paper; done
+
+adversary: $(STAMP) ## the largest left/bound found of every form, searched again where it has changed (EFFORT=deep; hours)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(BIN)/fedbounds adversary --paper $$paper --effort $(or $(EFFORT),deep); done
 
 demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes

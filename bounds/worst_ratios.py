@@ -1,4 +1,4 @@
-"""The worst ratios: the committed table of one paper, how near each of its bounds an adversary has come.
+"""The largest ratios found: the committed table of one paper, how near each of its bounds an adversary has come.
 
 One row for every form of every result, beside the paper's ledger: the largest left-hand side over right-hand side that
 `fedbounds adversary` found, the budget it had, and the instance, which can be replayed; or why there is no such number.
@@ -76,12 +76,12 @@ def read_rows(path: Path, *, noted: bool = True) -> list[Row]:
         return []
     rows = read_document(path, noted=noted).get("rows")
     if not isinstance(rows, list) or any(not isinstance(row, dict) for row in rows):
-        raise FedboundsError(f"{path} is no table of worst ratios; fedbounds adversary --paper P writes one")
+        raise FedboundsError(f"{path} is no table of largest ratios; fedbounds adversary --paper P writes one")
     return rows
 
 
 def read_document(path: Path, *, noted: bool = True) -> Row:
-    """A JSON document of a worst instance, or of many; see `read_rows`.
+    """A JSON document of an instance that was found, or of many; see `read_rows`.
 
     Raises:
         FedboundsError: the file cannot be read, or holds no JSON object.
@@ -113,10 +113,10 @@ def said(row: Row) -> str:
 
     Example:
         >>> said({"ratio": None, "why": "order only"})
-        'no worst ratio: order only'
+        'no left/bound: order only'
     """
     if row["ratio"] is None:
-        return f"no worst ratio: {row['why']}"
+        return f"no left/bound: {row['why']}"
     ratio = row["ratio"] if isinstance(row["ratio"], str) else f"{row['ratio']:.4g}"
     status = "" if row["status"] == "below" else f", {row['status']}"
-    return f"worst left/bound {ratio}{status} ({row['left_side']}; {row['budget']['instances']} instances)"
+    return f"largest found left/bound {ratio}{status} ({row['left_side']}; {row['budget']['instances']} instances)"

@@ -1,15 +1,15 @@
 r"""The adversary: how near can an instance come to a bound?
 
-For any form of any result whose left-hand side can be measured exactly, the largest (left side)/(bound) over problems,
-participation and step sizes within the caps: from the worst of many random instances uphill, by chance, by gradients
-and from several starts. What is found can be replayed, with every hypothesis checked. A ratio above one is a lead; that
-it is no rounding is shown by reckoning again with more digits, and then the instance refutes the form.
+For any form of any result whose left-hand side can be measured exactly, the largest (left side)/(bound) found over
+problems, participation and step sizes that the form admits: from the known extremal runs and from the best of many
+random instances uphill, by chance, by gradients and from several starts. What is found can be replayed, with every
+hypothesis checked. A ratio above one is a lead; that it is no rounding is shown by reckoning again with more digits,
+and then the instance refutes the form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from inspect import isabstract
 from math import isclose
@@ -27,7 +27,7 @@ from fedbounds.bounds.compilation import holds
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.numpy_code import arguments, compile_form
 from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.registry import as_result, paper
+from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.symbols import Quantity
 from fedbounds.bounds.worst_ratios import read_document
@@ -40,6 +40,7 @@ from fedbounds.empirical.instances.sides import ROUNDING, Sides, Trial
 SIZE = 40  # instances of one shape that climb at once
 AGREE = 1e-6  # relative distance of two ratios that are the same but for rounding
 TINY = 1e-12  # a letter that is zero but for rounding; none that is searched is below 1e-8
+FROM_FAMILIES = 2_500  # evaluations of a climb from the extremal runs
 MOST_STEPS = 10_000  # of an instance that is replayed: none that was found takes a tenth
 KEPT = "ratio", "status", "why", "left_side", "left", "right", "place", "constants", "budget", "kind", "instance"
 REPLAYED = "ratio", "status", "left_side", "left", "right", "terms", "constants"
@@ -109,7 +110,8 @@ class WorstInstance:
         left_side: how the left side is had.
         constants: the letters of the form on the instance.
         assumptions, conditions: checked on it.
-        budget: instances evaluated, those that met all hypotheses, line searches, effort and seed.
+        budget: instances evaluated, those that met all hypotheses, line searches, runs of the known extremal families
+            among the instances, effort and seed.
         kind, instance: its class and all its numbers.
         rounded: whether more digits give another ratio, so that this one is of rounding.
         recorded: of a replay, what was written of it before, where that is something else.
@@ -139,7 +141,7 @@ class WorstInstance:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.key}[{self.form}]: left/bound = {self.ratio:.6g} ({self.status})"]
+        lines = [f"{self.key}[{self.form}]: largest found left/bound = {self.ratio:.6g} ({self.status})"]
         lines += [f"  {said}" for said in (self.recorded, self.why) if said]
         lines += [f"  left side  {self.left:.9g}   ({self.left_side})", f"  bound      {self.right:.9g}"]
         lines += [f"    {name:<24} {value:.6g}" for name, value in self.terms.items()]
@@ -158,7 +160,7 @@ def adversary(
     effort: str = "deep",
     progress: Callable[[int, int], None] | None = None,
 ) -> WorstInstance:
-    """The worst instance of a result that a search finds: the largest left-hand side over the bound.
+    """The largest left-hand side over the bound that a search finds, with its instance.
 
     Args:
         result: the result, or its key.
@@ -207,15 +209,7 @@ def searched(
     if how is None or order_only(claim):
         return without_number(claim)
     rng, evaluated, met, searches = np.random.default_rng(seed), 0, 0, 0
-    heard, letters_of = hearing(claim, how), domains(claim)
-
-    def sides_of(z: Population) -> Sides:
-        sides = heard(z)
-        able = in_range(z) & np.logical_and.reduce([np.ones(len(z), dtype=bool), *z.rules().values()])
-        for name, quantity in letters_of.items():
-            if name in sides.values and not quantity.domain.integer:
-                able = able & moderate(sides.values[name])
-        return replace(sides, covered=sides.covered & able[:, None])
+    sides_of = searchable(claim, how)
 
     def score(z: Population) -> np.ndarray:
         return ratio(sides_of(z))
@@ -225,7 +219,9 @@ def searched(
             progress(evaluated, max(evaluated, effort.cells * SIZE + effort.starts * effort.evaluations))
 
     best, drawn, unmet = list[tuple[float, Population]](), list[tuple[float, Population]](), ""
-    for z in how.draw(claim, effort.cells):
+    extremal, families = how.family.best(claim) if how.family else ((), 0)
+    evaluated += families
+    for z in (*((extremal,) if families else ()), *how.draw(claim, effort.cells)):
         sides = sides_of(z)
         ratios = ratio(sides)
         evaluated, met, unmet = evaluated + len(z), met + int((ratios > -np.inf).sum()), unmet or sides.unmet
@@ -237,6 +233,7 @@ def searched(
         return f"no instance meets its hypotheses{f' ({unmet})' if unmet else ''}"
     able = [one for one in drawn if rises(one) and one[1].cost <= effort.longest]
     starts = sorted(able, key=height, reverse=True)[: effort.starts]
+    starts += [one for one in able if one[1] is extremal and not any(z is extremal for _, z in starts)]
     if known is not None and rises(before := (known.ratio, population(known).repeated(SIZE))):
         starts.insert(0, before)
     for _, z in starts:  # half of the evaluations for all together, by chance, half for the worst of them
@@ -247,12 +244,52 @@ def searched(
         best.append((ascent.height, ascent.end))
         advance()
     budget = {"instances": evaluated, "covered of those drawn": met, "ascents": len(starts), "line searches": searches}
-    budget |= {"effort": called, "seed": seed}
+    budget |= {"families": families, "effort": called, "seed": seed}
     for _, z in sorted(best, key=height, reverse=True):
         found = told(claim, how, z, budget)
         if not found.rounded:
             return found
     return "rounding is all that is left of its left side"
+
+
+def from_families(claim: Claim, seed: int, called: str) -> WorstInstance | None:
+    """The worst of the known extremal runs of a claim, and of what is uphill from there; None where it has none.
+
+    Args:
+        claim: about a form.
+        seed, called: of the search that this completes.
+    """
+    how = trial(claim)
+    if how is None or how.family is None:
+        return None
+    (z, families), sides_of, rng = how.family.best(claim), searchable(claim, how), np.random.default_rng(seed)
+    budget = {"instances": families, "covered of those drawn": 0, "ascents": 1, "line searches": 0}
+    budget |= {"families": families, "effort": called, "seed": seed}
+    for k, found in enumerate(ratio(sides_of(z))):
+        if found == -np.inf:
+            break
+        start = z.take(np.array([k]))
+        climbed = ascended(start, lambda y: ratio(sides_of(y)), FROM_FAMILIES, rng)
+        for end in (climbed.end, start):
+            used = {"instances": families + climbed.evaluations, "line searches": climbed.searches}
+            if not (there := told(claim, how, end, budget | used)).rounded:
+                return there
+    return None
+
+
+def searchable(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
+    """Both sides of a claim, covered where no number of the instance is beyond what a search looks at, too."""
+    heard, letters_of = hearing(claim, how), domains(claim)
+
+    def sides_of(z: Population) -> Sides:
+        sides = heard(z)
+        able = in_range(z) & np.logical_and.reduce([np.ones(len(z), dtype=bool), *z.rules().values()])
+        for name, quantity in letters_of.items():
+            if name in sides.values and not quantity.domain.integer:
+                able = able & moderate(sides.values[name])
+        return replace(sides, covered=sides.covered & able[:, None])
+
+    return sides_of
 
 
 def height(one: tuple[float, Population]) -> float:
@@ -429,7 +466,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
     document = found if isinstance(found, Mapping) else read_document(Path(found))
     known = [*HEAD, *(field.name for field in fields(WorstInstance))]
     if strange := [name for name in document if name not in known]:
-        raise unknown_name("entry of a worst instance", strange[0], known)
+        raise unknown_name("entry of an instance", strange[0], known)
     if document.get("schema", SCHEMA) != SCHEMA:
         raise FedboundsError(f"its schema is {quote(document['schema'])}; must be {SCHEMA}")
     if missing := [name for name in ("key", "form", "kind", "instance") if name not in document]:
@@ -504,86 +541,3 @@ def subclasses(kind: type[Population]) -> Iterator[type[Population]]:
     for each in kind.__subclasses__():
         yield each
         yield from subclasses(each)
-
-
-# --- the table of a paper ----------------------------------------------------------------------------------------
-
-
-def rows(name: str, effort: str, seed: int, known: Sequence[Mapping[str, Any]] = ()) -> Iterator[dict[str, Any]]:
-    """The row of every form of a paper's results, the worse of what this search finds and what is known.
-
-    Args:
-        name: the paper.
-        effort, seed: of the search; what it has found already is not searched again.
-        known: rows of an earlier table; of a form that has changed since they do not count.
-    """
-    before = {(row["key"], row["form"], row["claim"]): row for row in known if row["ratio"] is not None}
-    for result in paper(name).results:
-        for form in result.forms:
-            claim = ResultForm(result, form).claim()
-            old = before.get((result.key, form.name, claim.hash))
-            if old is not None and searched_as(old) == (effort, seed):
-                yield dict(old)
-                continue
-            last = replay(old) if old is not None else None
-            found = searched(claim, EFFORTS[effort], seed, effort, last)
-            head = {"key": result.key, "form": form.name, "claim": claim.hash}
-            if isinstance(found, str):
-                yield head | {"ratio": None, "why": found}
-            else:
-                yield head | row_of(found if last is None else worse(last, found))
-
-
-def merged(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of a table with what other searches found, each replayed: the worse of both, and both budgets.
-
-    Args:
-        known: the table.
-        found: rows of other searches, of all its forms or of some. Those of forms that have changed since do not
-            count, nor does what the table has already by its effort and its seed.
-    """
-    others = {(row["key"], row["form"], row["claim"]): row for row in found if row["ratio"] is not None}
-    for row in known:
-        other = others.get((row["key"], row["form"], row["claim"]))
-        if other is None or (row["ratio"] is not None and searched_as(row) == searched_as(other)):
-            yield dict(row)
-        else:
-            head, there = {name: row[name] for name in ("key", "form", "claim")}, replay(other)
-            yield head | row_of(there if row["ratio"] is None else worse(replay(row), there))
-
-
-def crossed(found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of a table, each with the worst of all the table's instances of its own class, as the form covers them.
-
-    Args:
-        found: the rows; a row keeps its budget.
-    """
-    measured = [row for row in found if row["ratio"] is not None]
-    for row in found:
-        best = None if row["ratio"] is None else replay(row)
-        for other in measured if best is not None else ():
-            if other["kind"] != row["kind"] or other["instance"] == row["instance"]:
-                continue
-            with suppress(FedboundsError):
-                there = replay({**row, "instance": other["instance"]})
-                if best is not None and there.ratio > best.ratio * (1 + AGREE) and not there.rounded:
-                    best = there
-        yield dict(row) if best is None else {name: row[name] for name in ("key", "form", "claim")} | row_of(best)
-
-
-def searched_as(row: Mapping[str, Any]) -> tuple[str, int]:
-    """Effort and seed of a row's last search."""
-    return row["budget"]["effort"], row["budget"]["seed"]
-
-
-def worse(old: WorstInstance, new: WorstInstance) -> WorstInstance:
-    """The worse of two instances, with the budget of both searches, and the effort and the seed of the later one."""
-    counts = {
-        name: number + old.budget.get(name, 0) for name, number in new.budget.items() if name not in ("effort", "seed")
-    }
-    return replace(old if old.ratio > new.ratio else new, budget={**new.budget, **counts})
-
-
-def row_of(found: WorstInstance) -> dict[str, Any]:
-    """What a table keeps of an instance: as JSON knows it, without what a replay tells again."""
-    return {name: plain(value) for name, value in found.as_document().items() if name in KEPT}

@@ -1,4 +1,4 @@
-"""fedbounds adversary: the worst instance of a bound, replayed or searched for; and the tables of whole papers."""
+"""fedbounds adversary: the largest left side over bound found, by search or by replay; and tables of whole papers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 @form_option
 @paper_option
 @click.option(
-    "--effort", type=click.Choice(["light", "deep"]), default="deep", show_default=True, help="How hard to look."
+    "--effort",
+    type=click.Choice(["families", "light", "deep"]),
+    default="deep",
+    show_default=True,
+    help="How hard to look; with --paper, families completes the table by the known extremal runs alone.",
 )
 @click.option(
     "--seed", type=Count(0), default=61, show_default=True, help="Of the search; the same one finds the same."
@@ -57,15 +61,17 @@ def adversary_command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """How near an instance can come to the bound of the result KEY: the largest left side over the bound.
+    """Search for the largest left side over the bound of the result KEY.
 
-    Of its default form, if --form names no other.
+    A search finds a number from below: the largest found, not the largest possible. It starts from the known extremal
+    runs (gradient descent on a quadratic and on a Huber function, one client, no noise) up to the largest step sizes
+    that the form admits, and from random instances. Of the default form, if --form names no other.
 
     With --paper: of every form of its results, into the table that is committed beside its ledger, or into --out; what
     that table has already, of the same effort and seed, is not searched again, and the climbs start from its instances
-    too. With --merge the rows of such a table, or of a part of one, are put in, the worse of both. In the end every row
-    has the worst of all instances of its class in the table. Exits with 1 if the bound is refuted, or if --replay finds
-    something else than FILE says.
+    too. With --merge the rows of such a table, or of a part of one, are put in, the larger of both. In the end every
+    row has the largest of all instances of its class in the table. Exits with 1 if the bound is refuted, or if --replay
+    finds something else than FILE says.
 
     \b
     fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
@@ -82,6 +88,8 @@ def adversary_command(
     for name in ("form", "effort", "seed"):
         if replay and source(name) != ParameterSource.DEFAULT:
             raise FedboundsError(f"--replay reckons the instance of a file as it is; leave out --{name}")
+    if effort == "families" and not wanted:
+        raise FedboundsError("--effort families completes the table of a paper; name it with --paper P")
     if wanted:
         if form:
             raise FedboundsError("--paper searches every form; leave out --form")
@@ -121,10 +129,10 @@ def write(found: WorstInstance, path: Path, force: bool = False) -> None:
 
 
 def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_json: bool) -> int:
-    """The worst ratios of a paper, written after every row."""
+    """The largest ratios found for a paper, written after every row."""
     from fedbounds.bounds.registry import paper
     from fedbounds.bounds.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
-    from fedbounds.empirical.adversary import crossed, rows
+    from fedbounds.empirical.adversary_table import crossed, rows
 
     loaded = paper(name)
     path = Path(out) if out else worst_ratios_path(loaded.key)
@@ -145,10 +153,10 @@ def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_js
 
 
 def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: bool) -> int:
-    """The worst ratios of a paper with those of other searches."""
+    """The largest ratios found for a paper, with those of other searches."""
     from fedbounds.bounds.registry import paper
     from fedbounds.bounds.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
-    from fedbounds.empirical.adversary import crossed, merged
+    from fedbounds.empirical.adversary_table import crossed, merged
 
     key = paper(name).key
     path = Path(out) if out else worst_ratios_path(key)

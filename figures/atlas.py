@@ -103,7 +103,7 @@ def drawn(rows: Mapping[str, Sequence[Standing]]) -> Picture:
                 data += _panel(axes, paper, rows[paper])
             axes.set_xlabel("left side / bound")
         marks = [
-            Line2D([], [], color=FOUND, marker="D", linestyle="", label="worst that was found, at any setting"),
+            Line2D([], [], color=FOUND, marker="D", linestyle="", label="largest found, at any setting"),
             Line2D([], [], color=WORST, marker="o", label="worst case at the settings of a figure (filled: attained)"),
             Line2D([], [], color=MEASURED, marker=".", label="measured there"),
             Line2D([], [], color="0.4", marker="<", linestyle="", label=f"below {LEAST:g}"),
@@ -116,7 +116,7 @@ def drawn(rows: Mapping[str, Sequence[Standing]]) -> Picture:
     return Picture(
         figure,
         f"The tightness atlas: left side over bound of {len(every)} results, each in its default form; at 1 the bound "
-        "is attained. Diamonds: the largest that an adversary found over instances, participation and step sizes "
+        "is attained. Diamonds: the largest found by an adversary over instances, participation and step sizes "
         f"within the caps ({near} of {len(every)} within a factor of two); its budgets are in the tables beside the "
         "ledgers. A result that is missing has an order, a limit or nothing that can be measured. Circles: the worst "
         "case over all functions, by performance estimation, from the least to the largest over the settings of its "
@@ -154,7 +154,7 @@ def _panel(axes: Axes, paper: str, rows: Sequence[Standing]) -> list[Curve]:
                 data += [Curve(f"{row.result.key}: {label}", np.array(some), np.full(len(some), y))] if some else []
         if np.isfinite(row.found):
             _marks(axes, [row.found], y, FOUND, "D")
-            data.append(Curve(f"{row.result.key}: found", np.array([row.found]), np.array([y])))
+            data.append(Curve(f"{row.result.key}: largest found", np.array([row.found]), np.array([y])))
     axes.axvline(1, color=BOUND)
     axes.set_xscale("log")
     axes.set_xlim(LEAST / 1.4, 1.8)

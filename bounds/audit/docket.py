@@ -35,11 +35,14 @@ class Court:
         name: how it is called.
         hears: whether a claim is its business, as the docket stands.
         tries: the verdict; it may ask the docket for other claims.
+        violated: in words, what breaks a claim about a form at the edge of its conditions, quickly; "" if nothing is
+            found.
     """
 
     name: str
     hears: Callable[[Claim, Docket], bool]
     tries: Callable[[Claim, Docket], Verdict]
+    violated: Callable[[Claim], str] | None = None
 
 
 @lru_cache(maxsize=1)

@@ -20,6 +20,7 @@ from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import emit, json_option, paper_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.registry import paper, papers
+from fedbounds.bounds.tested_conditions import Noticed, in_words, noticed_conditions
 
 COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
@@ -64,6 +65,9 @@ def audit(
             "counts": counts(rows),
             "differences": lines,
             "without_ledger": without,
+            "conditions_not_tested": [
+                {"form": row.form, "condition": row.text} for name in names for row in not_tested(name, key or "")
+            ],
         }
         emit("audit", document)
         return 1 if lines else 0
@@ -72,6 +76,8 @@ def audit(
     show_counts(rows)
     if left := len(chosen) - len(shown_rows):
         click.echo(f"{left} proved steps, units and limits are counted but not shown: --all shows them")
+    for name in names:
+        show_conditions(name, key or "", whole)
     for name in without:
         click.echo(f"{name}: no ledger yet")
     for place in written:
@@ -153,6 +159,20 @@ def show_counts(rows: Sequence[ClaimRow]) -> None:
         click.echo(f"{name}: " + ", ".join(f"{number} {outcome}" for outcome, number in total.items()))
         for kind, found in kinds.items():
             click.echo(f"  {kind:<10}  " + ", ".join(f"{number} {outcome}" for outcome, number in found.items()))
+
+
+def not_tested(name: str, key: str) -> list[Noticed]:
+    """The conditions of a paper's forms, of claims that start with key, of which no checker notices a change."""
+    return [row for row in noticed_conditions(name).values() if not row.tested and row.form.startswith(key)]
+
+
+def show_conditions(name: str, key: str, whole: bool) -> None:
+    """Which conditions are not tested: each where a key or --all is given, else how many."""
+    rows = not_tested(name, key)
+    for row in rows if key or whole else ():
+        click.echo(f"not tested  {row.form}  condition {row.text}: no checker notices a factor of 2")
+    if not key:
+        click.echo(f"{name}: {in_words(name)}{'; --all lists them' if rows and not whole else ''}")
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from fedbounds.bounds.registry import load, paper, papers, statements
 from fedbounds.bounds.result import Condition, Form, Result, reachable
 from fedbounds.bounds.statement import Statement
 from fedbounds.bounds.symbols import Derived, Notation
+from fedbounds.bounds.tested_conditions import untested
 from fedbounds.bounds.typeset import theorem
 from fedbounds.bounds.worst_ratios import said, worst_ratio
 
@@ -164,7 +165,13 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "name": f.name,
                 "terms": {t.name: plain(as_printed(t.expression, result.notation).expression) for t in f.terms},
                 "conditions": [
-                    {"text": c.as_printed(result.notation).text, "legal": c.legal, "why": c.why} for c in f.conditions
+                    {
+                        "text": c.as_printed(result.notation).text,
+                        "legal": c.legal,
+                        "why": c.why,
+                        "tested": c.text not in {row.text for row in untested(result, f)},
+                    }
+                    for c in f.conditions
                 ],
                 "feasible": None
                 if (declared := feasible_set(result, f)) is None
@@ -252,6 +259,8 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  legal constants: {legal}"] if legal else []
         declared = feasible_set(result, form)
         lines += [f"  feasible set: {declared.text}"] if declared else []
+        idle = "; ".join(row.text for row in untested(result, form))
+        lines += [f"  not tested (no checker notices a factor of 2): {idle}"] if idle else []
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]
     for s in letters(result, forms):

@@ -5,7 +5,8 @@ with a page of its own, `::: vocabulary` what can be said of a setting, `::: com
 `::: results arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
 table of that paper's claims as it was last measured, `::: gallery fedau` its figures with their captions,
 `::: errata fedau` the note to its authors, `::: verdicts fedau` how many claims of each kind have which verdict,
-`::: worst` the worst ratio of every form, and `::: file CHANGELOG.md` that file.
+`::: worst` the largest ratio found of every form, `::: untested` the conditions that are not tested, and
+`::: file CHANGELOG.md` that file.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from fedbounds.bounds.audit.ledger import committed_verdict
 from fedbounds.bounds.comparability import CODES, comparability_matrix
 from fedbounds.bounds.registry import PAPERS, paper
+from fedbounds.bounds.tested_conditions import in_words, noticed_conditions
 from fedbounds.bounds.vocabulary import AXES, GROUPS
 from fedbounds.bounds.worst_ratios import worst_ratio
 from fedbounds.figures.report.gallery import claims_html, gallery_html
@@ -89,9 +91,28 @@ def comparability() -> str:
     return "\n".join(lines)
 
 
+def not_tested() -> str:
+    """The conditions of forms of which no checker notices a change, and how many there are of each paper."""
+    lines, listed = ["| paper | conditions of forms | loosened, noticed | dropped, noticed | not tested |"], []
+    lines.append("|---|---|---|---|---|")
+    for name in PAPERS:
+        rows = noticed_conditions(name).values()
+        if not rows:
+            lines.append(f"| {name} | | | | all: {in_words(name)} |")
+            continue
+        idle = [row for row in rows if not row.tested]
+        counts = len(rows), len(rows) - len(idle), sum(bool(row.dropped) for row in rows), len(idle)
+        lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
+        forms: dict[str, list[str]] = {}
+        for row in idle:
+            forms.setdefault(row.text, []).append(row.form)
+        listed += [f"| `{text}` | {', '.join(f'`{form}`' for form in some)} |" for text, some in forms.items()]
+    return "\n".join([*lines, "", "| condition that is not tested | of |", "|---|---|", *listed])
+
+
 def worst() -> str:
-    """The worst ratio that the adversary found for every form of every result, or why there is none."""
-    lines = ["| form | left/bound | left side | instances | verdict |", "|---|---|---|---|---|"]
+    """The largest ratio that the adversary found for every form of every result, or why there is none."""
+    lines = ["| form | largest found left/bound | left side | instances | verdict |", "|---|---|---|---|---|"]
     silent: dict[str, list[str]] = {}
     for name in PAPERS:
         for result in paper(name).results:
@@ -120,4 +141,5 @@ LINES = {
     "verdicts": counted,
     "vocabulary": vocabulary,
     "worst": worst,
+    "untested": not_tested,
 }

@@ -14,6 +14,7 @@ from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.verdict import COURTS, OUTCOMES
 from fedbounds.bounds.registry import PAPERS, paper
 from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.tested_conditions import untested
 from fedbounds.bounds.worst_ratios import said, worst_ratio
 from prebuild.examples import example
 from prebuild.statements import displayed, plain
@@ -95,6 +96,9 @@ def result_page(result: Result) -> Iterator[str]:
         yield f"Verdict on `{claim}`: {verdict(result.paper, claim)}. Units: {verdict(result.paper, f'{claim}/units')}."
         if row := worst_ratio(result, form):
             yield f"[Adversary](../../worst-cases.md#every-result): {plain(said(row))}."
+        if idle := untested(result, form):
+            said_so = "; ".join(f"`{row.text}`" for row in idle)
+            yield f"[Not tested](../../audit.md#conditions), as no checker notices a factor of 2: {said_so}."
         if form.generous:
             yield f"It is {plain(form.generous)}."
         yield from failures(result, form, errata)

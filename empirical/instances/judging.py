@@ -16,7 +16,7 @@ from fedbounds.bounds.registry import paper_names, part
 from fedbounds.empirical.instances.averages import Builder, Gaps, Means, average_trial
 from fedbounds.empirical.instances.climbing import LIGHT, SearchEffort, searched
 from fedbounds.empirical.instances.premises import PremiseCases, premise_trial
-from fedbounds.empirical.instances.sides import InstanceFinding, Trial
+from fedbounds.empirical.instances.sides import ROUNDING, InstanceFinding, Trial
 
 NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"
@@ -110,4 +110,14 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
     return found
 
 
-COURT = Court(NAME, hears, tries)
+def violated(claim: Claim) -> str:
+    """The extremal run that breaks a form at the edge of its conditions, in words; "" if none does, or it has none."""
+    how = of_paper(claim.paper).trial(claim)
+    if how is None or how.family is None:
+        return ""
+    z, _ = how.family.best(claim, small=True)
+    found = float(how.sides(claim, z).ratios().max())
+    return f"gradient descent has {found:.4g} times the bound" if found > 1 + ROUNDING else ""
+
+
+COURT = Court(NAME, hears, tries, violated)

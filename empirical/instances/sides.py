@@ -133,8 +133,10 @@ class Trial(NamedTuple):
         draw: random populations for a claim, about as many instances as 40 times the number given.
         sides: both sides of a claim on a population.
         implied: whether the premises are put in as they stand, so that only what follows from them is tried.
+        family: the known extremal runs of a claim, whose sides these are too; None where it is about no run of theirs.
     """
 
     draw: Callable[[Claim, int], Iterable[Any]]
     sides: Callable[[Claim, Any], Sides]
     implied: bool = False
+    family: Any = None

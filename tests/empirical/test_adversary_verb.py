@@ -22,12 +22,11 @@ from fedbounds.empirical.adversary import (
     domains,
     population,
     replay,
-    rows,
     searched,
     subclasses,
     told,
-    worse,
 )
+from fedbounds.empirical.adversary_table import rows, worse
 from fedbounds.empirical.instances.ascent import ascended, coordinates, in_range, moderate, neighbors
 from fedbounds.empirical.instances.climbing import climb, ratio
 from fedbounds.empirical.instances.judging import trial
@@ -302,7 +301,7 @@ def test_a_table_is_resumed_where_it_stopped_and_searches_changed_forms_anew(mon
     known = [row | {"budget": row["budget"] | {"effort": "light", "seed": 5}} for row in known]
     tried: list[str] = []
     monkeypatch.setattr(
-        "fedbounds.empirical.adversary.searched", lambda claim, *_: tried.append(claim.id) or "not searched"
+        "fedbounds.empirical.adversary_table.searched", lambda claim, *_: tried.append(claim.id) or "not searched"
     )
     found = list(rows("tdcd", "light", 5, known))
     assert [row for row in found if row["ratio"] is not None] == known and len(tried) == len(found) - len(known)
@@ -348,9 +347,9 @@ def test_rows_of_other_searches_are_merged_once_and_never_for_less(tmp_path) -> 
         assert after[place]["budget"]["seed"] == 7
 
 
-def test_show_says_the_worst_ratio() -> None:
+def test_show_says_the_largest_ratio_found() -> None:
     said = run("show", "arbitrary-participation/theorem-3.1", "--form", "sharp")[1]
-    assert "worst left/bound 0." in said and " instances)" in said
+    assert "largest found left/bound 0." in said and " instances)" in said
 
 
 @pytest.mark.parametrize("paper", PAPERS)

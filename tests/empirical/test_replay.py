@@ -15,7 +15,8 @@ from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.registry import PAPERS, load, paper
 from fedbounds.bounds.worst_ratios import worst_ratios
 from fedbounds.empirical import adversary
-from fedbounds.empirical.adversary import crossed, hearing, loaded_kinds, replay, row_of
+from fedbounds.empirical.adversary import hearing, loaded_kinds, replay
+from fedbounds.empirical.adversary_table import crossed, row_of
 from fedbounds.empirical.instances.climbing import ratio
 from fedbounds.empirical.instances.judging import trial
 from fedbounds.empirical.instances.ranges import Range

@@ -7,7 +7,7 @@ t = 1. The induction keeps the larger of $4B/\mu^2$ and the initial distance's p
 from __future__ import annotations
 
 import sympy as sp
-from sympy import Symbol
+from sympy import Symbol, sqrt
 
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
@@ -34,6 +34,7 @@ from fedbounds.bounds.papers.fedmrn.proof.iteration import (
     enter_drift,
     enter_synchronization,
     enter_walk,
+    enter_within,
     masked,
 )
 from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, EARLY, RELATIVE, SAMPLING, SYNC, Masking
@@ -49,12 +50,14 @@ from fedbounds.bounds.papers.fedmrn.results import (
 )
 from fedbounds.bounds.result import Term
 
-L, mu, S, T, G, sigma, N, Delta1, Deltat, eta, etat = (
-    n.L, n.mu, n.S, n.T, n.G, n.sigma, n.N, n.Delta1, n.Deltat, n.eta, n.etat
+L, mu, S, T, G, d, sigma, N, Delta1, Deltat, eta, etat = (
+    n.L, n.mu, n.S, n.T, n.G, n.d, n.sigma, n.N, n.Delta1, n.Deltat, n.eta, n.etat
 )  # fmt: skip
 b, ws, vb, va, wn = letters.b, letters.ws, letters.vb, letters.va, letters.wn
 SURE = (ROUND_MASKS, RELATIVE.assumptions[1], SURE_GRADIENT_BOUND)
-MASKS = Masking("-masks", SURE, SURE_GRADIENT_BOUND, EARLY * S * G, (BOUNDED,))
+# masks that all point one way move the model by at most 2 sqrt(d) G (T - 1)/(mu (gamma + T - 1)) <= G/mu
+STILL_BOUNDED = le(2 * sqrt(d) * (T - 1), shift - 1 + T - 1)
+MASKS = Masking("-masks", SURE, SURE_GRADIENT_BOUND, EARLY * S * G, (BOUNDED,), STILL_BOUNDED)
 X, X0 = Symbol("x", positive=True), Symbol("x_0", positive=True)  # gamma + t and gamma + t_0
 LAST = Symbol("[E F(w_bar_t) - F*]", nonnegative=True)
 B, LEVEL = Symbol("B", nonnegative=True), Symbol("v", nonnegative=True)
@@ -72,7 +75,7 @@ def theorem_proof(masking: Masking, parts: tuple[Term, ...], forms: dict[str, st
     enter_synchronization(c, masking, EARLY)
     drift, error = (next(s for s in c.steps if s.id == name).conclusion.right for name in ("S9", "S12"))
     c["S22a", "the uploaded masks are unbiased", SYNC] = by(
-        masked("wn", "va", vb - ws, masking), *masking.assumptions, *masking.conditions
+        masked("wn", "va", vb - ws, masking), *masking.assumptions, *enter_within(c, masking)
     )
     c["S22b", "and so is the cohort", SYNC] = cohort(vb - ws), SAMPLING
     c["S22c", "v_bar_{t+1} = w_bar_t - eta_t g_t"] = by(ByMeaning("Step", square(vb - ws), AFTER, op="=="))

@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import LIPSCHITZ
 from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_5
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import letters
-from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, cohort, masked
+from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, cohort, enter_within, masked
 from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, MARTINGALE, SAMPLING, Masking
 
 L, etat, Dt, M = n.L, n.etat, n.Dt, n.M
@@ -37,7 +37,7 @@ def descent_proof(masking: Masking) -> Proof:
     )
     for name, known in (("a", f0), ("b", step)):
         c[f"S27{name}", "the uploaded masks are unbiased, eq. (58)"] = by(
-            masked("wn", "va", known, masking), *masking.assumptions, *masking.conditions
+            masked("wn", "va", known, masking), *masking.assumptions, *enter_within(c, masking)
         )
         c[f"S27{name}'", "and so is the cohort"] = cohort(known), SAMPLING
     for name, known in (("a", f0), ("b", gb)):

@@ -17,7 +17,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import QUADRATIC_GROWTH, STRONGL
 from fedbounds.bounds.papers.fedmrn.lemmas import HALF_STEP, LEMMA_4, QUARTER_STEP
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import letters
-from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, masked, mean_of
+from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, enter_within, masked, mean_of
 from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, MARTINGALE, SAMPLING, Masking
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE
 
@@ -62,7 +62,7 @@ def distance_proof(masking: Masking) -> Proof:
         le(-inner(x - ws, g), -EXCESS - mu / 2 * square(x - ws)), STRONGLY_CONVEX
     )
     c["S17a", "masks are unbiased given the clients' models"] = by(
-        masked("x", "w", b - ws, masking), *masking.local, *masking.conditions
+        masked("x", "w", b - ws, masking), *masking.local, *enter_within(c, masking)
     )
     c["S17b", "the mean of the clients' models is w_bar_t"] = mean_of(w - b, b - ws), SAMPLING
     c["S17", "the mean of the masked models is w_bar_t, after (51); false for a client of its own"] = by(

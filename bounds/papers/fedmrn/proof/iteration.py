@@ -12,7 +12,6 @@ from fedbounds.bounds.audit.axioms import ByMeaning, MeanOf
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.operator_rules import Unbiased, Walk
 from fedbounds.bounds.audit.rules import Combine
-from fedbounds.bounds.audit.steps import condition_fact
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.fedmrn.assumptions import CONSTANT_STEPS, FALLING_STEPS, PROGRESSIVE
 from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_1, LEMMA_2, LEMMA_3
@@ -37,7 +36,18 @@ def masked(drawn: str, mean: str, known: Vec, masking: Masking) -> Unbiased:
     """The mean of a masked vector is the vector, given all that was there before."""
     axiom = "masks are drawn afresh, and their mean gives the update back"
     needs = tuple(a.name for a in (masking.local if drawn == "x" else masking.assumptions))
-    return Unbiased(drawn, mean, known, axiom, needs, tuple(map(condition_fact, masking.conditions)))
+    return Unbiased(drawn, mean, known, axiom, needs, (masking.within,) if masking.within else ())
+
+
+def enter_within(c: Chain, masking: Masking) -> tuple[str, ...]:
+    """The step by which the masks' conditions say what the masks take from them; its name, for premises."""
+    if masking.within is None:
+        return ()
+    if "M0" not in {step.id for step in c.steps}:
+        c["M0", "under the conditions the masks can express every update", ""] = by(
+            masking.within, Combine(), *masking.conditions
+        )
+    return ("M0",)
 
 
 def cohort(known: Vec) -> Unbiased:
@@ -71,7 +81,7 @@ def enter_walk(c: Chain, masking: Masking, early: sp.Expr) -> None:
 def enter_drift(c: Chain, masking: Masking, early: sp.Expr) -> None:
     """Lemma 2 on average over the clients."""
     c["S4", "masks are unbiased given the clients' models, eq. (33)"] = by(
-        masked("x", "w", w - b, masking), *masking.local, *masking.conditions
+        masked("x", "w", w - b, masking), *masking.local, *enter_within(c, masking)
     )
     c["S5", "the masks' error and the drift are uncorrelated, eq. (34)"] = by(
         eq(square(b - x), square(b - w) + square(w - x)), "S4"
@@ -118,7 +128,7 @@ def enter_synchronization(c: Chain, masking: Masking, early: sp.Expr) -> None:
         eq(square(v - vb), square(v - s) - square(vb - s)), "S6v"
     )
     c["S11a", "masks are unbiased given the cohort and its models", SYNC] = by(
-        masked("wn", "va", va - vb, masking), *masking.assumptions, *masking.conditions
+        masked("wn", "va", va - vb, masking), *masking.assumptions, *enter_within(c, masking)
     )
     c["S11", "masks are independent between clients, eq. (40)", SYNC] = by(
         ByMeaning(

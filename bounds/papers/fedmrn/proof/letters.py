@@ -13,6 +13,7 @@ import sympy as sp
 from sympy import Symbol
 
 from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
+from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol
 from fedbounds.bounds.papers.fedmrn import assumptions as said
@@ -64,6 +65,7 @@ class Masking:
         gradients: by which the stochastic gradients are bounded.
         amplitude: of the noise under real masks; None for an operator with a relative error.
         conditions: under which no update leaves its bounds.
+        within: what the masks take from them: an inequality of the constants, which the conditions imply.
         progressive: whether a local step masks a coordinate only with the chance p_t.
     """
 
@@ -72,6 +74,7 @@ class Masking:
     gradients: Assumption
     amplitude: sp.Expr | None = None
     conditions: tuple[Condition, ...] = ()
+    within: Relation | None = None
     progressive: bool = False
 
     @property

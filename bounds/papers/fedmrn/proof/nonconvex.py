@@ -48,7 +48,9 @@ MEAN_CHANCE = Symbol("[mean of p_t]", nonnegative=True)
 MEAN_ERROR = Symbol("[mean of M]", nonnegative=True)
 UNCLIPPED: Condition = THEOREM_2.form("explicit:any-amplitude").conditions[-1]
 INDEPENDENT_MASKS: Assumption = RELATIVE.assumptions[1]
-MASKS = Masking("-masks", (ANY_MASKS, INDEPENDENT_MASKS, SURE_GRADIENT_BOUND), SURE_GRADIENT_BOUND, a, (UNCLIPPED,))
+ANY = (ANY_MASKS, INDEPENDENT_MASKS, SURE_GRADIENT_BOUND)
+# an update of at most S steps is a mean of masks if it is at most a
+MASKS = Masking("-masks", ANY, SURE_GRADIENT_BOUND, a, (UNCLIPPED,), le((S * eta * G) ** 2, a**2))
 DESCENT_PROOF = descent_proof(RELATIVE)
 
 

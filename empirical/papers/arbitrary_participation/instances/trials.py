@@ -14,8 +14,10 @@ from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.compilation import Compiled
 from fedbounds.bounds.numpy_code import compile_form
 from fedbounds.bounds.result import Form
+from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import pool
+from fedbounds.empirical.papers.arbitrary_participation.instances.extremal import FAMILY, LEAST_GRADIENT, WINDOW
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
 from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import all_of, met
 from fedbounds.empirical.papers.arbitrary_participation.instances.kinked import kinked_pool
@@ -48,9 +50,11 @@ def _compiled(steps: tuple[tuple[str, sp.Expr], ...]) -> Compiled:
     return compile_form(Form("explicit", (), prescribes=dict(steps)))
 
 
-def form_sides(claim: Claim, instances: ParticipatingRuns) -> Sides:
+def form_sides(claim: Claim, instances: ParticipatingRuns | ExtremalRuns) -> Sides:
     """A result's form: the left side exactly, the right side from the form's terms."""
     subject = claim.subject
+    if isinstance(instances, ExtremalRuns):
+        return FAMILY.sides(claim, instances)
     assert isinstance(subject, ResultForm)
     form = subject.form
     z = prescribed(form, instances)
@@ -92,4 +96,6 @@ def trial(claim: Claim) -> Trial | None:
     result = subject.result.key.partition("/")[2]
     if result in ON_PROCESSES:
         return trial_of(claim)
-    return Trial(_drawn_with_kinks, form_sides) if result in RESULTS else ROUNDS if result == "corollary-4.8" else None
+    if result in RESULTS:
+        return Trial(_drawn_with_kinks, form_sides, family=FAMILY if result in (*LEAST_GRADIENT, WINDOW) else None)
+    return ROUNDS if result == "corollary-4.8" else None

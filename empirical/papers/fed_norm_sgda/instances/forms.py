@@ -15,8 +15,10 @@ from fedbounds.bounds.papers.fed_norm_sgda.concave import ADMISSIBLE_STEPS
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_ITS_STEPS
 from fedbounds.bounds.result import Form
+from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.papers.fed_norm_sgda.instances.extremal import FAMILIES
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     BoundedRuns,
     MeantRuns,
@@ -486,6 +488,8 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     """A result's form: the left side exactly, the right side from the form's terms; negative ones change sides."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
+    if isinstance(instances, ExtremalRuns):
+        return FAMILIES[subject.result.key.partition("/")[2]].sides(claim, instances)
     form, heard = subject.form, RESULTS[subject.result.key.partition("/")[2]]
     steps, assumed = form.prescribes or heard.steps, {a.name for a in claim.assumptions}
     asked = Asked(form.name, "unbiased-noise" in assumed, "bounded-maximizer" in assumed, "S" in steps)
@@ -502,5 +506,6 @@ def trial(claim: Claim) -> Trial | None:
     subject = claim.subject
     if claim.paper != PAPER or not isinstance(subject, ResultForm):
         return None
-    heard = RESULTS.get(subject.result.key.partition("/")[2])
-    return Trial(heard.draw, form_sides) if heard else None
+    name = subject.result.key.partition("/")[2]
+    heard = RESULTS.get(name)
+    return Trial(heard.draw, form_sides, family=FAMILIES.get(name)) if heard else None

@@ -12,9 +12,11 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.population import Population
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.papers.fedau.instances import extremal
 from fedbounds.empirical.papers.fedau.instances.branched import kinked_records, kinked_weighted
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances, draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import draw_kinked
@@ -163,6 +165,8 @@ RESULTS: Mapping[str, tuple[Callable[[Claim, int], Iterable[Any]], Left]] = {
 def form_sides(claim: Claim, instances: Any) -> Sides:
     """A result's form: the left side exactly, the right side from the form's terms; negative ones change sides."""
     subject = claim.subject
+    if isinstance(instances, ExtremalRuns):
+        return extremal.FAMILY.sides(claim, instances)
     assert isinstance(subject, ResultForm)
     form, of = subject.form, RESULTS[subject.result.key.partition("/")[2]][1]
     z = instances
@@ -206,5 +210,6 @@ def trial(claim: Claim) -> Trial | None:
         return Trial(one_round(uniform=itself, kinks=True), relation_sides, implied)
     if not isinstance(subject, ResultForm) or (subject.form.asymptotic and not subject.form.order_only):
         return None  # a limit is not an inequality at one T
-    found = RESULTS.get(subject.result.key.partition("/")[2])
-    return Trial(found[0], form_sides) if found else None
+    name = subject.result.key.partition("/")[2]
+    family = extremal.FAMILY if name in extremal.RESULTS else None
+    return Trial(RESULTS[name][0], form_sides, family=family) if name in RESULTS else None

@@ -11,11 +11,13 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.symbols import Domain
+from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.ranges import Range, Ranges, always, counts, flag, nonnegative, positive, reals
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.moments.operators import Masking, masked_moments, norm_scaled_sign, sparsifier
+from fedbounds.empirical.papers.fedmrn.instances.extremal import CONVEX, NOT_CONVEX
 from fedbounds.empirical.papers.fedmrn.instances.kinked import KinkedMasked, kinked, signed
 from fedbounds.empirical.papers.fedmrn.instances.premises import lemma
 from fedbounds.empirical.problems import Quadratic
@@ -213,10 +215,12 @@ def runs(convex: bool, any_step: bool, progressive: bool) -> tuple[MaskedRuns, .
     return tuple(draw_run(rng, convex=convex, any_step=any_step, progressive=progressive) for _ in range(RUNS))
 
 
-def sides(claim: Claim, z: MaskedRuns | KinkedMasked) -> Sides:
+def sides(claim: Claim, z: MaskedRuns | KinkedMasked | ExtremalRuns) -> Sides:
     """The exact left side against the form, term by term."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
+    if isinstance(z, ExtremalRuns):
+        return (CONVEX if subject.result.key.endswith("theorem-1") else NOT_CONVEX).sides(claim, z)
     if subject.form.prescribes:
         z = z.at_the_steps_of_a_theorem()
     met: dict[str, np.ndarray | bool] = dict.fromkeys(MET, True) | dict(z.met)
@@ -248,4 +252,4 @@ def trial(claim: Claim) -> Trial | None:
             return signed(convex, SIGNED[masks.pop()], progressive)
         return (*runs(convex, any_step, progressive), *(() if progressive else kinked(convex, not any_step)))
 
-    return Trial(draw, sides)
+    return Trial(draw, sides, family=CONVEX if convex else NOT_CONVEX)

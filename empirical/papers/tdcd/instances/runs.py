@@ -25,11 +25,13 @@ from fedbounds.bounds.papers.tdcd.lemmas import LEMMAS
 from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
 from fedbounds.bounds.symbols import Domain
+from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.ranges import FLAGS, Range, Ranges, always, counts, positive, reals, symmetric
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.instances.tiers import TieredClients, draw_tiered
+from fedbounds.empirical.papers.tdcd.instances.extremal import FAMILY
 from fedbounds.empirical.papers.tdcd.instances.premises import lemma
 
 BEST = "explicit:best-c"  # of Remark 5: its step size follows from the noise
@@ -377,8 +379,10 @@ def at_the_best_scale(z: TieredRuns) -> TieredRuns:
     return replace(z, eta=np.where(np.isfinite(best) & (best > 0), best, 1.0) / (z.steps * z.rounds**0.5))
 
 
-def sides(claim: Claim, z: TieredLetters) -> Sides:
+def sides(claim: Claim, z: TieredLetters | ExtremalRuns) -> Sides:
     """The exact left side against the form, term by term."""
+    if isinstance(z, ExtremalRuns):
+        return FAMILY.sides(claim, z)
     subject, covered = claim.subject, np.ones(len(z), dtype=bool)
     assert isinstance(subject, ResultForm)
     if isinstance(z, TieredRuns) and subject.form.name == BEST:
@@ -404,4 +408,4 @@ def trial(claim: Claim) -> Trial | None:
         drawn = map(loud, pool(cells)) if subject.form.name == BEST else (*pool(cells), *kinked())
         return [z for z in drawn if len(z)]
 
-    return Trial(draw, sides)
+    return Trial(draw, sides, family=FAMILY)

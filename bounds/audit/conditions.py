@@ -1,0 +1,222 @@
+"""The conditions of forms, each changed by a factor of two: which checker notices, or that none does.
+
+A condition is replaced in every form, step and rule that states it, as an error in its source would be: loosened (one
+side times 2, so that more settings are admitted), and dropped. The steps of the form's proof that have it among their
+premises are checked again, then whether the form's conditions still imply those of its proof; where both hold, extremal
+runs up to the changed condition are measured. A condition that is tightened by 2 leaves a proof true: it is noticed
+where loosening is, as loosening the tightened one would not be. What is found is kept beside the ledger; a condition of
+which no checker notices a change is listed as not tested.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.docket import Docket, courts, room_claims
+from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.audit.mutations import Claims, proofs, tried
+from fedbounds.bounds.audit.steps import COURT, StepOf, condition_fact, proof_of, trace
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.commands.options import progress_bar
+from fedbounds.bounds.result import Condition, Result
+from fedbounds.bounds.tested_conditions import Noticed, in_words, write_conditions
+
+LOOSENED, DROPPED = CHANGES = ("loosened", "dropped")
+AS_THEY_STAND = Verdict("proved", "none", "taken at its best", "")
+
+
+def loosened(condition: Condition) -> Condition:
+    """The condition with its right side twice as large, or half as large where it is a floor.
+
+    An equation has no looser one; it gets another right side.
+
+    Example:
+        >>> import sympy as sp
+        >>> T, P = sp.symbols("T P", positive=True)
+        >>> str(loosened(Condition(P, "<=", T, "")).right), str(loosened(Condition(T, ">=", P, "")).right)
+        ('2*T', 'P/2')
+    """
+    return replace(condition, right=condition.right / 2 if condition.op in (">=", ">") else 2 * condition.right)
+
+
+@dataclass
+class Conditions:
+    """The conditions of a paper's forms, with what was found so far.
+
+    Attributes:
+        claims: of the paper, by id.
+        verdicts: of the committed ledger, by id.
+    """
+
+    claims: Claims
+    verdicts: Mapping[str, str]
+    _steps: dict[tuple[str, Condition, str], str] = field(default_factory=dict)
+    _graphs: dict[str, list[str]] = field(default_factory=dict)
+    _violated: dict[str, str] = field(default_factory=dict)
+    _changed: dict[tuple[Condition, str], Claims] = field(default_factory=dict)
+
+    @staticmethod
+    def of(paper: str) -> Conditions:
+        """Those of an installed paper."""
+        claims = {c.id: c for c in room_claims(paper)}
+        return Conditions(claims, {name: str(entry["verdict"]) for name, entry in read_ledger(paper).items()})
+
+    @property
+    def every(self) -> list[tuple[ResultForm, Condition]]:
+        """Every form with every one of its conditions, in the paper's order."""
+        forms = [c.subject for c in self.claims.values() if isinstance(c.subject, ResultForm) and c.kind == "result"]
+        return [(subject, condition) for subject in forms for condition in subject.form.conditions]
+
+    def noticed(self, subject: ResultForm, condition: Condition) -> Noticed:
+        """Who notices that the condition of a form has been changed."""
+        found = dict.fromkeys(CHANGES, "")
+        for change in CHANGES:
+            found[change] = self._by_proof(subject, condition, change) or self._by_instances(subject, condition, change)
+            if found[LOOSENED]:  # what is dropped admits more than what is loosened
+                return Noticed(subject.id, condition.text, found[LOOSENED], found[LOOSENED])
+        return Noticed(subject.id, condition.text, **found)
+
+    def changed(self, condition: Condition, change: str) -> Claims:
+        """The claims with the condition changed wherever it is stated."""
+        if (condition, change) not in self._changed:
+            new = (loosened(condition),) if change == LOOSENED else ()
+            self._changed[condition, change] = self.claims | with_condition(self.claims, condition, new)
+        return self._changed[condition, change]
+
+    def _by_proof(self, subject: ResultForm, condition: Condition, change: str) -> str:
+        if self.verdicts.get(subject.id) != "proved":
+            return ""
+        claims = self.changed(condition, change)
+        for name in self._graph(subject):
+            there = self.claims[name].subject
+            items = there.step.premises if isinstance(there, StepOf) else self.claims[name].conditions
+            if any(same(one, condition) for one in items) and (why := self._of_step(name, condition, change, claims)):
+                return why
+        return self._lost(subject.id, claims)
+
+    def _by_instances(self, subject: ResultForm, condition: Condition, change: str) -> str:
+        if condition.legal or self.verdicts.get(subject.id) not in ("proved", "survived"):
+            return ""  # what letters mean is so in every instance
+        if subject.id not in self._violated:
+            self._violated[subject.id] = violation(self.claims[subject.id])
+        return "" if self._violated[subject.id] else violation(self.changed(condition, change)[subject.id])
+
+    def _of_step(self, name: str, condition: Condition, change: str, claims: Claims) -> str:
+        key = (name, condition, change)
+        if key not in self._steps:
+            self._steps[key] = self._lost(name, claims)
+        return self._steps[key]
+
+    def _lost(self, name: str, claims: Claims) -> str:
+        if self.verdicts.get(name) != "proved" or tried(COURT, claims, name).outcome == "proved":
+            return ""
+        return f"steps: {name.partition('/')[2]}"
+
+    def _graph(self, subject: ResultForm) -> list[str]:
+        """The steps and forms that a form's proof rests on, and those that these forms rest on, by id."""
+        if subject.id not in self._graphs:
+            docket = Docket(subject.result.paper, self.claims, ())
+            docket._verdicts.update(dict.fromkeys(self.claims, AS_THEY_STAND))
+            proof = proof_of(docket, subject)
+            end = proof.step(proof.ends[subject.form.name]) if proof else None
+            names = [name for name, _ in trace(docket, proof, end).steps] if proof and end else []
+            whole = [there for name in names if isinstance(there := self.claims[name].subject, ResultForm)]
+            self._graphs[subject.id] = list(dict.fromkeys([*names, *(n for form in whole for n in self._graph(form))]))
+        return self._graphs[subject.id]
+
+
+def violation(claim: Claim) -> str:
+    """What breaks a claim about a form at the edge of its conditions, in words; "" if nothing is found."""
+    found = ((court.name, court.violated(claim)) for court in courts() if court.violated)
+    return next((f"{name}: {why}" for name, why in found if why), "")
+
+
+def same(premise: object, condition: Condition) -> bool:
+    """Whether a premise is this condition, whatever is said of why."""
+    return isinstance(premise, Condition) and (premise.left, premise.op, premise.right) == (
+        condition.left,
+        condition.op,
+        condition.right,
+    )
+
+
+def with_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -> Claims:
+    """The claims about forms and steps that state a condition, with another one in its place.
+
+    Args:
+        claims: of a paper.
+        old: the condition.
+        new: what stands in its place; nothing to drop it.
+    """
+
+    def put(items: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(other for one in items for other in (new if same(one, old) else (one,)))
+
+    def states(items: Sequence[Any]) -> bool:
+        return any(same(one, old) for one in items)
+
+    results: dict[int, Result] = {}
+    for claim in claims.values():
+        before = claim.subject.result if isinstance(claim.subject, ResultForm) else None
+        if before and id(before) not in results and any(states(form.conditions) for form in before.forms):
+            forms = tuple(replace(form, conditions=put(form.conditions)) for form in before.forms)
+            results[id(before)] = replace(before, forms=forms)
+    found: Claims = {}
+    for claim in claims.values():  # what they say otherwise is as it was
+        if isinstance(claim.subject, ResultForm) and id(claim.subject.result) in results and claim.kind == "result":
+            result = results[id(claim.subject.result)]
+            subject = ResultForm(result, result.form(claim.subject.form.name))
+            found[claim.id] = replace(claim, subject=subject, conditions=subject.form.conditions)
+    for proof in proofs(claims):
+        if id(proof.result) in results or any(states(step.premises) for step in proof.steps):
+            steps = tuple(
+                replace(step, premises=put(step.premises), rule=in_rule(step.rule, old, new))
+                if states(step.premises)
+                else step
+                for step in proof.steps
+            )
+            there = replace(proof, result=results.get(id(proof.result), proof.result), steps=steps)
+            for step in steps:
+                name = f"{proof.id}/{step.id}"
+                stated = tuple(p for p in step.premises if isinstance(p, Condition))
+                found[name] = replace(claims[name], subject=StepOf(there, step), conditions=stated)
+    return found
+
+
+def in_rule(value: Any, old: Condition, new: tuple[Condition, ...]) -> Any:
+    """A rule, or a part of one, that asks for another condition where it asked for this one.
+
+    Args:
+        value: of a field of a rule, or the rule.
+        old: the condition.
+        new: what stands in its place; nothing where none is asked for.
+    """
+    if isinstance(value, tuple) and type(value) is tuple:
+        asked = condition_fact(old)
+        parts = [[condition_fact(one) for one in new] if part == asked else [in_rule(part, old, new)] for part in value]
+        return tuple(part for some in parts for part in some)
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {f.name: in_rule(vars(value)[f.name], old, new) for f in fields(value) if f.init}
+        return value if all(found[name] is vars(value)[name] for name in found) else replace(value, **found)
+    return value
+
+
+def main(paper: str) -> int:
+    """Change every condition of a paper's forms, and write its table."""
+    conditions, rows = Conditions.of(paper), list[Noticed]()
+    every = conditions.every
+    with progress_bar(paper) as advance:
+        for done, (subject, condition) in enumerate(every):
+            if advance:
+                advance(done, len(every), subject.id)
+            rows.append(conditions.noticed(subject, condition))
+    sys.stdout.write(f"wrote {write_conditions(paper, rows)}\n{paper}: {in_words(paper)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

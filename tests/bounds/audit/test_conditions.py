@@ -1,0 +1,117 @@
+"""Every condition of every form is changed by a factor of two: a checker notices, or the table says that none does."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+import sympy as sp
+
+from fedbounds.bounds.audit.conditions import Conditions, in_rule, loosened, same, with_condition
+from fedbounds.bounds.audit.mutations import tried
+from fedbounds.bounds.audit.steps import COURT, condition_fact
+from fedbounds.bounds.papers.fedmrn.results import BOUNDED
+from fedbounds.bounds.registry import PAPERS, load
+from fedbounds.bounds.result import Condition
+from fedbounds.bounds.tested_conditions import conditions_path, in_words, noticed_conditions, untested
+from tests.command_line import run
+
+WITHOUT_TABLE = ("fed-norm-sgda",)  # none of its 434 conditions counts as tested until its table is written
+TABLES = [name for name in PAPERS if name not in WITHOUT_TABLE]
+EACH = 2  # conditions of every paper that the default run changes again
+x, y = sp.symbols("x y", positive=True)
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[str, Conditions]:
+    return {}
+
+
+def conditions_of(known: dict[str, Conditions], paper: str) -> Conditions:
+    return known.setdefault(paper, Conditions.of(paper))
+
+
+def test_a_paper_without_a_table_is_said_to_have_no_tested_condition() -> None:
+    theorem = load(f"{WITHOUT_TABLE[0]}/theorem-1")
+    form = theorem.form("sharp")
+    assert [row.text for row in untested(theorem, form)] == [c.text for c in form.conditions]
+    assert in_words(WITHOUT_TABLE[0]).startswith("no condition of a form is tested: python -m ")
+    assert not conditions_path(WITHOUT_TABLE[0]).exists(), "it has one now: take it out of WITHOUT_TABLE"
+
+
+@pytest.mark.parametrize("paper", TABLES)
+def test_every_condition_of_every_form_has_a_row(known: dict[str, Conditions], paper: str) -> None:
+    listed = {(subject.id, condition.text) for subject, condition in conditions_of(known, paper).every}
+    assert set(noticed_conditions(paper)) == listed, f"python -m fedbounds.bounds.audit.conditions {paper}"
+
+
+@pytest.mark.parametrize("paper", TABLES)
+def test_a_sample_of_conditions_is_noticed_as_the_table_says(known: dict[str, Conditions], paper: str) -> None:
+    conditions = conditions_of(known, paper)
+    every = [(s, c) for s, c in conditions.every if "corollary" not in s.id]
+    noticed = [(s, c) for s, c in every if noticed_conditions(paper)[s.id, c.text].tested]
+    silent = [(s, c) for s, c in every if not noticed_conditions(paper)[s.id, c.text].tested]
+    source = random.Random(3)
+    for subject, condition in (*source.sample(noticed, EACH), *source.sample(silent, min(1, len(silent)))):
+        assert conditions.noticed(subject, condition) == noticed_conditions(paper)[subject.id, condition.text]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("paper", TABLES)
+def test_every_condition_is_noticed_as_the_table_says(known: dict[str, Conditions], paper: str) -> None:
+    conditions, rows = conditions_of(known, paper), noticed_conditions(paper)
+    for subject, condition in conditions.every:
+        assert conditions.noticed(subject, condition) == rows[subject.id, condition.text]
+
+
+def test_a_changed_condition_is_looser_whichever_way_it_points() -> None:
+    for condition in (Condition(x, "<=", y, ""), Condition(x, "<", y, "")):
+        assert loosened(condition).right == 2 * y
+    for condition in (Condition(x, ">=", y, ""), Condition(x, ">", y, "")):
+        assert loosened(condition).right == y / 2
+
+
+def test_a_condition_is_changed_wherever_it_is_stated_also_in_what_rules_ask_for(known: dict[str, Conditions]) -> None:
+    conditions = conditions_of(known, "fedmrn")
+    new = loosened(BOUNDED)
+    changed = with_condition(conditions.claims, BOUNDED, (new,))
+    forms = {"fedmrn/theorem-1[repaired:R1]", "fedmrn/theorem-1[sharp:masks]"}
+    assert {name for name, c in changed.items() if any(same(one, new) for one in c.conditions)} >= forms
+    assert not [name for name, c in changed.items() if any(same(one, BOUNDED) for one in c.conditions)]
+    asked = (condition_fact(BOUNDED), condition_fact(Condition(x, "<=", y, "")))
+    assert (
+        in_rule(asked, BOUNDED, (new,)) == (condition_fact(new), asked[1]) and in_rule(asked, BOUNDED, ()) == asked[1:]
+    )
+
+
+@pytest.mark.parametrize(
+    "root", [lambda d: sp.sqrt(d) / 4, lambda d: (2 * sp.sqrt(d) - 1) / 2, lambda d: 2 * sp.sqrt(d) - 2]
+)
+def test_how_long_signed_masks_keep_their_bound_is_checked_by_a_step(known: dict[str, Conditions], root) -> None:
+    """T <= 1 + gamma/(2 sqrt(d) - 1) is what 2 sqrt(d) (T - 1) <= gamma + T - 1 needs; more is refused."""
+    claims, top = conditions_of(known, "fedmrn").claims, BOUNDED.right - 1
+    d = next(s for s in top.free_symbols if s.name == "d")
+    wrong = Condition(BOUNDED.left, "<=", 1 + top * (2 * sp.sqrt(d) - 1) / root(d), "")
+    for name in ("fedmrn/theorem-1-masks/M0", "fedmrn/lemma-4-masks/M0"):
+        changed = claims | with_condition(claims, BOUNDED, (wrong,))
+        assert tried(COURT, claims, name).outcome == "proved" != tried(COURT, changed, name).outcome
+
+
+# --- who is told ------------------------------------------------------------------------------------------------------
+
+
+def test_conditions_that_are_not_tested_are_listed_by_audit_and_show() -> None:
+    theorem = load("fedmrn/lemma-4")
+    idle = untested(theorem, theorem.form("sharp"))
+    assert [row.text for row in idle] == ["mu <= L"]
+    out = run("show", "fedmrn/lemma-4", "--form", "sharp")[1]
+    assert "not tested (no checker notices a factor of 2): mu <= L" in out
+    document = json.loads(run("show", "fedmrn/lemma-4", "--form", "sharp", "--json")[1])
+    told = {c["text"]: c["tested"] for form in document["forms"] for c in form["conditions"]}
+    assert told == {"mu <= L": False, "etat <= 1/(2*L)": True}
+    out = run("audit", "fedmrn/lemma-4[sharp]")[1]
+    assert "not tested  fedmrn/lemma-4[sharp]  condition mu <= L" in out
+    listed = json.loads(run("audit", "fedmrn/lemma-4[sharp]", "--json")[1])["conditions_not_tested"]
+    assert listed == [{"form": "fedmrn/lemma-4[sharp]", "condition": "mu <= L"}]
+    assert "conditions of forms not tested" in in_words("fedmrn")
