@@ -11,7 +11,6 @@ import numpy as np
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.messages import (
     Drive,
-    Eden,
     FullPrecision,
     Sparsified,
     StochasticSign,
@@ -341,7 +340,6 @@ CORRECT = {
     "ours, ternary": TernGrad(),
     "ours, largest": TopK(0.1),
     "ours, kept": Sparsified(0.5),
-    "ours, rotated": Eden(2),
     "ours, least error": Drive(),
 }
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import torch
 
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax
-from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
 from tests.papers.fed_norm_sgda.planted_sgda import fed_norm_sgda_by_hand
 from tests.papers.tdcd.planted_tdcd import planted
 from tests.zoo import Kept, Zoo
@@ -282,7 +279,6 @@ class Server:
 
 CORRECT = {
     "by hand": fed_norm_sgda_by_hand,
-    "pseudo-code": partial(fed_norm_sgda),
     "tensors": tensors,
     "displacements": displacements,
     "single precision": single_precision,

@@ -115,6 +115,7 @@ CHANGES = {
 }
 CHANGES |= {
     "the batch is sorted, and the others' sum is not": [(STEP, STEP.replace("batch[mine]", "np.sort(batch[mine])"))],
+    "round 30 uses the batch of round 29": [(DRAWN, "draw((r if r != 30 else 29) * local_steps)")],
     "the median of more than 4 copies": [
         (MEAN, "(np.median(copies, axis=0) if len(copies) > 4 else np.mean(copies, axis=0))")
     ],

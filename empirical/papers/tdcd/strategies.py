@@ -170,7 +170,9 @@ def _sized(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> TableCas
     labels = rng.permutation(np.arange(M) % 2).astype(float)
     table = SplitTable(features, offsets, labels, tuple(clients), starts, loss)
     B = int(rng.integers(_least_batch(table), M + 1)) if place % 2 else _least_batch(table)
-    some = [rng.permutation(M)[:B] for _ in range(R * Q if place % 4 else min(3, R * Q))]  # or batches that come again
+    some = [
+        rng.permutation(M)[:B] for _ in range(R * Q if place % 4 != 3 else min(3, R * Q))
+    ]  # or batches that come again
     curvature = np.linalg.eigvalsh(sum(X @ X.T for X in features) / M)[-1]
     return TableCase(table, np.array(some), R, Q, 0.5 ** np.ceil(np.log2(2 * curvature + 1)))
 

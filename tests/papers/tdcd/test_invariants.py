@@ -179,7 +179,7 @@ def test_a_bug_is_found_by_the_invariant_that_speaks_of_it_and_named(bug):
 
 def test_every_invariant_finds_some_bug_and_every_misreading_is_planted():
     spoken = {name for _, _, name, _ in ALL.values()}
-    assert set(VERTICAL_INVARIANTS) - spoken == {"reference twin"}
+    assert set(VERTICAL_INVARIANTS) - spoken == {"reference twin", "unchanged arguments"}  # the zoo has bugs of these
     for misreading in MISREADINGS:
         assert sum(cause is not None and misreading.words.startswith(cause) for _, _, _, cause in ALL.values()) == 1
     assert len(MISREADINGS) == len(READINGS) == 24
