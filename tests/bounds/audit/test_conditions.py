@@ -17,7 +17,7 @@ from fedbounds.bounds.result import Condition
 from fedbounds.bounds.tested_conditions import in_words, noticed_conditions, untested
 from tests.command_line import run
 
-EACH = 2  # conditions of every paper that the default run changes again
+EACH = 1  # conditions of every paper that the default run changes again; those that are not noticed take longer
 x, y = sp.symbols("x y", positive=True)
 
 
@@ -41,9 +41,7 @@ def test_a_sample_of_conditions_is_noticed_as_the_table_says(known: dict[str, Co
     conditions = conditions_of(known, paper)
     every = [(s, c) for s, c in conditions.every if "corollary" not in s.id]
     noticed = [(s, c) for s, c in every if noticed_conditions(paper)[s.id, c.text].tested]
-    silent = [(s, c) for s, c in every if not noticed_conditions(paper)[s.id, c.text].tested]
-    source = random.Random(3)
-    for subject, condition in (*source.sample(noticed, EACH), *source.sample(silent, min(1, len(silent)))):
+    for subject, condition in random.Random(3).sample(noticed, EACH):
         assert conditions.noticed(subject, condition) == noticed_conditions(paper)[subject.id, condition.text]
 
 
