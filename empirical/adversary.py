@@ -219,9 +219,13 @@ def searched(
             progress(evaluated, max(evaluated, effort.cells * SIZE + effort.starts * effort.evaluations))
 
     best, drawn, unmet = list[tuple[float, Population]](), list[tuple[float, Population]](), ""
-    extremal, families = how.family.best(claim) if how.family else ((), 0)
+    extremal: list[Population] = []
+    families = 0
+    if how.family is not None:
+        first, families = how.family.best(claim)
+        extremal.append(first)
     evaluated += families
-    for z in (*((extremal,) if families else ()), *how.draw(claim, effort.cells)):
+    for z in (*extremal, *how.draw(claim, effort.cells)):
         sides = sides_of(z)
         ratios = ratio(sides)
         evaluated, met, unmet = evaluated + len(z), met + int((ratios > -np.inf).sum()), unmet or sides.unmet
@@ -233,7 +237,8 @@ def searched(
         return f"no instance meets its hypotheses{f' ({unmet})' if unmet else ''}"
     able = [one for one in drawn if rises(one) and one[1].cost <= effort.longest]
     starts = sorted(able, key=height, reverse=True)[: effort.starts]
-    starts += [one for one in able if one[1] is extremal and not any(z is extremal for _, z in starts)]
+    chosen = [z for _, z in starts]
+    starts += [one for one in able for z in extremal if one[1] is z and not any(z is other for other in chosen)]
     if known is not None and rises(before := (known.ratio, population(known).repeated(SIZE))):
         starts.insert(0, before)
     for _, z in starts:  # half of the evaluations for all together, by chance, half for the worst of them

@@ -286,7 +286,7 @@ class Family(NamedTuple):
             parts = compile_form(form, self.vectors).parts(self.measure(claim, z).values)
             found = dict(zip(form.prescribes, parts.prescribed, strict=True))
             for field, letter in self.steps.items():
-                here = np.broadcast_to(found[letter], (len(z), 1))[:, 0]
+                here = np.broadcast_to(found.get(letter, np.nan), (len(z), 1))[:, 0]  # it may set other letters
                 legal = legal & np.isfinite(here) & (here > 0)
                 z = replace(z, **{field: np.where(legal, here, SMALLEST)})
         return z, legal

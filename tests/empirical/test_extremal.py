@@ -174,6 +174,8 @@ def test_no_committed_ratio_is_below_the_extremal_runs(name: str) -> None:
             ratio: Any = row["ratio"]
             z, _ = how.family.best(claim, small=True)
             found = float(how.family.sides(claim, z).ratios().max())
+            if found == -np.inf:  # no run without noise meets its hypotheses
+                continue
             tried += 1
             assert float(ratio) >= found * (1 - 1e-9), f"{claim.id}: make adversary EFFORT=families"
             assert row["budget"]["families"] > 0, claim.id
