@@ -30,7 +30,7 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
 STATED = (SMOOTH, UNBIASED, PARTICIPATION, COHORT, WINDOW, WEIGHTS, NORM, BOUNDED_BELOW, *noise.CAPS)  # of Theorem 3.1
 INDEPENDENT = (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS)
 STRONGLY_MIXING = (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS)
-SAMPLED = (UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS, NORM)
+SAMPLED = (UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS)
 
 ERRATA: Sequence[Erratum] = (
     Erratum(
@@ -134,7 +134,7 @@ ERRATA: Sequence[Erratum] = (
         instead="at that P, all windows at once have 6 d^2 (1 + sqrt(2 ln(T/(cP)))/(N upsilon))^2/sqrt(NIT) with "
         "probability 1 - c, by bounded differences: for S <= N/2 of order ln(T/(cP))/sqrt(NIT). Their average has "
         "6 d^2/(c sqrt(NIT)), by Markov's inequality",
-        under=(*SAMPLED, BOUNDED_DIVERGENCE, "0 < c < 1"),
+        under=(*SAMPLED, NORM, BOUNDED_DIVERGENCE, "0 < c < 1"),
         replay=rates.lost_weight_variance,
         repair=("proposition-4.7[sharp:all-windows]", "proposition-4.7[repaired:markov]"),
         degree="false under a literal reading",
@@ -160,7 +160,7 @@ ERRATA: Sequence[Erratum] = (
         fails="P is a number of rounds. Rounded up, it breaks the condition, in which T has canceled and left no "
         "slack; rounded down, the window divergence is above 6 d^2/sqrt(NIT). It may also be below 1.",
         instead="any whole P >= 1, with T >= 2P and T >= 4LIP^2F/rho^2 checked directly",
-        under=(*SAMPLED, "I <= rho/(2 upsilon^2 N^(5/2) sqrt(LF))", "T >= 4 upsilon^4 I N^5"),
+        under=(*SAMPLED, NORM, "I <= rho/(2 upsilon^2 N^(5/2) sqrt(LF))", "T >= 4 upsilon^4 I N^5"),
         replay=rates.interval_is_not_a_whole_number,
         repair=("corollary-4.8[repaired:integer-P]",),
         degree="unstated but harmless",
