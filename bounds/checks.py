@@ -73,7 +73,8 @@ def as_real(name: str, value: object, booleans: bool = False) -> np.ndarray:
         complex
     """
     kinds = {"b": "booleans", "c": "complex", "m": "durations", "M": "dates", "S": "bytes", "U": "text", "V": "records"}
-    found, detach = "", getattr(value, "detach", None)
+    found = ""
+    detach: Any = getattr(value, "detach", None)
     try:
         given: Any = detach().cpu().double().numpy() if callable(detach) else value
         raw = np.ma.asanyarray(given)

@@ -27,7 +27,7 @@ CLOSEST = 1.15  # of two intervals that are tried, at least
 
 AFRESH = ("uniform-sampling", "with-replacement", "independent-rounds", "coins-known-rates", "coins-unknown-rates")
 OPEN = ("not refuted", "not tested")  # what may be said of a log and a declared process
-EXPECTED = ("participation_norm", "participation_divergence", "cohort_divergence", "window_divergence")
+EXPECTED: tuple[str, ...] = ("participation_norm", "participation_divergence", "cohort_divergence", "window_divergence")
 AVERAGED = "constants of the declared process are expected values: no bound given the participation"
 
 
