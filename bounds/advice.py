@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -12,14 +12,13 @@ from fedbounds.bounds.advised import Choice, Costs, Search
 from fedbounds.bounds.coverage import Coverage, Covered, covers, declared
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import Evaluation, evaluate
-from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.measures import EXPECTED, Measure
 from fedbounds.bounds.question import Question, missing_words
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.registry import paper as paper_of
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.sensitivity import elasticities
 from fedbounds.bounds.setting import YES
-from fedbounds.bounds.symbols import Constant
 from fedbounds.bounds.tables import Shown, Table
 from fedbounds.bounds.workload import workload_of
 
@@ -272,12 +271,20 @@ def advise(question: Question, *, paper: str | None = None, watch: Watch | None 
     covered = covers(question.setting, paper=paper)
     question, measure = _measured(question, covered)
     keys = [row.key for row in covered.results if row.of_a_run and row.answer != "not covered"]
+    keys = _stated(keys, question.participation is not None and question.participation.averaged)
     found = []
     for done, key in enumerate(keys):
         if watch is not None:
             watch(done, len(keys), now=key)
         found.append(_advised(question, load(key), covered, measure))
     return Advice(question, covered, tuple(found))
+
+
+def _stated(keys: Sequence[str], averaged: bool) -> list[str]:
+    """Of a result given the participation and that in expectation over it, the one for this participation."""
+    expected = {key for key in keys if key.endswith(EXPECTED) and key.removesuffix(EXPECTED) in keys}
+    others = {key.removesuffix(EXPECTED) for key in expected} if averaged else expected
+    return [key for key in keys if key not in others]
 
 
 def _measured(question: Question, covered: Covered) -> tuple[Question, str]:
@@ -386,9 +393,6 @@ def _reached(search: Search, row: Coverage, best: Choice) -> Advised:
         strict=False,
     )
     reasons = [f"it covers the setting only if {axis}: {' or '.join(kinds)}" for axis, kinds in row.only_if.items()]
-    used = [c for c, fact in facts.constants.items() if _used(result, known, c, fact)]
-    if (form.measure or result.measure).given == "participation":
-        reasons += dict.fromkeys(facts.doubts[concept] for concept in used if concept in facts.doubts)
     evaluation = evaluation.revoked(*reasons)
     at = {name: float(value) for name, value in best.whole.items()}
     at |= {name: float(np.ravel(chosen[name].value)[0]) for name in search.steps}
@@ -416,11 +420,6 @@ def _note(search: Search, best: Choice, evaluation: Evaluation) -> str:
     early = ["not all whole numbers were tried: a larger effort tries more"] if search.exhausted else []
     least = [] if best.least else ["fewer rounds were not excluded"]
     return "; ".join(early + least + wider)
-
-
-def _used(result: Result, known: Mapping[str, Constant], concept: str, fact: Constant) -> bool:
-    quantity = result.notation.resolve(concept)
-    return quantity is not None and known.get(quantity.name) is fact
 
 
 def _taken(question: Question, result: Result, form: Form, implied: frozenset[str]) -> list[str]:

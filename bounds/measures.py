@@ -12,6 +12,7 @@ from typing import Literal
 from fedbounds.bounds.symbols import GRADIENT, Dimension
 
 Aggregate = Literal["minimum", "average", "supremum", "last", "single"]
+EXPECTED = "-expected"  # ends the key of a result in expectation over participation that its paper states given it
 IndexSet = Literal["rounds", "sync points", "window starts", "local steps", "windows", "iterations", "none"]
 
 

@@ -42,13 +42,11 @@ class Presence:
         constants: by concept.
         checked: assumption name to whether it is seen to hold.
         implied: names of assumptions that hold if what was declared is true.
-        doubts: by concept, why a bound given the participation that uses this constant is none.
     """
 
     constants: Mapping[str, Constant] = field(default_factory=dict)
     checked: Mapping[str, bool] = field(default_factory=dict)
     implied: frozenset[str] = frozenset()
-    doubts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Participation(Protocol):
@@ -62,6 +60,11 @@ class Participation(Protocol):
     @property
     def present(self) -> float:
         """How many take part in a round, on average."""
+        ...
+
+    @property
+    def averaged(self) -> bool:
+        """Whether its constants are expected values over random participation."""
         ...
 
     def intervals(self, low: int, high: int) -> tuple[int, ...]:

@@ -27,8 +27,6 @@ CLOSEST = 1.15  # of two intervals that are tried, at least
 
 AFRESH = ("uniform-sampling", "with-replacement", "independent-rounds", "coins-known-rates", "coins-unknown-rates")
 OPEN = ("not refuted", "not tested")  # what may be said of a log and a declared process
-EXPECTED: tuple[str, ...] = ("participation_norm", "participation_divergence", "cohort_divergence", "window_divergence")
-AVERAGED = "constants of the declared process are expected values: no bound given the participation"
 
 
 def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None, watch: Watch | None = None) -> Advice:
@@ -108,9 +106,11 @@ class Observed:
         return tuple(found) or (low,)
 
     @property
-    def _random(self) -> bool:
+    def averaged(self) -> bool:
+        """Whether the constants are expected values over a random participation that was declared."""
         process = self.accountant.declared.process
-        return process is not None and not process.certain(self.accountant.rounds)
+        known = process is not None and process.stationary and process.sums_to_one
+        return known and not process.certain(self.accountant.rounds)
 
     def known(self, paper: str, interval: int, given: Mapping[str, float]) -> Presence:
         """For the results of a paper."""
@@ -121,8 +121,7 @@ class Observed:
         if key not in self.seen:
             facts = account.facts(Asked(interval, max(1, self.accountant.rounds), given, ahead=True))
             constants = {name: c for name, c in facts.constants.items() if name != "cutoff_interval"}
-            doubts = dict.fromkeys(EXPECTED, AVERAGED) if facts.trusting and self._random else {}
-            self.seen[key] = Presence(constants, facts.checked, facts.implied, doubts)
+            self.seen[key] = Presence(constants, facts.checked, facts.implied)
         return self.seen[key]
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from fedbounds.bounds.border import names_of
+from fedbounds.bounds.measures import EXPECTED
 from fedbounds.bounds.registry import paper, paper_names
 from fedbounds.bounds.result import Form, Result
 
-GIVEN, PREFIX, SUFFIX = "participation", "expected-", "-expected"
+GIVEN, PREFIX = "participation", "expected-"
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def in_expectation(statement: Statement) -> Statement:
     Source: Wang & Ji 2022, Section 3, where expectations are given the participation.
     """
     result, form = statement.result, statement.form
-    expected = _registered(result.key + SUFFIX) if _registered(result.key) is result else None
+    expected = _registered(result.key + EXPECTED) if _registered(result.key) is result else None
     forms = [] if expected is None else [own.name for own in expected.forms]
     if expected is not None and form.name in forms:
         note = f"participation is random: compared with {expected.key}, the result in expectation over participation"

@@ -225,6 +225,7 @@ class Falling:
 
     text: str = "a stub"
     present: float = 10.0
+    averaged: bool = False
     checked: dict[str, bool] = field(default_factory=dict)
     implied: frozenset[str] = frozenset()
 

@@ -170,7 +170,7 @@ def test_nothing_is_written_where_the_input_is_bad(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     words = ["compare", THEOREM, "--vary", "T=8,9", "gamma=0.001", "eta=2"]
     refused([*words, *changed("rho", 7, FREE), "--out", "table.csv"], "rho = 7 is outside its domain")
-    refused([*words, *FREE.split(), "--out", "bounds.txt"], "a figure ends in .png, .pdf, .svg")
+    refused([*words, *FREE.split(), "--out", "bounds.txt"], "a table or a figure ends in .csv, .png, .pdf, .svg")
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 

@@ -232,7 +232,10 @@ def test_the_matrix_says_for_each_pair_what_differs():
     assert "window-divergence" in theorem.assumptions[0] and theorem.assumptions[1] == ("bounded-divergence",)
     expected = cell["corollary-4.3 [sharp]", "corollary-4.8 [repaired:integer-P]"]
     assert not expected.comparable and "expectation over" in expected.measure
-    assert expected.participation == (("regularized",), ("unbiased-sampling", "independent-rounds"))
+    assert expected.participation == (
+        ("participation-norm", "regularized"),
+        ("expected-participation-norm", "unbiased-sampling", "independent-rounds"),
+    )
     kinds = cell["corollary-4.3 [sharp]", "corollary-4.3 [printed]"]
     assert kinds.comparable and kinds.kind == "numbers against an O(.) with hidden constants"
     assert kinds.assumptions == kinds.participation == ((), ())
@@ -290,8 +293,8 @@ def test_the_matrix_is_a_table_a_picture_and_text(tmp_path, monkeypatch):
     rows = list(csv.DictReader(io.StringIO((tmp_path / "matrix.csv").read_text(encoding="utf-8"))))
     n = len(comparability_matrix().measures)
     assert len(rows) == n * (n - 1) // 2
-    assert run("compare", "--matrix", "tdcd/theorem-1", "--out", "matrix.png")[0] == 0
-    manifest = json.loads((tmp_path / "matrix.json").read_text(encoding="utf-8"))
+    assert run("compare", "--matrix", "tdcd/theorem-1", "--out", "picture.png")[0] == 0
+    manifest = json.loads((tmp_path / "picture.json").read_text(encoding="utf-8"))
     assert manifest["provenance"]["relations"] == [["=", "", ""], ["", "=", ""], ["", "", "="]]
     assert json.loads(run("compare", "--matrix", "--json")[1])["schema"] == "fedbounds.comparability/1"
     for words, part in ((["--matrix", "--vary", "T=1,2"], "leave them out"), (["fedau/theorem-2"], "say what varies")):

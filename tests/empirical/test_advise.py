@@ -16,7 +16,6 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation
 from fedbounds.bounds.reading import read_toml
 from fedbounds.command_line import main
-from fedbounds.empirical.advise import AVERAGED
 from fedbounds.figures.advise import describe, picture
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -75,13 +74,19 @@ def test_everybody_in_every_round_is_declared_and_gives_a_guarantee():
     assert spent(one).gradients == pytest.approx(spent(one).rounds * 10 * one.at["I"])
 
 
-def test_expected_divergences_of_a_random_process_are_no_guarantee_given_who_takes_part():
+def test_a_random_process_is_asked_about_in_expectation_over_participation():
     random = {"kind": "without-replacement", "clients": 10, "participants": 9}
     few = {"local_steps": [1, 1], "interval": [1, 4]}
-    one = advice_of(THEOREM, participation=random, target=1.0, choose=few)
-    assert one.status == "reached" and not one.guarantee and AVERAGED in one.why_not
-    both = advice_of(f"{THEOREM}-expected", participation=random, target=1.0, choose=few)
-    assert both.status == "reached" and both.guarantee and both.at == one.at
+    found = fedbounds.advise(
+        {**ASKED, "participation": random, "target": 1.0, "choose": few}, paper="arbitrary-participation"
+    )
+    one = found.of(f"{THEOREM}-expected")
+    assert one.status == "reached" and one.guarantee and THEOREM not in [row.key for row in found.results]
+    sure = fedbounds.advise({**ASKED, "participation": {"kind": "full", "clients": 10}, "choose": few},
+                            paper="arbitrary-participation")  # fmt: skip
+    assert THEOREM in [row.key for row in sure.results] and f"{THEOREM}-expected" not in [
+        row.key for row in sure.results
+    ]
 
 
 BLOCKS = [[1, 1, 0, 0] if t // 5 % 2 == 0 else [0, 0, 1, 1] for t in range(60)]

@@ -103,7 +103,7 @@ def test_a_log_is_never_a_guarantee_and_what_it_cannot_show_is_not_checked(trace
     assert not bare.guarantee and not assumed.guarantee
     assert "made elsewhere" in assumed.why_not[0] and "fedavg" in assumed.why_not[0] and len(assumed.why_not) == 1
     checked = {name for name, status in bare.evaluation.assumptions.items() if status == "checked"}
-    assert checked <= {"weights"} and "violated" not in bare.evaluation.assumptions.values()
+    assert checked <= {"weights", "participation-norm"} and "violated" not in bare.evaluation.assumptions.values()
 
 
 def test_a_crossing_in_a_log_is_laid_at_the_door_of_its_author(trace):

@@ -238,10 +238,9 @@ def test_a_letter_outside_its_domain_covers_nothing() -> None:
         ("tdcd/lemma-1", "printed", lambda n: {"centers": [*n["centers"], np.add(n["centers"][0], 1).tolist()],
             "hessians": [*n["hessians"], n["hessians"][0]], "noise": [*n["noise"], n["noise"][0]]}, "unbiased-clients"),
         ("fedmrn/lemma-2", "repaired", lambda n: {"steps": [n["steps"][0], 2 * n["steps"][0]]}, "falling-steps"),
-        ("fedmrn/theorem-2", "repaired", lambda n: {"progressive": True}, ""),
-        ("fedmrn/theorem-2", "repaired", lambda n: {"convex": True}, ""),
-        ("fedmrn/theorem-1", "sharp:masks", lambda n: {"curvatures": np.where(np.arange(len(n["knots"][0]) + 1) == 1,
-            -1.0, n["curvatures"]).tolist()}, "strongly-convex"),
+        ("fedmrn/theorem-2", "sharp:masks", lambda n: {"progressive": True}, ""),
+        ("fedmrn/theorem-2", "sharp:masks", lambda n: {"convex": True}, "surely-bounded-gradients"),
+        ("fedmrn/theorem-1", "sharp:masks", lambda n: {"straight": 1.0}, "strongly-convex"),
         ("fedau/lemma-b.5.1", "sharp", lambda n: {"phi": [1.0] + [0.0] * (len(n["phi"]) - 1)}, ""),
         ("arbitrary-participation/theorem-3.1", "explicit", lambda n: {"correlation": np.ones((len(n["slopes"]),) * 2)
             .tolist()}, "independent-clients"),

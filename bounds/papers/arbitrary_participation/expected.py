@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fedbounds.bounds.measures import EXPECTED
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
 from fedbounds.bounds.papers.arbitrary_participation.participation import COROLLARY_4_3, OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.results import COROLLARY_3_2, COROLLARY_3_3, THEOREM_3_1
 from fedbounds.bounds.result import Form, Result
 
-SUFFIX = "-expected"
 READ = "rho^2, nu^2, beta^2 and delta^2 bound the expectations over participation of sum_n (q_t^n)^2, (6), (5) and (7)"
 
 
@@ -28,7 +28,7 @@ def in_expectation(result: Result, *forms: str) -> Result:
     """A result given the participation as one in expectation over it, in those of its forms that are proved so."""
     return replace(
         result,
-        key=result.key + SUFFIX,
+        key=result.key + EXPECTED,
         kind="remark",
         title=f"{result.title}, in expectation over participation",
         source=replace(result.source, number=f"{result.source.number}, in expectation over participation (ours)"),

@@ -129,7 +129,7 @@ def test_what_changes_nothing_is_noticed_by_nobody(bench):
     ("name", "outcome"),
     [
         ("corollary-3.2[printed]: participation divergence less by 10 percent", NOT_TIGHT),
-        ("theorem-3.1/E9: gamma <= 1/(12*I*L*P) dropped", NOT_NEEDED),
+        ("theorem-3.1/Th9: gamma <= 1/(12*I*L*P) dropped", NOT_NEEDED),
         ("lemma-4.5[printed]: without strongly-mixing", OPEN),
     ],
 )

@@ -22,6 +22,8 @@ HIDE_A_SCALE = {
     ("corollary-3.3", "printed"),
     ("corollary-3.3", "explicit"),
     ("corollary-3.3", "sharp"),
+    ("corollary-3.3-expected", "explicit"),
+    ("corollary-3.3-expected", "sharp"),
     ("corollary-4.8", "printed"),
     ("corollary-4.8", "printed:mixing"),
     ("corollary-4.8", "explicit"),

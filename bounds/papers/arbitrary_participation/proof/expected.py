@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.steps import Proof, Setting, Step, measure_symbol
-from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.measures import EXPECTED, LEAST_GRADIENT
 from fedbounds.bounds.papers.arbitrary_participation import expected
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
@@ -85,9 +85,9 @@ def expected_proofs(
             proof, step = whole[name]
             own = {s.id for s in proof.steps}
             waiting += [f"{proof.id}/{p}" if p in own else p for p in step.premises if isinstance(p, str)]
-    ids = {name: f"{proof.id}{expected.SUFFIX}/{step.id}" for name, (proof, step) in whole.items()}
+    ids = {name: f"{proof.id}{EXPECTED}/{step.id}" for name, (proof, step) in whole.items()}
     for result in expected.RESULTS:
-        given = result.key.removesuffix(expected.SUFFIX)
+        given = result.key.removesuffix(EXPECTED)
         ids |= {f"{given}[{form.name}]": f"{result.key}[{form.name}]" for form in result.forms}
     found = []
     for proof in proofs:
@@ -98,7 +98,7 @@ def expected_proofs(
         )
         setting = expected_setting(proof.setting)
         found.append(
-            replace(proof, id=proof.id + expected.SUFFIX, setting=setting, steps=steps, result=result, ends=at, **own)
+            replace(proof, id=proof.id + EXPECTED, setting=setting, steps=steps, result=result, ends=at, **own)
         )
     return tuple(found)
 

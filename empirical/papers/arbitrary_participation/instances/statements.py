@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fedbounds.bounds.papers.arbitrary_participation.expected import SUFFIX
+from fedbounds.bounds.measures import EXPECTED
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 Values = dict[str, np.ndarray]
@@ -69,7 +69,7 @@ def gradient_at_starts(z: ParticipatingRuns, run: Course, values: Values) -> np.
 LEAST_GRADIENT = ("theorem-3.1", "corollary-3.2", "corollary-3.3", "corollary-4.3")
 RESULTS: Mapping[str, Left] = {
     **dict.fromkeys(LEAST_GRADIENT, least_gradient),
-    **dict.fromkeys((name + SUFFIX for name in LEAST_GRADIENT), least_gradient),  # a law with one outcome
+    **dict.fromkeys((name + EXPECTED for name in LEAST_GRADIENT), least_gradient),  # a law with one outcome
     "equation-11": divergence_of_participants,
     "proposition-4.1": sum_of_suprema,
     "proposition-4.2": windows,
