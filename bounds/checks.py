@@ -77,8 +77,8 @@ def as_real(name: str, value: object, booleans: bool = False) -> np.ndarray:
     detach: Any = getattr(value, "detach", None)
     try:
         given: Any = detach().cpu().double().numpy() if callable(detach) else value
-        raw = np.ma.asanyarray(given)
-        if isinstance(raw, np.ma.MaskedArray) and np.ma.getmaskarray(raw).any():
+        raw = np.asanyarray(given)
+        if np.any(getattr(raw, "mask", False)):  # of a masked array, whose module is not imported for this
             found = "masked entries"
         elif raw.dtype.kind in "iuf" or (booleans and raw.dtype.kind == "b"):
             return np.asarray(raw, dtype=float)
