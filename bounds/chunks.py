@@ -115,6 +115,7 @@ class _Walk:
         belongs = {place: k for k, place in reversed([*enumerate(program.results[: len(into)])])}
         spare, lies = defaultdict[tuple[int, ...], list[int]](list), dict[int, int]()
         self._rows, self._results, self._arrays = rows, program.results, list[np.ndarray]()
+        self._along = along
         self._steps: list[tuple[int, Callable[..., Any], list[int], int | None]] = []
         for place, (name, *taken) in enumerate(program.steps, first):
             varies.append(any(varies[k] for k in taken))
@@ -139,7 +140,7 @@ class _Walk:
     def __call__(self, chunk: Sequence[np.ndarray], into: Sequence[np.ndarray]) -> list[Any]:
         """The results at the next chunk."""
         values: list[Any] = [*chunk, *self._values[len(chunk) :]]
-        length = len(into[0])
+        length = len(next(value for value, varies in zip(chunk, self._along, strict=False) if varies))
         arrays = [*(self._arrays if length == self._rows else (a[:length] for a in self._arrays)), *into]
         for place, operate, taken, where in self._steps:
             if where is None:

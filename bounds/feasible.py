@@ -21,6 +21,7 @@ from functools import lru_cache
 import sympy as sp
 
 from fedbounds.bounds.result import Condition, Form, Result
+from fedbounds.bounds.symbols import Notation
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class FeasibleSet:
 
     Example:
         >>> L, mu = sp.symbols("L mu", positive=True)
-        >>> FeasibleSet((Condition(mu, "<=", L, "strongly convex and smooth"),)).text
+        >>> FeasibleSet((Condition(mu, "<=", L, "strongly convex and smooth"),)).words(Notation([]))
         'mu <= L (strongly convex and smooth)'
     """
 
@@ -47,10 +48,9 @@ class FeasibleSet:
         """The relations, then where a problem is known."""
         return (*self.relations, *self.witnessed)
 
-    @property
-    def text(self) -> str:
-        """The set in one line."""
-        said = "; ".join(f"{c.text} ({c.why})" for c in self.relations) or "all legal values"
+    def words(self, notation: Notation) -> str:
+        """The set in one line, as the paper writes its symbols."""
+        said = "; ".join(f"{c.words(notation)} ({c.why})" for c in self.relations) or "all legal values"
         known = "; ".join(c.why for c in self.witnessed)
         return f"{said}; necessary relations only, problems are known: {known}" if known else said
 

@@ -175,7 +175,10 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 ],
                 "feasible": None
                 if (declared := feasible_set(result, f)) is None
-                else [{"text": c.text, "why": c.why, "necessary": c not in declared.witnessed} for c in declared.all],
+                else [
+                    {"text": c.words(result.notation), "why": c.why, "necessary": c not in declared.witnessed}
+                    for c in declared.all
+                ],
                 "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in f.assumptions],
                 "prescribes": {
                     name: plain(as_printed(e, result.notation).expression) for name, e in f.prescribes.items()
@@ -258,8 +261,9 @@ def describe(result: Result, forms: list[Form]) -> str:
         legal = "; ".join(c.why for c in form.conditions if c.legal)
         lines += [f"  legal constants: {legal}"] if legal else []
         declared = feasible_set(result, form)
-        lines += [f"  feasible set: {declared.text}"] if declared else []
-        idle = "; ".join(row.text for row in untested(result, form))
+        lines += [f"  feasible set: {declared.words(result.notation)}"] if declared else []
+        not_tested = {row.text for row in untested(result, form)}
+        idle = "; ".join(c.words(result.notation) for c in form.conditions if c.text in not_tested and not c.legal)
         lines += [f"  not tested (no checker notices a factor of 2): {idle}"] if idle else []
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]

@@ -221,7 +221,7 @@ def test_a_comparison_is_drawn_with_pgfplots(tmp_path, monkeypatch):
         assert run(*asked.split(), "--out", name)[0] == 0
     snippet, document = ((tmp_path / name).read_text(encoding="utf-8") for name in ("f.pgf", "f.tex"))
     sound(document)
-    assert document.startswith(r"\documentclass") and snippet.startswith("% needs")
+    assert r"\documentclass" in document.splitlines()[1] and snippet.splitlines()[1].startswith("% needs")
     table = evaluate(TDCD, KNOWN | {"Q": [1, 10, 1000], "eta": 0.002}, form="repaired")
     assert list(table.valid) == [True, True, False]
     points = [f"({Q:g},{float(v):.6g})" for Q, v in zip((1, 10, 1000), table.value, strict=True)]

@@ -73,7 +73,7 @@ def test_the_blind_searches_find_the_papers_errors_again(sightings: dict[str, Si
 
 def test_the_blind_searches_assume_only_what_the_paper_states() -> None:
     numbered = {"smooth", "unbiased-noise", "participation-divergence", "cohort-divergence", "window-divergence"}
-    elsewhere = {"weights", "independent-clients", "exogenous-participation", "bounded-below"}
+    elsewhere = {"weights", "participation-norm", "independent-clients", "exogenous-participation", "bounded-below"}
     assert {a.name for a in stated("theorem-3.1", "explicit").assumptions} == numbered | elsewhere
     without = stated("theorem-3.1", "explicit", without="independent-clients").assumptions
     assert {a.name for a in without} == numbered | elsewhere - {"independent-clients"}
