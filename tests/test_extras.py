@@ -24,7 +24,7 @@ WITHOUT = [
     ("torch", "figure fedau/figure-1 --out nowhere", 2, "fedbounds[empirical]"),
     ("torch", "demo --out nowhere", 2, "fedbounds[empirical]"),
     ("torch", "schema", 2, "fedbounds[empirical]"),
-    ("sklearn", "figure digits --out nowhere", 2, "fedbounds[empirical]"),
+    ("sklearn", "figure digits --out nowhere.png", 2, "fedbounds[empirical]"),
     (
         "distributed",
         f"run {SWEEP} --cluster localhost:8786 --out nowhere",

@@ -336,6 +336,7 @@ WRITERS = {
     "bounds/audit/cache.py",
     "bounds/audit/ledger.py",
     "bounds/kept_views.py",
+    "bounds/tested_conditions.py",
     "empirical/glyphs.py",
     "empirical/sweep/executors.py",
     "empirical/sweep/store.py",

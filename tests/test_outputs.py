@@ -76,7 +76,7 @@ CASES = [
     Case("compare --matrix", "x.svg", ("x.svg",), "fedbounds.figures.compare.comparability_matrix"),
     Case("explore --paper fedau", "e", ("e/fedau.html", "e/index.html"), "fedbounds.bounds.explorer.pages.script"),
     Case(FEDAVG_SEARCH, "x.json", ("x.json",), "fedbounds.empirical.adversary.adversary"),
-    Case("adversary --paper fedau", "x.json", ("x.json",), "fedbounds.empirical.adversary.rows"),
+    Case("adversary --paper fedau", "x.json", ("x.json",), "fedbounds.empirical.adversary_table.rows"),
     Case(f"certify {THEOREM} --form explicit", "x.json", ("x.json",), "fedbounds.bounds.commands.certify.certificate"),
     Case("results s.toml", "x.csv", ("x.csv",), "fedbounds.empirical.sweep.tabulate", "--csv"),
     Case(f"confront s.toml {THEOREM}", "x.png", FIGURE_FILES, "fedbounds.empirical.confront_sweep.make_runs"),

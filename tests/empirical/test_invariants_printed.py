@@ -128,7 +128,7 @@ def test_every_printed_counterexample_reproduces_from_its_text():
 
 
 def stumbles(game, cohorts, *, weights, local_steps, momentum, local_step_sizes, step_sizes, period, seed):
-    """Everything is wrong with it too."""
+    """Everything is wrong with it too, but that it changes its arguments."""
     shares = np.sqrt(weights) * local_steps * (1 + np.arange(len(weights)))
     numbers = {"local_step_sizes": local_step_sizes, "step_sizes": step_sizes, "momentum": momentum}
     made = fed_norm_sgda(game, cohorts, weights=shares, local_steps=local_steps, period=period, **numbers)
@@ -151,7 +151,7 @@ def stumbles(game, cohorts, *, weights, local_steps, momentum, local_step_sizes,
 
 def test_every_printed_counterexample_of_a_game_reproduces_from_its_text():
     report = check_minimax(stumbles, examples=12, cases=drawn_cases(game_cases))
-    assert {verdict.name for verdict in report.broken} == MINIMAX_INVARIANTS.keys()
+    assert {verdict.name for verdict in report.broken} == MINIMAX_INVARIANTS.keys() - {"unchanged arguments"}
     for verdict in report.broken:
         reproduces(verdict, rebuilt_game, lambda case: case.states(stumbles))
         assert np.array_equal(verdict.counterexample.case.states(stumbles), verdict.counterexample.sides.got)
