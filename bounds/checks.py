@@ -76,7 +76,7 @@ def as_real(name: str, value: object, booleans: bool = False) -> np.ndarray:
     found = ""
     detach: Any = getattr(value, "detach", None)
     try:
-        given: Any = detach().cpu().double().numpy() if callable(detach) else value
+        given: Any = value if detach is None else detach().cpu().double().numpy()
         raw = np.asanyarray(given)
         if np.any(getattr(raw, "mask", False)):  # of a masked array, whose module is not imported for this
             found = "masked entries"

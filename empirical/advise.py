@@ -109,8 +109,9 @@ class Observed:
     def averaged(self) -> bool:
         """Whether the constants are expected values over a random participation that was declared."""
         process = self.accountant.declared.process
-        known = process is not None and process.stationary and process.sums_to_one
-        return known and not process.certain(self.accountant.rounds)
+        if process is None or not (process.stationary and process.sums_to_one):
+            return False
+        return not process.certain(self.accountant.rounds)
 
     def known(self, paper: str, interval: int, given: Mapping[str, float]) -> Presence:
         """For the results of a paper."""

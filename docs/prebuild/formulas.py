@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 from fedbounds.bounds.explorer.mathml import mathml
@@ -20,10 +21,10 @@ def typeset(markdown: str) -> str:
 
 def _typeset(found: re.Match[str]) -> str:
     if found["display"]:
-        return f'<div class="formula" style="overflow-x: auto">{mathml(found["display"], "block")}</div>'
+        return f'<div class="formula" style="overflow-x: auto">{mathml(html.unescape(found["display"]), "block")}</div>'
     if found["dollar"]:
         return "&#36;"
     if found["inline"]:
-        inline = mathml(found["inline"], "inline")
+        inline = mathml(html.unescape(found["inline"]), "inline")
         return f'<span class="formula">{MARKS.sub(lambda mark: f"&#{ord(mark[0])};", inline)}</span>'
     return found[0]
