@@ -90,7 +90,7 @@ class Reading:
         return np.flatnonzero(np.isin(batch, self.rows(j)[k]))
 
     def others(self, j: int, told: np.ndarray) -> np.ndarray:
-        r"""$\\Phi_{-j}$, (B,)."""
+        r"""$\Phi_{-j}$, (B,)."""
         return told.sum(0) - told[j]
 
     def slope(self, j: int, k: int, own: np.ndarray, batch: np.ndarray, told: np.ndarray) -> np.ndarray:

@@ -89,7 +89,7 @@ class Client:
         self.others = table[np.searchsorted(known, self.ids)] if self.whole else table
 
     def slopes(self, points: Tensor) -> Tensor:
-        r"""$\\partial\\ell$ in the sum of the embeddings at these points, (b, E)."""
+        r"""$\partial\ell$ in the sum of the embeddings at these points, (b, E)."""
         labels = self.holding.labels
         if labels is None:
             raise FedboundsError("this client does not know the labels")
@@ -181,7 +181,7 @@ class Hub:
         return torch.cat(list(tables))[order]
 
     def rows(self, k: int) -> np.ndarray:
-        r"""$\\pi_{k,j}$: where a client's samples stand in the batch."""
+        r"""$\pi_{k,j}$: where a client's samples stand in the batch."""
         return np.searchsorted(self.batch, self.ids[k])
 
     def broadcast(self, r: int) -> bytes:
