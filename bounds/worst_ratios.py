@@ -32,8 +32,7 @@ def worst_ratios_path(paper: str) -> Path:
     Raises:
         FedboundsError: no such paper, or its module has no file.
     """
-    ledger = ledger_path(paper)
-    return ledger.with_name(ledger.name.replace("ledger.json", NAME))
+    return ledger_path(paper, NAME)
 
 
 @lru_cache(maxsize=16)

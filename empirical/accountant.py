@@ -346,8 +346,8 @@ class ParticipationAccountant:
             "broken": self._declaration.broken,
             "state": arrays,
         }
-        text = json.dumps(document, default=np.ndarray.tolist)
-        return json.dumps(json.loads(text) | {"checksum": _checksum(json.loads(text))})
+        document = json.loads(json.dumps(document, default=np.ndarray.tolist))  # as it is read again
+        return json.dumps(document | {"checksum": _checksum(document)})
 
     @classmethod
     def from_json(cls, text: str) -> ParticipationAccountant:

@@ -20,8 +20,12 @@ from fedbounds.bounds.views import Mark, Standing
 NAME = "ledger.json"
 
 
-def ledger_path(paper: str) -> Path:
+def ledger_path(paper: str, name: str = NAME) -> Path:
     """Where the paper's ledger lies: in its package, or beside its module and named after it.
+
+    Args:
+        paper: its key.
+        name: of the file; that of another table, which lies beside the ledger.
 
     Raises:
         FedboundsError: no such paper, or its module has no file.
@@ -30,7 +34,7 @@ def ledger_path(paper: str) -> Path:
     if file is None:
         raise FedboundsError(f"the module of {paper} has no file (no __init__.py?), so no place for a ledger")
     path = Path(file)
-    return path.with_name(NAME) if path.name == "__init__.py" else path.with_suffix(f".{NAME}")
+    return path.with_name(name) if path.name == "__init__.py" else path.with_suffix(f".{name}")
 
 
 def read_ledger(paper: str) -> dict[str, dict[str, object]]:
