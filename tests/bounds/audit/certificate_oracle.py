@@ -339,30 +339,34 @@ class Search:
         return f"slack {total:.3g} at {_short(point)}, {dict(zip(free, map(float, done.x), strict=True))}"
 
     def _exactly(self, rows: list[tuple[list[Fraction], Fraction]], ops: list[str], free: list[str]) -> bool:
-        """Whether the slack can be negative, in fractions; where the origin breaks a premise, floats are believed."""
+        """Whether the slack can be negative where the premises hold, in fractions."""
         ends = [self._range(name) for name in free]
-        order = sorted(range(len(free)), key=lambda j: ends[j][0] == 0)
-        signed = sum(low == 0 for low, _ in ends)
         at_most, limits = list[list[Fraction]](), list[Fraction]()
         for (c, b), op in zip(rows[:-1], ops, strict=False):
             for sign in (1, -1) if op == "==" else (1,):
-                at_most.append([-sign * c[j] for j in order])
+                at_most.append([-sign * x for x in c])
                 limits.append(sign * b)
         for j, (low, high) in enumerate(ends):
-            unit = [Fraction(int(k == j)) for k in order]
+            unit = [Fraction(int(k == j)) for k in range(len(free))]
             if high < BOX:
                 at_most.append(unit)
                 limits.append(Fraction(high))
-            if -BOX < low != 0:
+            if low > -BOX:
                 at_most.append([-x for x in unit])
                 limits.append(-Fraction(low))
-        (goal, least), signs = rows[-1], (1, -1) if ops[-1] == "==" else (1,)
-        if any(b < 0 for b in limits):
-            return True
-        with suppress(FedboundsError):
-            found = [maximize([-s * goal[j] for j in order], at_most, limits, signed).value - s * least for s in signs]
-            return max(found) > 0
-        return True
+        start = feasible_point(at_most, limits, len(free))
+        if start is None:
+            return False
+        room = [b - sum(a * x for a, x in zip(row, start, strict=True)) for row, b in zip(at_most, limits, strict=True)]
+        goal, least = rows[-1]
+        least += sum(g * x for g, x in zip(goal, start, strict=True))
+        for sign in (1, -1) if ops[-1] == "==" else (1,):
+            try:
+                if maximize([-sign * g for g in goal], at_most, room).value - sign * least > 0:
+                    return True
+            except FedboundsError:
+                return True  # unbounded
+        return False
 
     def _with_vectors(self, step: Json, premises: list[Json], conditions: list[Json]) -> str | None:
         """The slack less the premises' multiples, where inner products are those of vectors."""
@@ -516,6 +520,18 @@ class Search:
             except ZeroDivisionError:
                 yield f"divides by zero at {_short(point)}"
                 return
+
+
+def feasible_point(rows: list[list[Fraction]], limits: list[Fraction], n: int) -> tuple[Fraction, ...] | None:
+    """A point x with A x <= b, in fractions; nothing where there is none.
+
+    Rows that the origin breaks are met in full at s = 1: the largest s <= 1 with A x + s max(-b, 0) <= max(b, 0) is sought.
+    """
+    zero = Fraction(0)
+    relaxed = [[*row, max(-b, zero)] for row, b in zip(rows, limits, strict=True)]
+    relaxed.append([zero] * n + [Fraction(1)])
+    found = maximize([zero] * n + [Fraction(1)], relaxed, [*(max(b, zero) for b in limits), Fraction(1)], 1)
+    return found.point[:n] if found.value == 1 else None
 
 
 def _most(*relations: Json) -> int:

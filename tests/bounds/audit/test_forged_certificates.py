@@ -214,6 +214,17 @@ def test_no_accepted_small_forgery_among_thousands_is_false() -> None:
     assert found > 500 and empty < found / 2
 
 
+def test_the_search_decides_in_fractions_where_the_origin_breaks_a_premise() -> None:
+    search = Search(json.loads(written(OF_ONE_STEP)))
+    third, free = Fraction(1, 3), ["u", "v"]  # both real: 3 u >= 1 and v >= u
+    premises = [([Fraction(3), Fraction(0)], Fraction(-1)), ([Fraction(-1), Fraction(1)], Fraction(0))]
+    for least, wrong in ((third, False), (third + Fraction(1, 10**12), True)):
+        conclusion = ([Fraction(0), Fraction(1)], -least)  # v >= least
+        assert search._exactly([*premises, conclusion], ["<=", "<=", "<="], free) is wrong  # pyright: ignore[reportPrivateUsage]
+    never = [*premises, ([Fraction(0), Fraction(-1)], Fraction(0))]  # v <= 0 too: no point at all
+    assert not search._exactly([*never, ([Fraction(1), Fraction(0)], Fraction(-9))], ["<="] * 4, free)  # pyright: ignore[reportPrivateUsage]
+
+
 def test_every_kind_of_forgery_changes_something() -> None:
     whole, pick = json.loads(written(UNROLLED)), random.Random(0)
     for kind, change in KINDS.items():
