@@ -481,12 +481,12 @@ def _described(evaluation: Evaluation) -> str:
                 f"  {'holds' if c.holds else 'FAILS'}  {c.text}   ({number(float(c.left))} against "
                 f"{number(float(c.right))}){limit}"
             )
-    if evaluation.feasible:
-        lines += ["", "constants that can occur together"]
+    if any(not c.holds for c in evaluation.feasible):
+        lines += ["", "constants that cannot occur together"]
         for i, c in enumerate(evaluation.feasible):
-            text = c.text if i < len(evaluation.view.feasible or ()) else f"problems are known: {c.why}"
-            sides = f"{number(float(c.left))} against {number(float(c.right))}"
-            lines.append(f"  {'holds' if c.holds else 'FAILS'}  {text}   ({sides})")
+            if not c.holds:
+                text = c.text if i < len(evaluation.view.feasible or ()) else f"problems are known: {c.why}"
+                lines.append(f"  FAILS  {text}   ({number(float(c.left))} against {number(float(c.right))})")
     lines += ["", "legal constants"] if legal else []
     lines += [f"  {'holds' if c.holds else 'FAILS'}  {c.why}" for c in legal]
     lines += ["", "constants"]
