@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedbounds.bounds.audit.status import Mark
 from fedbounds.bounds.border import check_constants, check_ranges, names_of
 from fedbounds.bounds.checks import as_real, quote
 from fedbounds.bounds.comparability import Named, apart
@@ -22,9 +23,9 @@ from fedbounds.bounds.grammar import parse_assignments
 from fedbounds.bounds.kept_views import as_view
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.symbols import Constant, dependencies
 from fedbounds.bounds.tables import Shown, Table, frame
-from fedbounds.bounds.views import FormView, Mark, ResultView, reached
+from fedbounds.bounds.views import FormView, ResultView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -332,7 +333,7 @@ def _is_free(form: FormView, name: str) -> bool:
     quantity = form.resolve(name)
     if quantity is None or quantity.name in form.prescribes:
         return False
-    return quantity.name in reached(form.variables, form.derived)
+    return quantity.name in dependencies(form.variables, form.derived)
 
 
 def _row(label: str, evaluation: Evaluation, count: int) -> BoundRow:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedbounds.bounds.atomic import cache_folder
+from fedbounds.bounds.audit.status import AuditStatus
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.programs import Coded, function_at, read_program
@@ -30,7 +31,7 @@ from fedbounds.bounds.setting import Cover
 from fedbounds.bounds.symbols import Dimension, Domain, Notation, Quantity
 from fedbounds.bounds.trees import Structure, Tree, in_order, read_trees, written_trees
 from fedbounds.bounds.viewing import form_view, view
-from fedbounds.bounds.views import ConditionView, Follows, FormView, ResultView, Rule, Said, Standing
+from fedbounds.bounds.views import ConditionView, Follows, FormView, ResultView, Rule, Said
 
 if TYPE_CHECKING:
     from fedbounds.bounds.result import Result
@@ -194,7 +195,7 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any], trees: Callable
                 None if form["measure"] is None else _measure(form["measure"]),
                 lambda name=name: whole().form(name),
                 lambda which, programs=programs: read_program(programs[which]).coded,
-                lambda words=form["standing"]: Standing(*words),
+                lambda words=form["standing"]: AuditStatus(*words),
                 lambda places=form["covers"]: tuple(_cover(said["covers"][place]) for place in places),
                 lambda name=name: _structure(trees()[name], whole, name),
                 None if form["feasible"] is None else _conditions(form["feasible"]),

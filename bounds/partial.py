@@ -10,9 +10,9 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.resolution import Value, resolve, resolve_constants
-from fedbounds.bounds.symbols import Constant, Notation, Quantity
+from fedbounds.bounds.symbols import Constant, Notation, Quantity, dependencies
 from fedbounds.bounds.trees import names_in
-from fedbounds.bounds.views import FormView, ResultView, reached
+from fedbounds.bounds.views import FormView, ResultView
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -86,7 +86,7 @@ def quantity_named(result: Result | ResultView, form: Form | FormView, name: str
 
 
 def _enter(form: Form | FormView) -> set[str]:
-    return reached(form.variables, form.derived)
+    return dependencies(form.variables, form.derived)
 
 
 def left_free(form: FormView, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:

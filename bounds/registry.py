@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
-from fedbounds.bounds import papers as our_papers
+import fedbounds.bounds
 from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.plugins import BrokenPlugin, guarded
@@ -35,8 +35,8 @@ GROUP = "fedbounds.papers"
 PAPERS = tuple(
     sorted(
         folder.name.replace("_", "-")
-        for place in our_papers.__path__
-        for folder in os.scandir(place)
+        for place in fedbounds.bounds.__path__
+        for folder in os.scandir(os.path.join(place, "papers"))
         if os.path.isfile(os.path.join(folder.path, "__init__.py"))
     )
 )

@@ -12,12 +12,12 @@ import sympy as sp
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.form_selection import chosen_form
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.named_numbers import NamedNumber
-from fedbounds.bounds.printing import as_printed, latex, plain, written
-from fedbounds.bounds.symbols import Derived, Notation
+from fedbounds.bounds.printing import Written, as_printed, latex, plain, written
+from fedbounds.bounds.symbols import Derived, Notation, dependencies, independent_constants
 from fedbounds.bounds.tables import Shown, Table
-from fedbounds.bounds.views import beside, chosen_form, reached
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
 ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
@@ -367,9 +367,13 @@ class Result(Shown):
         """Where it stands, what it says and what is on its left."""
         return "\n".join(filter(None, [f"{self.key}: {self.title} ({self.source})", self.statement, str(self.measure)]))
 
+    def printed(self, form: Form) -> Written:
+        """Terms, conditions and step sizes of a form as the paper writes them; without legal ranges of constants."""
+        return written((as_printed(e, self.notation).expression for e in form.said), self.notation)
+
     def in_latex(self, form: Form) -> InLatex:
-        """A form in LaTeX, piece by piece, as the paper writes it; legal constants go without saying."""
-        short = written((as_printed(e, self.notation).expression for e in form.said), self.notation)
+        """A form in LaTeX, piece by piece, as the paper writes it; without the legal ranges of constants."""
+        short = self.printed(form)
         expressions = iter(latex(e, self.notation) for e in short.expressions)
         return InLatex(
             (form.measure or self.measure).latex,
@@ -400,7 +404,7 @@ def reachable(form: Form, *, prescribed: bool = False) -> set[str]:
     Args:
         prescribed: whether what the prescribed step sizes depend on counts too.
     """
-    return reached(form.needs if prescribed else form.variables, form.derived)
+    return dependencies(form.needs if prescribed else form.variables, form.derived)
 
 
 def unused(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
@@ -412,4 +416,4 @@ def unused(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
         >>> unused(theorem, theorem.form("explicit"), ["L", "S", "oracle_calls", "gradient_divergence_sup"])
         ('d', 'M')
     """
-    return beside(result.notation, form.needs, form.derived, names)
+    return independent_constants(result.notation, form.needs, form.derived, names)

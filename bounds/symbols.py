@@ -7,7 +7,7 @@ clients in another), so every quantity names its *concept*, the cross-paper name
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import floor, inf, isfinite
@@ -339,3 +339,25 @@ class Notation(Mapping[str, Quantity]):
     def resolve(self, name: str) -> Quantity | None:
         """The quantity with this letter, else with this concept, else None."""
         return self._by_name.get(name) or self._by_concept.get(name)
+
+
+def dependencies(names: Iterable[str], rules: Sequence[Derived]) -> set[str]:
+    """These constants, and those that they depend on by the rules, directly or through others.
+
+    Example:
+        >>> W = Derived("W", ("p", "K"), lambda p, K: K, "")
+        >>> sorted(dependencies(["L", "W"], [W]))
+        ['K', 'L', 'W', 'p']
+    """
+    found = {*names}
+    while more := {i for rule in rules if rule.name in found for i in rule.inputs} - found:
+        found |= more
+    return found
+
+
+def independent_constants(
+    notation: Notation, needs: Iterable[str], rules: Sequence[Derived], names: Iterable[str]
+) -> tuple[str, ...]:
+    """Those of these constants, by letter, that nothing of what is needed depends on, in the order of the notation."""
+    given = {quantity.name for name in names if (quantity := notation.resolve(name)) is not None}
+    return tuple(name for name in notation if name in given - dependencies(needs, rules))

@@ -3,20 +3,23 @@ r"""Results in LaTeX: a whole theorem environment for a paper, which needs no pa
 from __future__ import annotations
 
 from fedbounds.bounds.assumed import in_formulas
-from fedbounds.bounds.audit.ledger import committed_verdict, shadow
 from fedbounds.bounds.result import Form, Result, plain_amsmath, reachable
 from fedbounds.bounds.tables import tex
 
 
-def theorem(result: Result, form: Form) -> str:
+def theorem(result: Result, form: Form, audit: str) -> str:
     r"""The whole theorem as an environment: assumptions, conditions, bound, step sizes, names and letters.
 
-    It compiles with amsmath alone, after \newtheorem{theorem}{Theorem}; what is not proved says so.
+    It compiles with amsmath alone, after \newtheorem{theorem}{Theorem}.
+
+    Args:
+        result, form: what is written.
+        audit: the audit's verdict on the form, in words.
 
     Example:
         >>> from fedbounds.bounds.registry import load
         >>> weights = load("fedau/theorem-3")
-        >>> print("\n".join(theorem(weights, weights.form("explicit")).splitlines()[:5]))
+        >>> print("\n".join(theorem(weights, weights.form("explicit"), "proved").splitlines()[:5]))
         % fedau/theorem-3 [explicit]: Wang & Ji 2024, Theorem 3, eq. (7), (B.6.9)
         % \usepackage{amsmath}
         % \newtheorem{theorem}{Theorem}
@@ -48,8 +51,7 @@ def theorem(result: Result, form: Form) -> str:
     lines += _letters(result, form)
     remarks = [result.statement, f"It hides {form.hides}." if form.order_only else ""]
     remarks += [f"It holds only as {form.asymptotic}." if form.asymptotic else "", form.note]
-    said_of_it = shadow(result, form) or f"verdict of the audit: {committed_verdict(result, form)}"
-    lines += [tex(" ".join(filter(None, [*remarks, f"[{form.name}; {said_of_it}]"]))), rf"\end{{{kind}}}"]
+    lines += [tex(" ".join(filter(None, [*remarks, f"[{form.name}; {audit}]"]))), rf"\end{{{kind}}}"]
     return plain_amsmath("\n".join(lines))
 
 

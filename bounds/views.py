@@ -7,49 +7,21 @@ find out about a form, as how its conditions are printed, is found out when it i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbounds.bounds.checks import quote
+from fedbounds.bounds.audit.status import AuditStatus, Mark
 from fedbounds.bounds.compilation import Compiled, Layout
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.form_selection import chosen_form
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.programs import Coded
 from fedbounds.bounds.setting import Cover
-from fedbounds.bounds.symbols import Derived, Notation, Quantity
+from fedbounds.bounds.symbols import Derived, Notation, Quantity, independent_constants
 from fedbounds.bounds.trees import Structure, Tree
-
-
-class Named(Protocol):
-    """A form of any kind."""
-
-    @property
-    def name(self) -> str: ...
-
-
-N = TypeVar("N", bound=Named)
-
-
-def chosen_form(forms: Sequence[N], key: str, name: str | None, default: str) -> N:
-    """The form with this name, else the first form of this kind; without a name the default form.
-
-    Raises:
-        FedboundsError: names the forms there are.
-    """
-    if name is not None and not isinstance(name, str):
-        raise FedboundsError(f"form = {quote(name)} must be the name of a form of {key}, as {default!r}")
-    wanted = name or default
-    for form in forms:
-        if form.name == wanted:
-            return form
-    for form in forms:
-        if form.name.partition(":")[0] == wanted:
-            return form
-    raise unknown_name(f"form of {key}", str(wanted), [form.name for form in forms])
 
 
 class Said(NamedTuple):
@@ -67,38 +39,6 @@ class Said(NamedTuple):
     exact: str
     limited: bool
     caps: bool | None
-
-
-Mark = Literal["", "refuted", "order only", "not proved"]
-
-
-class Standing(NamedTuple):
-    """What the audit says of a form.
-
-    Attributes:
-        verdict: proved, survived, argued, refuted or unknown.
-        untried: what the proof trusts its author to have said rightly ("" if nothing).
-        accused: the erratum that refutes it, or a step it rests on, and how false that is ("" if none).
-        unheard: why nothing of its paper has a verdict ("" if something has).
-    """
-
-    verdict: str
-    untried: str
-    accused: str
-    unheard: str
-
-    @property
-    def shadow(self) -> str:
-        """What keeps a form from being relied on; "" if nothing: see `fedbounds.bounds.audit.ledger.shadow`."""
-        if self.accused:
-            return f"{'' if self.verdict == 'refuted' else 'rests on what '}is refuted by erratum {self.accused}"
-        return "" if self.verdict == "proved" else f"is not proved: its verdict is {self.verdict}"
-
-    def mark(self, order_only: bool) -> Mark:
-        """Why a form is not to be relied on, in a word: see `fedbounds.bounds.audit.ledger.mark`."""
-        if self.accused:
-            return "refuted"
-        return "order only" if order_only else "not proved" if self.shadow else ""
 
 
 @dataclass(frozen=True)
@@ -207,7 +147,7 @@ class FormView:
     own_measure: Measure | None
     whole: Callable[[], Any] = field(repr=False)
     code: Callable[[str], Coded] = field(repr=False)
-    standing: Callable[[], Standing] = field(repr=False)
+    standing: Callable[[], AuditStatus] = field(repr=False)
     covers: Callable[[], tuple[Cover | None, ...]] = field(repr=False)
     structure: Callable[[], Structure] = field(repr=False)
     feasible: tuple[ConditionView, ...] | None = None
@@ -264,7 +204,7 @@ class FormView:
 
     def unused(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of these constants that nothing in the form depends on, in the order of the notation."""
-        return beside(self.result.notation, self.needs, self.derived, names)
+        return independent_constants(self.result.notation, self.needs, self.derived, names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,23 +245,3 @@ class ResultView:
             FedboundsError: names the forms there are.
         """
         return chosen_form(self.forms, self.key, name, self.default)
-
-
-def reached(names: Iterable[str], rules: Sequence[Derived]) -> set[str]:
-    """These constants, and those that they depend on by the rules, directly or through others.
-
-    Example:
-        >>> W = Derived("W", ("p", "K"), lambda p, K: K, "")
-        >>> sorted(reached(["L", "W"], [W]))
-        ['K', 'L', 'W', 'p']
-    """
-    found = {*names}
-    while more := {i for rule in rules if rule.name in found for i in rule.inputs} - found:
-        found |= more
-    return found
-
-
-def beside(notation: Notation, needs: Iterable[str], rules: Sequence[Derived], names: Iterable[str]) -> tuple[str, ...]:
-    """Those of these constants, by letter, that nothing of what is needed depends on, in the order of the notation."""
-    given = {quantity.name for name in names if (quantity := notation.resolve(name)) is not None}
-    return tuple(name for name in notation if name in given - reached(needs, rules))

@@ -22,9 +22,9 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.checks import check_count, quote
-from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.compilation import holds
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.json_values import json_value
 from fedbounds.bounds.numpy_code import arguments, compile_form
 from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.registry import as_result
@@ -507,8 +507,10 @@ def differences(document: Mapping[str, Any], found: WorstInstance, claim: str) -
         found: what is found now.
         claim: the hash of the claim that it is about.
     """
-    now = plain(found.as_document())
-    apart = [one for name in REPLAYED if name in document for one in differing(name, plain(document[name]), now[name])]
+    now = json_value(found.as_document())
+    apart = [
+        one for name in REPLAYED if name in document for one in differing(name, json_value(document[name]), now[name])
+    ]
     some = "; ".join(f"{name} = {quote(before)} (now {quote(here)})" for name, before, here in apart[:3])
     more = f" and {len(apart) - 3} more" if len(apart) > 3 else ""
     said = [] if document.get("claim", claim) == claim else ["the form has changed since"]

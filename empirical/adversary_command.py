@@ -19,11 +19,11 @@ from fedbounds.bounds.commands.options import (
     form_option,
     json_option,
     paper_option,
-    plain,
-    progress_bar,
 )
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.json_values import json_value
 from fedbounds.bounds.outputs import DOCUMENT, Output, check_outputs, is_ours, write_output
+from fedbounds.bounds.progress import progress_bar
 from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def write(found: WorstInstance, path: Path, force: bool = False) -> None:
     """An instance with all its numbers, as a file."""
     from fedbounds.empirical.adversary import SCHEMA
 
-    document = {"schema": SCHEMA, "version": __version__, **plain(found.as_document())}
+    document = {"schema": SCHEMA, "version": __version__, **json_value(found.as_document())}
     write_output(instance_output(path), f"{json.dumps(document, indent=1, ensure_ascii=False)}\n".encode(), force)
 
 

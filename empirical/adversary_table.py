@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.json_values import json_value
 from fedbounds.bounds.registry import paper
 from fedbounds.empirical.adversary import AGREE, EFFORTS, KEPT, WorstInstance, from_families, replay, searched
 
@@ -113,4 +113,4 @@ def worse(old: WorstInstance, new: WorstInstance) -> WorstInstance:
 
 def row_of(found: WorstInstance) -> dict[str, Any]:
     """What a table keeps of an instance: as JSON knows it, without what a replay tells again."""
-    return {name: plain(value) for name, value in found.as_document().items() if name in KEPT}
+    return {name: json_value(value) for name, value in found.as_document().items() if name in KEPT}

@@ -22,11 +22,11 @@ from fedbounds.bounds.commands.options import (
     emit,
     force_option,
     json_option,
-    progress_bar,
 )
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.outputs import check_outputs
 from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.progress import progress_bar
 
 if TYPE_CHECKING:
     from fedbounds.empirical.algorithms.algorithm import LinkLoad

@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fedbounds.bounds.commands.options import (
-    OutputPath,
-    PathArgument,
-    emit,
-    force_option,
-    json_option,
-    paper_option,
-    progress_bar,
-)
+from fedbounds.bounds.commands.options import OutputPath, PathArgument, emit, force_option, json_option, paper_option
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.outputs import check_outputs
+from fedbounds.bounds.progress import progress_bar
 
 if TYPE_CHECKING:
     from fedbounds.bounds.advice import Advice, Advised

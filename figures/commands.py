@@ -18,10 +18,10 @@ from fedbounds.bounds.commands.options import (
     emit,
     force_option,
     json_option,
-    progress_bar,
 )
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.outputs import check_outputs
+from fedbounds.bounds.progress import progress_bar
 from fedbounds.bounds.reading import read_toml
 from fedbounds.bounds.registry import paper_names, part, parts
 

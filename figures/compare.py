@@ -19,7 +19,6 @@ from fedbounds.bounds.commands.options import (
     force_option,
     json_option,
     over_names,
-    progress_bar,
     ranges,
     read_constants,
     within_option,
@@ -31,6 +30,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.kept_views import as_view, keep_view
 from fedbounds.bounds.outputs import Output, check_outputs, write_output
 from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.progress import progress_bar
 
 if TYPE_CHECKING:
     from fedbounds.figures.picture import Picture

@@ -21,7 +21,7 @@ from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.mutations import Claims, proofs, tried
 from fedbounds.bounds.audit.steps import COURT, StepOf, condition_fact, proof_of, trace
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.commands.options import progress_bar
+from fedbounds.bounds.progress import progress_bar
 from fedbounds.bounds.result import Condition, Result
 from fedbounds.bounds.tested_conditions import Noticed, in_words, write_conditions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib import import_module
+from importlib import import_module, metadata
 from types import ModuleType
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
@@ -18,12 +18,12 @@ from fedbounds.bounds.registry import room, submodule
 from fedbounds.bounds.result import Result
 
 SOLVERS = ("flint", "z3")  # the extra `audit`
-COURTS = (  # where each lies, and the extra that it needs
-    ("fedbounds.bounds.audit.units", "audit"),
-    ("fedbounds.bounds.audit.limits", "audit"),
-    ("fedbounds.bounds.audit.steps", "audit"),
-    ("fedbounds.bounds.audit.refutations", "audit"),
-    ("fedbounds.empirical.instances.judging", "empirical"),
+CHECKERS = "fedbounds.checkers"  # the group of entry points by which other layers and packages register a checker
+COURTS = (  # ours, which need the extra `audit`
+    "fedbounds.bounds.audit.units",
+    "fedbounds.bounds.audit.limits",
+    "fedbounds.bounds.audit.steps",
+    "fedbounds.bounds.audit.refutations",
 )
 
 
@@ -52,7 +52,9 @@ def courts() -> tuple[Court, ...]:
     Raises:
         FedboundsError: an optional dependency of a court is missing; says what to install.
     """
-    return tuple(_loaded(place, extra) for place, extra in COURTS)
+    registered = sorted(metadata.entry_points(group=CHECKERS))
+    others = (_loaded(point.module, next(iter(point.extras), point.name)) for point in registered)
+    return (*(_loaded(place, "audit") for place in COURTS), *others)
 
 
 def _loaded(place: str, extra: str) -> Court:

@@ -11,11 +11,11 @@ from typing import cast
 from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.errata import accused_by
+from fedbounds.bounds.audit.status import AuditStatus, Mark
 from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import GROUP, PAPERS, paper_names, room
 from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.views import Mark, Standing
 
 NAME = "ledger.json"
 
@@ -73,10 +73,10 @@ def committed_verdict(result: Result, form: Form) -> str:
     return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
 
 
-def standing(result: Result, form: Form) -> Standing:
+def standing(result: Result, form: Form) -> AuditStatus:
     """What is said of a form where it is evaluated."""
     accused = accused_by(result.paper, form.refuted_by) if form.refuted_by else ""
-    return Standing(committed_verdict(result, form), untried(result, form), accused, unheard(result.paper))
+    return AuditStatus(committed_verdict(result, form), untried(result, form), accused, unheard(result.paper))
 
 
 def untried(result: Result, form: Form) -> str:
@@ -135,6 +135,11 @@ def shadow(result: Result, form: Form) -> str:
         'is not proved: its verdict is survived'
     """
     return standing(result, form).shadow
+
+
+def audit_note(result: Result, form: Form) -> str:
+    """Why a form is not to be relied on, or its verdict, in words for a printed theorem."""
+    return shadow(result, form) or f"verdict of the audit: {committed_verdict(result, form)}"
 
 
 def mark(result: Result, form: Form) -> Mark:

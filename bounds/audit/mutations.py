@@ -48,8 +48,8 @@ from fedbounds.bounds.audit.steps import (
 )
 from fedbounds.bounds.audit.unit_claims import units_claim
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.commands.options import progress_bar
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.progress import progress_bar
 from fedbounds.bounds.result import Condition, Form, Term
 from fedbounds.bounds.symbols import Notation
 

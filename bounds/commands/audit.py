@@ -17,8 +17,9 @@ from fedbounds.bounds.audit.refutations import judged_replay
 from fedbounds.bounds.audit.rows import ClaimRow, Progress, audit_rows, counts, ledger_entries
 from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
 from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import emit, json_option, paper_option, progress_bar
+from fedbounds.bounds.commands.options import emit, json_option, paper_option
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.progress import progress_bar
 from fedbounds.bounds.registry import paper, papers
 from fedbounds.bounds.tested_conditions import Noticed, in_words, noticed_conditions
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import sympy as sp
 
-from fedbounds.bounds.audit.ledger import committed_verdict, shadow, untried
+from fedbounds.bounds.audit.ledger import audit_note, committed_verdict, shadow, untried
 from fedbounds.bounds.commands.options import emit, form_option, json_option, key_argument, paper_option
 from fedbounds.bounds.commands.places import (
     equation_number,
@@ -20,9 +20,9 @@ from fedbounds.bounds.commands.places import (
 )
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.feasible import feasible_set
-from fedbounds.bounds.printing import Written, as_printed, plain, written
+from fedbounds.bounds.printing import as_printed, plain, written
 from fedbounds.bounds.registry import load, paper, papers, statements
-from fedbounds.bounds.result import Condition, Form, Result, reachable
+from fedbounds.bounds.result import Form, Result, reachable
 from fedbounds.bounds.statement import Statement
 from fedbounds.bounds.symbols import Derived, Notation
 from fedbounds.bounds.tested_conditions import untested
@@ -92,7 +92,8 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
     if as_json:
         emit("show", as_document(result, chosen))
     elif style == "latex":
-        click.echo(theorem(result, result.form(form)))
+        one = result.form(form)
+        click.echo(theorem(result, one, audit_note(result, one)))
     elif style == "sympy":
         click.echo(as_text(result.form(form), result.notation))
     else:
@@ -126,21 +127,6 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
         emit("show", {"paper": name, "equation": number, "places": [asdict(place) for place in found]})
     else:
         click.echo(places_text(name, number, found))
-
-
-def in_print(result: Result, form: Form) -> Written:
-    """Terms, conditions and step sizes as the paper writes them; legal constants go without saying."""
-    return written((as_printed(e, result.notation).expression for e in form.said), result.notation)
-
-
-def hypotheses(form: Form) -> tuple[Condition, ...]:
-    """The conditions that are the theorem's own."""
-    return form.hypotheses
-
-
-def latex(result: Result, form: Form) -> str:
-    """The claim as a display: left-hand side, relation, terms, then the conditions, then what the names mean."""
-    return result.in_latex(form).lines
 
 
 def as_text(form: Form, notation: Notation) -> str:
@@ -194,8 +180,8 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
                 "conditional_on": untried(result, f),
                 "note": f.note,
-                "latex": latex(result, f),
-                "theorem": theorem(result, f),
+                "latex": result.in_latex(f).lines,
+                "theorem": theorem(result, f, audit_note(result, f)),
             }
             for f in forms
         ],
@@ -249,7 +235,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  {said(row)}"] if (row := worst_ratio(result, form)) and not form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
         width = max(len(t.name) for t in form.terms)
-        short = in_print(result, form)
+        short = result.printed(form)
         texts = iter(plain(e) for e in short.expressions)
         lines += [f"  + {t.name:<{width}}  {next(texts)}" for t in form.terms]
         lines += [f"  if {next(texts)} {c.op} {next(texts)}   ({c.why})" for c in form.hypotheses]

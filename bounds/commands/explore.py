@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import OutputPath, emit, force_option, json_option, progress_bar
+from fedbounds.bounds.commands.options import OutputPath, emit, force_option, json_option
 from fedbounds.bounds.explorer.pages import explore as write_pages
+from fedbounds.bounds.progress import progress_bar
 
 
 @click.command("explore")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +13,8 @@ from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.commands.completed import completed
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.grammar import names_in, parse_assignments, parse_function
+from fedbounds.bounds.json_values import json_value
+from fedbounds.bounds.progress import Advance, progress_bar
 from fedbounds.bounds.reading import read_toml
 from fedbounds.bounds.version import __version__
 
@@ -252,47 +252,11 @@ def refuse_lists(result: Result | ResultView, constants: Mapping[str, Any]) -> N
             )
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON knows it; numbers that are not finite become the strings inf, -inf, nan."""
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
-
-
 def emit(schema: str, document: Mapping[str, Any]) -> None:
     """Print one JSON document, with its schema and the version of fedbounds."""
-    click.echo(json.dumps({"schema": f"fedbounds.{schema}/1", "version": __version__, **plain(document)}, indent=2))
-
-
-class Advance(Protocol):
-    """What moves a bar: so many of so many are done, and what is under way, where that changes."""
-
-    def __call__(self, done: int, total: int, /, now: str | None = None) -> None: ...
-
-
-@contextmanager
-def progress_bar(name: str) -> Iterator[Advance | None]:
-    """A bar on standard error, if that is a terminal: what is counted, and how long the rest will take."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(name, total=None)
-
-        def advance(done: int, total: int, /, now: str | None = None) -> None:
-            bars.update(task, completed=done, total=total, description=now)
-
-        yield advance
+    click.echo(
+        json.dumps({"schema": f"fedbounds.{schema}/1", "version": __version__, **json_value(document)}, indent=2)
+    )
 
 
 def evaluations_bar() -> AbstractContextManager[Advance | None]:

@@ -12,7 +12,6 @@ from typing import Any
 from fedbounds.bounds.audit.counterexample import Erratum
 from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, untried
-from fedbounds.bounds.commands.catalog import hypotheses, in_print, latex
 from fedbounds.bounds.evaluation import standing_reasons
 from fedbounds.bounds.explorer.javascript import form_function, rule_function
 from fedbounds.bounds.explorer.mathml import mathml
@@ -147,11 +146,11 @@ def _result(result: Result) -> dict[str, Any]:
 
 def _form(result: Result, form: Form) -> dict[str, Any]:
     notation = result.notation
-    short = in_print(result, form)
+    short = result.printed(form)
     written = iter([in_latex(expression, notation) for expression in short.expressions])
     terms = [{"name": term.name, "math": mathml(next(written))} for term in form.terms]
-    typeset = {c: f"{next(written)} {SIGNS.get(c.op, c.op)} {next(written)}" for c in hypotheses(form)}
-    lines = latex(result, form)
+    typeset = {c: f"{next(written)} {SIGNS.get(c.op, c.op)} {next(written)}" for c in form.hypotheses}
+    lines = result.in_latex(form).lines
     meant = lines.splitlines()[1 + len(typeset) :]
     needed = {s.name for e in form.expressions for s in e.free_symbols}
     declared = feasible_set(result, form)

@@ -10,7 +10,7 @@ from typing import Any
 from fedbounds.bounds.audit.errata import room_errata, room_wording
 from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
 from fedbounds.bounds.audit.ledger import ledger_path
-from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.json_values import json_value
 from fedbounds.bounds.outputs import FIGURE, Output, write_outputs
 from fedbounds.bounds.reading import read_bytes
 from fedbounds.bounds.registry import paper
@@ -60,7 +60,7 @@ def paper_document(
         forms = [verdict_document(result, form) for form in result.forms]
         results.append({**result_document(result, result.form()), "default": result.default, "verdicts": forms})
     ledger = ledger_path(name)
-    return plain(
+    return json_value(
         {
             "about": "paper",
             "title": name,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.json_values import json_value
 from fedbounds.bounds.outputs import Output
 from fedbounds.bounds.reading import LARGEST_TOML, read_bytes, read_text
 from fedbounds.bounds.registry import paper, paper_names
@@ -85,7 +85,7 @@ def runs_document(
             without.setdefault((claim, why), []).append(one.setting.label)
     papers = dict.fromkeys(p.result.paper for p in found.promises if p.result.paper in paper_names())
     text = read_text(sweep.source, sweep.source, LARGEST_TOML)
-    return plain(
+    return json_value(
         {
             "about": "runs",
             "title": sweep.name,

@@ -19,12 +19,12 @@ from fedbounds.bounds.commands.options import (
     emit,
     force_option,
     json_option,
-    progress_bar,
     read_constants,
 )
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.outputs import PAGE as HTML
 from fedbounds.bounds.outputs import REPORT, Output, check_folder, check_outputs, write_outputs
+from fedbounds.bounds.progress import progress_bar
 from fedbounds.bounds.reading import noting_inputs
 from fedbounds.bounds.version import __version__
 

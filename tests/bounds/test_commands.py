@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fedbounds
 from fedbounds import command_line
 from fedbounds.bounds.checkout import git_state
-from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.json_values import json_value
 from tests.command_line import run
 
 THEOREM = "arbitrary-participation/theorem-3.1"
@@ -290,7 +290,7 @@ def test_numbers_that_are_not_finite_are_words():
     assert isinstance(found["value"], float)
     overflow = document("eval", "arbitrary-participation/proposition-4.7", "N=20", "S=3", "P=1", "d=1e200")
     assert overflow["value"] == "inf"
-    odd = plain({"a": np.array([math.inf, -math.inf, 1.5]), "b": [math.nan, (np.float64("inf"),)], "c": np.True_})
+    odd = json_value({"a": np.array([math.inf, -math.inf, 1.5]), "b": [math.nan, (np.float64("inf"),)], "c": np.True_})
     assert odd == {"a": ["inf", "-inf", 1.5], "b": ["nan", ["inf"]], "c": True}
 
 

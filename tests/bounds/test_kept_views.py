@@ -14,10 +14,10 @@ import pytest
 
 from fedbounds.bounds import kept_views
 from fedbounds.bounds.chunks import CHUNK
-from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate_form
 from fedbounds.bounds.feasible import feasible_set
+from fedbounds.bounds.json_values import json_value
 from fedbounds.bounds.kept_views import _Kept, keep_view, kept_view, written_views
 from fedbounds.bounds.numpy_code import arguments, compile_expressions
 from fedbounds.bounds.programs import Coded
@@ -80,7 +80,7 @@ def answer(form, constants: dict[str, object]) -> str:
         found = evaluate_form(form, constants, assume=["all"] if len(constants) % 2 else [])
     except FedboundsError as error:
         return f"error: {error}"
-    return f"{json.dumps(plain(found.to_dict()))}\n{found}"
+    return f"{json.dumps(json_value(found.to_dict()))}\n{found}"
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.comparison import compare
 from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.json_values import json_value
 from fedbounds.bounds.optimize import Minimum, optimize
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Condition, Form, Term
@@ -51,7 +51,7 @@ def test_what_is_no_number_is_no_guarantee_and_says_so():
     text = str(evaluation)
     assert "no value     valid: no     guarantee: no" in text and "- no value: the numbers overflow" in text
     assert "nan" not in text.splitlines()[2]
-    assert plain(evaluation.to_dict())["valid"] is False and plain(evaluation.to_dict())["value"] == "nan"
+    assert json_value(evaluation.to_dict())["valid"] is False and json_value(evaluation.to_dict())["value"] == "nan"
 
 
 def test_settings_without_a_number_are_told_one_by_one():

@@ -9,6 +9,7 @@ import pytest
 
 import fedbounds
 from fedbounds.bounds.assumed import in_formulas
+from fedbounds.bounds.audit.ledger import audit_note
 from fedbounds.bounds.audit.rows import ClaimRow, ClaimRows
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.comparability import comparability_matrix
@@ -173,7 +174,11 @@ def test_text_is_escaped_and_long_tables_are_cut():
 
 
 def test_every_form_is_a_theorem_environment_of_plain_amsmath(tmp_path):
-    found = {f"{one.key} [{form.name}]": theorem(one, form) for one in fedbounds.results() for form in one.forms}
+    found = {
+        f"{one.key} [{form.name}]": theorem(one, form, audit_note(one, form))
+        for one in fedbounds.results()
+        for form in one.forms
+    }
     used = set()
     for name, text in found.items():
         body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
@@ -194,7 +199,7 @@ def test_every_form_is_a_theorem_environment_of_plain_amsmath(tmp_path):
 
 def test_a_theorem_environment_states_everything_the_form_does():
     one = fedbounds.load("fedau/corollary-4")
-    text = theorem(one, one.form("sharp"))
+    text = theorem(one, one.form("sharp"), audit_note(one, one.form("sharp")))
     for a in one.form("sharp").assumptions:
         assert rf"\item[{tex(a.name)}] {in_formulas(a.statement, one.notation)}" in text
     assert all(rf"_{{\text{{{term.name}}}}}" in text for term in one.form("sharp").terms)

@@ -31,6 +31,6 @@ def test_words_are_no_formulas() -> None:
 
 
 def test_the_assumptions_of_the_theorem_of_tiers_are_typeset() -> None:
-    text = theorem(load("tdcd/theorem-1"), load("tdcd/theorem-1").form("sharp:B3"))
+    text = theorem(load("tdcd/theorem-1"), load("tdcd/theorem-1").form("sharp:B3"), "proved")
     smooth = r"$\|\nabla f$($x$) $-$ $\nabla f$($y$)$\|$ $\le $ $L$ $\|x$ $-$ $y\|$ for all $x$, $y$"
     assert smooth in text and "grad" not in text.split(r"\end{description}")[0].replace("gradient", "")

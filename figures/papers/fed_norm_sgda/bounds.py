@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedbounds.bounds.papers.fed_norm_sgda.headline import least_bound
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.symbols import GRADIENT
 from fedbounds.empirical.confront import Confrontation, confront
@@ -29,6 +28,7 @@ from fedbounds.empirical.problems import (
 )
 from fedbounds.empirical.simulate import simulate
 from fedbounds.figures.overlay import overlays
+from fedbounds.figures.papers.fed_norm_sgda.headline import least_bound
 from fedbounds.figures.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
 
 ALMOST = 1 - 1e-9  # of the largest step, so that rounding breaks no condition

@@ -525,7 +525,8 @@ class Search:
 def feasible_point(rows: list[list[Fraction]], limits: list[Fraction], n: int) -> tuple[Fraction, ...] | None:
     """A point x with A x <= b, in fractions; nothing where there is none.
 
-    Rows that the origin breaks are met in full at s = 1: the largest s <= 1 with A x + s max(-b, 0) <= max(b, 0) is sought.
+    Rows that the origin breaks are met in full at s = 1: the largest s <= 1 with A x + s max(-b, 0) <= max(b, 0) is
+    sought.
     """
     zero = Fraction(0)
     relaxed = [[*row, max(-b, zero)] for row, b in zip(rows, limits, strict=True)]

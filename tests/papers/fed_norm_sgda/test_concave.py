@@ -8,8 +8,8 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.papers.fed_norm_sgda.headline import least_bound, least_bounds
 from fedbounds.bounds.registry import load
+from fedbounds.figures.papers.fed_norm_sgda.headline import least_bound, least_bounds
 
 evaluated = partial(evaluate, strict=False)
 

@@ -57,9 +57,9 @@ from fedbounds.bounds.papers.fed_norm_sgda.errata_rates import (
     rounds_of_theorem_4,
     uncapped_fourth,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.headline import least_bound
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
 from fedbounds.bounds.registry import load
+from fedbounds.figures.papers.fed_norm_sgda.headline import least_bound
 
 PAPER = "fed-norm-sgda"
 BY_ID = {erratum.id: erratum for erratum in ERRATA}

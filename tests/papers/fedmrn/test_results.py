@@ -172,5 +172,5 @@ def test_nobody_counts_the_bits_of_compressed_updates_as_32():
 
 
 def test_in_a_theorem_for_a_paper_the_steps_fall():
-    said = theorem(CONVEX, CONVEX.form("repaired"))
+    said = theorem(CONVEX, CONVEX.form("repaired"), "proved")
     assert r"Steps eta\_t = 2/(mu (gamma + t)) for t = 1, 2, ..." in said and "of which eta is the first" in said

@@ -1,0 +1,36 @@
+"""What the audit says of one form, as evaluation reports it; nothing of sympy."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Mark = Literal["", "refuted", "order only", "not proved"]
+
+
+class AuditStatus(NamedTuple):
+    """What the audit says of a form.
+
+    Attributes:
+        verdict: proved, survived, argued, refuted or unknown.
+        untried: what the proof trusts its author to have said rightly ("" if nothing).
+        accused: the erratum that refutes it, or a step it rests on, and how false that is ("" if none).
+        unheard: why nothing of its paper has a verdict ("" if something has).
+    """
+
+    verdict: str
+    untried: str
+    accused: str
+    unheard: str
+
+    @property
+    def shadow(self) -> str:
+        """What keeps a form from being relied on; "" if nothing: see `fedbounds.bounds.audit.ledger.shadow`."""
+        if self.accused:
+            return f"{'' if self.verdict == 'refuted' else 'rests on what '}is refuted by erratum {self.accused}"
+        return "" if self.verdict == "proved" else f"is not proved: its verdict is {self.verdict}"
+
+    def mark(self, order_only: bool) -> Mark:
+        """Why a form is not to be relied on, in a word: see `fedbounds.bounds.audit.ledger.mark`."""
+        if self.accused:
+            return "refuted"
+        return "order only" if order_only else "not proved" if self.shadow else ""
