@@ -114,7 +114,7 @@ docs: $(STAMP) ## the site, into site/
 
 docs-release: $(STAMP) ## the site of this version, into site/VERSION beside those of others
 	mkdir -p $(SITE)
-	version=$$($(PY) -c 'from fedbounds.bounds.version import __version__; print(__version__)'); \
+	version=$$($(PY) -c 'from fedbounds.bounds._version import __version__; print(__version__)'); \
 	$(MAKE) docs SITE=$(SITE)/$$version VERSIONED=versioned
 	PYTHONPATH=docs $(PY) -m prebuild.versions $(SITE)
 

@@ -24,11 +24,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
-from fedbounds.bounds.evaluation import evaluate  # noqa: E402
-from fedbounds.bounds.numpy_code import compile_form  # noqa: E402
-from fedbounds.bounds.optimize import optimize  # noqa: E402
-from fedbounds.bounds.registry import load  # noqa: E402
-from fedbounds.bounds.rounds import rounds  # noqa: E402
+from fedbounds.bounds.evaluation.evaluate import evaluate  # noqa: E402
+from fedbounds.bounds.evaluation.numpy_code import compile_form  # noqa: E402
+from fedbounds.bounds.search.optimize import optimize  # noqa: E402
+from fedbounds.bounds.search.rounds import rounds  # noqa: E402
+from fedbounds.bounds.theory.registry import load  # noqa: E402
 
 SETTINGS, TURNS = 1_000_000, 15
 ONE = dict(L=1, F=5, I=2, P=2, rho=0.7, sigma=1, nu=2, beta=0.5, delta=0)

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.agreement import check_agreement
-from fedbounds.bounds.border import check_constants, names_of
-from fedbounds.bounds.checks import check_count, check_memory, check_number, is_finite, is_number, quote
-from fedbounds.bounds.constants import centered_offsets
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import Evaluation, Value, evaluate
-from fedbounds.bounds.outputs import DOCUMENT, Output, write_output
-from fedbounds.bounds.reached import Between, Largest, Never, Reached
-from fedbounds.bounds.reading import read_text
-from fedbounds.bounds.registry import as_result
-from fedbounds.bounds.resolution import as_constant
-from fedbounds.bounds.result import Form, Result, reachable
-from fedbounds.bounds.rounds import rounds as rounds_to_reach
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.evaluation.consistency import check_agreement
+from fedbounds.bounds.evaluation.evaluate import Evaluation, Value, evaluate
+from fedbounds.bounds.evaluation.resolution import as_constant
+from fedbounds.bounds.inputs.checks import check_count, check_memory, check_number, is_finite, is_number, quote
+from fedbounds.bounds.inputs.output_files import DOCUMENT, Output, write_output
+from fedbounds.bounds.inputs.user_files import read_text
+from fedbounds.bounds.participation.constants import centered_offsets
+from fedbounds.bounds.search.rounds import rounds as rounds_to_reach
+from fedbounds.bounds.search.rounds_answers import Between, Largest, Never, Reached
+from fedbounds.bounds.theory.argument_checks import check_constants, names_of
+from fedbounds.bounds.theory.registry import as_result
+from fedbounds.bounds.theory.result import Form, Result, reachable
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.accounting import Account, Asked, Declared, Facts, State, accounts
 from fedbounds.empirical.in_expectation import Statement, in_expectation
 from fedbounds.empirical.participation import Process, process_from_spec

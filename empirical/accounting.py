@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import merged
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.registry import merged
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.participation.mixing import Presences
 

@@ -21,16 +21,16 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.checks import check_count, quote
-from fedbounds.bounds.compilation import holds
+from fedbounds.bounds.comparison.worst_ratios import read_document
+from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.json_values import json_value
-from fedbounds.bounds.numpy_code import arguments, compile_form
-from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.registry import as_result
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Quantity
-from fedbounds.bounds.worst_ratios import read_document
+from fedbounds.bounds.evaluation.compilation import holds
+from fedbounds.bounds.evaluation.numpy_code import arguments, compile_form
+from fedbounds.bounds.inputs.checks import check_count, quote
+from fedbounds.bounds.theory.registry import as_result
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Quantity
 from fedbounds.empirical.instances.ascent import ascended, in_range, moderate
 from fedbounds.empirical.instances.climbing import climb, ratio
 from fedbounds.empirical.instances.judging import trial

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import (
+from fedbounds.bounds._version import __version__
+from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.output_files import DOCUMENT, Output, check_outputs, is_ours, write_output
+from fedbounds.cli import completion
+from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
@@ -20,11 +25,6 @@ from fedbounds.bounds.commands.options import (
     json_option,
     paper_option,
 )
-from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.json_values import json_value
-from fedbounds.bounds.outputs import DOCUMENT, Output, check_outputs, is_ours, write_output
-from fedbounds.bounds.progress import progress_bar
-from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
     from fedbounds.empirical.adversary import WorstInstance
@@ -77,7 +77,7 @@ def adversary_command(
     fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
     fedbounds adversary --replay worst.json
     """
-    from fedbounds.bounds.worst_ratios import read_document
+    from fedbounds.bounds.comparison.worst_ratios import read_document
     from fedbounds.empirical import adversary
 
     if [key, wanted, replay].count(None) != 2:
@@ -130,8 +130,8 @@ def write(found: WorstInstance, path: Path, force: bool = False) -> None:
 
 def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_json: bool) -> int:
     """The largest ratios found for a paper, written after every row."""
-    from fedbounds.bounds.registry import paper
-    from fedbounds.bounds.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
+    from fedbounds.bounds.comparison.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
+    from fedbounds.bounds.theory.registry import paper
     from fedbounds.empirical.adversary_table import crossed, rows
 
     loaded = paper(name)
@@ -154,8 +154,8 @@ def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_js
 
 def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: bool) -> int:
     """The largest ratios found for a paper, with those of other searches."""
-    from fedbounds.bounds.registry import paper
-    from fedbounds.bounds.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
+    from fedbounds.bounds.comparison.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
+    from fedbounds.bounds.theory.registry import paper
     from fedbounds.empirical.adversary_table import crossed, merged
 
     key = paper(name).key
@@ -172,7 +172,7 @@ def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: boo
 
 def told(key: str, rows: list[dict[str, Any]], path: Path, as_json: bool) -> int:
     """A table that was written, on the terminal."""
-    from fedbounds.bounds.worst_ratios import said
+    from fedbounds.bounds.comparison.worst_ratios import said
 
     if as_json:
         emit("worst-ratios", {"paper": key, "rows": rows, "file": str(path)})

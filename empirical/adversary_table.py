@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.json_values import json_value
-from fedbounds.bounds.registry import paper
+from fedbounds.bounds.theory.registry import paper
 from fedbounds.empirical.adversary import AGREE, EFFORTS, KEPT, WorstInstance, from_families, replay, searched
 
 FAMILIES = "families"  # the effort that tries the known extremal runs alone

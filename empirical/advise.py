@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.advice import Advice, Watch
-from fedbounds.bounds.advice import advise as advise_question
-from fedbounds.bounds.checks import quote
+from fedbounds.bounds.advice.advise import Advice, Watch
+from fedbounds.bounds.advice.advise import advise as advise_question
+from fedbounds.bounds.advice.request import Presence, Question
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.question import Presence, Question
-from fedbounds.bounds.reading import read_toml
-from fedbounds.bounds.setting import Setting
+from fedbounds.bounds.inputs.checks import quote
+from fedbounds.bounds.inputs.user_files import read_toml
+from fedbounds.bounds.theory.problem_class import Setting
 from fedbounds.empirical.accountant import ParticipationAccountant
 from fedbounds.empirical.accounting import Asked
 from fedbounds.empirical.participation import Process, Recorded, process_from_spec

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.empirical.words import uniforms
 
 _SHARPNESS, _BITS_KEPT, _BRIGHTNESS, _HUE = 2, 2, 0.05, 0.05

@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import (
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.output_files import check_outputs
+from fedbounds.cli import completion
+from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
@@ -23,10 +27,6 @@ from fedbounds.bounds.commands.options import (
     force_option,
     json_option,
 )
-from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.outputs import check_outputs
-from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.progress import progress_bar
 
 if TYPE_CHECKING:
     from fedbounds.empirical.algorithms.algorithm import LinkLoad
@@ -192,7 +192,7 @@ def schema(key: str | None) -> None:
     fedbounds schema fedau/theorem-2 > constants.schema.json
     fedbounds schema advise > advise.schema.json         what fedbounds advise reads
     """
-    from fedbounds.bounds.registry import load
+    from fedbounds.bounds.theory.registry import load
     from fedbounds.empirical.question_schema import question_schema
     from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 

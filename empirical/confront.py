@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from fedbounds.bounds.audit.ledger import unheard
-from fedbounds.bounds.border import check_constants
-from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import SOFT, Evaluation, Value, evaluate
-from fedbounds.bounds.measures import Measure
-from fedbounds.bounds.registry import as_result, paper_names
-from fedbounds.bounds.result import Form, Result, reachable
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.evaluation.evaluate import SOFT, Evaluation, Value, evaluate
+from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.theory.argument_checks import check_constants
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.registry import as_result, paper_names
+from fedbounds.bounds.theory.result import Form, Result, reachable
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.confrontation import Confrontation
 from fedbounds.empirical.given import ground, surer, without_rounds
@@ -72,7 +72,7 @@ def confront(
         FedboundsError: what the result is about was not run or not measured, or a constant is missing.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
         >>> from fedbounds.empirical.problems import toy_example
         >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
@@ -248,7 +248,7 @@ def confront_family(
         FedboundsError: the form sets no step sizes, or as for `confront`.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> from fedbounds.empirical.problems import toy_example
         >>> corollary = load("arbitrary-participation/corollary-3.2")
         >>> cycles = np.tile(np.eye(3), (100, 1))

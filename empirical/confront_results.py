@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import Value, check_assumed
-from fedbounds.bounds.registry import load, paper_names, papers, part
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.evaluation.evaluate import Value, check_assumed
+from fedbounds.bounds.theory.registry import load, paper_names, papers, part
+from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.confront_sweep import Setting, check_fits, make_runs, room_for_constants, settings_of, trace_of
 from fedbounds.empirical.papers.paper import paper_of

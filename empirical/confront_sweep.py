@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbounds.bounds.border import names_of
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import Value, check_assumed, trusted_claim
-from fedbounds.bounds.registry import as_result
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant
-from fedbounds.bounds.viewing import form_view
+from fedbounds.bounds.evaluation.compile_form import form_view
+from fedbounds.bounds.evaluation.evaluate import Value, check_assumed, trusted_claim
+from fedbounds.bounds.theory.argument_checks import names_of
+from fedbounds.bounds.theory.registry import as_result
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.confront import Confrontation, confront, given_by_letter
 from fedbounds.empirical.given import ground, without_rounds

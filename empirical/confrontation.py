@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from fedbounds.bounds.evaluation import Evaluation
-from fedbounds.bounds.measures import Measure
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant
-from fedbounds.bounds.tables import Shown, Table
+from fedbounds.bounds.display.tables import Shown, Table
+from fedbounds.bounds.evaluation.evaluate import Evaluation
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.given import Ground
 
 NO_WORD = Ground()

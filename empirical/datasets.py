@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_flag, check_memory, check_number, quote
 from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number, quote
 from fedbounds.empirical.characters import ALPHABET, draw_characters
 from fedbounds.empirical.glyphs import FEWEST_CLASSES, MOST_CLASSES, draw_images
 from fedbounds.empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn, read_views

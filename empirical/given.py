@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.bounds.agreement import check_agreement
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.resolution import Value, as_constant, derived_constants
-from fedbounds.bounds.result import Form, Result, unused
-from fedbounds.bounds.symbols import SOFT, Constant, NoConstant, Quantity
+from fedbounds.bounds.evaluation.consistency import check_agreement
+from fedbounds.bounds.evaluation.resolution import Value, as_constant, derived_constants
+from fedbounds.bounds.theory.result import Form, Result, unused
+from fedbounds.bounds.theory.symbols import SOFT, Constant, NoConstant, Quantity
 from fedbounds.empirical.papers.paper import Known, needed
 
 Says = Callable[[frozenset[str]], Known]  # the letters that need not be found out -> what the run says

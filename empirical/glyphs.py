@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fedbounds.bounds.atomic import cache_folder, write_file
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import read_bytes
+from fedbounds.bounds.inputs.atomic_files import cache_folder, write_file
+from fedbounds.bounds.inputs.user_files import read_bytes
 from fedbounds.empirical import outlines
 from fedbounds.empirical import words as word_module
 from fedbounds.empirical.outlines import CHARACTERS, FACES, SIDE, pictures

@@ -18,7 +18,7 @@ from PIL import Image
 from scipy.io import loadmat, whosmat
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import open_regular
+from fedbounds.bounds.inputs.user_files import open_regular
 
 _LARGEST = 256 * 2**20  # bytes of one file once unpacked; the largest official one, SVHN's training images, has 225 MB
 _LARGEST_PNG = 2**20  # bytes of one picture

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from fedbounds.bounds.border import names_of
-from fedbounds.bounds.measures import EXPECTED
-from fedbounds.bounds.registry import paper, paper_names
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.theory.argument_checks import names_of
+from fedbounds.bounds.theory.measures import EXPECTED
+from fedbounds.bounds.theory.registry import paper, paper_names
+from fedbounds.bounds.theory.result import Form, Result
 
 GIVEN, PREFIX = "participation", "expected-"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_memory, quote
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import read_text
+from fedbounds.bounds.inputs.checks import check_memory, quote
+from fedbounds.bounds.inputs.user_files import read_text
 
 HOURS = 48
 _EPSILON = 1e-6  # of an hour: what lies on the border of two belongs to the earlier one

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbounds.bounds.question import GOALS, KEYS, TIMES
-from fedbounds.bounds.registry import papers
-from fedbounds.bounds.symbols import Quantity
-from fedbounds.bounds.workload import WIRE
+from fedbounds.bounds.advice.request import GOALS, KEYS, TIMES
+from fedbounds.bounds.theory.registry import papers
+from fedbounds.bounds.theory.round_cost import WIRE
+from fedbounds.bounds.theory.symbols import Quantity
 from fedbounds.empirical.participation.spec import PROCESSES, keys_of_process
 from fedbounds.empirical.sweep.schema import DIALECT, Schema, by_kind, value
 

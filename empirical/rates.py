@@ -14,11 +14,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import stdtrit
 
+from fedbounds.bounds.asymptotics.orders import exponent
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Evaluation, evaluate
-from fedbounds.bounds.rates import exponent
-from fedbounds.bounds.result import Form
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.theory.result import Form
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.confront import Confrontation
 
 CONFIDENCE = 0.95

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_count, check_memory, quote, read_number
-from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import read_text
+from fedbounds.bounds.inputs.checks import check_count, check_memory, quote, read_number
+from fedbounds.bounds.inputs.user_files import read_text
+from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
 from fedbounds.empirical.participation import Recorded
 from fedbounds.empirical.problems.logged import LOG

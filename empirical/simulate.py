@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_count, check_memory, quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_memory, quote
 from fedbounds.empirical.algorithms import Algorithm, Cohort
 from fedbounds.empirical.device import device_name, full_precision
 from fedbounds.empirical.engines import Engine, choose_engine, may_join

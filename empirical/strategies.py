@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbounds.bounds.errors import MissingExtra, unknown_name
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.invariants.averaging import AveragingCase
 from fedbounds.empirical.invariants.cases import Case, PlainProblem
 from fedbounds.empirical.invariants.coverage import SizeClass, covering, transformed

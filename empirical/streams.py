@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, quote
 
 STREAMS = ("data", "initialization", "participation", "noise", "masks", "rates", "work")
 COUNTERS = 3  # Philox counts in four 64-bit words; the lowest runs within a generator

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_memory
+from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
-from fedbounds.bounds.outputs import Output, write_stream
-from fedbounds.bounds.reading import open_regular
-from fedbounds.bounds.tables import Shown, Table
+from fedbounds.bounds.inputs.checks import check_memory
+from fedbounds.bounds.inputs.output_files import Output, write_stream
+from fedbounds.bounds.inputs.user_files import open_regular
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from fedbounds.bounds.registry import merged
+from fedbounds.bounds.theory.registry import merged
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.empirical.algorithms import Algorithm, Cohort
 from fedbounds.empirical.participation import PeriodicGroups, Permutation, Process, Recorded, Round
 from fedbounds.empirical.problems import Problem

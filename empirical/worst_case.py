@@ -28,11 +28,11 @@ from cvxpy.error import SolverError
 from PEPit import PEP, Expression, Function, Point
 from PEPit.functions import SmoothFunction
 
-from fedbounds.bounds.checks import check_count, is_finite, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.measures import Aggregate
-from fedbounds.bounds.registry import load, merged
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.inputs.checks import check_count, is_finite, quote
+from fedbounds.bounds.theory.measures import Aggregate
+from fedbounds.bounds.theory.registry import load, merged
 
 GapTo = Literal["infimum", "last"]
 Measure = Literal["minimum", "average", "minimum to the last"]

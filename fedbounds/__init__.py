@@ -22,17 +22,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fedbounds.bounds.version import __version__
+from fedbounds.bounds._version import __version__
 
 if TYPE_CHECKING:
-    from fedbounds.bounds.comparison import compare as compare
-    from fedbounds.bounds.coverage import covers as covers
+    from fedbounds.bounds.advice.coverage import covers as covers
+    from fedbounds.bounds.comparison.compare import compare as compare
     from fedbounds.bounds.errors import FedboundsError as FedboundsError
-    from fedbounds.bounds.evaluation import evaluate as evaluate
-    from fedbounds.bounds.optimize import optimize as optimize
-    from fedbounds.bounds.registry import load as load
-    from fedbounds.bounds.registry import results as results
-    from fedbounds.bounds.rounds import rounds as rounds
+    from fedbounds.bounds.evaluation.evaluate import evaluate as evaluate
+    from fedbounds.bounds.search.optimize import optimize as optimize
+    from fedbounds.bounds.search.rounds import rounds as rounds
+    from fedbounds.bounds.theory.registry import load as load
+    from fedbounds.bounds.theory.registry import results as results
     from fedbounds.command_line import main as main
     from fedbounds.empirical.accountant import ParticipationAccountant as ParticipationAccountant
     from fedbounds.empirical.adversary import adversary as adversary
@@ -107,12 +107,12 @@ if TYPE_CHECKING:
 # What is imported when it is first used: module by module, the names that it gives.
 DOOR = {
     "fedbounds.bounds.errors": "FedboundsError",
-    "fedbounds.bounds.registry": "load results",
-    "fedbounds.bounds.coverage": "covers",
-    "fedbounds.bounds.evaluation": "evaluate",
-    "fedbounds.bounds.optimize": "optimize",
-    "fedbounds.bounds.rounds": "rounds",
-    "fedbounds.bounds.comparison": "compare",
+    "fedbounds.bounds.theory.registry": "load results",
+    "fedbounds.bounds.advice.coverage": "covers",
+    "fedbounds.bounds.evaluation.evaluate": "evaluate",
+    "fedbounds.bounds.search.optimize": "optimize",
+    "fedbounds.bounds.search.rounds": "rounds",
+    "fedbounds.bounds.comparison.compare": "compare",
     "fedbounds.empirical.simulate": "simulate",
     "fedbounds.empirical.advise": "advise",
     "fedbounds.empirical.accountant": "ParticipationAccountant",

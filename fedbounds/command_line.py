@@ -13,25 +13,25 @@ from typing import Any
 
 import click
 
-from fedbounds.bounds.version import __version__
+from fedbounds.bounds._version import __version__
 
 COMMANDS = {
-    "list": ("fedbounds.bounds.commands.catalog:list_results", "List every result of every paper."),
-    "show": ("fedbounds.bounds.commands.catalog:show", "Show one result as the paper prints it."),
-    "covers": ("fedbounds.bounds.commands.covers:covers_command", "Which theorems cover a setting, and why not."),
+    "list": ("fedbounds.cli.catalog:list_results", "List every result of every paper."),
+    "show": ("fedbounds.cli.catalog:show", "Show one result as the paper prints it."),
+    "covers": ("fedbounds.cli.covers:covers_command", "Which theorems cover a setting, and why not."),
     "advise": ("fedbounds.figures.advise:advise_command", "What to do in a setting: the best choice for a target."),
-    "eval": ("fedbounds.bounds.commands.evaluate:evaluate", "Evaluate a result for chosen constants."),
-    "optimize": ("fedbounds.bounds.commands.optimize:optimize", "Find the best step sizes of a bound."),
-    "rounds": ("fedbounds.bounds.commands.rounds:rounds", "How many rounds until a bound is below epsilon."),
+    "eval": ("fedbounds.cli.evaluate:evaluate", "Evaluate a result for chosen constants."),
+    "optimize": ("fedbounds.cli.optimize:optimize", "Find the best step sizes of a bound."),
+    "rounds": ("fedbounds.cli.rounds:rounds", "How many rounds until a bound is below epsilon."),
     "compare": ("fedbounds.figures.compare:compare", "Draw bounds against each other over a varying constant."),
-    "explore": ("fedbounds.bounds.commands.explore:explore", "Write web pages with sliders for every result."),
-    "audit": ("fedbounds.bounds.commands.audit:audit", "Put the claims on trial and compare with the ledger."),
-    "refute": ("fedbounds.bounds.commands.audit:refute", "Replay the counterexample to a claim."),
+    "explore": ("fedbounds.cli.explore:explore", "Write web pages with sliders for every result."),
+    "audit": ("fedbounds.cli.audit:audit", "Put the claims on trial and compare with the ledger."),
+    "refute": ("fedbounds.cli.audit:refute", "Replay the counterexample to a claim."),
     "adversary": (
         "fedbounds.empirical.adversary_command:adversary_command",
         "How near an instance can come to a bound, and the worst one.",
     ),
-    "certify": ("fedbounds.bounds.commands.certify:certify", "A proof as a file that is checked without fedbounds."),
+    "certify": ("fedbounds.cli.certify:certify", "A proof as a file that is checked without fedbounds."),
     "run": ("fedbounds.empirical.commands:run", "Run the simulations of a TOML file."),
     "results": ("fedbounds.empirical.commands:results", "The table of a TOML file's runs."),
     "schema": ("fedbounds.empirical.commands:schema", "The JSON Schema of a TOML file, for editors."),
@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
         from importlib import metadata
 
         for point in metadata.entry_points(group="fedbounds.commands", name=cmd_name):
-            from fedbounds.bounds.plugins import guarded
+            from fedbounds.bounds.inputs.plugins import guarded
 
             with guarded(f"the command {cmd_name!r}"):
                 return point.load()
@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if ctx.resilient_parsing:  # a line is completed, which may be anything so far
-            from fedbounds.bounds.commands.completion import FIRST_WORDS, FirstWord
+            from fedbounds.cli.completion import FIRST_WORDS, FirstWord
 
             name, *rest = args
             if name in FIRST_WORDS and not rest:
@@ -106,7 +106,7 @@ class LazyGroup(click.Group):
 def _show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     """The version, in a checkout with its commit."""
     if wanted and not context.resilient_parsing:
-        from fedbounds.bounds.checkout import git_state
+        from fedbounds.bounds.inputs.checkout import git_state
 
         state = git_state()
         modified = ", modified" if state and state["modified"] else ""
@@ -131,11 +131,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reads the output any more (as of other commands in a pipe).
     """
     from fedbounds.bounds.errors import FedboundsError, missing_extra
-    from fedbounds.bounds.reading import noting_inputs
+    from fedbounds.bounds.inputs.user_files import noting_inputs
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "_FEDBOUNDS_COMPLETE" in os.environ:
-        import_module("fedbounds.bounds.commands.completion")  # has its own ways with bash and zsh
+        import_module("fedbounds.cli.completion")  # has its own ways with bash and zsh
     try:
         with warnings.catch_warnings(), noting_inputs():
             # numpy's on overflow: an answer that is not finite says so itself, and standard error is for bad input

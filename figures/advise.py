@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fedbounds.bounds.commands.options import OutputPath, PathArgument, emit, force_option, json_option, paper_option
+from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.outputs import check_outputs
-from fedbounds.bounds.progress import progress_bar
+from fedbounds.bounds.inputs.output_files import check_outputs
+from fedbounds.cli.options import OutputPath, PathArgument, emit, force_option, json_option, paper_option
 
 if TYPE_CHECKING:
-    from fedbounds.bounds.advice import Advice, Advised
+    from fedbounds.bounds.advice.advise import Advice, Advised
     from fedbounds.figures.picture import Picture
 
 WIDTH = 118
@@ -46,7 +46,7 @@ def advise_command(setting: str, wanted: str | None, out: str | None, force: boo
     from fedbounds.empirical.advise import advise
 
     if out is not None:
-        from fedbounds.bounds.reading import read_toml
+        from fedbounds.bounds.inputs.user_files import read_toml
         from fedbounds.figures.picture import figure_outputs
 
         read_toml(setting)  # notes it and its log as inputs

@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fedbounds.bounds.registry import Paper, papers, part, parts
-from fedbounds.bounds.result import Result
-from fedbounds.bounds.worst_ratios import worst_ratio
+from fedbounds.bounds.comparison.worst_ratios import worst_ratio
+from fedbounds.bounds.theory.registry import Paper, papers, part, parts
+from fedbounds.bounds.theory.result import Result
 from fedbounds.figures.picture import BOUND, COLORS, Curve, Picture, styled
 from fedbounds.figures.tightness import MEASURED, WORST, Progress, Tight, count, panels
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.outputs import Output, write_output
+from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.paper_gallery import series
 from fedbounds.figures.significance import (
@@ -251,7 +251,7 @@ def claims_output(path: Path) -> Output:
 
 
 def write_claims(claims: Sequence[Claim], path: Path, *, force: bool = False) -> Path:
-    """The table of claims as CSV, corrected within each figure; see `fedbounds.bounds.outputs.write_output`."""
+    """The table of claims as CSV, corrected within each figure; see `fedbounds.bounds.inputs.output_files.write_output`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import (
+from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.output_files import check_outputs
+from fedbounds.bounds.inputs.user_files import read_toml
+from fedbounds.bounds.theory.registry import paper_names, part, parts
+from fedbounds.cli import completion
+from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
@@ -19,11 +24,6 @@ from fedbounds.bounds.commands.options import (
     force_option,
     json_option,
 )
-from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.outputs import check_outputs
-from fedbounds.bounds.progress import progress_bar
-from fedbounds.bounds.reading import read_toml
-from fedbounds.bounds.registry import paper_names, part, parts
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from fedbounds.bounds.comparability import CODES, Matrix
+from fedbounds.bounds.comparison.comparability import CODES, Matrix
 from fedbounds.figures.picture import Curve, Picture, styled
 
 SHADES = ("#ffffff", "#0072B2", "#56B4E9", "#56B4E9")  # not comparable, the same, <=, >=

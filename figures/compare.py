@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import (
+from fedbounds.bounds.comparison.comparability import CODES, Matrix, comparability_matrix
+from fedbounds.bounds.comparison.compare import BoundComparison, parse_vary, whole_settings
+from fedbounds.bounds.comparison.compare import compare as compare_bounds
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.form_cache import as_view, keep_view
+from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
+from fedbounds.cli import completion
+from fedbounds.cli.options import (
     OutputPath,
     anew_option,
     constants_options,
@@ -23,14 +31,6 @@ from fedbounds.bounds.commands.options import (
     read_constants,
     within_option,
 )
-from fedbounds.bounds.comparability import CODES, Matrix, comparability_matrix
-from fedbounds.bounds.comparison import BoundComparison, parse_vary, whole_settings
-from fedbounds.bounds.comparison import compare as compare_bounds
-from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.kept_views import as_view, keep_view
-from fedbounds.bounds.outputs import Output, check_outputs, write_output
-from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.progress import progress_bar
 
 if TYPE_CHECKING:
     from fedbounds.figures.picture import Picture

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from fedbounds.bounds.commands.options import (
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.inputs.output_files import check_outputs
+from fedbounds.bounds.theory.registry import load
+from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
@@ -23,9 +26,6 @@ from fedbounds.bounds.commands.options import (
     read_constants,
     trust_option,
 )
-from fedbounds.bounds.outputs import check_outputs
-from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.registry import load
 
 if TYPE_CHECKING:
     from fedbounds.empirical.confront import Confrontation

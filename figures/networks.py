@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.confront import Confrontation, confront_family
 from fedbounds.empirical.confront_sweep import confront_sweep, joined

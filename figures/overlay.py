@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import SOFT
+from fedbounds.bounds.theory.symbols import SOFT
 from fedbounds.figures.picture import BOUND, COLORS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
 from fedbounds.figures.terms import HATCHES, looks
 from fedbounds.figures.theory import axis_label, conditions_in_words, horizon_label
@@ -36,7 +36,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
 
     Example:
         >>> import numpy as np
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
         >>> from fedbounds.empirical.confront import confront
         >>> from fedbounds.empirical.moments import moments

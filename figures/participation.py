@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedbounds.bounds.constants import window_means
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.participation.constants import window_means
 from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 
 

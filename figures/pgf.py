@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.bounds.comparison import BoundComparison, BoundRow
-from fedbounds.bounds.outputs import Output, write_output
-from fedbounds.bounds.tables import tex
+from fedbounds.bounds.comparison.compare import BoundComparison, BoundRow
+from fedbounds.bounds.display.tables import tex
+from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.figures.picture import COLORS, ROWS
 
 STYLES = ("solid", "dashed", "dash dot", "densely dashed", "loosely dashed", "dash dot dot")

@@ -20,9 +20,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+from fedbounds.bounds._version import __version__
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.outputs import FIGURE, Output, check_outputs, listed_sums, write_outputs
-from fedbounds.bounds.version import __version__
+from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, listed_sums, write_outputs
 
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
 ROWS = 300  # of data kept per curve

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Evaluation, evaluate
-from fedbounds.bounds.measures import Measure
-from fedbounds.bounds.registry import as_result
-from fedbounds.bounds.result import Result
-from fedbounds.bounds.symbols import Notation
+from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.registry import as_result
+from fedbounds.bounds.theory.result import Result
+from fedbounds.bounds.theory.symbols import Notation
 from fedbounds.figures.curves import draw
 from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 from fedbounds.figures.terms import HATCHES, looks
@@ -42,7 +42,7 @@ def breakdown(evaluation: Evaluation) -> Picture:
         FedboundsError: settings of more than one dimension; `regime_map` shows two constants.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("arbitrary-participation/corollary-3.2")
         >>> shares = breakdown(evaluate(theorem, dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01, sigma=1,
         ...                                           T=[20, 2000, 200000])))

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.confront import Confrontation
 from fedbounds.figures.picture import BOUND, COLORS, DOTTED, Curve, Picture, styled
 from fedbounds.figures.theory import axis_label

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import fedbounds
-from fedbounds.bounds import registry
-from fedbounds.bounds.checks import check_count
-from fedbounds.bounds.comparison import parse_vary
+from fedbounds.bounds.comparison.compare import parse_vary
 from fedbounds.bounds.errors import LONGEST_NAME, MOST_SHOWN, FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimize import optimize
-from fedbounds.bounds.rounds import Reached, rounds
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.search.optimize import optimize
+from fedbounds.bounds.search.rounds import Reached, rounds
+from fedbounds.bounds.theory import registry
 from fedbounds.empirical.sweep import plan, resolve
 from tests.command_line import run
 

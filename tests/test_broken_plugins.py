@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fedbounds.bounds import registry
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import GROUP
+from fedbounds.bounds.theory import registry
+from fedbounds.bounds.theory.registry import GROUP
 from tests.command_line import run
 
 HEAD = "REFERENCE = 'R'\nBIBTEX = ''\nRESULTS = ()\n"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import fedbounds
-from fedbounds.bounds import kept_views
-from fedbounds.bounds.atomic import cache_folder
+from fedbounds.bounds.evaluation import form_cache as kept_views
+from fedbounds.bounds.inputs.atomic_files import cache_folder
 from tests.command_line import ROOT, run
 
 FILES = ["figure s.toml --out {}", "confront s.toml fedau/theorem-2 --out {}", "report s.toml --out {}",
@@ -96,7 +96,7 @@ def test_any_error_of_the_operating_system_is_one_line(number: int, monkeypatch:
     def fails(*_: object) -> None:
         raise OSError(number, os.strerror(number), "the place")
 
-    monkeypatch.setattr("fedbounds.bounds.commands.catalog.papers", fails)
+    monkeypatch.setattr("fedbounds.cli.catalog.papers", fails)
     assert run("list") == (2, "", f"fedbounds: 'the place': {os.strerror(number)}\n")
 
 

@@ -84,6 +84,6 @@ def test_every_package_of_an_extra_that_a_command_may_lack_is_known_by_the_name_
 
 
 def test_a_module_that_no_extra_brings_is_an_error_of_ours(monkeypatch):
-    monkeypatch.setitem(sys.modules, "fedbounds.bounds.commands.catalog", None)
+    monkeypatch.setitem(sys.modules, "fedbounds.cli.catalog", None)
     with pytest.raises(ModuleNotFoundError):
         run("list")

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fedbounds import command_line
-from fedbounds.bounds.registry import load, results
+from fedbounds.bounds.theory.registry import load, results
 from tests.command_line import run
 
 # For one example: of this process's computing, which other processes do not lengthen, and on the wall, for what only

@@ -10,10 +10,10 @@ import click
 import numpy as np
 import pytest
 
-from fedbounds.bounds.commands.options import OutputPath, PathArgument
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.outputs import FIGURE, Output, check_outputs, write_output
-from fedbounds.bounds.reading import noting_inputs, read_text, read_toml
+from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_output
+from fedbounds.bounds.inputs.user_files import noting_inputs, read_text, read_toml
+from fedbounds.cli.options import OutputPath, PathArgument
 from fedbounds.command_line import COMMANDS, cli
 from fedbounds.empirical.accountant import ParticipationAccountant
 from fedbounds.empirical.trace import Trace
@@ -67,17 +67,17 @@ class Case(NamedTuple):
 FIGURE_FILES = ("x.png", "x.csv", "x.json")
 REPORT_FILES = ("r/index.html", "r/report.json", "r/arbitrary-participation-theorem-3.1-sharp.png")
 CASES = [
-    Case("covers non-convex", "x.csv", ("x.csv",), "fedbounds.bounds.commands.covers.covers"),
+    Case("covers non-convex", "x.csv", ("x.csv",), "fedbounds.cli.covers.covers"),
     Case("advise a.toml", "x.png", FIGURE_FILES, "fedbounds.empirical.advise.advise"),
     Case(COMPARED, "x.csv", ("x.csv",), "fedbounds.figures.compare.compare_bounds"),
     Case(COMPARED, "x.png", FIGURE_FILES, "fedbounds.figures.compare.compare_bounds"),
     Case(COMPARED, "x.tex", ("x.tex",), "fedbounds.figures.compare.compare_bounds"),
     Case("compare --matrix", "x.csv", ("x.csv",), "fedbounds.figures.compare.comparability_matrix"),
     Case("compare --matrix", "x.svg", ("x.svg",), "fedbounds.figures.compare.comparability_matrix"),
-    Case("explore --paper fedau", "e", ("e/fedau.html", "e/index.html"), "fedbounds.bounds.explorer.pages.script"),
+    Case("explore --paper fedau", "e", ("e/fedau.html", "e/index.html"), "fedbounds.figures.explorer.pages.script"),
     Case(FEDAVG_SEARCH, "x.json", ("x.json",), "fedbounds.empirical.adversary.adversary"),
     Case("adversary --paper fedau", "x.json", ("x.json",), "fedbounds.empirical.adversary_table.rows"),
-    Case(f"certify {THEOREM} --form explicit", "x.json", ("x.json",), "fedbounds.bounds.commands.certify.certificate"),
+    Case(f"certify {THEOREM} --form explicit", "x.json", ("x.json",), "fedbounds.cli.certify.certificate"),
     Case("results s.toml", "x.csv", ("x.csv",), "fedbounds.empirical.sweep.tabulate", "--csv"),
     Case(f"confront s.toml {THEOREM}", "x.png", FIGURE_FILES, "fedbounds.empirical.confront_sweep.make_runs"),
     Case("figure s.toml", "x.png", FIGURE_FILES, "fedbounds.empirical.sweep.execute"),

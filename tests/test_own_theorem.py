@@ -24,14 +24,14 @@ from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import Assumed, Descent
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.docket import Court, Docket, check_targets, courts, result_claims
+from fedbounds.bounds.audit.claim_set import Court, Docket, check_targets, courts, result_claims
+from fedbounds.bounds.audit.proof_step_checker import Step, measure_symbol
 from fedbounds.bounds.audit.rules import Combine, Telescope
-from fedbounds.bounds.audit.steps import Step, measure_symbol
 from fedbounds.bounds.audit.vectors import inner, square
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.result import Condition, Form, Term
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from tests.command_line import declare, run_apart
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -18,7 +18,7 @@ from scaffold.pseudocode import scaffold
 from scaffold.results import THEOREM
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.empirical.engines import choose_engine
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import CosineQuadratic, random_quadratic

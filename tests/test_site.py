@@ -22,9 +22,9 @@ from prebuild.verdicts import result_page
 from prebuild.versions import list_versions
 
 import fedbounds
-from fedbounds.bounds.comparability import comparability_matrix
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.vocabulary import AXES
+from fedbounds.bounds.comparison.comparability import comparability_matrix
+from fedbounds.bounds.theory.problem_class_terms import AXES
+from fedbounds.bounds.theory.registry import load
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

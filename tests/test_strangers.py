@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fedbounds.bounds import registry
-from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.registry import GROUP, load, part
+from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.theory import registry
+from fedbounds.bounds.theory.registry import GROUP, load, part
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.instances import judging
 from fedbounds.empirical.moments import moments
@@ -25,7 +25,7 @@ from fedbounds.figures.commands import figure
 ROOM = {
     "__init__": """
 from dataclasses import replace
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 REFERENCE, BIBTEX = "A draft", "@misc{draft}"
 RESULTS = (replace(load("arbitrary-participation/theorem-3.1"), key="draft/theorem-1"),)
 """,

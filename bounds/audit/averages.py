@@ -12,8 +12,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same
-from fedbounds.bounds.audit.steps import Setting
-from fedbounds.bounds.clients import MeanOverClients
+from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.theory.client_reductions import MeanOverClients
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation, Relator
 from fedbounds.bounds.audit.nonnegative import Finding, same
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 
 MEANS = ("f", "F~")  # the objectives, means of the clients' functions

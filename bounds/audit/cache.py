@@ -12,9 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fedbounds.bounds.atomic import cache_folder, write_file
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import read_bytes
+from fedbounds.bounds.inputs.atomic_files import cache_folder, write_file
+from fedbounds.bounds.inputs.user_files import read_bytes
 
 LARGEST = 2**28  # bytes of the verdicts of a paper
 PACKAGES = ("fedbounds.bounds", "fedbounds.empirical")

@@ -1,4 +1,4 @@
-"""A proved claim as a certificate: a file from which `fedbounds.bounds.audit.checker` shows the claim again.
+"""A proved claim as a certificate: a file from which `fedbounds.bounds.audit.certificate_checker` shows the claim again.
 
 The checker imports nothing but Python's standard library and shares no code with this module. What a rule of proof
 found by search (multipliers, pivots, substitutions, enclosures) is written down here; there it is multiplied out.
@@ -12,15 +12,12 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit import axioms
-from fedbounds.bounds.audit.certified_rules import WRITERS, axiom, stands_for
-from fedbounds.bounds.audit.certified_words import Json, Words, written_vector
+from fedbounds.bounds.audit.certificate_rules import WRITERS, axiom, stands_for
+from fedbounds.bounds.audit.certificate_terms import Json, Words, written_vector
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.rule import given
-from fedbounds.bounds.audit.signs import NoReason, Reason
-from fedbounds.bounds.audit.steps import (
+from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.proof_step_checker import (
     Proof,
     Step,
     StepOf,
@@ -29,9 +26,12 @@ from fedbounds.bounds.audit.steps import (
     proof_of,
     relation_of,
 )
+from fedbounds.bounds.audit.rule import given
+from fedbounds.bounds.audit.signs import NoReason, Reason
 from fedbounds.bounds.audit.vectors import multiplied
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Condition
 
 FORMAT = "fedbounds certificate 1"
 DIGITS = (7, 12)  # of the enclosures of named numbers: short ones leave shorter sums

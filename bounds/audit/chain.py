@@ -17,14 +17,22 @@ from typing import Protocol, cast, runtime_checkable
 
 import sympy as sp
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.multipliers import eliminated
+from fedbounds.bounds.audit.proof_step_checker import (
+    Premise,
+    Proof,
+    Rule,
+    Setting,
+    Step,
+    condition_fact,
+    left_hand_side,
+)
 from fedbounds.bounds.audit.rules import Combine, Stated, Unfolded, written_out
-from fedbounds.bounds.audit.steps import Premise, Proof, Rule, Setting, Step, condition_fact, left_hand_side
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.result import Condition, Result
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Condition, Result
 
 Multipliers = Mapping[str, sp.Expr | int]
 Part = Relation | Rule | type[Combine] | str | Multipliers | Assumption | Condition

@@ -8,10 +8,10 @@ from typing import Literal
 
 import sympy as sp
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.written import written
-from fedbounds.bounds.printing import latex
-from fedbounds.bounds.result import Condition, Form, Result
+from fedbounds.bounds.audit.canonical_text import written
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.printing import latex
+from fedbounds.bounds.theory.result import Condition, Form, Result
 
 ClaimKind = Literal["result", "units", "step", "limit", "erratum", "repair", "assumption", "wording"]
 Relator = Literal["<=", "=="]

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.docket import Docket, courts, room_claims
+from fedbounds.bounds.audit.claim_set import Docket, courts, room_claims
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.mutations import Claims, proofs, tried
-from fedbounds.bounds.audit.steps import COURT, StepOf, condition_fact, proof_of, trace
+from fedbounds.bounds.audit.proof_step_checker import COURT, StepOf, condition_fact, proof_of, trace
+from fedbounds.bounds.audit.tested_conditions import Noticed, in_words, write_conditions
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.progress import progress_bar
-from fedbounds.bounds.result import Condition, Result
-from fedbounds.bounds.tested_conditions import Noticed, in_words, write_conditions
+from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.theory.result import Condition, Result
 
 LOOSENED, DROPPED = CHANGES = ("loosened", "dropped")
 AS_THEY_STAND = Verdict("proved", "none", "taken at its best", "")

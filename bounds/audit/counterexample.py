@@ -13,9 +13,9 @@ from functools import cached_property
 from math import isqrt
 from typing import Literal
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Condition
 
 Number = Fraction | int
 Hypothesis = Assumption | Condition | str  # in words where it is neither

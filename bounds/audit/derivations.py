@@ -12,7 +12,7 @@ import sympy as sp
 from fedbounds.bounds.audit.axioms import Schema
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.counterexample import Erratum, Supplement, Wording
-from fedbounds.bounds.registry import paper_names, room, submodule
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.theory.registry import paper_names, room, submodule
+from fedbounds.bounds.theory.result import Result
 
 
 def room_errata(paper: str) -> Sequence[Erratum]:
@@ -56,7 +56,7 @@ def errata_about(result: Result) -> list[Erratum]:
     """The errata about a result: a form or a step of it, or what a form rests on.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> [erratum.id for erratum in errata_about(load("fedmrn/theorem-1"))]
         ['first-moments-in-theorem-1']
     """

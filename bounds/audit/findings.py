@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
-from fedbounds.bounds import registry
 from fedbounds.bounds.audit.counterexample import Degree
 from fedbounds.bounds.audit.errata import room_errata, room_wording
+from fedbounds.bounds.theory import registry
 
 WORDING = "wording"
 DEGREES = (

@@ -14,9 +14,15 @@ from functools import lru_cache
 
 import sympy as sp
 
-from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, MedianOverClients, OverClients, SumOverClients
-from fedbounds.bounds.expressions import parts, remade, renamed
-from fedbounds.bounds.symbols import NONE, Dimension, Notation
+from fedbounds.bounds.theory.client_reductions import (
+    MaxOverClients,
+    MeanOverClients,
+    MedianOverClients,
+    OverClients,
+    SumOverClients,
+)
+from fedbounds.bounds.theory.expressions import parts, remade, renamed
+from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation
 
 # concept: its powers of a and b; a concept without a unit keeps its value
 GAUGES: Mapping[str, tuple[int, int]] = {
@@ -104,7 +110,7 @@ def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> st
 
     Example:
         >>> from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-        >>> from fedbounds.bounds.symbols import GRADIENT
+        >>> from fedbounds.bounds.theory.symbols import GRADIENT
         >>> broken_gauge(n.L * n.F, GRADIENT**2, n)
         ''
         >>> broken_gauge(n.L * n.sigma, GRADIENT**2, n)

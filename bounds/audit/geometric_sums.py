@@ -20,9 +20,9 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import power_sum
-from fedbounds.bounds.audit.steps import Setting
-from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 BITS = 128
 PIECES = 1000

@@ -14,7 +14,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.transcendental import opened
 from fedbounds.bounds.audit.vectors import opaque
 

@@ -8,14 +8,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.errata import accused_by
 from fedbounds.bounds.audit.status import AuditStatus, Mark
 from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import GROUP, PAPERS, paper_names, room
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.inputs.atomic_files import write_file
+from fedbounds.bounds.theory.registry import GROUP, PAPERS, paper_names, room
+from fedbounds.bounds.theory.result import Form, Result
 
 NAME = "ledger.json"
 
@@ -64,7 +64,7 @@ def committed_verdict(result: Result, form: Form) -> str:
     changed since it was on trial; without a ledger a form that an erratum refutes is refuted, every other one unknown.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
         >>> committed_verdict(theorem, theorem.form("explicit"))
         'proved'
@@ -83,7 +83,7 @@ def untried(result: Result, form: Form) -> str:
     """What a proved form rests on that its author says and nobody has tried; "" if nothing.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
         >>> untried(theorem, theorem.form("explicit"))
         ''
@@ -126,7 +126,7 @@ def shadow(result: Result, form: Form) -> str:
     """What keeps a form from being relied on: an erratum against it or what it rests on, or no proof; "" if nothing.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> lemma = load("fed-norm-sgda/lemma-b.4")
         >>> shadow(lemma, lemma.form("printed")), shadow(lemma, lemma.form("repaired"))
         ('rests on what is refuted by erratum cross-term-of-local-noise (false as stated)', '')
@@ -146,7 +146,7 @@ def mark(result: Result, form: Form) -> Mark:
     """Why a form is not to be relied on, in a word; "" for one that is proved.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("fedmrn/theorem-1")
         >>> [mark(theorem, theorem.form(name)) for name in ("printed", "sharp")]
         ['refuted', '']

@@ -26,17 +26,13 @@ from typing import Any, cast
 
 import sympy as sp
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.chain import Yields
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
+from fedbounds.bounds.audit.claim_set import Court, Docket, courts, room_claims
 from fedbounds.bounds.audit.counterexample import Erratum, Replay
-from fedbounds.bounds.audit.docket import Court, Docket, courts, room_claims
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.nonnegative import counterexample
-from fedbounds.bounds.audit.rule import given, prescribes
-from fedbounds.bounds.audit.rules import written_out
-from fedbounds.bounds.audit.spreads import Spread
-from fedbounds.bounds.audit.steps import (
+from fedbounds.bounds.audit.proof_step_checker import (
     Proof,
     Setting,
     Step,
@@ -46,12 +42,16 @@ from fedbounds.bounds.audit.steps import (
     domain_facts,
     relation_of,
 )
+from fedbounds.bounds.audit.rule import given, prescribes
+from fedbounds.bounds.audit.rules import written_out
+from fedbounds.bounds.audit.spreads import Spread
 from fedbounds.bounds.audit.unit_claims import units_claim
 from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.progress import progress_bar
-from fedbounds.bounds.result import Condition, Form, Term
-from fedbounds.bounds.symbols import Notation
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Condition, Form, Term
+from fedbounds.bounds.theory.symbols import Notation
 
 # kinds of planted errors
 CONSTANT, EXPONENT, SQUARE, SYMBOL, INDEX = "constant", "exponent", "missing square", "swapped symbol", "index"

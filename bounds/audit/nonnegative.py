@@ -24,9 +24,9 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.quotients import Quotient, canceled, normal, quotient
 from fedbounds.bounds.audit.slack_variables import solved_by_slack
 from fedbounds.bounds.audit.vectors import opaque
-from fedbounds.bounds.clients import OverClients
-from fedbounds.bounds.expressions import parts
-from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.theory.client_reductions import OverClients
+from fedbounds.bounds.theory.expressions import parts
+from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 RLIMIT = 4_000_000  # z3 counts its own steps, so that the verdict does not depend on the machine
 DIGITS = 15  # of the rational enclosure of a named number

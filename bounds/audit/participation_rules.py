@@ -17,9 +17,9 @@ import sympy as sp
 from fedbounds.bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit, averaged
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
-from fedbounds.bounds.clients import OverClients, SumOverClients
+from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClients
 
 LOCAL_NOISE = ("unbiased-noise", "martingale-noise")
 PARTICIPATION = ("bernoulli-participation", "past-weights")

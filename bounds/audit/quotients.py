@@ -9,7 +9,7 @@ from typing import NamedTuple
 import flint
 import sympy as sp
 
-from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 
 class Quotient(NamedTuple):

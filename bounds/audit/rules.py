@@ -12,7 +12,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, reduced, same, says
-from fedbounds.bounds.audit.steps import Setting, about_constants
+from fedbounds.bounds.audit.proof_step_checker import Setting, about_constants
 from fedbounds.bounds.audit.vectors import gram_symbols, multiplied, opaque
 
 

@@ -1,7 +1,7 @@
 """Why an expression is not negative, written so that it can be checked by multiplying out.
 
 `prove` says whether an inequality holds and by which method; here the reason itself is written down, in the words of
-`fedbounds.bounds.audit.checker`: letters and slacks with positive coefficients, or nonnegative facts times such.
+`fedbounds.bounds.audit.certificate_checker`: letters and slacks with positive coefficients, or nonnegative facts times such.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fedbounds.bounds.audit.nonnegative import bearing
 from fedbounds.bounds.audit.quotients import canceled, quotient
 from fedbounds.bounds.audit.slack_variables import Slack, slacks_of
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 Reason = dict[str, Any]
 Facts = Mapping[str, sp.Expr]

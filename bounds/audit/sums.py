@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import sympy as sp
 
-from fedbounds.bounds.result import Result, Term
+from fedbounds.bounds.theory.result import Result, Term
 
 
 def terms_of(result: Result, form: str, *, without: str = "") -> tuple[Term, ...]:

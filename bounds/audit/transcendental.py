@@ -13,9 +13,9 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import Combine
-from fedbounds.bounds.audit.steps import Setting
-from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.theory.client_reductions import OverClients
 
 DIGITS = 15  # of the rational enclosure of the logarithm of a number
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.symbols import Dimension
+from fedbounds.bounds.theory.symbols import Dimension
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ def units_claim(subject: ResultForm) -> Claim:
     """The claim that a form's terms, conditions and step sizes are consistent in their units.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> result = load("arbitrary-participation/corollary-3.3")
         >>> units_claim(ResultForm(result, result.form("printed"))).id
         'arbitrary-participation/corollary-3.3[printed]/units'

@@ -8,8 +8,8 @@ from math import ceil
 from typing import Literal, get_args
 
 from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.display.tables import Shown, Table, facts
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.tables import Shown, Table, facts
 
 Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)

@@ -8,10 +8,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from fedbounds.bounds.explorer.pages import explore
-from fedbounds.bounds.registry import results
+from fedbounds.bounds.theory.registry import results
 from fedbounds.empirical.question_schema import question_schema
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
+from fedbounds.figures.explorer.pages import explore
 from prebuild.examples import draw_examples
 from prebuild.formulas import typeset
 from prebuild.lines import ROOT, written_out

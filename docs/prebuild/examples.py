@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.explorer.start import Start, given_at_first, start
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Result
-from fedbounds.bounds.tables import words
+from fedbounds.bounds.display.tables import words
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Result
+from fedbounds.figures.explorer.start import Start, given_at_first, start
 from fedbounds.figures.picture import Picture
 from fedbounds.figures.theory import breakdown
 from prebuild.statements import plain

@@ -15,11 +15,11 @@ import re
 from pathlib import Path
 
 from fedbounds.bounds.audit.ledger import committed_verdict
-from fedbounds.bounds.comparability import CODES, comparability_matrix
-from fedbounds.bounds.registry import PAPERS, paper
-from fedbounds.bounds.tested_conditions import in_words, noticed_conditions
-from fedbounds.bounds.vocabulary import AXES, GROUPS
-from fedbounds.bounds.worst_ratios import worst_ratio
+from fedbounds.bounds.audit.tested_conditions import in_words, noticed_conditions
+from fedbounds.bounds.comparison.comparability import CODES, comparability_matrix
+from fedbounds.bounds.comparison.worst_ratios import worst_ratio
+from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
+from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.figures.report.gallery import claims_html, gallery_html
 from prebuild.reference import table
 from prebuild.statements import plain, statements

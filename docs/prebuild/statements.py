@@ -8,9 +8,9 @@ from sympy import Symbol
 
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.printing import latex, written
-from fedbounds.bounds.registry import paper
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.theory.printing import latex, written
+from fedbounds.bounds.theory.registry import paper
+from fedbounds.bounds.theory.result import Form, Result
 
 
 def plain(text: str) -> str:

@@ -11,11 +11,11 @@ from fedbounds.bounds.audit.counterexample import Degree, Erratum, Replay, Wordi
 from fedbounds.bounds.audit.errata import refuted_claims, room_errata, room_supplements, room_wording
 from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
 from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.audit.tested_conditions import untested
 from fedbounds.bounds.audit.verdict import COURTS, OUTCOMES
-from fedbounds.bounds.registry import PAPERS, paper
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.tested_conditions import untested
-from fedbounds.bounds.worst_ratios import said, worst_ratio
+from fedbounds.bounds.comparison.worst_ratios import said, worst_ratio
+from fedbounds.bounds.theory.registry import PAPERS, paper
+from fedbounds.bounds.theory.result import Form, Result
 from prebuild.examples import example
 from prebuild.statements import displayed, plain
 

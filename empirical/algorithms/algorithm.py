@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
 from fedbounds.empirical.messages.envelope import OVERHEAD

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.empirical.algorithms.algorithm import Algorithm, Fits, RoundReport
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local_optimizer import LocalOptimizer

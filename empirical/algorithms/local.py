@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, get_args
 
 import torch
 
-from fedbounds.bounds.checks import check_count, check_number, is_number, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, check_number, is_number, quote
 
 Oracle = Literal["stochastic", "full"]
 Gradient = Callable[[torch.Tensor], torch.Tensor]  # at models (..., d), one for each client

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.bounds.checks import is_number, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import is_number, quote
 from fedbounds.empirical.algorithms.local import check_positive
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.registry import merged
+from fedbounds.bounds.inputs.checks import quote
+from fedbounds.bounds.theory.registry import merged
 from fedbounds.empirical.algorithms.algorithm import Algorithm
 
 

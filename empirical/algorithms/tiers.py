@@ -6,8 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from fedbounds.bounds.checks import check_choice, check_count
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_choice, check_count
 from fedbounds.empirical.algorithms.algorithm import Averaging, Fits
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.participation import Full, Process

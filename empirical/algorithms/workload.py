@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_flag, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, check_flag, quote
 from fedbounds.empirical.streams import Streams
 
 

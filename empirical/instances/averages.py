@@ -13,17 +13,17 @@ from typing import NamedTuple
 import numpy as np
 import sympy as sp
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage
 from fedbounds.bounds.audit.claim import Claim, Relation
+from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.audit.concentration import AllAtOnce
 from fedbounds.bounds.audit.derivations import InExpectation
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.proof_step_checker import StepOf, relation_of
 from fedbounds.bounds.audit.rules import Everywhere, Telescope
-from fedbounds.bounds.audit.steps import StepOf, relation_of
-from fedbounds.bounds.clients import OverClients
-from fedbounds.bounds.numpy_code import arguments, compile_expressions
-from fedbounds.bounds.symbols import Notation
+from fedbounds.bounds.evaluation.numpy_code import arguments, compile_expressions
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import OverClients
+from fedbounds.bounds.theory.symbols import Notation
 from fedbounds.empirical.instances.premises import PremiseCases, premise_sides
 from fedbounds.empirical.instances.sides import Trial
 

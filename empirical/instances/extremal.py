@@ -17,7 +17,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.empirical.instances.population import Population, stirred
 from fedbounds.empirical.instances.ranges import FLAGS, INF, Range, Ranges, counts, nonnegative, positive
 from fedbounds.empirical.instances.readable import against_form

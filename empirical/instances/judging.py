@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.docket import Court, Docket
+from fedbounds.bounds.audit.claim_set import Court, Docket
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rule import given
-from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.registry import paper_names, part
+from fedbounds.bounds.theory.registry import paper_names, part
 from fedbounds.empirical.instances.averages import Builder, Gaps, Means, average_trial
 from fedbounds.empirical.instances.climbing import LIGHT, SearchEffort, searched
 from fedbounds.empirical.instances.premises import PremiseCases, premise_trial

@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
-from fedbounds.bounds.audit.steps import Proof
+from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.empirical.instances.population import Population
 from fedbounds.empirical.instances.premises import CANCELED, PremiseCases, lettered
 from fedbounds.empirical.instances.readable import against_form, evaluated

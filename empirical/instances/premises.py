@@ -16,9 +16,9 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, Relation
-from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.vectors import gram_symbols
-from fedbounds.bounds.numpy_code import arguments
+from fedbounds.bounds.evaluation.numpy_code import arguments
 from fedbounds.empirical.instances.readable import Readable, compared, evaluated, not_measured, readable
 from fedbounds.empirical.instances.sides import Sides, Trial
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import COUNT, NONNEGATIVE, POSITIVE, PROBABILITY, Domain
+from fedbounds.bounds.theory.symbols import COUNT, NONNEGATIVE, POSITIVE, PROBABILITY, Domain
 
 ROUND_OFF = 1e-9  # relative, of sums that are zero or one
 MOST = 1_000  # steps, rounds, clients of an instance: all of them are gone through

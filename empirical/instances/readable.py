@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy as sp
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
-from fedbounds.bounds.audit.steps import Proof, Step, StepOf
+from fedbounds.bounds.audit.proof_step_checker import Proof, Step, StepOf
 from fedbounds.bounds.audit.vectors import gram_symbols, product_symbol
-from fedbounds.bounds.compilation import Compiled, holds
-from fedbounds.bounds.numpy_code import arguments, compile_expressions, compile_form
-from fedbounds.bounds.result import Condition, Form
+from fedbounds.bounds.evaluation.compilation import Compiled, holds
+from fedbounds.bounds.evaluation.numpy_code import arguments, compile_expressions, compile_form
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Condition, Form
 from fedbounds.empirical.instances.sides import Sides
 
 Basis = tuple[tuple[str, tuple[str, ...]], ...]  # each vector of a proof as a sum of differences

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.empirical.invariants.applies import Feature, Need, accepted
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_number, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, check_number, quote
 from fedbounds.empirical.invariants.applies import (
     REFERENCE,
     ROUND_OFF,

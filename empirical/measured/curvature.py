@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.empirical.problems import Problem
 
 Product = Callable[[Tensor], Tensor]

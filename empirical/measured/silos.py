@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms.tiers import TierSteps
 from fedbounds.empirical.measured.points import largest_secant
 from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, Visit, constant, spaced, visits

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.trace import Trace
 

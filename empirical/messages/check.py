@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import stdtrit
 
-from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_memory
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.report import BrokenInvariant, Counterexample, InvariantVerdict
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.empirical.messages.envelope import OVERHEAD, seal, unseal
 
 LARGEST = 1e30  # sums of as many such numbers as there are parameters still are float32

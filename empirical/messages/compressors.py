@@ -21,8 +21,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_choice, check_count, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_choice, check_count, quote
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.messages import packing
 from fedbounds.empirical.messages.compressor import Compressor, checked_update

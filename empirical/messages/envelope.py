@@ -15,8 +15,8 @@ from __future__ import annotations
 import struct
 from zlib import crc32
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
 
 MAGIC, VERSION = b"fb", 1
 HEAD = struct.Struct("<2sBBQ")

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_choice, check_count
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_choice, check_count
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.words import raw_bits
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_memory
 from fedbounds.empirical.algorithms import LocalOptimizer, MinimaxAlgorithm
 from fedbounds.empirical.algorithms.descent_ascent import DescentAscentRule, blocks
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement

@@ -8,8 +8,8 @@ from typing import Literal, overload
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, check_memory
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, ServerSchedule, algorithms
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
 from fedbounds.empirical.moments.correlated import correlated_rounds

@@ -15,8 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.empirical.problems import Quadratic
 
 Label = Literal["exact", "approximate"]

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_memory
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_memory
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
 from fedbounds.empirical.engines.closed_tiers import ClosedTiers
 from fedbounds.empirical.engines.tiers import Tiers

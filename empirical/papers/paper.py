@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value
-from fedbounds.bounds.registry import paper_names, part
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.evaluation.evaluate import Value
+from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.theory.registry import paper_names, part
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
@@ -185,7 +185,7 @@ def paper_of(result: Result) -> PaperRuns | None:
         FedboundsError: the module `run` says no RUNS, or one that is no `PaperRuns`.
 
     Example:
-        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.bounds.theory.registry import load
         >>> type(paper_of(load("fedau/theorem-2"))).__name__
         'FedAUPaper'
     """

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_flag, check_number
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_number
 from fedbounds.empirical.participation.process import Process, Round
 from fedbounds.empirical.participation.sampling import block_rounds
 

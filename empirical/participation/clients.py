@@ -17,9 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_memory, check_number
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.window_variance import markov_window_factor
+from fedbounds.bounds.inputs.checks import check_count, check_memory, check_number
+from fedbounds.bounds.participation.window_variance import markov_window_factor
 from fedbounds.empirical.participation.process import Process, Round
 from fedbounds.empirical.participation.sampling import block_rounds
 

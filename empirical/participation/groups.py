@@ -15,9 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_flag, check_memory, check_number
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.window_variance import markov_correlation, markov_window_factor, periodic_window
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number
+from fedbounds.bounds.participation.window_variance import markov_correlation, markov_window_factor, periodic_window
 from fedbounds.empirical.participation.process import Process, Round, equal_weights
 from fedbounds.empirical.participation.sampling import (
     carried,
@@ -257,7 +257,7 @@ class GroupMarkov(Grouped):
     r"""A stationary Markov chain of groups: all clients of the active group take part, with equal weights.
 
     In each round the chain leaves the active group with probability p, to a uniform other group. With
-    $r=1-\frac{pG}{G-1}$ and $c_P$ from `fedbounds.bounds.window_variance.markov_window_factor`,
+    $r=1-\frac{pG}{G-1}$ and $c_P$ from `fedbounds.bounds.participation.window_variance.markov_window_factor`,
     $$\mathrm{Cov}(q_t,q_u)=r^{|t-u|}\,U\Big(\frac1GI-\frac1{G^2}\mathbf1\mathbf1^\top\Big)U^\top,\qquad
       \mathrm{Cov}(\overline q)=c_P\,\mathrm{Cov}(q_t,q_t).$$
 

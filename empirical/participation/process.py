@@ -22,9 +22,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import check_count, check_memory
-from fedbounds.bounds.constants import expected_window_divergence
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_memory
+from fedbounds.bounds.participation.constants import expected_window_divergence
 
 
 class Round(NamedTuple):
@@ -208,8 +208,8 @@ class Process(ABC):
         r"""The root of the expected left side of (7), averaged over the complete windows of a run.
 
         This is the $\tilde\delta(P)$ of Theorem 3.1 in expectation over participation: its proof needs only
-        the average over windows. Of a record: `fedbounds.bounds.constants.mean_window_divergence`; the largest window,
-        as (7) is printed, is `fedbounds.bounds.constants.window_divergence`.
+        the average over windows. Of a record: `fedbounds.bounds.participation.constants.mean_window_divergence`; the largest window,
+        as (7) is printed, is `fedbounds.bounds.participation.constants.window_divergence`.
 
         Args:
             v: offsets $\nabla F_n-\nabla f$, (clients, dimension), unit f/x.

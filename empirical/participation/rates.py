@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import check_count, check_matrix, check_memory, check_number, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, check_matrix, check_memory, check_number, quote
 from fedbounds.empirical.partition import class_counts
 from fedbounds.empirical.streams import Streams
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import check_count, check_flag, quote, read_number
-from fedbounds.bounds.constants import SUM_TOLERANCE, check_weights
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import read_text
+from fedbounds.bounds.inputs.checks import check_count, check_flag, quote, read_number
+from fedbounds.bounds.inputs.user_files import read_text
+from fedbounds.bounds.participation.constants import SUM_TOLERANCE, check_weights
 from fedbounds.empirical.participation.process import Process, Round
 
 LARGEST = 2**26  # bytes of a record

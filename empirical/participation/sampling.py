@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_choice, check_count, check_flag
-from fedbounds.bounds.window_variance import ragged_places
+from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag
+from fedbounds.bounds.participation.window_variance import ragged_places
 from fedbounds.empirical.participation.process import Exchangeable, Round, equal_weights
 
 REPEATS = ("merged", "independent")

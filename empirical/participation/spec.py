@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.empirical.participation.bernoulli import Bernoulli
 from fedbounds.empirical.participation.clients import CyclicClients, CyclicFromInactive, Markovian
 from fedbounds.empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_choice, check_count, check_flag, check_memory, is_number, quote
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, check_memory, is_number, quote
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.quadratics import random_quadratic
 from fedbounds.empirical.problems.vertical import Vertical, blocks_of, check_holders, counts, every_outcome, in_turn

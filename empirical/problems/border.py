@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import is_finite, quote
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import NONNEGATIVE, Domain
+from fedbounds.bounds.inputs.checks import is_finite, quote
+from fedbounds.bounds.theory.symbols import NONNEGATIVE, Domain
 
 
 def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:

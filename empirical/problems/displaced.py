@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_choice, check_count
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import POSITIVE, Constant, NoConstant
+from fedbounds.bounds.inputs.checks import check_choice, check_count
+from fedbounds.bounds.theory.symbols import POSITIVE, Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.problem import Synthetic
 from fedbounds.empirical.problems.sloped import check_slopes_memory

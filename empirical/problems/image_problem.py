@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_memory
 from fedbounds.empirical.augmentation import Augmentation
 from fedbounds.empirical.datasets import Dataset, checksum
 from fedbounds.empirical.partition import Partition

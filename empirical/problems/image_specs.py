@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.empirical.datasets import Dataset, load_dataset
 from fedbounds.empirical.partition import (
     Partition,

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_flag
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.inputs.checks import check_flag
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.datasets import Dataset
 from fedbounds.empirical.partition import Partition, class_counts
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.problem import Problem
 
 LOG = "log"  # what the specification of a trace says of its problem

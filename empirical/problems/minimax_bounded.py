@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import POSITIVE, Constant, NoConstant
+from fedbounds.bounds.theory.symbols import POSITIVE, Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.bounded_gradient import SHAPES
 from fedbounds.empirical.problems.minimax_synthetic import SyntheticMinimax

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import NONNEGATIVE, POSITIVE, Constant, NoConstant
+from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.theory.symbols import NONNEGATIVE, POSITIVE, Constant, NoConstant
 from fedbounds.empirical.datasets import Dataset
 from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems.border import real

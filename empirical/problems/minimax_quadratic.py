@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import POSITIVE, Constant, Domain, NoConstant
+from fedbounds.bounds.inputs.checks import check_count, check_memory
+from fedbounds.bounds.theory.symbols import POSITIVE, Constant, Domain, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.symbols import POSITIVE
+from fedbounds.bounds.theory.symbols import POSITIVE
 from fedbounds.empirical.problems.border import real
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, Domain, NoConstant
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
+from fedbounds.bounds.theory.symbols import Constant, Domain, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.problem import Synthetic
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_choice, check_count, check_flag
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.block_quadratics import deviations, random_block_quadratic
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.problem import Floor

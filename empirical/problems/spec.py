@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.empirical.problems.block_quadratics import (
     BlockQuadratic,
     check_block_quadratic_memory,

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.empirical.problems.border import array
 from fedbounds.empirical.problems.problem import Problem, SiloSizes
 

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.vertical import MOST_OUTCOMES, Vertical, blocks_of, check_holders, counts, in_turn
 from fedbounds.empirical.problems.vertical_networks import sub_batches

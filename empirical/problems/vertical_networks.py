@@ -13,9 +13,9 @@ import torch
 from scipy.stats import hypergeom
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_choice, check_count, check_flag, quote
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, quote
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.datasets import Dataset, checksum
 from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems.embedding_losses import loss_by_name

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_choice, check_count, check_flag, is_number, quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, is_number, quote
 from fedbounds.empirical.datasets import Dataset, load_dataset
 from fedbounds.empirical.partition import Partition, cut_partition
 from fedbounds.empirical.problems.vertical import counts

@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.outputs import check_folder
+from fedbounds.bounds.inputs.output_files import check_folder
 from fedbounds.empirical.sweep.batches import batches
 from fedbounds.empirical.sweep.executors import make_on
 from fedbounds.empirical.sweep.maker import Maker, RunTask

@@ -25,8 +25,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.empirical.sweep.batches import Batch
 from fedbounds.empirical.sweep.keys import algorithm_modules, source_digest, source_files
 from fedbounds.empirical.sweep.maker import Maker, News, one_line

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-from fedbounds.bounds.checkout import git_state
-from fedbounds.bounds.version import __version__
+from fedbounds.bounds._version import __version__
+from fedbounds.bounds.inputs.checkout import git_state
 
 
 def provenance() -> dict[str, Any]:

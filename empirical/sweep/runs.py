@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.empirical.sweep.keys import algorithm_modules, canonical_json, run_key, source_digest
 from fedbounds.empirical.sweep.spec import COMPONENTS, Sweep, Task
 

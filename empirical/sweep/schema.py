@@ -11,8 +11,8 @@ from dataclasses import MISSING, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from fedbounds.bounds.result import Result
-from fedbounds.bounds.symbols import Domain, Quantity
+from fedbounds.bounds.theory.result import Result
+from fedbounds.bounds.theory.symbols import Domain, Quantity
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.participation.spec import PROCESSES, keys_of_process
 from fedbounds.empirical.problems.spec import MAKERS, keys_of_maker

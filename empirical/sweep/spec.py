@@ -61,9 +61,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.reading import DEEPEST, TOO_DEEP, nests_deeper, read_toml
+from fedbounds.bounds.inputs.checks import check_count, quote
+from fedbounds.bounds.inputs.user_files import DEEPEST, TOO_DEEP, nests_deeper, read_toml
 
 Task = dict[str, Any]
 Assignment = tuple[tuple[str, Any], ...]

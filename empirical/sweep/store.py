@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from fedbounds.bounds.atomic import write_atomically
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import open_regular, read_bytes
+from fedbounds.bounds.inputs.atomic_files import write_atomically
+from fedbounds.bounds.inputs.user_files import open_regular, read_bytes
 
 if TYPE_CHECKING:
     from fedbounds.empirical.trace import Trace

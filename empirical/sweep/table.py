@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedbounds.bounds.outputs import Output, write_output
+from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.empirical.sweep.provenance import origin
 from fedbounds.empirical.sweep.runs import Run
 from fedbounds.empirical.sweep.store import Store

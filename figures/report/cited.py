@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.version import __version__
+from fedbounds.bounds._version import __version__
 
 
 def software() -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import read_text
+from fedbounds.bounds.inputs.user_files import read_text
 from fedbounds.figures.report.page import figure_of, fragment
 from fedbounds.figures.verdicts import COLUMNS, NOT_TESTED
 

@@ -16,10 +16,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from fedbounds.bounds.explorer.document import shipped
-from fedbounds.bounds.explorer.mathml import mathml
-from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.tables import words
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.display.tables import words
+from fedbounds.figures.explorer.document import shipped
+from fedbounds.figures.explorer.mathml import mathml
 
 FORMULA = re.compile(r"(?<!\\)\$((?:[^$\n\\]|\\[^$])+)\$")  # a dollar after a backslash is one
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")

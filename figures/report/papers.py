@@ -7,14 +7,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from fedbounds.bounds._version import __version__
 from fedbounds.bounds.audit.errata import room_errata, room_wording
 from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
 from fedbounds.bounds.audit.ledger import ledger_path
-from fedbounds.bounds.json_values import json_value
-from fedbounds.bounds.outputs import FIGURE, Output, write_outputs
-from fedbounds.bounds.reading import read_bytes
-from fedbounds.bounds.registry import paper
-from fedbounds.bounds.version import __version__
+from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.inputs.output_files import FIGURE, Output, write_outputs
+from fedbounds.bounds.inputs.user_files import read_bytes
+from fedbounds.bounds.theory.registry import paper
 from fedbounds.figures.claims import claims_output
 from fedbounds.figures.report.cited import software
 from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed, counted, figures_in

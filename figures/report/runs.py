@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.json_values import json_value
-from fedbounds.bounds.outputs import Output
-from fedbounds.bounds.reading import LARGEST_TOML, read_bytes, read_text
-from fedbounds.bounds.registry import paper, paper_names
-from fedbounds.bounds.version import __version__
+from fedbounds.bounds._version import __version__
+from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.inputs.output_files import Output
+from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_text
+from fedbounds.bounds.theory.registry import paper, paper_names
 from fedbounds.empirical.confront import Confrontation
 from fedbounds.empirical.confront_results import Confrontations, Promise, promises_named, promises_of_runs
 from fedbounds.empirical.confront_sweep import Setting

@@ -8,8 +8,8 @@ from fedbounds.bounds.audit.counterexample import Erratum
 from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, mark, read_ledger, untried
 from fedbounds.bounds.audit.verdict import COURTS
-from fedbounds.bounds.evaluation import standing_reasons
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.evaluation.evaluate import standing_reasons
+from fedbounds.bounds.theory.result import Form, Result
 
 
 def result_document(result: Result, form: Form) -> dict[str, Any]:

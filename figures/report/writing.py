@@ -8,8 +8,14 @@ from typing import Any
 
 import click
 
-from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import (
+from fedbounds.bounds._version import __version__
+from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.inputs.output_files import PAGE as HTML
+from fedbounds.bounds.inputs.output_files import REPORT, Output, check_folder, check_outputs, write_outputs
+from fedbounds.bounds.inputs.user_files import noting_inputs
+from fedbounds.cli import completion
+from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
@@ -21,12 +27,6 @@ from fedbounds.bounds.commands.options import (
     json_option,
     read_constants,
 )
-from fedbounds.bounds.errors import FedboundsError, MissingExtra
-from fedbounds.bounds.outputs import PAGE as HTML
-from fedbounds.bounds.outputs import REPORT, Output, check_folder, check_outputs, write_outputs
-from fedbounds.bounds.progress import progress_bar
-from fedbounds.bounds.reading import noting_inputs
-from fedbounds.bounds.version import __version__
 
 PAGE, DOCUMENT = "index.html", "report.json"
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from fedbounds.bounds.advice import Advice, Advised, _advised, advise, by_form
-from fedbounds.bounds.advised import Costs
-from fedbounds.bounds.coverage import coverage, covers, declared
+from fedbounds.bounds.advice.advise import Advice, Advised, _advised, advise, by_form
+from fedbounds.bounds.advice.coverage import coverage, covers, declared
+from fedbounds.bounds.advice.request import Presence, Question, concept_of
+from fedbounds.bounds.advice.search import Costs
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Evaluation, evaluate
-from fedbounds.bounds.optimize import Minimum, optimize
-from fedbounds.bounds.question import Presence, Question, concept_of
-from fedbounds.bounds.registry import load, papers
-from fedbounds.bounds.registry import paper as paper_of
-from fedbounds.bounds.setting import ASKED, NO, Setting
-from fedbounds.bounds.symbols import Constant
-from fedbounds.bounds.workload import workload_of
+from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.search.optimize import Minimum, optimize
+from fedbounds.bounds.theory.problem_class import ASKED, NO, Setting
+from fedbounds.bounds.theory.registry import load, papers
+from fedbounds.bounds.theory.registry import paper as paper_of
+from fedbounds.bounds.theory.round_cost import workload_of
+from fedbounds.bounds.theory.symbols import Constant
 
 GRADIENT = "squared gradient norm of f"
 THEOREM = "arbitrary-participation/theorem-3.1"

@@ -5,14 +5,14 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from fedbounds.bounds.alternatives import others
-from fedbounds.bounds.commands.evaluate import evaluate as eval_command
-from fedbounds.bounds.commands.rounds import rounds as rounds_command
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.kept_views import as_view
-from fedbounds.bounds.registry import results
-from fedbounds.bounds.rounds import rounds
-from fedbounds.bounds.viewing import view
+from fedbounds.bounds.evaluation.compile_form import view
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.search.other_forms import others
+from fedbounds.bounds.search.rounds import rounds
+from fedbounds.bounds.theory.registry import results
+from fedbounds.cli.evaluate import evaluate as eval_command
+from fedbounds.cli.rounds import rounds as rounds_command
 
 KEY = "arbitrary-participation/corollary-4.8"
 KNOWN = dict(L=10, F=1, I=5, S=5, sigma=1, N=50, d=1)

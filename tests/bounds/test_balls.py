@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.bounds import balls
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
-from fedbounds.bounds.partial import leave_free
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Form, Result, Source, Term
-from fedbounds.bounds.rounds import rounds
+from fedbounds.bounds.search import arb_enclosures as balls
+from fedbounds.bounds.search.partial_evaluation import leave_free
+from fedbounds.bounds.search.rounds import rounds
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Form, Result, Source, Term
 
 T = NOTATION["T"].symbol
 KNOWN = dict(L=1, F=5, I=2, P=2, nu=2, beta=0.5)

@@ -9,12 +9,12 @@ import pytest
 import sympy as sp
 import torch
 
-from fedbounds.bounds.comparison import compare
+from fedbounds.bounds.comparison.compare import compare
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimize import optimize
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.rounds import rounds
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.search.optimize import optimize
+from fedbounds.bounds.search.rounds import rounds
+from fedbounds.bounds.theory.registry import load
 from tests.command_line import run as typed
 
 KEY = "arbitrary-participation/theorem-3.1"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds.checks import check_count, check_flag, check_matrix, check_number, check_vector
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_matrix, check_number, check_vector
 
 
 @pytest.mark.parametrize("value", [10.5, float("nan"), float("inf"), "10", True, None, [10], 0, 11, 1e300, -3])

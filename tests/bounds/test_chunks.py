@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds import chunks
-from fedbounds.bounds.chunks import IN_PLACE, at_once, in_chunks
-from fedbounds.bounds.numpy_code import coded_form
-from fedbounds.bounds.programs import OPERATIONS, OVER_CLIENTS, Coded, Program
-from fedbounds.bounds.registry import PAPERS, paper
+from fedbounds.bounds.evaluation import blocked as chunks
+from fedbounds.bounds.evaluation.blocked import IN_PLACE, at_once, in_chunks
+from fedbounds.bounds.evaluation.numpy_code import coded_form
+from fedbounds.bounds.evaluation.program import OPERATIONS, OVER_CLIENTS, Coded, Program
+from fedbounds.bounds.theory.registry import PAPERS, paper
 
 ONE_ARGUMENT = {"negative", "sqrt", "log", "exp", "abs", "floor", "ceil", *OVER_CLIENTS}
 SETTINGS, CLIENTS, ROWS = 23, 3, 5  # the last chunk is shorter

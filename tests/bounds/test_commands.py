@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import fedbounds
 from fedbounds import command_line
-from fedbounds.bounds.checkout import git_state
-from fedbounds.bounds.json_values import json_value
+from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.inputs.checkout import git_state
 from tests.command_line import run
 
 THEOREM = "arbitrary-participation/theorem-3.1"

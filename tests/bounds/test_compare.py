@@ -11,16 +11,16 @@ import pytest
 import sympy as sp
 
 import fedbounds
-from fedbounds.bounds.assumptions import DIVERGENCE, EXOGENOUS, SMOOTH
-from fedbounds.bounds.comparability import comparability, comparability_matrix
-from fedbounds.bounds.comparison import compare, parse_vary, whole_settings
+from fedbounds.bounds.comparison.comparability import comparability, comparability_matrix
+from fedbounds.bounds.comparison.compare import compare, parse_vary, whole_settings
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.measures import LEAST_GRADIENT
-from fedbounds.bounds.optimize import Infeasible, Minimum, NotAttained, optimize
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Form, Result, Source, Term
-from fedbounds.bounds.symbols import COUNT, POSITIVE, Constant, Notation, Quantity
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.search.optimize import Infeasible, Minimum, NotAttained, optimize
+from fedbounds.bounds.theory.assumptions import DIVERGENCE, EXOGENOUS, SMOOTH
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import COUNT, POSITIVE, Constant, Notation, Quantity
 from tests.command_line import run
 
 KNOWN = dict(L=1, F=5, I=2, P=2, rho=0.7, sigma=1, nu=2, beta=0.5, delta=0)

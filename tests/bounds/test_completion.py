@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click import Argument, Context
 
-from fedbounds.bounds.commands.audit import find_erratum
-from fedbounds.bounds.commands.completion import FIRST_WORDS, errata, forms_by_key
-from fedbounds.bounds.registry import PAPERS, paper
+from fedbounds.bounds.theory.registry import PAPERS, paper
+from fedbounds.cli.audit import find_erratum
+from fedbounds.cli.completion import FIRST_WORDS, errata, forms_by_key
 from fedbounds.command_line import cli
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,8 +8,9 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds.complexity import best_complexity
+from fedbounds.bounds.asymptotics.orders import growth_exponents
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.papers.fed_norm_sgda.complexity import best_complexity
 from fedbounds.bounds.papers.fed_norm_sgda.tables import (
     NONCONVEX_CONCAVE,
     NONCONVEX_STRONGLY_CONCAVE,
@@ -18,8 +19,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.tables import (
     THEOREM_4,
     TableCase,
 )
-from fedbounds.bounds.rates import growth_exponents
-from fedbounds.bounds.result import Condition, Term
+from fedbounds.bounds.theory.result import Condition, Term
 
 T, eta, gamma, m, S = sp.symbols("T eta gamma m S", positive=True)
 ONE = sp.S.One

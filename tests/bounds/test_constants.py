@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from fedbounds.bounds.constants import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.participation.constants import (
     bound_15,
     check_weights,
     cohort_divergence,
@@ -25,7 +26,6 @@ from fedbounds.bounds.constants import (
     window_divergence,
     window_means,
 )
-from fedbounds.bounds.errors import FedboundsError
 
 SLACK = 1 + 1e-9
 

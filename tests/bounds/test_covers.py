@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
-from fedbounds.bounds import assumptions as common
-from fedbounds.bounds.assumptions import FULL_PARTICIPATION, SMOOTH, Assumption
-from fedbounds.bounds.coverage import NO_SCOPE, coverage, covers, declared
+from fedbounds.bounds.advice.coverage import NO_SCOPE, coverage, covers, declared
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import PAPERS, load, paper, room
-from fedbounds.bounds.setting import ASKED, Setting, box, phrases, where
-from fedbounds.bounds.vocabulary import AXES, GROUPS
+from fedbounds.bounds.theory import assumptions as common
+from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION, SMOOTH, Assumption
+from fedbounds.bounds.theory.problem_class import ASKED, Setting, box, phrases, where
+from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
+from fedbounds.bounds.theory.registry import PAPERS, load, paper, room
 from tests.command_line import run
 
 # Whoever knows the first of two kinds knows the second as well.

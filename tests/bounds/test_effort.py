@@ -6,11 +6,11 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from fedbounds.bounds.effort import EVALUATIONS, Effort, Exhausted
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.optimize import optimize
-from fedbounds.bounds.registry import results
-from fedbounds.bounds.rounds import rounds
+from fedbounds.bounds.search.effort import EVALUATIONS, Effort, Exhausted
+from fedbounds.bounds.search.optimize import optimize
+from fedbounds.bounds.search.rounds import rounds
+from fedbounds.bounds.theory.registry import results
 
 EXTREME = (1e-9, 1.0, 1e9)
 STRIDE = 97  # of all questions, so many apart are asked here; 1 asks every one of them

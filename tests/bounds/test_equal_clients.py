@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fedbounds.bounds.commands.evaluate import evaluate as eval_command
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.symbols import Constant
+from fedbounds.cli.evaluate import evaluate as eval_command
 
 KNOWN = dict(L=1, F=1, I=1, T=1000, sigma=1, delta=1, G=1)
 KEY = "fedau/corollary-4"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.audit.counterexample import exp_above, exp_below, root_above, root_below
-from fedbounds.bounds.audit.refutations import judged_replay
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.audit.counterexample_checker import judged_replay
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.arbitrary_participation.errata_noise import (
     earlier_rounds_in_lemma_c2,
     lemma_c2_has_slack,
@@ -41,7 +41,7 @@ from fedbounds.bounds.papers.arbitrary_participation.errata_windows import (
     three_clients_each_independent,
     vanishing_long_run_variance,
 )
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import law_of_largest
 
 

@@ -8,15 +8,25 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds.chunks import CHUNK
-from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.measures import LEAST_GRADIENT
-from fedbounds.bounds.numpy_code import compile_expressions, compile_form
-from fedbounds.bounds.registry import load, results, room
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import COUNT, NONE, POSITIVE, Constant, Derived, Domain, NoConstant, Notation, Quantity
+from fedbounds.bounds.evaluation.blocked import CHUNK
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.numpy_code import compile_expressions, compile_form
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT
+from fedbounds.bounds.theory.registry import load, results, room
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import (
+    COUNT,
+    NONE,
+    POSITIVE,
+    Constant,
+    Derived,
+    Domain,
+    NoConstant,
+    Notation,
+    Quantity,
+)
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 GOOD = dict(L=1, F=5, I=2, P=2, T=8, gamma=1 / 48, eta=6, rho=0.75, nu=2, beta=0.5, delta=0, sigma=0.5)

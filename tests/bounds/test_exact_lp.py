@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from fedbounds.bounds.asymptotics.exact_lp import maximize
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.exact_lp import maximize
 
 whole = st.integers(-4, 4)
 

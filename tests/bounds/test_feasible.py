@@ -5,13 +5,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fedbounds.bounds.compilation import holds
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.feasible import feasible_set
-from fedbounds.bounds.registry import PAPERS, room
-from fedbounds.bounds.resolution import resolve
-from fedbounds.bounds.viewing import form_view
+from fedbounds.bounds.evaluation.compilation import holds
+from fedbounds.bounds.evaluation.compile_form import form_view
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.resolution import resolve
+from fedbounds.bounds.theory.feasible_set import feasible_set
+from fedbounds.bounds.theory.registry import PAPERS, room
 from tests.bounds.feasible_witnesses import AT_LEAST, AT_MOST, CHOSEN, WITNESSES
 from tests.command_line import run
 

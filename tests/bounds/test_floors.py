@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.numpy_code import in_numbers
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.numpy_code import in_numbers
+from fedbounds.bounds.evaluation.resolution import _apply
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments
-from fedbounds.bounds.registry import results
-from fedbounds.bounds.resolution import _apply
-from fedbounds.bounds.symbols import Constant, Derived
+from fedbounds.bounds.theory.registry import results
+from fedbounds.bounds.theory.symbols import Constant, Derived
 
 FEDAU = dict(L=1, F=1, I=1, T=100, gamma=1e-3, eta=1, delta=1, sigma=1)
 

@@ -5,11 +5,11 @@ import pytest
 from click.testing import CliRunner
 
 import fedbounds
-from fedbounds.bounds.commands.optimize import optimize as optimize_command
-from fedbounds.bounds.commands.options import read_functions
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.optimize import Minimum, optimize
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.search.optimize import Minimum, optimize
+from fedbounds.bounds.theory.registry import load
+from fedbounds.cli.optimize import optimize as optimize_command
+from fedbounds.cli.options import read_functions
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 KNOWN = dict(L=10, F=1, I=5, S=5, sigma=1, nu=1, beta=1, T=10_000)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from prebuild.verdicts import result_page
 
+from fedbounds.bounds.audit.audit_rows import ClaimRow
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.rows import ClaimRow
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.registry import papers
+from fedbounds.bounds.theory.registry import papers
 from tests.command_line import run
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,16 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.bounds.convex import is_unique, log_sum, solve
-from fedbounds.bounds.geometric import NotGeometric, Program, at_most, falls_for_ever, far_out, sum_of_products
-from fedbounds.bounds.intervals import fixed_value
+from fedbounds.bounds.search.barrier_method import is_unique, log_sum, solve
+from fedbounds.bounds.search.geometric_program import (
+    NotGeometric,
+    Program,
+    at_most,
+    falls_for_ever,
+    far_out,
+    sum_of_products,
+)
+from fedbounds.bounds.search.interval_arithmetic import fixed_value
 
 x, y, c = sp.symbols("x y c", positive=True)
 FREE = np.array([-np.inf, -np.inf]), np.array([np.inf, np.inf])

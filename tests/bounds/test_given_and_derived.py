@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load, paper, paper_names
-from fedbounds.bounds.resolution import resolve_constants
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.resolution import resolve_constants
+from fedbounds.bounds.theory.registry import load, paper, paper_names
 
 FORMS = [(result, form) for name in paper_names() for result in paper(name).results for form in result.forms]
 RULES = {  # forms with the same rules are one case

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.grammar import parse_assignments, split_list
+from fedbounds.bounds.inputs.value_grammar import parse_assignments, split_list
 
 
 def read(text, **others):

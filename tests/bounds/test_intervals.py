@@ -11,11 +11,11 @@ import sympy as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fedbounds.bounds.balls import ball_enclosure
-from fedbounds.bounds.clients import MeanOverClients
-from fedbounds.bounds.intervals import enclose, fixed_value
-from fedbounds.bounds.numpy_code import compile_expressions
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.numpy_code import compile_expressions
+from fedbounds.bounds.search.arb_enclosures import ball_enclosure
+from fedbounds.bounds.search.interval_arithmetic import enclose, fixed_value
+from fedbounds.bounds.theory.client_reductions import MeanOverClients
+from fedbounds.bounds.theory.registry import load
 
 x, y = sp.symbols("x y", real=True)
 EXPRESSIONS = [

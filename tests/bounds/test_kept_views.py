@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbounds.bounds import kept_views
-from fedbounds.bounds.chunks import CHUNK
+from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate_form
-from fedbounds.bounds.feasible import feasible_set
-from fedbounds.bounds.json_values import json_value
-from fedbounds.bounds.kept_views import _Kept, keep_view, kept_view, written_views
-from fedbounds.bounds.numpy_code import arguments, compile_expressions
-from fedbounds.bounds.programs import Coded
-from fedbounds.bounds.registry import PAPERS, load, paper
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Quantity
-from fedbounds.bounds.viewing import view
+from fedbounds.bounds.evaluation import form_cache as kept_views
+from fedbounds.bounds.evaluation.blocked import CHUNK
+from fedbounds.bounds.evaluation.compile_form import view
+from fedbounds.bounds.evaluation.evaluate import evaluate_form
+from fedbounds.bounds.evaluation.form_cache import _Kept, keep_view, kept_view, written_views
+from fedbounds.bounds.evaluation.numpy_code import arguments, compile_expressions
+from fedbounds.bounds.evaluation.program import Coded
+from fedbounds.bounds.theory.feasible_set import feasible_set
+from fedbounds.bounds.theory.registry import PAPERS, load, paper
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Quantity
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "arbitrary-participation/theorem-3.1"
@@ -182,7 +182,7 @@ def test_a_question_about_known_forms_is_answered_alike_where_sympy_cannot_be_im
 
 def test_a_known_form_is_evaluated_without_sympy(tmp_path):
     """The first question keeps the view; and a cache that cannot be written, or that others can write, is none."""
-    heavy = {"sympy", "scipy", "torch", "matplotlib", "fedbounds.bounds.result", "fedbounds.bounds.papers.fedau"}
+    heavy = {"sympy", "scipy", "torch", "matplotlib", "fedbounds.bounds.theory.result", "fedbounds.bounds.papers.fedau"}
     assert "sympy" in evaluated(tmp_path / "cache")
     assert not evaluated(tmp_path / "cache") & heavy
     (path,) = (tmp_path / "cache").rglob("*.json")
@@ -252,7 +252,7 @@ def test_a_view_of_other_sources_is_not_read(cache, monkeypatch):
 
 
 def test_several_processes_keep_one_view_at_once(cache):
-    code = f"from fedbounds.bounds.kept_views import *; keep_view({KEY!r}); assert kept_view({KEY!r}) is not None"
+    code = f"from fedbounds.bounds.evaluation.form_cache import *; keep_view({KEY!r}); assert kept_view({KEY!r}) is not None"
     started = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
     assert [process.wait() for process in started] == [0, 0]
     assert len([*cache.rglob("*")]) == len([*cache.rglob("*.json")]) + 4  # folders, and nothing left behind

@@ -10,14 +10,14 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds.evaluation import CheckedCondition, evaluate
-from fedbounds.bounds.measures import LEAST_GRADIENT
-from fedbounds.bounds.plain_text import number_to, whole_to
-from fedbounds.bounds.reached import Between
-from fedbounds.bounds.registry import results
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import COUNT, NONE, POSITIVE, Notation, Quantity
-from fedbounds.bounds.viewing import condition_view
+from fedbounds.bounds.display.plain_text import number_to, whole_to
+from fedbounds.bounds.evaluation.compile_form import condition_view
+from fedbounds.bounds.evaluation.evaluate import CheckedCondition, evaluate
+from fedbounds.bounds.search.rounds_answers import Between
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT
+from fedbounds.bounds.theory.registry import results
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import COUNT, NONE, POSITIVE, Notation, Quantity
 from tests.command_line import run
 
 WALL_CLOCK = dict(eta=0.001, Q=10, L=2, Lmax=1, Deltainf=1, S=0.5, W=1e6, tcomp=1)

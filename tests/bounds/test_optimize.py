@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sympy import divisors
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimize import Infeasible, Minimum, NotAttained, Undecided, optimize
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.search.optimize import Infeasible, Minimum, NotAttained, Undecided, optimize
+from fedbounds.bounds.theory.registry import load
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 KNOWN = dict(L=1, F=5, I=2, P=2, T=800, rho=math.sqrt(0.5), sigma=1, nu=2, beta=0.5, delta=0.01)

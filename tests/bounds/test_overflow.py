@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fedbounds.bounds.comparison import compare
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.json_values import json_value
-from fedbounds.bounds.optimize import Minimum, optimize
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Condition, Form, Term
-from fedbounds.bounds.rounds import Between, Never, rounds
+from fedbounds.bounds.comparison.compare import compare
+from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.search.optimize import Minimum, optimize
+from fedbounds.bounds.search.rounds import Between, Never, rounds
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Condition, Form, Term
 
 THEOREM = load("fedau/theorem-2")
 n = THEOREM.notation
@@ -75,7 +75,7 @@ def test_neither_a_comparison_nor_a_search_takes_what_is_no_number():
 
 
 def test_the_command_prints_no_number_that_is_none():
-    from fedbounds.bounds.commands.evaluate import evaluate as command
+    from fedbounds.cli.evaluate import evaluate as command
 
     words = ["fedau/theorem-2", *(f"{name}={value}" for name, value in KNOWN.items()), "--assume", "all"]
     shown = CliRunner().invoke(command, words).output

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from fedbounds.bounds.dimensions import dimension_of
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load, paper, papers
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.dimensions import dimension_of
+from fedbounds.bounds.theory.registry import load, paper, papers
 
 evaluated = partial(evaluate, strict=False)
 

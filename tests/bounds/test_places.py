@@ -6,11 +6,11 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from fedbounds import main
-from fedbounds.bounds import registry
-from fedbounds.bounds.commands import places
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.result import Source
-from fedbounds.bounds.statement import Statement
+from fedbounds.bounds.theory import registry
+from fedbounds.bounds.theory.result import Source
+from fedbounds.bounds.theory.statement import Statement
+from fedbounds.cli import statements as places
 
 PAPER = "arbitrary-participation"
 YOUNG = Statement(
@@ -29,7 +29,7 @@ def listed(monkeypatch: pytest.MonkeyPatch):
     """A room that lists one statement."""
     before = registry.statements
     monkeypatch.setattr(places, "statements", lambda name: (YOUNG,) if name == PAPER else before(name))
-    monkeypatch.setattr("fedbounds.bounds.commands.catalog.statements", lambda name: (YOUNG,) if name == PAPER else ())
+    monkeypatch.setattr("fedbounds.cli.catalog.statements", lambda name: (YOUNG,) if name == PAPER else ())
 
 
 def run(capsys, *words: str) -> tuple[int, str, str]:

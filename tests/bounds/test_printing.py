@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.clients import OverClients, SumOverClients
-from fedbounds.bounds.commands.catalog import as_document, as_text, describe
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.letters import Letter
-from fedbounds.bounds.named_numbers import NamedNumber
-from fedbounds.bounds.numpy_code import compile_form
-from fedbounds.bounds.parsing import read_expression
-from fedbounds.bounds.printing import as_printed, plain, written
-from fedbounds.bounds.printing import latex as in_latex
-from fedbounds.bounds.registry import load, papers
-from fedbounds.bounds.symbols import Quantity
+from fedbounds.bounds.evaluation.numpy_code import compile_form
+from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClients
+from fedbounds.bounds.theory.named_numbers import NamedNumber
+from fedbounds.bounds.theory.notation_symbols import Letter
+from fedbounds.bounds.theory.parsing import read_expression
+from fedbounds.bounds.theory.printing import as_printed, plain, written
+from fedbounds.bounds.theory.printing import latex as in_latex
+from fedbounds.bounds.theory.registry import load, papers
+from fedbounds.bounds.theory.symbols import Quantity
+from fedbounds.cli.catalog import as_document, as_text, describe
 
 FORMS = [(result, form) for paper in papers() for result in paper.results for form in result.forms]
 MINIMAX = load("fed-norm-sgda/theorem-1")

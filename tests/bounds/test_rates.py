@@ -9,11 +9,7 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.numpy_code import compile_expressions
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-from fedbounds.bounds.papers.arbitrary_participation.results import STEPS_3_2, STEPS_3_3
-from fedbounds.bounds.rates import (
+from fedbounds.bounds.asymptotics.orders import (
     CouldNotTell,
     Proved,
     Refuted,
@@ -23,7 +19,11 @@ from fedbounds.bounds.rates import (
     regime,
     term_exponents,
 )
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.numpy_code import compile_expressions
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.results import STEPS_3_2, STEPS_3_3
+from fedbounds.bounds.theory.registry import load
 
 EQUAL = {n.rho: 1 / sp.sqrt(n.S)}
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.grammar import parse_assignments
-from fedbounds.bounds.reading import DEEPEST, nests_deeper, open_regular, read_bytes, read_text, read_toml
+from fedbounds.bounds.inputs.user_files import DEEPEST, nests_deeper, open_regular, read_bytes, read_text, read_toml
+from fedbounds.bounds.inputs.value_grammar import parse_assignments
 
 
 @pytest.fixture

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.bounds import balls
-from fedbounds.bounds.effort import EVALUATIONS, Effort
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.excluded import excluded_below
-from fedbounds.bounds.intervals import enclose
-from fedbounds.bounds.measures import LEAST_GRADIENT
-from fedbounds.bounds.optimize import Minimum, optimize
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
-from fedbounds.bounds.partial import leave_free
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.rounds import Between, Largest, Never, Reached, rounds
+from fedbounds.bounds.search import arb_enclosures as balls
+from fedbounds.bounds.search.effort import EVALUATIONS, Effort
+from fedbounds.bounds.search.interval_arithmetic import enclose
+from fedbounds.bounds.search.optimize import Minimum, optimize
+from fedbounds.bounds.search.partial_evaluation import leave_free
+from fedbounds.bounds.search.round_lower_bounds import excluded_below
+from fedbounds.bounds.search.rounds import Between, Largest, Never, Reached, rounds
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
 
 KNOWN = dict(L=1, F=5, I=2, P=2, S=2, sigma=math.sqrt(0.5), nu=2, beta=0.5, delta=0)
 COROLLARIES = ["corollary-3.2", "corollary-3.3"]

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import fedbounds
-from fedbounds.bounds.assumed import in_formulas
+from fedbounds.bounds.audit.audit_rows import ClaimRow, ClaimRows
 from fedbounds.bounds.audit.ledger import audit_note
-from fedbounds.bounds.audit.rows import ClaimRow, ClaimRows
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.comparability import comparability_matrix
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimum import Infeasible, NotAttained, Undecided
-from fedbounds.bounds.reached import Between, Largest, Never
-from fedbounds.bounds.tables import MOST_ROWS, Table, tex, words
-from fedbounds.bounds.typeset import theorem
+from fedbounds.bounds.comparison.comparability import comparability_matrix
+from fedbounds.bounds.display.tables import MOST_ROWS, Table, tex, words
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.search.optimize_answers import Infeasible, NotAttained, Undecided
+from fedbounds.bounds.search.rounds_answers import Between, Largest, Never
+from fedbounds.bounds.theory.assumption_latex import in_formulas
+from fedbounds.bounds.theory.theorem_latex import theorem
 from tests.command_line import run
 
 KNOWN = dict(L=1, Lmax=1, Delta=1, S=1, R=100, eta=0.01)

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbounds.bounds.balls import available, ball_enclosure
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.intervals import CannotEnclose, enclose
-from fedbounds.bounds.kept_views import _Kept, written_views
-from fedbounds.bounds.partial import leave_free, left_free
-from fedbounds.bounds.registry import PAPERS, load, paper
-from fedbounds.bounds.rounds import rounds
-from fedbounds.bounds.viewing import view
+from fedbounds.bounds.evaluation.compile_form import view
+from fedbounds.bounds.evaluation.form_cache import _Kept, written_views
+from fedbounds.bounds.search.arb_enclosures import available, ball_enclosure
+from fedbounds.bounds.search.interval_arithmetic import CannotEnclose, enclose
+from fedbounds.bounds.search.partial_evaluation import leave_free, left_free
+from fedbounds.bounds.search.rounds import rounds
+from fedbounds.bounds.theory.registry import PAPERS, load, paper
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "arbitrary-participation/theorem-3.1"

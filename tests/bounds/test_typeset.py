@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from fedbounds.bounds.assumed import in_formulas
-from fedbounds.bounds.registry import load, papers
-from fedbounds.bounds.typeset import theorem
+from fedbounds.bounds.theory.assumption_latex import in_formulas
+from fedbounds.bounds.theory.registry import load, papers
+from fedbounds.bounds.theory.theorem_latex import theorem
 
 EVERY = [result for paper in papers() for result in paper.results]
 

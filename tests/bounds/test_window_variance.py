@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.window_variance import (
+from fedbounds.bounds.participation.window_variance import (
     group_markov_variance,
     long_run_variance,
     markov_correlation,

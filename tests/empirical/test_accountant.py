@@ -9,11 +9,16 @@ import sys
 import numpy as np
 import pytest
 
-from fedbounds.bounds.constants import cohort_divergence, mean_window_divergence, median_bound, window_divergence
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.fedau.weight_error import weight_error
-from fedbounds.bounds.rounds import rounds
-from fedbounds.bounds.window_variance import markov_correlation
+from fedbounds.bounds.participation.constants import (
+    cohort_divergence,
+    mean_window_divergence,
+    median_bound,
+    window_divergence,
+)
+from fedbounds.bounds.participation.window_variance import markov_correlation
+from fedbounds.bounds.search.rounds import rounds
 from fedbounds.empirical.accountant import ParticipationAccountant, _checksum
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.moments import moments

@@ -13,8 +13,8 @@ import pytest
 import fedbounds as fb
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.registry import PAPERS, load, paper
-from fedbounds.bounds.worst_ratios import read_rows, worst_ratio, worst_ratios, worst_ratios_path, write_rows
+from fedbounds.bounds.comparison.worst_ratios import read_rows, worst_ratio, worst_ratios, worst_ratios_path, write_rows
+from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.empirical.adversary import (
     EFFORTS,
     Effort,

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import fedbounds
-from fedbounds.bounds.advice import Advised
-from fedbounds.bounds.advised import Costs
-from fedbounds.bounds.constants import window_divergence
+from fedbounds.bounds.advice.advise import Advised
+from fedbounds.bounds.advice.search import Costs
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Evaluation
-from fedbounds.bounds.reading import read_toml
+from fedbounds.bounds.evaluation.evaluate import Evaluation
+from fedbounds.bounds.inputs.user_files import read_toml
+from fedbounds.bounds.participation.constants import window_divergence
 from fedbounds.command_line import main
 from fedbounds.figures.advise import describe, picture
 

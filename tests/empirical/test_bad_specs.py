@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.bounds import constants
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.participation import constants
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec, algorithms
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.participation import Bernoulli, Full, Process, Recorded, process_from_spec

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fedbounds.bounds import constants as of_matrices
-from fedbounds.bounds.assumptions import FULL_PARTICIPATION
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.participation import constants as of_matrices
+from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.empirical.confront import Confrontation, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers import paper as papers

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fedbounds.bounds.agreement import MAY_BE, contradicts
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import paper_names, room
+from fedbounds.bounds.evaluation.consistency import MAY_BE, contradicts
+from fedbounds.bounds.theory.registry import paper_names, room
 from fedbounds.empirical.confront import Confrontation, confront, confront_family
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg

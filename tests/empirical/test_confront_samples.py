@@ -10,8 +10,8 @@ import pytest
 import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Form, Result, Term
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Form, Result, Term
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg

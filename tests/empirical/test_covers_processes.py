@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fedbounds.bounds.coverage import covers
+from fedbounds.bounds.advice.coverage import covers
 from fedbounds.bounds.papers.arbitrary_participation import assumptions as theory
-from fedbounds.bounds.setting import NO, YES, Setting
+from fedbounds.bounds.theory.problem_class import NO, YES, Setting
 from fedbounds.empirical.papers.arbitrary_participation.run import is_regularized
 from fedbounds.empirical.papers.fed_norm_sgda import run as minimax
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA

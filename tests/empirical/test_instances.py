@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from sympy import Integer, Rational
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
-from fedbounds.bounds.audit.docket import room_claims
-from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.claim_set import room_claims
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Term
 from fedbounds.empirical.instances.judging import hears, judged_on_instances, verdict
 from fedbounds.empirical.instances.sides import Sides, examined
 from fedbounds.empirical.moments import moments

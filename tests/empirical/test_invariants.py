@@ -14,9 +14,9 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from fedbounds.bounds.constants import cohort_divergence, participation_divergence, window_divergence
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.participation.constants import cohort_divergence, participation_divergence, window_divergence
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants import Case, PlainProblem
 from fedbounds.empirical.invariants.applies import scope_of

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.instances.climbing import climb, ratio
 from fedbounds.empirical.instances.kinks import KinkedClients, PiecewiseQuadratic, draw_clients
 from fedbounds.empirical.instances.masked import MaskedClients

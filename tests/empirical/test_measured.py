@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import LocalSGD
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.datasets import Dataset, load_dataset

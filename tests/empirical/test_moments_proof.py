@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Evaluation, evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.moments import Moments, moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg

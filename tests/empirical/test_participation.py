@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds.constants import participation_norm, window_divergence, window_means
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.participation.constants import participation_norm, window_divergence, window_means
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fedbounds.bounds.constants import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.participation.constants import (
     bound_15,
     expected_bound_15,
     expected_window_divergence,
@@ -18,8 +19,7 @@ from fedbounds.bounds.constants import (
     median_bound,
     window_divergence,
 )
-from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.window_variance import (
+from fedbounds.bounds.participation.window_variance import (
     group_markov_variance,
     periodic_groups_variance,
     permutation_variance,

@@ -14,16 +14,16 @@ import sympy as sp
 
 from fedbounds.bounds.audit.axioms import NoiseOverTime, Schema
 from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim_set import Docket, result_claims
 from fedbounds.bounds.audit.derivations import InExpectation
-from fedbounds.bounds.audit.docket import Docket, result_claims
+from fedbounds.bounds.audit.proof_step_checker import Proof, Step, StepOf, relation_of
 from fedbounds.bounds.audit.rules import Everywhere, Unroll
-from fedbounds.bounds.audit.steps import Proof, Step, StepOf, relation_of
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as MINIMAX
 from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem_4 import OverUnequalBlocks, SnapshotLag
 from fedbounds.bounds.papers.fedau.notation import NOTATION as FEDAU
 from fedbounds.bounds.papers.fedau.proof.theorem import IN_MEAN, MOMENT_MEAN, SECOND
 from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, theorem_terms, tight_terms
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.empirical.instances.judging import judged_on_instances
 from tests.empirical.dockets import docket
 

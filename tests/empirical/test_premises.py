@@ -11,13 +11,13 @@ import sympy as sp
 from fedbounds.bounds.audit.averages import StandsFor
 from fedbounds.bounds.audit.axioms import Assumed, Descent, NoiseOverTime
 from fedbounds.bounds.audit.claim import Claim, Relation
+from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.audit.derivations import Lemma
-from fedbounds.bounds.audit.docket import Docket
 from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.audit.proof_step_checker import StepOf, relation_of
 from fedbounds.bounds.audit.rules import Unroll
-from fedbounds.bounds.audit.steps import StepOf, relation_of
 from fedbounds.bounds.audit.verdict import UNTRIED
-from fedbounds.bounds.numpy_code import arguments
+from fedbounds.bounds.evaluation.numpy_code import arguments
 from fedbounds.empirical.instances.averages import AVERAGES
 from fedbounds.empirical.instances.judging import hears, judged_on_instances, of_paper
 from tests.empirical.dockets import docket

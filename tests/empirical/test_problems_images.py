@@ -11,7 +11,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.datasets import Dataset, checksum, load_dataset
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Bernoulli

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT, BoundedMinimax, OnePointMinimax
 from fedbounds.empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
 from fedbounds.empirical.problems.minimax_synthetic import SyntheticMinimax

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import DrawnWork, heavy_ball
 from fedbounds.empirical.datasets import Dataset, load_dataset
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA, LocalSGDA

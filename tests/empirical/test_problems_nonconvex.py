@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems import (
     BoundedGradient,
     CosineQuadratic,

@@ -7,7 +7,7 @@ import pytest
 from sympy import Rational
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.confront import confront_family
 from fedbounds.empirical.participation import Bernoulli, Cyclic
 from fedbounds.empirical.problems import random_bounded_gradient, random_quadratic

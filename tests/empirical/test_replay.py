@@ -12,8 +12,8 @@ import pytest
 
 import fedbounds as fb
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.registry import PAPERS, load, paper
-from fedbounds.bounds.worst_ratios import worst_ratios
+from fedbounds.bounds.comparison.worst_ratios import worst_ratios
+from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.empirical import adversary
 from fedbounds.empirical.adversary import hearing, loaded_kinds, replay
 from fedbounds.empirical.adversary_table import crossed, row_of

@@ -11,8 +11,8 @@ import pytest
 import sympy as sp
 
 import fedbounds.bounds.audit
-from fedbounds.bounds.audit.refutations import judged_argument
-from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.counterexample_checker import judged_argument
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers import arbitrary_participation, fed_norm_sgda, fedau, fedmrn, tdcd
 from fedbounds.empirical.instances.judging import hears, judged_on_instances
 from tests.empirical.dockets import docket

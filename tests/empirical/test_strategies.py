@@ -10,10 +10,10 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from fedbounds.bounds.constants import check_weights, window_divergence
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.participation.constants import check_weights, window_divergence
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 from fedbounds.empirical.participation import Permutation
 from fedbounds.empirical.participation.spec import PROCESSES

@@ -13,7 +13,7 @@ from jsonschema.exceptions import best_match
 
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import results
+from fedbounds.bounds.theory.registry import results
 from fedbounds.empirical.advise import advise
 from fedbounds.empirical.question_schema import question_schema
 from fedbounds.empirical.sweep import resolve

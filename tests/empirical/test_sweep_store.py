@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 import pytest
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.atomic_files import write_file
 from fedbounds.empirical.sweep import Store
 from fedbounds.empirical.sweep.store import CannotWrite
 from fedbounds.empirical.trace import Trace

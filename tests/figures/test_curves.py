@@ -4,8 +4,8 @@ import matplotlib.colors as mcolors
 import numpy as np
 import pytest
 
-from fedbounds.bounds.comparison import compare
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.comparison.compare import compare
+from fedbounds.bounds.theory.registry import load
 from fedbounds.figures.compare import describe, picture
 from fedbounds.figures.curves import facets, panels
 from fedbounds.figures.picture import Curve

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fedbounds.bounds.reading import read_toml
+from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.empirical.sweep import Store
 from fedbounds.figures.networks import along_the_run, network_picture, network_rate, piloted, stays_below
 from fedbounds.figures.rate import in_words, rate_claims

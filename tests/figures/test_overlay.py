@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.confront import confront, confront_family
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load, papers
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.figures.curves import moving_average, panels, seed_curve
 from fedbounds.figures.participation import participation_timeline
 from fedbounds.figures.picture import Curve

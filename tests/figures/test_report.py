@@ -18,10 +18,10 @@ import pytest
 import fedbounds
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.explorer.mathml import ELEMENTS
-from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.registry import PAPERS, paper
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.command_line import main
+from fedbounds.figures.explorer.mathml import ELEMENTS
 from fedbounds.figures.report.gallery import committed, figures_in
 from fedbounds.figures.report.page import prose
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fedbounds.bounds.registry import load, papers
-from fedbounds.bounds.worst_ratios import worst_ratio
+from fedbounds.bounds.comparison.worst_ratios import worst_ratio
+from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.figures import atlas
 from fedbounds.figures.commands import figure
 from fedbounds.figures.papers.arbitrary_participation import tightness as in_turn

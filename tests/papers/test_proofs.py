@@ -8,13 +8,14 @@ from functools import cache
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.audit import refutations, steps
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit import counterexample_checker as refutations
+from fedbounds.bounds.audit import proof_step_checker as steps
+from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.audit.ledger import committed_verdict, untried
 from fedbounds.bounds.audit.mutations import CAUGHT, Bench
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rule import given
-from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.registry import paper
+from fedbounds.bounds.theory.registry import paper
 from fedbounds.empirical.instances.judging import judged_on_instances, of_paper
 
 COURTS = (steps.COURT, refutations.COURT)

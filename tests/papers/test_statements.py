@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fedbounds.bounds.audit.docket import room_claims
-from fedbounds.bounds.commands.places import equation_places
-from fedbounds.bounds.registry import statements
+from fedbounds.bounds.audit.claim_set import room_claims
+from fedbounds.bounds.theory.registry import statements
+from fedbounds.cli.statements import equation_places
 
 NUMBERS = {
     "arbitrary-participation": [*map(str, range(8, 19)), *(f"C.{k}" for k in range(1, 17))],

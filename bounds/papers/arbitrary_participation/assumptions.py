@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds import assumptions as common
-from fedbounds.bounds.assumptions import (
+from fedbounds.bounds.theory import assumptions as common
+from fedbounds.bounds.theory.assumptions import (
     DIVERGENCE,
     HORIZONTAL,
     MARTINGALE,
@@ -13,7 +13,7 @@ from fedbounds.bounds.assumptions import (
     UNCOMPRESSED,
     Assumption,
 )
-from fedbounds.bounds.setting import box, where
+from fedbounds.bounds.theory.problem_class import box, where
 
 INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.labeled("Lemma C.1 (b)")
 EXOGENOUS = common.EXOGENOUS.labeled("Section 3: expectations over the gradient noise only")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedbounds.bounds.assumptions import MARTINGALE, SMOOTH, UNBIASED
 from fedbounds.bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
 from fedbounds.bounds.papers.arbitrary_participation import errata_noise as noise
 from fedbounds.bounds.papers.arbitrary_participation import errata_rates as rates
@@ -26,6 +25,7 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     WEIGHTS,
     WINDOW,
 )
+from fedbounds.bounds.theory.assumptions import MARTINGALE, SMOOTH, UNBIASED
 
 STATED = (SMOOTH, UNBIASED, PARTICIPATION, COHORT, WINDOW, WEIGHTS, NORM, BOUNDED_BELOW, *noise.CAPS)  # of Theorem 3.1
 INDEPENDENT = (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fedbounds.bounds.measures import EXPECTED
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
 from fedbounds.bounds.papers.arbitrary_participation.participation import COROLLARY_4_3, OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.results import COROLLARY_3_2, COROLLARY_3_3, THEOREM_3_1
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.theory.measures import EXPECTED
+from fedbounds.bounds.theory.result import Form, Result
 
 READ = "rho^2, nu^2, beta^2 and delta^2 bound the expectations over participation of sum_n (q_t^n)^2, (6), (5) and (7)"
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from sympy import Max, Min
 
-from fedbounds.bounds.feasible import FeasibleSets, Rule
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     EXPECTED_NORM,
     NORM,
@@ -29,7 +28,8 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
 )
 from fedbounds.bounds.papers.arbitrary_participation.expected import RESULTS as EXPECTED
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule
+from fedbounds.bounds.theory.result import Condition
 
 n = NOTATION
 L, I, P, N, S, gamma, eta, sigma, rho, upsilon = n.L, n.I, n.P, n.N, n.S, n.gamma, n.eta, n.sigma, n.rho, n.upsilon

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, log, sqrt
 
-from fedbounds.bounds.measures import single
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
     JOINTLY_INDEPENDENT,
@@ -18,8 +17,9 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     WEIGHTS,
 )
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-from fedbounds.bounds.result import Condition, Form, Term
-from fedbounds.bounds.symbols import Derived
+from fedbounds.bounds.theory.measures import single
+from fedbounds.bounds.theory.result import Condition, Form, Term
+from fedbounds.bounds.theory.symbols import Derived
 
 N, P, T, d, c, upsilon = n.N, n.P, n.T, n.d, n.c, n.upsilon
 SQUARED_DIVERGENCE = "squared divergence of a window of P rounds from f, eq. (7)"

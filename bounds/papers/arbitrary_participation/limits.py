@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.spreads import Spread
 from fedbounds.bounds.papers.arbitrary_participation.divergences import SPREADS
 from fedbounds.bounds.papers.arbitrary_participation.orders import ORDERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.bounds.symbols import (
+from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
     NONE,

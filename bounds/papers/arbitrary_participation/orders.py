@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Integer, Symbol, sqrt
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.sums import at, one, terms_of, times
 from fedbounds.bounds.papers.arbitrary_participation.results import HALF, LEMMA_C_1, LEMMA_C_2, LOCAL_CAP, LOCAL_STEP
 from fedbounds.bounds.papers.arbitrary_participation.special_cases import (
@@ -38,7 +38,7 @@ from fedbounds.bounds.papers.arbitrary_participation.special_cases import (
     upsilon,
 )
 from fedbounds.bounds.papers.arbitrary_participation.sums import merged
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.result import Term
 
 RHO = Relation(rho, Integer(1))
 x, y, mu = Symbol("x"), Symbol("y"), Symbol("mu")

@@ -7,8 +7,6 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Abs, Integer, Rational, floor, log, sqrt
 
-from fedbounds.bounds.clients import MedianOverClients, SumOverClients
-from fedbounds.bounds.measures import LEAST_GRADIENT, single
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
     BOUNDED_DIVERGENCE,
@@ -48,8 +46,10 @@ from fedbounds.bounds.papers.arbitrary_participation.results import (
     rho,
     sigma,
 )
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import NONE, Derived, length_of
+from fedbounds.bounds.theory.client_reductions import MedianOverClients, SumOverClients
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT, single
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import NONE, Derived, length_of
 
 n = NOTATION
 d, N, S, upsilon, upsilonhat, c, windowvar, theta = (

@@ -6,9 +6,6 @@ from dataclasses import replace
 
 from sympy import Expr, Integer, Rational, log, sqrt
 
-from fedbounds.bounds.assumptions import CITED as CITED_ELSEWHERE
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.measures import LEAST_GRADIENT, Measure
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
     BOUNDED_BELOW,
@@ -23,8 +20,11 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.results import PAPER
-from fedbounds.bounds.result import Form, Result, Source, Term
-from fedbounds.bounds.setting import box, where
+from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT, Measure
+from fedbounds.bounds.theory.problem_class import box, where
+from fedbounds.bounds.theory.result import Form, Result, Source, Term
 
 n = NOTATION
 HIDDEN = "one numerical constant, L, F, d (the table ignores other variables) and every term of lower order in T"

@@ -12,9 +12,6 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Min, Rational, exp, floor, sqrt
 
-from fedbounds.bounds.expressions import largest, least
-from fedbounds.bounds.measures import LEAST_GRADIENT, single
-from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
     COHORT,
@@ -25,8 +22,11 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     WEIGHTS,
 )
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import PARAMETER, Derived
+from fedbounds.bounds.theory.expressions import largest, least
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT, single
+from fedbounds.bounds.theory.named_numbers import NamedNumber
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import PARAMETER, Derived
 
 PAPER = "Wang & Ji 2022"
 n = NOTATION

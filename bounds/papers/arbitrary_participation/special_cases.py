@@ -7,7 +7,7 @@ from typing import cast
 import sympy as sp
 from sympy import Integer, Rational, Symbol, floor, log, sqrt
 
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.sums import at, one, terms_of, times
 from fedbounds.bounds.papers.arbitrary_participation import participation, rates
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
@@ -21,7 +21,7 @@ from fedbounds.bounds.papers.arbitrary_participation.results import (
     STEPS_3_3,
     THEOREM_3_1,
 )
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.result import Term
 
 n = NOTATION
 L, F, I, P, T, N, S = n.L, n.F, n.I, n.P, n.T, n.N, n.S

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.result import Source
-from fedbounds.bounds.statement import Statement, StatementKind
+from fedbounds.bounds.theory.result import Source
+from fedbounds.bounds.theory.statement import Statement, StatementKind
 
 PAPER = "arbitrary-participation"
 CITATION = "Wang & Ji 2022"

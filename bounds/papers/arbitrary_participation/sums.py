@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.result import Term
 
 
 def merged(terms: Sequence[Term], gap: str = "noise") -> tuple[Term, ...]:

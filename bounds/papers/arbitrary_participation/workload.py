@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.workload import Workload
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.round_cost import Workload
 
 REGULAR = "regularized"  # which holds at some P alone: nobody may choose another
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.assumptions import (
+from fedbounds.bounds.theory.assumptions import (
     HORIZONTAL,
     INDEPENDENT_CLIENTS,
     MARTINGALE,
@@ -11,7 +11,7 @@ from fedbounds.bounds.assumptions import (
     UNCOMPRESSED,
     Assumption,
 )
-from fedbounds.bounds.setting import ASKED, METHOD, box, where
+from fedbounds.bounds.theory.problem_class import ASKED, METHOD, box, where
 
 MINIMAX = Assumption(
     "minimax",

@@ -17,11 +17,11 @@ import numpy as np
 import sympy as sp
 from sympy import Integer, floor
 
-from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
-from fedbounds.bounds.expressions import largest, least
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
-from fedbounds.bounds.result import Condition
-from fedbounds.bounds.symbols import Derived, length_of
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
+from fedbounds.bounds.theory.expressions import largest, least
+from fedbounds.bounds.theory.result import Condition
+from fedbounds.bounds.theory.symbols import Derived, length_of
 
 notation = NOTATION
 Lf, mu, kappa, betaL, n, P, T, tau, w, p = (

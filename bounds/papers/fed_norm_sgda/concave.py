@@ -12,10 +12,6 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, sqrt
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.clients import SumOverClients
-from fedbounds.bounds.expressions import largest, least
-from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     CONCAVE_PRINTED,
     CONCAVE_USED,
@@ -40,8 +36,12 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
 )
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM, PAPER
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import GRADIENT
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import SumOverClients
+from fedbounds.bounds.theory.expressions import largest, least
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import GRADIENT
 
 notation = NOTATION
 RADIUS_ERRATUM = "radius-of-the-iterates-only"

@@ -11,9 +11,6 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, sqrt
 
-from fedbounds.bounds.clients import MaxOverClients, SumOverClients
-from fedbounds.bounds.expressions import largest
-from fedbounds.bounds.measures import Measure, single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     CONCAVE,
     CONCAVE_PRINTED,
@@ -45,8 +42,11 @@ from fedbounds.bounds.papers.fed_norm_sgda.concave import (
 )
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, PAPER, SPEED, THEOREM_1_AT_ITS_STEPS
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import GRADIENT, NONE
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
+from fedbounds.bounds.theory.expressions import largest
+from fedbounds.bounds.theory.measures import Measure, single
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import GRADIENT, NONE
 
 MOREAU_ERRATUM = "factor-of-corollary-2.1"
 ROUNDS_ERRATUM = "rounds-beyond-the-cap"

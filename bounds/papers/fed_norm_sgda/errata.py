@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
 from fedbounds.bounds.papers.fed_norm_sgda import errata_algorithm as algorithm
 from fedbounds.bounds.papers.fed_norm_sgda import errata_blocks as blocks
@@ -37,6 +36,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas import (
 )
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1, LEMMA_C_2, LEMMA_C_4, ONE_BLOCK
 from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
 THEOREM_1 = (*PRINTED, *descent.PRINTED_CONDITIONS)  # as printed
 ONE_ROUND = (*PRINTED, MARTINGALE, INDEPENDENT_CLIENTS)

@@ -8,8 +8,8 @@ from fractions import Fraction
 import sympy as sp
 
 from fedbounds.bounds.audit.counterexample import Check
-from fedbounds.bounds.clients import OverClients, SumOverClients
-from fedbounds.bounds.result import Condition, Form
+from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClients
+from fedbounds.bounds.theory.result import Condition, Form
 
 
 def alike(clients: int, tau: int = 1, **given: Fraction | int) -> dict[str, Fraction]:

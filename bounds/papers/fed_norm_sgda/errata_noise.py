@@ -9,7 +9,6 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BLOCK_NOISE,
@@ -24,6 +23,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
 )
 from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_3
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 

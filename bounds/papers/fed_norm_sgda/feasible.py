@@ -24,12 +24,12 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Abs, Min, sqrt
 
-from fedbounds.bounds.clients import MaxOverClients, SumOverClients
-from fedbounds.bounds.feasible import FeasibleSets, Rule, positive
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import LIPSCHITZ
 from fedbounds.bounds.papers.fed_norm_sgda.coefficients import CoefficientsMissing
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
+from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
+from fedbounds.bounds.theory.result import Condition
 
 n = NOTATION
 Lf, kappa, tau, w, a1, a2, alast, amax = n.Lf, n.kappa, n.tau, n.w, n.a1, n.a2, n.alast, n.amax

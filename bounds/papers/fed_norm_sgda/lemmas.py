@@ -10,10 +10,6 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.clients import MaxOverClients
-from fedbounds.bounds.expressions import largest
-from fedbounds.bounds.measures import Measure, single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     HETEROGENEITY,
     JOINTLY_SMOOTH,
@@ -51,8 +47,12 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import (
     drift_step,
     step_conditions,
 )
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE, SMOOTHNESS
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import MaxOverClients
+from fedbounds.bounds.theory.expressions import largest
+from fedbounds.bounds.theory.measures import Measure, single
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import GRADIENT, OBJECTIVE, SMOOTHNESS
 
 notation = NOTATION
 Lf, kappa, sigmaL, betaL, sigmaG, betaG = (

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from sympy import Expr
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.clients import SumOverClients
-from fedbounds.bounds.measures import Measure, single
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import lemma
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.result import Condition, Form, Result, Term
-from fedbounds.bounds.setting import ASKED
-from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE, PARAMETER, length_of
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import SumOverClients
+from fedbounds.bounds.theory.measures import Measure, single
+from fedbounds.bounds.theory.problem_class import ASKED
+from fedbounds.bounds.theory.result import Condition, Form, Result, Term
+from fedbounds.bounds.theory.symbols import GRADIENT, OBJECTIVE, PARAMETER, length_of
 
 SMOOTH = Assumption("smooth", "|grad g(x) - grad g(x')| <= Lf |x - x'| for all x, x'", "Lemma A.6, A.7", cover=ASKED)
 CONVEX = Assumption("convex", "g is convex", "Lemma A.6", cover=ASKED)

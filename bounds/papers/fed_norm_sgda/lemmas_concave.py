@@ -8,10 +8,6 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.clients import MaxOverClients
-from fedbounds.bounds.expressions import largest
-from fedbounds.bounds.measures import Measure, single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
     CONCAVE,
@@ -43,8 +39,12 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas import (
     two_forms,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
-from fedbounds.bounds.result import Condition, Form, Term
-from fedbounds.bounds.symbols import OBJECTIVE
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import MaxOverClients
+from fedbounds.bounds.theory.expressions import largest
+from fedbounds.bounds.theory.measures import Measure, single
+from fedbounds.bounds.theory.result import Condition, Form, Term
+from fedbounds.bounds.theory.symbols import OBJECTIVE
 
 notation = NOTATION
 Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (

@@ -8,9 +8,8 @@ import sympy as sp
 from sympy import Integer, Symbol
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.sums import at, one, terms_of
-from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, c, d
 from fedbounds.bounds.papers.fed_norm_sgda.concave import I_1_SQUARED, NOISE, THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_2_1
@@ -19,7 +18,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_2, LEMM
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.remarks import REMARK_1
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_AT_ITS_STEPS
-from fedbounds.bounds.result import Result, Term
+from fedbounds.bounds.theory.client_reductions import SumOverClients
+from fedbounds.bounds.theory.result import Result, Term
 
 s = Symbol("s", positive=True)
 SHARP_1, SHARP_4 = terms_of(THEOREM_1, "sharp"), terms_of(THEOREM_4, "sharp")

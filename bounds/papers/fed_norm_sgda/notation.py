@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from fedbounds.bounds.symbols import (
+from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
     OBJECTIVE,

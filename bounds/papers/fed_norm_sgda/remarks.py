@@ -6,10 +6,6 @@ from dataclasses import replace
 
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
-from fedbounds.bounds.clients import MaxOverClients, SumOverClients
-from fedbounds.bounds.expressions import largest
-from fedbounds.bounds.measures import single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, NOISE, PRINTED, USED
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LARGEST, LEGAL, SIMPLEX, W, d
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
@@ -24,8 +20,12 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import (
     THEOREM_1,
     TIGHT,
 )
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import GRADIENT
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
+from fedbounds.bounds.theory.expressions import largest
+from fedbounds.bounds.theory.measures import single
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import GRADIENT
 
 kappa, nu, tau, P, T = n.kappa, n.nu, n.taubar, n.P, n.T
 sigmaL, betaL, sigmaG, betaG = n.sigmaL, n.betaL, n.sigmaG, n.betaG

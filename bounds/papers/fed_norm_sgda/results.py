@@ -10,8 +10,6 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.expressions import largest
-from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import PRINTED, USED
 from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     CURVATURE,
@@ -27,8 +25,10 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     r,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import GRADIENT
+from fedbounds.bounds.theory.expressions import largest
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import GRADIENT
 
 PAPER = "Sharma et al. 2023"
 notation = NOTATION

@@ -5,8 +5,8 @@ without a bound, the step sizes of Theorem 4 and its special cases.
 from __future__ import annotations
 
 from fedbounds.bounds.papers.fed_norm_sgda.results import PAPER
-from fedbounds.bounds.result import Source
-from fedbounds.bounds.statement import Statement, StatementKind
+from fedbounds.bounds.theory.result import Source
+from fedbounds.bounds.theory.statement import Statement, StatementKind
 
 
 def said(

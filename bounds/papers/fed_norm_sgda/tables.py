@@ -2,7 +2,7 @@ r"""Tables 1 and 2 of Sharma et al. (2023): what the paper says of rounds and gr
 
 For equal weights, equal local steps and all clients the orders are computed here from the theorems themselves: every
 step size, the snapshot period and the local steps may be powers of T, under the theorem's own conditions, and the best
-exponents are a linear program (`fedbounds.bounds.complexity`). The rows of other papers are cited and not checked.
+exponents are a linear program (`fedbounds.bounds.papers.fed_norm_sgda.complexity`). The rows of other papers are cited and not checked.
 """
 
 from __future__ import annotations
@@ -13,11 +13,6 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.assumptions import CITED as CITED_ELSEWHERE
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.clients import OverClients, SumOverClients
-from fedbounds.bounds.complexity import Complexity, best_complexity
-from fedbounds.bounds.measures import Measure, single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     CONCAVE_PRINTED,
     CONCAVE_USED,
@@ -26,13 +21,18 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     PRINTED,
     USED,
 )
+from fedbounds.bounds.papers.fed_norm_sgda.complexity import Complexity, best_complexity
 from fedbounds.bounds.papers.fed_norm_sgda.composites import DERIVED, K, a_m, d
 from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import ROUNDS, ROUNDS_ERRATUM
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE, PAPER, THEOREM_1
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import NONE
+from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClients
+from fedbounds.bounds.theory.measures import Measure, single
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import NONE
 
 n = NOTATION
 WORK = sp.Symbol("work", positive=True)  # n tau: gradients of all clients in a round

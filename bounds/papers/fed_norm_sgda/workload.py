@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.workload import Known, Workload
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.round_cost import Known, Workload
 
 
 def workload(result: Result, form: Form) -> Workload:

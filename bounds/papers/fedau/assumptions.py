@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.assumptions import (
+from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     DIVERGENCE,
     HORIZONTAL,
@@ -14,8 +14,8 @@ from fedbounds.bounds.assumptions import (
     UNCOMPRESSED,
     Assumption,
 )
-from fedbounds.bounds.assumptions import CITED as CITED_ELSEWHERE
-from fedbounds.bounds.setting import ASKED, METHOD, box, where
+from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
+from fedbounds.bounds.theory.problem_class import ASKED, METHOD, box, where
 
 SCOPE = (MINIMIZATION.labeled("eq. (1)"), HORIZONTAL.labeled("eq. (1)"), UNCOMPRESSED.labeled("Algorithm 1"))
 EVERYBODY = box(participation="all")

@@ -12,9 +12,6 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, floor, log, sqrt
 
-from fedbounds.bounds.clients import MaxOverClients, MeanOverClients
-from fedbounds.bounds.expressions import largest, least, substituted
-from fedbounds.bounds.measures import AVERAGE_GRADIENT, single
 from fedbounds.bounds.papers.fedau.assumptions import (
     CITED,
     CUT_OFF_LAW,
@@ -53,8 +50,11 @@ from fedbounds.bounds.papers.fedau.results import (
     p,
     sigma,
 )
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import NONE, Derived
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients
+from fedbounds.bounds.theory.expressions import largest, least, substituted
+from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, single
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import NONE, Derived
 
 n = NOTATION
 R, rate, S = n.R, n.rate, n.S

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, UNBIASED
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller, root_above, shown
 from fedbounds.bounds.papers.fedau.assumptions import (
     BERNOULLI,
@@ -18,6 +17,7 @@ from fedbounds.bounds.papers.fedau.assumptions import (
     PAST_WEIGHTS,
 )
 from fedbounds.bounds.papers.fedau.lemmas import GLOBAL_CAP, LOCAL_CAP
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, UNBIASED
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 PRINTED_NOISE = Fraction(17, 16)

@@ -28,10 +28,10 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Max, Min, exp, floor, sqrt
 
-from fedbounds.bounds.feasible import FeasibleSets, Rule, positive
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_GRADIENT, FEDAU_WEIGHTS, NEARLY_OPTIMAL, SURE_Q
 from fedbounds.bounds.papers.fedau.notation import NOTATION
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
+from fedbounds.bounds.theory.result import Condition
 
 n = NOTATION
 F, G, N, T, Q, W, V, Z, R = n.F, n.G, n.N, n.T, n.Q, n.W, n.V, n.Z, n.R

@@ -37,7 +37,7 @@ class HarmonicNumber(sp.Function):
 
     nargs = 1
     _imp_ = staticmethod(harmonic_number)
-    in_balls = staticmethod(_in_balls)  # for `fedbounds.bounds.balls`
+    in_balls = staticmethod(_in_balls)  # for `fedbounds.bounds.search.arb_enclosures`
 
     if TYPE_CHECKING:
 

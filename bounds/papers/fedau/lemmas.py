@@ -11,13 +11,13 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Abs, Integer, Rational, sqrt
 
-from fedbounds.bounds.clients import MeanOverClients, MedianOverClients, SumOverClients
-from fedbounds.bounds.measures import single
-from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS, ONE_STEP
 from fedbounds.bounds.papers.fedau.notation import NOTATION
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER, Derived, length_of
+from fedbounds.bounds.theory.client_reductions import MeanOverClients, MedianOverClients, SumOverClients
+from fedbounds.bounds.theory.measures import single
+from fedbounds.bounds.theory.named_numbers import NamedNumber
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import OBJECTIVE, PARAMETER, Derived, length_of
 
 PAPER = "Wang & Ji 2024"
 n = NOTATION

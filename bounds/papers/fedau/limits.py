@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.papers.fedau.orders import ORDERS
 from fedbounds.bounds.papers.fedau.special_cases import EQUALITIES
 

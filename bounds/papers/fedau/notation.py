@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
-from fedbounds.bounds.symbols import (
+from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
     NONE,

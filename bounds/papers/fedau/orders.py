@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol, log
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.sums import at, one, terms_of, times
 from fedbounds.bounds.papers.fedau.corollaries import GLOBAL_STEPS
 from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
@@ -42,7 +42,7 @@ from fedbounds.bounds.papers.fedau.special_cases import (
     sigma,
     steps,
 )
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.result import Term
 
 ell, h, lam = Symbol("log T", positive=True), Symbol("H_(T-1)", nonnegative=True), Symbol("log 2", positive=True)
 u, v = Symbol("(1-p)^(2K)", nonnegative=True), Symbol("(1-p)^(2s)", nonnegative=True)

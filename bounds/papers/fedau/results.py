@@ -12,8 +12,6 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Min, Rational, log, sqrt
 
-from fedbounds.bounds.clients import MeanOverClients, SumOverClients
-from fedbounds.bounds.measures import AVERAGE_GRADIENT, Measure
 from fedbounds.bounds.papers.fedau.assumptions import CONSTANT, FEDAU, OPTION_1, OPTION_2
 from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
 from fedbounds.bounds.papers.fedau.lemmas import (
@@ -42,8 +40,10 @@ from fedbounds.bounds.papers.fedau.weight_error import (
     mean_weight_moment,
     weight_error,
 )
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import NONE, Derived
+from fedbounds.bounds.theory.client_reductions import MeanOverClients, SumOverClients
+from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, Measure
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import NONE, Derived
 
 n = NOTATION
 L, F, I, N, T = n.L, n.F, n.I, n.N, n.T

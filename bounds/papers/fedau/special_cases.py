@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.sums import at, one, terms_of, times
-from fedbounds.bounds.clients import MeanOverClients
 from fedbounds.bounds.papers.fedau.corollaries import (
     APPENDIX_A_3,
     APPENDIX_A_3_UNEQUAL,
@@ -32,7 +31,8 @@ from fedbounds.bounds.papers.fedau.results import (
     THEOREM_3,
     THEOREM_B_4_1,
 )
-from fedbounds.bounds.result import Result, Term
+from fedbounds.bounds.theory.client_reductions import MeanOverClients
+from fedbounds.bounds.theory.result import Result, Term
 
 n = NOTATION
 L, F, I, N, T, S = n.L, n.F, n.I, n.N, n.T, n.S

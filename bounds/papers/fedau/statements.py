@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.statement import Sayings
+from fedbounds.bounds.theory.statement import Sayings
 
 PAPER = Sayings("fedau", "Wang & Ji 2024")
 said = PAPER.said

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import check_count, check_memory, check_vector, quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_memory, check_vector, quote
 
 LONGEST = 2**20  # rounds: a transform of eight times that many points, or a little more
 SETTLED = 48.0  # over p: rounds after which q^t is below 1e-20, so that the integral is all there is

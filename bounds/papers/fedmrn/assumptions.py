@@ -6,7 +6,7 @@ sentence says so of Assumption 4, which is listed as printed (a first moment) an
 
 from __future__ import annotations
 
-from fedbounds.bounds.assumptions import (
+from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     HORIZONTAL,
     INDEPENDENT_CLIENTS,
@@ -18,7 +18,7 @@ from fedbounds.bounds.assumptions import (
     VARIANCE,
     Assumption,
 )
-from fedbounds.bounds.setting import METHOD, box, where
+from fedbounds.bounds.theory.problem_class import METHOD, box, where
 
 OPERATOR = where(box(compression="none unbiased"))
 MASKS = where(box(compression="masks"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
 from fedbounds.bounds.papers.fedmrn import assumptions as said
 from fedbounds.bounds.papers.fedmrn import errata_masks as masks
 from fedbounds.bounds.papers.fedmrn import errata_moments as moments
 from fedbounds.bounds.papers.fedmrn.errata_masks import AT_START, SIGNED
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, FIRST_MOMENT, SAMPLED, SEVERAL
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
 LITERAL = "false under a literal reading"
 STRONGLY_CONVEX, CURVED, SAMPLING = said.STRONGLY_CONVEX, said.QUADRATIC_GROWTH, said.SAMPLING

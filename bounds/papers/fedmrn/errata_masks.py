@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     BELOW,
@@ -21,6 +20,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     SURE_GRADIENT_BOUND,
 )
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, SAMPLED
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
 SIGNED, AT_START = "signed masks, eq. (7)", "the update is 0 at the start of a round"
 HALF = Fraction(1, 2)

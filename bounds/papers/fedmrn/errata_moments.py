@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     BELOW,
@@ -23,6 +22,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     STRONGLY_CONVEX,
 )
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, SAMPLED, SEVERAL
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
 HALF = Fraction(1, 2)
 NO_MASKS = (

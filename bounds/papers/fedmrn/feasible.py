@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from sympy import Max, floor, sqrt
 
-from fedbounds.bounds.feasible import FeasibleSets, Rule, positive
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     GRADIENT_BOUND,
     LIPSCHITZ,
@@ -38,7 +37,8 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION
 from fedbounds.bounds.papers.fedmrn.reach import MaskReach
 from fedbounds.bounds.papers.fedmrn.results import SAMPLING_ERROR, shift
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
+from fedbounds.bounds.theory.result import Condition
 
 n = NOTATION
 L, mu, G, Gamma, Delta1, N, S, T, d = n.L, n.mu, n.G, n.Gamma, n.Delta1, n.N, n.S, n.T, n.d

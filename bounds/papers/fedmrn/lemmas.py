@@ -6,8 +6,6 @@ Lemma 2 is false for a client of its own and true on average over the clients, w
 
 from __future__ import annotations
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from fedbounds.bounds.measures import single
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     CONSTANT_STEPS,
     FALLING_STEPS,
@@ -32,8 +30,10 @@ from fedbounds.bounds.papers.fedmrn.results import (
     SAMPLING_ERROR,
     SEVERAL,
 )
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from fedbounds.bounds.theory.measures import single
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import OBJECTIVE, PARAMETER
 
 n = NOTATION
 L, mu, sigma, G, q, Gamma, N, K, S = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.N, n.K, n.S

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Integer, Rational, Symbol, sqrt
 
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.sums import one, terms_of, times
 from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_2, LEMMA_3, LEMMA_4
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
@@ -18,7 +18,7 @@ from fedbounds.bounds.papers.fedmrn.results import (
     THEOREM_2,
     last_gap_terms,
 )
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.result import Term
 
 L, mu, sigma, G, q, Gamma, Delta1, F = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.Delta1, n.F
 N, K, S, T, eta, a = n.N, n.K, n.S, n.T, n.eta, n.a

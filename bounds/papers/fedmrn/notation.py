@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.symbols import (
+from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
     OBJECTIVE,

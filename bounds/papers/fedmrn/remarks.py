@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sympy import sqrt
 
-from fedbounds.bounds.measures import single
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     BELOW,
     FIXED_MASKS,
@@ -18,8 +17,9 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
 )
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, PAPER, SAMPLED, THEOREM_1, THEOREM_2
-from fedbounds.bounds.result import Form, Result, Source, Term
-from fedbounds.bounds.symbols import Dimension
+from fedbounds.bounds.theory.measures import single
+from fedbounds.bounds.theory.result import Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import Dimension
 
 n = NOTATION
 q, S, T = n.q, n.S, n.T

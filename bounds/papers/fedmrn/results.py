@@ -9,8 +9,6 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, sqrt
 
-from fedbounds.bounds.expressions import largest
-from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     ANY_MASKS,
     BELOW,
@@ -25,8 +23,10 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     USED,
 )
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE
+from fedbounds.bounds.theory.expressions import largest
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import GRADIENT, OBJECTIVE
 
 PAPER = "Li et al. 2024"
 FIRST_MOMENT = "first-moment-of-masks"

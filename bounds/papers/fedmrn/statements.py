@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.statement import Sayings
+from fedbounds.bounds.theory.statement import Sayings
 
 PAPER = Sayings("fedmrn", "Li et al. 2024", "Appendix B")
 said, line = PAPER.said, PAPER.line

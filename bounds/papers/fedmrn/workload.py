@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.workload import Known, Workload
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.round_cost import Known, Workload
 
 SEED = 64  # bits of the seed that the noise is drawn from
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.assumptions import (
+from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     FULL_PARTICIPATION,
     MINIMIZATION,
@@ -10,7 +10,7 @@ from fedbounds.bounds.assumptions import (
     UNCOMPRESSED,
     Assumption,
 )
-from fedbounds.bounds.setting import box, where
+from fedbounds.bounds.theory.problem_class import box, where
 
 TIERED = Assumption(
     "tiered-partition",

@@ -61,8 +61,8 @@ class DriftGrowth(sp.Function):
 
     nargs = 2
     _imp_ = staticmethod(drift_growth)
-    in_balls = staticmethod(_in_balls)  # for `fedbounds.bounds.balls`
-    rises = True  # with x and with Q, where x >= 0: for `fedbounds.bounds.intervals`
+    in_balls = staticmethod(_in_balls)  # for `fedbounds.bounds.search.arb_enclosures`
+    rises = True  # with x and with Q, where x >= 0: for `fedbounds.bounds.search.interval_arithmetic`
 
     if TYPE_CHECKING:
 

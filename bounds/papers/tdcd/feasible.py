@@ -7,9 +7,9 @@ same letters: $S_K\le S$, and $S_K>0$ unless $S=0$; two silos, one with a single
 
 from __future__ import annotations
 
-from fedbounds.bounds.feasible import FeasibleSets, Rule, positive
 from fedbounds.bounds.papers.tdcd.notation import NOTATION
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
+from fedbounds.bounds.theory.result import Condition
 
 S, SK = NOTATION.S, NOTATION.SK
 

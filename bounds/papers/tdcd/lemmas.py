@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.measures import single
 from fedbounds.bounds.papers.tdcd.assumptions import (
     BLOCK_SMOOTH,
     ONE_BLOCK_SMOOTH,
@@ -14,7 +12,9 @@ from fedbounds.bounds.papers.tdcd.assumptions import (
 )
 from fedbounds.bounds.papers.tdcd.notation import NOTATION
 from fedbounds.bounds.papers.tdcd.results import DRIFT_GROWTH, KAPPA_GROWTH, LEMMA_CAP, PAPER, PRINTED_GROWTH
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.measures import single
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
 
 n = NOTATION
 FIRST_GRADIENT = (Term("gradient noise", n.sigmaj**2), Term("gradient", n.gradsq))

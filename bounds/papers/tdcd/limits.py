@@ -8,14 +8,14 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.sums import at, one, terms_of, times
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.remarks import BEST, LATENCY, REMARK_5, SCALED
 from fedbounds.bounds.papers.tdcd.results import CAP, THEOREM_1
-from fedbounds.bounds.result import Condition, Term
+from fedbounds.bounds.theory.result import Condition, Term
 
 L, Lmax, Delta, Deltainf, S, SK, Q, R, eta, c = (
     n.L, n.Lmax, n.Delta, n.Deltainf, n.S, n.SK, n.Q, n.R, n.eta, n.c

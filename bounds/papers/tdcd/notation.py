@@ -6,8 +6,8 @@ that it can fall by, known a priori, and stands in for `Delta` where that is not
 
 from __future__ import annotations
 
-from fedbounds.bounds.clients import SumOverClients
-from fedbounds.bounds.symbols import (
+from fedbounds.bounds.theory.client_reductions import SumOverClients
+from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
     OBJECTIVE,

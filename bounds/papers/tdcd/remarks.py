@@ -14,7 +14,7 @@ from fedbounds.bounds.papers.tdcd.results import (
     SYNCHRONIZED,
     THEOREM_1,
 )
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
 
 n = NOTATION
 L, Lmax, Deltainf, S, Q, R, c = n.L, n.Lmax, n.Deltainf, n.S, n.Q, n.R, n.c

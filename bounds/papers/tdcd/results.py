@@ -11,12 +11,12 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Max, Rational
 
-from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.papers.tdcd.assumptions import AS_PRINTED, AS_USED, BOUNDED, UNCORRELATED_CLIENTS
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 from fedbounds.bounds.papers.tdcd.notation import AVERAGED_NOISE, NOTATION, REALIZED_GAP, TOTAL_NOISE
-from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import GRADIENT
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import GRADIENT
 
 PAPER = "Das et al. 2022"
 n = NOTATION

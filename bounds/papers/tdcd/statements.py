@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedbounds.bounds.statement import Sayings
+from fedbounds.bounds.theory.statement import Sayings
 
 PAPER = Sayings("tdcd", "Das et al. 2022", "Appendix")
 said, line = PAPER.said, PAPER.line

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.bounds.checks import quote
-from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION, WEIGHTS
-from fedbounds.bounds.symbols import Constant, Source
+from fedbounds.bounds.participation.constants import SUM_TOLERANCE
+from fedbounds.bounds.theory.symbols import Constant, Source
 from fedbounds.empirical.accounting import Account, Asked, Declared, Facts
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets, Within
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import process_constants

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count
-from fedbounds.bounds.constants import check_weights
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.participation.constants import check_weights
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.moments.local_work import Coordinates, apply, sandwich, trace
 from fedbounds.empirical.moments.moments import require_quadratic

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.bounds.constants import centered_offsets
+from fedbounds.bounds.participation.constants import centered_offsets
 
 
 class Divergences(ABC):

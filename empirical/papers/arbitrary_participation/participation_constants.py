@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.bounds.constants import check_weights, window_means
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.participation.constants import check_weights, window_means
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Divergences
 from fedbounds.empirical.participation import Process
 

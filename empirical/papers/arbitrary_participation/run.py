@@ -19,9 +19,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbounds.bounds.constants import window_means
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     COHORT,
     EXPECTED_NORM,
@@ -30,8 +29,9 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     PARTICIPATION,
     WINDOW,
 )
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.participation.constants import window_means
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run, analysis_interval

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from PEPit import Point
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.empirical.worst_case import (
     Estimation,
     GapTo,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_flag, check_number, quote
-from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_number, quote
+from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.empirical.algorithms.algorithm import Fits
 from fedbounds.empirical.algorithms.descent_ascent import MinimaxAlgorithm
 from fedbounds.empirical.algorithms.local import check_positive

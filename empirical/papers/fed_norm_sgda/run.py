@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import SOFT, Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import SOFT, Value, evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_2_1
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
 from fedbounds.empirical.moments import MinimaxMoments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import NoConstant
+from fedbounds.bounds.theory.symbols import NoConstant
 from fedbounds.empirical.algorithms import MinimaxAlgorithm
 from fedbounds.empirical.algorithms.descent_ascent import DescentAscent, DescentAscentRule
 from fedbounds.empirical.engines.masked_batch import MaskedBatch

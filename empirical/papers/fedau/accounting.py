@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_error, weight_error
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.accounting import Account, Asked, Declared, Facts
 from fedbounds.empirical.papers.fedau.participation_weights import Intervals
 from fedbounds.empirical.participation import Bernoulli, Full, Process

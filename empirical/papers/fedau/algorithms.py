@@ -19,8 +19,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_memory, check_number, is_number, quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_memory, check_number, is_number, quote
 from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, RoundReport, ServerSchedule
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import check_positive

@@ -9,7 +9,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
-from fedbounds.bounds.checks import check_count, check_number
+from fedbounds.bounds.inputs.checks import check_count, check_number
 from fedbounds.empirical.flower import ClientOf, Numbered, those_who_came
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import check_count, check_memory, check_number, is_number, quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_memory, check_number, is_number, quote
 
 
 class Intervals(NamedTuple):

@@ -18,15 +18,15 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.papers.fedau.weight_error import (
     largest_weight_error,
     largest_weight_moment,
     mean_weight_moment,
     weight_error,
 )
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.moments import Moments
 from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.measured.points import client_gradients, largest_secant, local_models
 from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, largest_noise, recorded_products, spaced, visits

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, get_args
 
 import torch
 
-from fedbounds.bounds.checks import check_choice, check_flag
+from fedbounds.bounds.inputs.checks import check_choice, check_flag
 from fedbounds.empirical.algorithms.algorithm import LocalSteps
 from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_positive
 from fedbounds.empirical.algorithms.pruning import LocalPruning

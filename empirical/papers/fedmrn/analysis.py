@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_choice, check_flag, check_memory, check_number
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_choice, check_flag, check_memory, check_number
 from fedbounds.empirical.algorithms.algorithm import Checked, Fits, RoundReport
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_positive

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_count, check_flag
+from fedbounds.bounds.inputs.checks import check_count, check_flag
 from fedbounds.empirical.algorithms.algorithm import LocalSteps, RoundReport
 from fedbounds.empirical.algorithms.scores import LocalScores
 from fedbounds.empirical.algorithms.sending import Sending

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from scipy.special import erf
 
-from fedbounds.bounds.checks import check_choice, check_count
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_choice, check_count
 from fedbounds.empirical.messages import packing
 from fedbounds.empirical.messages.compressor import Compressor
 from fedbounds.empirical.messages.envelope import seal

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     ANY_MASKS,
     FIRST_ERROR,
@@ -29,8 +29,8 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     STRONGLY_CONVEX,
     SURE_GRADIENT_BOUND,
 )
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.measured import client_curvatures
 from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, largest_noise, spaced, visits

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from fedbounds.bounds.checks import check_choice
+from fedbounds.bounds.inputs.checks import check_choice
 from fedbounds.empirical.algorithms.algorithm import Fits, LinkLoad
 from fedbounds.empirical.algorithms.tiers import Average, Empty, TieredAlgorithm, TierSteps
 from fedbounds.empirical.papers.tdcd.traffic import LINKS, Traffic

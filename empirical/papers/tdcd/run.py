@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.papers.tdcd.assumptions import (
     BLOCK_SMOOTH,
     ONE_BLOCK_SMOOTH,
@@ -26,8 +26,8 @@ from fedbounds.bounds.papers.tdcd.assumptions import (
 )
 from fedbounds.bounds.papers.tdcd.remarks import WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, FIRST_ITERATES
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm, TierSteps
 from fedbounds.empirical.confront import averages_before

@@ -29,8 +29,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
 from fedbounds.empirical.invariants.applies import Feature, Need
 from fedbounds.empirical.invariants.cases import as_numbers, digits
 

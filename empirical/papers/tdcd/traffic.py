@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fedbounds.bounds.checks import check_choice, check_count, check_flag, check_number
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, check_number
 from fedbounds.empirical.algorithms.algorithm import Fits
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
 from fedbounds.empirical.messages.envelope import OVERHEAD

@@ -1,7 +1,7 @@
 """The letters."""
 
-from fedbounds.bounds.assumptions import BOUNDED_BELOW, Assumption
-from fedbounds.bounds.symbols import COUNT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
+from fedbounds.bounds.theory.assumptions import BOUNDED_BELOW, Assumption
+from fedbounds.bounds.theory.symbols import COUNT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
 
 NOTATION = Notation(
     [

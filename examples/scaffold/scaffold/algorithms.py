@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from fedbounds.bounds.checks import check_memory
+from fedbounds.bounds.inputs.checks import check_memory
 from fedbounds.empirical.algorithms.algorithm import LocalSteps, RoundReport
 from fedbounds.empirical.algorithms.cohort import Cohort
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.empirical.papers.fedau.algorithms import AverageParticipating
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic

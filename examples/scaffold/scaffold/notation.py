@@ -1,7 +1,7 @@
 """The letters, and what the theorem assumes."""
 
-from fedbounds.bounds.assumptions import BOUNDED_BELOW, FULL_PARTICIPATION, SAMPLED, SMOOTH, UNBIASED, Assumption
-from fedbounds.bounds.symbols import COUNT, GRADIENT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
+from fedbounds.bounds.theory.assumptions import BOUNDED_BELOW, FULL_PARTICIPATION, SAMPLED, SMOOTH, UNBIASED, Assumption
+from fedbounds.bounds.theory.symbols import COUNT, GRADIENT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
 
 NOTATION = Notation(
     [

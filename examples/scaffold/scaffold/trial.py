@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.limits import Limit
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.audit.limit_checker import Limit
+from fedbounds.bounds.theory.result import Term
 from scaffold.proof import PROOF
 from scaffold.results import THEOREM, F, N, R, S, beta, sigma
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.outputs import check_outputs
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.inputs.output_files import check_outputs
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.symbols import GRADIENT
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.symbols import GRADIENT
 from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA

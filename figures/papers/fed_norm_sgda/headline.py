@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 
 GRID = 4096  # whole numbers S, in geometric progression up to T

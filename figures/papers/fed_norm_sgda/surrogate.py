@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.symbols import GRADIENT, PARAMETER, Constant
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER, Constant
 from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import fixed_point, moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.symbols import GRADIENT, PARAMETER
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import moments

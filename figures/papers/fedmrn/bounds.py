@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.messages import Sparsified, StochasticSign
 from fedbounds.empirical.messages.compressor import Compressor
 from fedbounds.empirical.moments.operators import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.moments.operators import masked_moments, sparsifier
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.figures.picture import Picture

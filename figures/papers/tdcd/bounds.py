@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimize import optimize
-from fedbounds.bounds.optimum import Minimum
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.search.optimize import optimize
+from fedbounds.bounds.search.optimize_answers import Minimum
+from fedbounds.bounds.theory.registry import load
 from fedbounds.figures.curves import panels
 from fedbounds.figures.picture import Curve, Picture
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.rates import least_squares
 from fedbounds.figures.claims import Claim
 from fedbounds.figures.papers.tdcd import network, runs

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.confront import Confrontation, confront, confront_family
 from fedbounds.empirical.moments import TierMoments, moments
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD

@@ -23,8 +23,8 @@ import numpy as np
 import sympy as sp
 from scipy.optimize import linprog
 
+from fedbounds.bounds.asymptotics.exact_lp import maximize
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.exact_lp import maximize
 
 Json = Mapping[str, Any]
 Point = dict[str, Fraction]

@@ -5,9 +5,10 @@ import json
 import pytest
 
 import fedbounds
-from fedbounds.bounds.audit import cache, ledger, rows
+from fedbounds.bounds.audit import audit_rows as rows
+from fedbounds.bounds.audit import cache, ledger
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.docket import Court, Docket
+from fedbounds.bounds.audit.claim_set import Court, Docket
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.verdict import Verdict
 

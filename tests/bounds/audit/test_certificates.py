@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.audit import checker
+from fedbounds.bounds.audit import certificate_checker as checker
 from fedbounds.bounds.audit.certificates import certificate
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.audit.signs import NoReason, reason
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from tests.command_line import run
 
 THEOREM = "arbitrary-participation/theorem-3.1"

@@ -5,18 +5,18 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Markov, Specialize
 from fedbounds.bounds.audit.multipliers import eliminated
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import Combine, Everywhere, Gram, Stated
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.fedau.proof.drift import DRIFT_PROOF
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Condition
 
 SMOOTH = Assumption("smooth", "|grad F_n(x) - grad F_n(y)| <= L |x - y|", "Assumption 1")
 ATOMS = (

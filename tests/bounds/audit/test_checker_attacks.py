@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fedbounds.bounds.audit import checker
+from fedbounds.bounds.audit import certificate_checker as checker
 from tests.bounds.audit.test_certificates import believed, combined, forged, of, unrolled, why
 
 

@@ -10,11 +10,11 @@ import sympy as sp
 
 from fedbounds.bounds.audit.conditions import Conditions, in_rule, loosened, same, with_condition
 from fedbounds.bounds.audit.mutations import tried
-from fedbounds.bounds.audit.steps import COURT, condition_fact
+from fedbounds.bounds.audit.proof_step_checker import COURT, condition_fact
+from fedbounds.bounds.audit.tested_conditions import in_words, noticed_conditions, untested
 from fedbounds.bounds.papers.fedmrn.results import BOUNDED
-from fedbounds.bounds.registry import PAPERS, load
-from fedbounds.bounds.result import Condition
-from fedbounds.bounds.tested_conditions import in_words, noticed_conditions, untested
+from fedbounds.bounds.theory.registry import PAPERS, load
+from fedbounds.bounds.theory.result import Condition
 from tests.command_line import run
 
 EACH = 1  # conditions of every paper that the default run changes again; those that are not noticed take longer

@@ -7,10 +7,10 @@ from typing import get_args
 import pytest
 
 from fedbounds.bounds.audit.counterexample import Degree
+from fedbounds.bounds.audit.counterexample_checker import judged_replay
 from fedbounds.bounds.audit.errata import room_errata, room_supplements, room_wording
 from fedbounds.bounds.audit.findings import findings, findings_in_words
-from fedbounds.bounds.audit.refutations import judged_replay
-from fedbounds.bounds.registry import PAPERS, paper, room
+from fedbounds.bounds.theory.registry import PAPERS, paper, room
 
 ROOMS = [name for name in PAPERS if room_errata(name)]
 ERRATA = {f"{name}/{erratum.id}": (name, erratum) for name in ROOMS for erratum in room_errata(name)}

@@ -14,9 +14,9 @@ from typing import Any
 import mpmath
 import pytest
 
-from fedbounds.bounds.audit import checker
+from fedbounds.bounds.audit import certificate_checker as checker
 from fedbounds.bounds.audit.certificates import certificate
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.claim_set import Docket
 from tests.bounds.audit.certificate_forgeries import KINDS, forgeries
 from tests.bounds.audit.certificate_oracle import Search, value
 

@@ -4,7 +4,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.induction import ByRecursion
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 
 x, v, now = sp.Symbol("x", positive=True), sp.Symbol("v", positive=True), sp.Symbol("[now]", nonnegative=True)
 after = sp.Symbol("[after]", nonnegative=True)

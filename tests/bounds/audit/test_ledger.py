@@ -10,14 +10,14 @@ from prebuild.lines import written_out
 from prebuild.verdicts import counts
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.counterexample_checker import COURT as REFUTATIONS
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
 from fedbounds.bounds.audit.ledger import committed_verdict, read_ledger, shadow
-from fedbounds.bounds.audit.refutations import COURT as REFUTATIONS
 from fedbounds.bounds.audit.verdict import OUTCOMES
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import PAPERS, load, results
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import PAPERS, load, results
 
 ROOT = Path(__file__).parents[3]
 UNKNOWN = {"arbitrary-participation": 10, "fedau": 6, "fed-norm-sgda": 40, "fedmrn": 1, "tdcd": 1}  # may only shrink

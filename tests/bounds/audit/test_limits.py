@@ -10,8 +10,8 @@ import pytest
 from sympy import Integer, Rational, sqrt
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.limits import COURT, Limit, _slack, tries
+from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.limit_checker import COURT, Limit, _slack, tries
 from fedbounds.bounds.audit.spreads import (
     MEAN_SQUARE,
     SQUARED_MEAN,
@@ -22,12 +22,12 @@ from fedbounds.bounds.audit.spreads import (
     records,
     weighted,
 )
-from fedbounds.bounds.clients import MaxOverClients, SumOverClients
 from fedbounds.bounds.papers.arbitrary_participation.limits import LIMITS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import HALF
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as FIFTH
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
+from fedbounds.bounds.theory.result import Term
 
 PAPER = "arbitrary-participation"
 BY_NAME = {limit.name: limit for limit in LIMITS}

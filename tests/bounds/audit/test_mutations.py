@@ -7,8 +7,11 @@ from dataclasses import replace
 import gradient_descent
 import pytest
 
-from fedbounds.bounds.audit import limits, refutations, steps, units
-from fedbounds.bounds.audit.docket import Court, module_claims
+from fedbounds.bounds.audit import counterexample_checker as refutations
+from fedbounds.bounds.audit import dimension_checker as units
+from fedbounds.bounds.audit import limit_checker as limits
+from fedbounds.bounds.audit import proof_step_checker as steps
+from fedbounds.bounds.audit.claim_set import Court, module_claims
 from fedbounds.bounds.audit.mutations import (
     CAUGHT,
     CONSTANT,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.docket import Docket, room_claims
+from fedbounds.bounds.audit.claim_set import Docket, room_claims
 from fedbounds.bounds.audit.nonnegative import (
     NO_WITNESS,
     at_squares,
@@ -20,11 +20,11 @@ from fedbounds.bounds.audit.nonnegative import (
     same,
     satisfiable,
 )
-from fedbounds.bounds.audit.steps import StepOf, condition_fact
-from fedbounds.bounds.clients import MaxOverClients
-from fedbounds.bounds.clients import SumOverClients as OverAll
-from fedbounds.bounds.named_numbers import NamedNumber
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.audit.proof_step_checker import StepOf, condition_fact
+from fedbounds.bounds.theory.client_reductions import MaxOverClients
+from fedbounds.bounds.theory.client_reductions import SumOverClients as OverAll
+from fedbounds.bounds.theory.named_numbers import NamedNumber
+from fedbounds.bounds.theory.result import Condition
 
 x, y, z = sp.symbols("x y z", positive=True)
 a, b, c, d = sp.symbols("a b c d", nonnegative=True)

@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.nonnegative import reduced, same
 from fedbounds.bounds.audit.quotients import canceled, quotient
-from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 x, y, z = sp.symbols("x y z", positive=True)
 K = NamedNumber("K", sp.exp(1) - 1)

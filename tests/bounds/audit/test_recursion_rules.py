@@ -8,9 +8,9 @@ import pytest
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.recursion_rules import Compound, SummedRecursion
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound, SummedRecursion
 
 MOVES = Setting.of(
     "", Atom("g0", "gradient", 0, "", still=True), Atom("gp", "gradient", 0, ""), Atom("gn", "gradient", 0, "")

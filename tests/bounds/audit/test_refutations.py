@@ -5,15 +5,15 @@ from fractions import Fraction
 
 import pytest
 
-from fedbounds.bounds.audit import refutations
+from fedbounds.bounds.audit import counterexample_checker as refutations
 from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.claim_set import Court, Docket
 from fedbounds.bounds.audit.counterexample import Argument, Check, Erratum, Line, Replay, Smaller, Supplement, shown
-from fedbounds.bounds.audit.docket import Court, Docket
+from fedbounds.bounds.audit.counterexample_checker import COURT, hears, judged_argument, judged_replay
 from fedbounds.bounds.audit.errata import errata_claims, room_errata
-from fedbounds.bounds.audit.refutations import COURT, hears, judged_argument, judged_replay
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_DIVERGENCE, WEIGHTS
-from fedbounds.bounds.registry import paper, results
+from fedbounds.bounds.theory.registry import paper, results
 
 PAPER = "arbitrary-participation"
 ERRATA = {erratum.id: erratum for erratum in room_errata(PAPER)}
@@ -88,7 +88,7 @@ def test_a_form_whose_proof_alone_is_false_is_not_called_refuted():
 
 def test_the_explicit_corollary_4_3_is_true_although_its_proof_is_not():
     # term by term its sharp form is smaller, at every P <= T/2: so `refuted` would contradict a proof
-    from fedbounds.bounds.evaluation import evaluate
+    from fedbounds.bounds.evaluation.evaluate import evaluate
 
     for P in (1, 2, 7, 50):
         for T in (2 * P, 3 * P + 1, 1000 * P):

@@ -22,6 +22,7 @@ from fedbounds.bounds.audit.axioms import (
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import AtMinimum, InExpectation, Leading, Lemma, Markov, Prescribed, Specialize
 from fedbounds.bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivided
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import (
     ClientByClient,
     Combine,
@@ -33,7 +34,6 @@ from fedbounds.bounds.audit.rules import (
     Unroll,
     power_sum,
 )
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
 
 x, y, z, L, F = sp.symbols("x y z L F", positive=True)

@@ -7,19 +7,20 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.assumptions import MARTINGALE
-from fedbounds.bounds.audit import refutations, steps
+from fedbounds.bounds.audit import counterexample_checker as refutations
+from fedbounds.bounds.audit import proof_step_checker as steps
+from fedbounds.bounds.audit.audit_rows import ClaimRow, ledger_entries
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.docket import Docket, room_claims
+from fedbounds.bounds.audit.claim_set import Docket, room_claims
 from fedbounds.bounds.audit.ledger import differences
-from fedbounds.bounds.audit.rows import ClaimRow, ledger_entries
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, Step, Unstated, proof_of, trace, try_unstated
 from fedbounds.bounds.audit.rules import Combine, Everywhere
-from fedbounds.bounds.audit.steps import Proof, Setting, Step, Unstated, proof_of, trace, try_unstated
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, INDEPENDENT_CLIENTS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import LEMMA_C_1, THEOREM_3_1
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.assumptions import MARTINGALE
+from fedbounds.bounds.theory.result import Condition
 
 PAPER = "arbitrary-participation"
 THEOREM = f"{PAPER}/theorem-3.1[explicit]"

@@ -9,14 +9,14 @@ import sympy as sp
 
 from fedbounds.bounds.audit import gauges
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.dimension_checker import COURT, faults, gauge_faults, tries
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.unit_claims import units_claim
-from fedbounds.bounds.audit.units import COURT, faults, gauge_faults, tries
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-from fedbounds.bounds.registry import PAPERS, load, paper
-from fedbounds.bounds.result import Condition, Term
-from fedbounds.bounds.symbols import NONE, Notation
+from fedbounds.bounds.theory.registry import PAPERS, load, paper
+from fedbounds.bounds.theory.result import Condition, Term
+from fedbounds.bounds.theory.symbols import NONE, Notation
 
 HIDE_A_SCALE = {
     ("corollary-3.3", "printed"),
@@ -189,7 +189,7 @@ def test_reductions_over_clients_are_scaled_as_a_whole():
 def test_a_coefficient_that_is_a_float_has_the_units_of_a_fraction():
     from fedbounds.bounds.audit.gauges import broken_gauge
     from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-    from fedbounds.bounds.symbols import GRADIENT
+    from fedbounds.bounds.theory.symbols import GRADIENT
 
     for coefficient in (0.9, 0.1, 1 / 3, 1e-20, 2.5e300):
         assert broken_gauge(coefficient * n.L * n.gamma * n.sigma**2, GRADIENT**2, n) == ""

@@ -9,12 +9,12 @@ import pytest
 import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimize import optimize
-from fedbounds.bounds.optimum import Minimum
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.arbitrary_participation import RESULTS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.search.optimize import optimize
+from fedbounds.bounds.search.optimize_answers import Minimum
+from fedbounds.bounds.theory.registry import load
 
 FORMS = {(one.key.partition("/")[2], form.name): (one, form) for one in RESULTS for form in one.forms}
 

@@ -11,13 +11,13 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds.dimensions import DimensionMismatch, dimension_of
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.arbitrary_participation import RESULTS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import K1, K2
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.symbols import NONE
+from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.symbols import NONE
 
 R = sp.Rational
 

@@ -1,7 +1,7 @@
 """What the first paper says besides its results: every displayed equation is found, and on trial where it is proved."""
 
-from fedbounds.bounds.audit.docket import room_claims
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.audit.claim_set import room_claims
+from fedbounds.bounds.theory.registry import load
 
 
 def test_the_equations_stand_where_the_paper_has_them():

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.arbitrary_participation import RESULTS
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 
 
 def result(name):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.figures.papers.fed_norm_sgda.headline import least_bound, least_bounds
 
 evaluated = partial(evaluate, strict=False)

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import heavy_ball, proximal
 from fedbounds.empirical.confront import confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments

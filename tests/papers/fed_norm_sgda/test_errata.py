@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.audit.counterexample import Check
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.counterexample_checker import COURT, judged_replay
 from fedbounds.bounds.audit.errata import errata_claims, refuted_claims
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.refutations import COURT, judged_replay
-from fedbounds.bounds.commands.audit import find_erratum
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.errata import ERRATA, WORDING
 from fedbounds.bounds.papers.fed_norm_sgda.errata_algorithm import (
@@ -58,7 +57,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.errata_rates import (
     uncapped_fourth,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
+from fedbounds.cli.audit import find_erratum
 from fedbounds.figures.papers.fed_norm_sgda.headline import least_bound
 
 PAPER = "fed-norm-sgda"

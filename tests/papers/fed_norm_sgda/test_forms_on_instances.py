@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_2, THEOREM_4, S, T, concave_terms, nu
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import COROLLARY_2_2
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Form
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Form
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import LocalOptimizer
 from fedbounds.empirical.instances.climbing import LIGHT, searched
 from fedbounds.empirical.instances.sides import examined

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.registry import load, paper
+from fedbounds.bounds.theory.registry import load, paper
 
 NAMES = ["b.1", "b.3", "b.4", "b.5", "b.6", "c.1", "c.2", "c.3", "c.4", "c.5"]
 LEMMA = {name: load(f"fed-norm-sgda/lemma-{name}") for name in NAMES}

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.audit import steps
+from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.docket import Docket, result_claims
-from fedbounds.bounds.audit.steps import StepOf, proof_of, trace
+from fedbounds.bounds.audit.claim_set import Docket, result_claims
+from fedbounds.bounds.audit.proof_step_checker import StepOf, proof_of, trace
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS

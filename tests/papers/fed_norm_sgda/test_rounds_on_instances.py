@@ -13,10 +13,11 @@ import pytest
 import torch
 
 from fedbounds.bounds.audit.claim import Claim, Relation
-from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent, letters, restart
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import A_DRIFT, DELTA, W_DRIFT, X
+from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent, restart
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as letters
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import A_DRIFT, DELTA, W_DRIFT, X
 from fedbounds.empirical.instances.climbing import LIGHT, searched
 from fedbounds.empirical.instances.sides import InstanceFinding, examined
 from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from fedbounds import main
-from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.limits import COURT
-from fedbounds.bounds.commands import places
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.limit_checker import COURT
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS, closed_forms
-from fedbounds.bounds.registry import load, paper, statements
+from fedbounds.bounds.theory.registry import load, paper, statements
+from fedbounds.cli import statements as places
 
 PAPER = "fed-norm-sgda"
 NUMBERED = [*range(1, 13), 14, 15, 16, 18, 19, 20, 21, 23, 24, 25, 26, 27, 28, 29, 31, 32, 33, 34, 35, 36, 37, 38, 41,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, squared_error, weight_error
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from tests.papers.fedau.scalar_run import scalar_run
 
 MEAN, VARIANCE = load("fedau/lemma-b.6.1"), load("fedau/lemma-b.6.1-variance")

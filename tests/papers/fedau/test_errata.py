@@ -10,11 +10,11 @@ import pytest
 import sympy as sp
 
 from fedbounds import main
+from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.audit.counterexample import Check, name_of
-from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.refutations import COURT as REFUTATIONS
-from fedbounds.bounds.audit.refutations import judged_replay
-from fedbounds.bounds.audit.steps import COURT as STEPS
+from fedbounds.bounds.audit.counterexample_checker import COURT as REFUTATIONS
+from fedbounds.bounds.audit.counterexample_checker import judged_replay
+from fedbounds.bounds.audit.proof_step_checker import COURT as STEPS
 from fedbounds.bounds.papers.fedau.errata import ERRATA, ONE_ROUND, SUPPLEMENTS, WORDING
 from fedbounds.bounds.papers.fedau.errata_descent import (
     descent_lemma,

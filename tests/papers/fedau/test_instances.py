@@ -17,7 +17,7 @@ from fedbounds.bounds.papers.fedau.weight_error import (
     mean_weight_moment,
     weight_error,
 )
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.instances.climbing import LIGHT, climb, searched
 from fedbounds.empirical.instances.sides import examined
 from fedbounds.empirical.papers.fedau.instances.gram import round_products

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, weight_error
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.confront import Confrontation, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments

@@ -8,19 +8,10 @@ from fractions import Fraction
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.audit import steps
-from fedbounds.bounds.audit.averaged_sums import (
-    HalfStepSum,
-    UnrollMean,
-    average_dominates,
-    half_step_ratio,
-    mean_power_sum,
-    measured,
-    sum_dominates,
-)
+from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Uncorrelated
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.docket import Docket, result_claims
+from fedbounds.bounds.audit.claim_set import Docket, result_claims
 from fedbounds.bounds.audit.mutations import Bench, in_step, tried
 from fedbounds.bounds.audit.nonnegative import prove
 from fedbounds.bounds.audit.participation_rules import (
@@ -36,17 +27,26 @@ from fedbounds.bounds.audit.participation_rules import (
     given_past,
     step_mean,
 )
+from fedbounds.bounds.audit.proof_step_checker import Setting, proof_of, trace
 from fedbounds.bounds.audit.rules import Telescope, power_sum
-from fedbounds.bounds.audit.steps import Setting, proof_of, trace
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
-from fedbounds.bounds.clients import MeanOverClients, MedianOverClients, SumOverClients
-from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.papers.fedau.lemmas import E_2
 from fedbounds.bounds.papers.fedau.notation import NOTATION as letters
 from fedbounds.bounds.papers.fedau.proof import OPTIMIZATION as PROOFS
+from fedbounds.bounds.papers.fedau.proof.averaged_sums import (
+    HalfStepSum,
+    UnrollMean,
+    average_dominates,
+    half_step_ratio,
+    mean_power_sum,
+    measured,
+    sum_dominates,
+)
 from fedbounds.bounds.papers.fedau.proof.descent import DESCENT_PROOF
 from fedbounds.bounds.papers.fedau.proof.drift import APART, GENERAL, round_setting, step_setting
 from fedbounds.bounds.papers.fedau.results import THEOREM_2
+from fedbounds.bounds.theory.client_reductions import MeanOverClients, MedianOverClients, SumOverClients
+from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 PROVED = {
     "theorem-1": {"printed", "repaired"},

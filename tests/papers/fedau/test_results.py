@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedau.weight_error import weight_error
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 from tests.papers.fedau.scalar_run import scalar_run
 
 BOUNDED, NEARLY, WEIGHTS = load("fedau/theorem-2"), load("fedau/theorem-2-option-1"), load("fedau/theorem-3")

@@ -10,24 +10,25 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.audit import limits, steps
+from fedbounds.bounds.audit import limit_checker as limits
+from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage, StandsFor
 from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim_set import Docket, result_claims
 from fedbounds.bounds.audit.derivations import Specialize
-from fedbounds.bounds.audit.docket import Docket, result_claims
-from fedbounds.bounds.audit.exponentials import Tangent
 from fedbounds.bounds.audit.induction import Induction
-from fedbounds.bounds.audit.step_products import PrescribedProduct
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.transcendental import Opened, opened
-from fedbounds.bounds.audit.whole_numbers import Cases, Division, WholeNumber
-from fedbounds.bounds.clients import MeanOverClients
 from fedbounds.bounds.papers.fedau import corollaries, results
 from fedbounds.bounds.papers.fedau.corollaries import C_W, COROLLARY_4, GLOBAL_STEP, LOCAL_STEP
 from fedbounds.bounds.papers.fedau.limits import LIMITS
 from fedbounds.bounds.papers.fedau.proof import PROOFS, corollary, known, weights
+from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
+from fedbounds.bounds.papers.fedau.proof.step_products import PrescribedProduct
+from fedbounds.bounds.papers.fedau.proof.whole_numbers import Cases, Division, WholeNumber
 from fedbounds.bounds.papers.fedau.results import THEOREM_2
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, weight_error
+from fedbounds.bounds.theory.client_reductions import MeanOverClients
 
 a, b, x, y, L, F = sp.symbols("a b x y L F", positive=True)
 k, m, n, T = sp.symbols("k m n T", integer=True, positive=True)

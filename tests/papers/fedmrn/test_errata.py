@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedmrn.errata_masks import binary_error, bound_11, prescribed_amplitude, signed_error
 from fedbounds.bounds.papers.fedmrn.errata_moments import (
     average_gradient,
@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.fedmrn.errata_moments import (
     masks_of_lemma_3,
     one_step_down,
 )
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.theory.registry import load
 
 
 def moved(w, t, a, rng):

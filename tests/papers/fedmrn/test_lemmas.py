@@ -5,8 +5,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 
 
 def value(key, form, **constants):

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedmrn.errata_masks import leaving
 from fedbounds.bounds.papers.fedmrn.remarks import REMARK_2_CONVEX
-from fedbounds.bounds.registry import load, paper
+from fedbounds.bounds.theory.registry import load, paper
 
 NONCONVEX = load("fedmrn/theorem-2")
 

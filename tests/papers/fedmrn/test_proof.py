@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.registry import paper
+from fedbounds.bounds.theory.registry import paper
 from fedbounds.empirical.instances.iterations import MaskedIterations
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.rounds import Never, Reached, rounds
-from fedbounds.bounds.typeset import theorem
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.search.rounds import Never, Reached, rounds
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.theorem_latex import theorem
 
 CONVEX, NONCONVEX = load("fedmrn/theorem-1"), load("fedmrn/theorem-2")
 GOLDEN = dict(L=3, mu=1, sigma=0.1, G=1, Gamma=0.005, Delta1=0.13, N=4, K=2, S=2)

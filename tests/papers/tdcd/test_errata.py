@@ -5,11 +5,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimize import optimize
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.tdcd.errata_algorithm import at_rest, drift, first_iterates, left_at, one_silos_labels
 from fedbounds.bounds.papers.tdcd.errata_rates import best_in_time, given_step, resting
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.search.optimize import optimize
+from fedbounds.bounds.theory.registry import load
 
 THEOREM, LEMMA_2 = load("tdcd/theorem-1"), load("tdcd/lemma-2")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs, trained

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.papers.tdcd.instances.premises import constants, rounds
 
 LEMMA_1, LEMMA_2 = load("tdcd/lemma-1"), load("tdcd/lemma-2")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.tdcd.errata_rates import resting
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.moments import TierMoments, moments
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.participation import Full

@@ -7,12 +7,12 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.tdcd.proof.rules import SummedGrowth
-from fedbounds.bounds.registry import paper
+from fedbounds.bounds.theory.registry import paper
 
 
 def test_only_what_a_run_can_know_beforehand_needs_the_objective_to_be_bounded_below():

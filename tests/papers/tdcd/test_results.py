@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimize import optimize
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.tdcd.drift import drift_growth
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.search.optimize import optimize
+from fedbounds.bounds.theory.registry import load
 
 THEOREM = load("tdcd/theorem-1")
 HAND = dict(eta=0.01, Q=5, R=100, Delta=1.0, Deltainf=1.5, L=2.0, Lmax=1.0, S=0.5, SK=0.2)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.symbols import NoConstant
+from fedbounds.bounds.theory.symbols import NoConstant
 from fedbounds.empirical.confront import Confrontation, confront, confront_family
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD

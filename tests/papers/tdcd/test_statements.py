@@ -1,6 +1,6 @@
 """What Das et al. (2022) say besides their results: the equations are found, and what states them is on trial."""
 
-from fedbounds.bounds.audit.docket import room_claims
+from fedbounds.bounds.audit.claim_set import room_claims
 from fedbounds.bounds.papers.tdcd.statements import STATEMENTS
 
 OURS = {"B1", "B2", "B3", "17p", "17t", "L", "14a", "14b", "14c", "17-apart", "20a-apart", "20-apart", "22", "16a",

@@ -6,8 +6,7 @@ from sympy import Expr, Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialize
-from fedbounds.bounds.audit.steps import Setting, measure_symbol
-from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     COHORT,
     EXPECTED_COHORT,
@@ -49,7 +48,8 @@ from fedbounds.bounds.papers.arbitrary_participation.results import (
     ONCE,
     THEOREM_3_1,
 )
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT
+from fedbounds.bounds.theory.result import Result
 
 L, F, I, N, P, T = n.L, n.F, n.I, n.N, n.P, n.T
 gamma, eta, rho, sigma, nu, beta, delta, d = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta, n.d

@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import NORM, PA
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.proof import spread as lemma
 from fedbounds.bounds.papers.arbitrary_participation.results import K1, K2, LEMMA_C_2, LOCAL_CAP
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.result import Condition
 
 A1, A2, AFTER_DRIFT, DRIFT, EACH = lemma.A1, lemma.A2, lemma.AFTER_DRIFT, lemma.DRIFT, lemma.EACH
 HALF_STEP, ONE_CLIENT, ONE_STEP, PAPER = lemma.HALF_STEP, lemma.ONE_CLIENT, lemma.ONE_STEP, lemma.PAPER

@@ -14,9 +14,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.steps import Proof, Setting, Step, measure_symbol
-from fedbounds.bounds.measures import EXPECTED, LEAST_GRADIENT
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, Step, measure_symbol
 from fedbounds.bounds.papers.arbitrary_participation import expected
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
@@ -24,7 +22,9 @@ from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PR
 from fedbounds.bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.tuned import TUNED_LEMMAS, TUNED_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_PROOF
-from fedbounds.bounds.result import Condition, Result
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.measures import EXPECTED, LEAST_GRADIENT
+from fedbounds.bounds.theory.result import Condition, Result
 
 GIVEN = (SPREAD_PROOF, DRIFT_PROOF, WINDOW_PROOF, THEOREM_PROOF, TUNED_LEMMAS, TUNED_PROOF)
 RENAMED = {a.name: b.name for a, b in IN_EXPECTATION.items()}

@@ -12,8 +12,8 @@ from fedbounds.bounds.audit.axioms import Jensen
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.concentration import AllAtOnce, McDiarmid
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma
+from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
 from fedbounds.bounds.audit.rules import ClientByClient, Everywhere, Unfolded
-from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (

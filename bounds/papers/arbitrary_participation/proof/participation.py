@@ -7,11 +7,9 @@ from sympy import Abs, Integer, Symbol, log
 from fedbounds.bounds.audit.axioms import Jensen, MeanOf
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma, Markov
+from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
 from fedbounds.bounds.audit.rules import ClientByClient, Everywhere
-from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
-from fedbounds.bounds.clients import MedianOverClients
-from fedbounds.bounds.clients import SumOverClients as Sum
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
     COHORT,
@@ -36,6 +34,8 @@ from fedbounds.bounds.papers.arbitrary_participation.participation import (
 )
 from fedbounds.bounds.papers.arbitrary_participation.proof.spread import PAPER
 from fedbounds.bounds.papers.arbitrary_participation.results import EQUATION_11
+from fedbounds.bounds.theory.client_reductions import MedianOverClients
+from fedbounds.bounds.theory.client_reductions import SumOverClients as Sum
 
 N, P, S, d, theta, nu, beta = n.N, n.P, n.S, n.d, n.theta, n.nu, n.beta
 upsilon, windowvar = n.upsilon, n.windowvar

@@ -5,17 +5,17 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational
 
-from fedbounds.bounds.assumptions import MARTINGALE, SMOOTH, UNBIASED
 from fedbounds.bounds.audit.axioms import Independent, Jensen, MeanOf, Smooth, Starts, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.geometric_sums import GeometricSum
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import ClientByClient, Gram, Unroll, power_sum
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import COHORT, EXOGENOUS, INDEPENDENT_CLIENTS, WEIGHTS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import K1, LEMMA_C_1
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.assumptions import MARTINGALE, SMOOTH, UNBIASED
+from fedbounds.bounds.theory.result import Condition
 
 PAPER = "arbitrary-participation"
 L, I, gamma, sigma, nu, sumsq = n.L, n.I, n.gamma, n.sigma, n.nu, n.sumsq

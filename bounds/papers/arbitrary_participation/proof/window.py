@@ -9,16 +9,16 @@ from sympy import Expr, Integer, Rational, floor
 
 from fedbounds.bounds.audit.axioms import Descent, Jensen, NoiseOverTime, Smooth, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Telescope
-from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
-from fedbounds.bounds.measures import LEAST_GRADIENT
 from fedbounds.bounds.papers.arbitrary_participation import results
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, WEIGHTS, WINDOW
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.proof import drift
 from fedbounds.bounds.papers.arbitrary_participation.proof import spread as lemma
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT
+from fedbounds.bounds.theory.result import Condition
 
 A1, DRIFT, HALF_STEP, IN_ROUND, ONE_STEP = lemma.A1, lemma.DRIFT, lemma.HALF_STEP, lemma.IN_ROUND, lemma.ONE_STEP
 PAPER, PAST, SPREAD, SPREAD_ADDS = lemma.PAPER, lemma.PAST, lemma.SPREAD, lemma.SPREAD_ADDS

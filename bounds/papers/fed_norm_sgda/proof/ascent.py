@@ -14,15 +14,15 @@ from sympy import Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.proof_step_checker import measure_symbol
 from fedbounds.bounds.audit.rules import Gram, Telescope, Unfolded
-from fedbounds.bounds.audit.steps import measure_symbol
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING, STRONGLY_CONCAVE
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import axioms
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, MOVE, in_x_before
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, NOISY, TO_LETTERS

@@ -14,11 +14,11 @@ from fedbounds.bounds.audit.axioms import Descent, Schema, Smooth, SumOfNoise, U
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.participation_rules import MeanUpdate
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.vectors import Vec, inner, square
-from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
+from fedbounds.bounds.theory.client_reductions import SumOverClients
 
 NOISE = ("unbiased-block-noise", "martingale-noise")
 SAMPLING = "uniform-sampling"

@@ -5,18 +5,18 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Symbol
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.rules import Gram
-from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
-from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda import lemmas_basic as facts
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import SumOverClients
+from fedbounds.bounds.theory.result import Result
 
 u, v, gradient, away = (Vec.atom(name) for name in ("u", "v", "gradient", "away"))
 VECTORS = Setting("any vectors", {a: Atom(a, "gradient", 0, f"any vector {a}", per_client=False) for a in ("u", "v")})

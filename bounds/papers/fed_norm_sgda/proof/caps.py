@@ -16,9 +16,9 @@ from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.participation_rules import Squared
 from fedbounds.bounds.audit.rules import Unfolded
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, step_conditions
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.result import Condition
 
 DESCENT_SETTING, PAPER, S_1, S_2, D, Gammax = of.DESCENT_SETTING, of.PAPER, of.S_1, of.S_2, of.D, of.Gammax
 Gammay, L, M, Q, W, betaG, betaL, c, d = of.Gammay, of.L, of.M, of.Q, of.W, of.betaG, of.betaL, of.c, of.d

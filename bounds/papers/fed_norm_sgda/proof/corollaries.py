@@ -15,10 +15,9 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.nonnegative import Finding
 from fedbounds.bounds.audit.participation_rules import Triangle
+from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Unfolded
-from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
-from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.papers.fed_norm_sgda import corollaries
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import HETEROGENEITY, JOINTLY_SMOOTH
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL, SIMPLEX
@@ -32,9 +31,10 @@ from fedbounds.bounds.papers.fed_norm_sgda.corollaries import (
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import smooth
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING, L, betaG, kappa, sigmaG
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import DESCENT_SETTING, L, betaG, kappa, sigmaG
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, STEPS, THEOREM_1, THEOREM_1_AT_ITS_STEPS
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.expressions import largest
+from fedbounds.bounds.theory.result import Condition
 
 ASCENT = n.taueff * STEPS["gammay"]
 AT_ITS_STEPS = (

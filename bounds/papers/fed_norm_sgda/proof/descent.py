@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, given_start, sample_mean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_LETTERS
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF, ROUNDED, SMOOTH_ENVELOPE

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.axioms import Jensen
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.participation_rules import step_mean
+from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.bounds.audit.rules import Gram, Unfolded
-from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, JOINTLY_SMOOTH, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_7, LEMMA_B_8
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import axioms
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from fedbounds.bounds.theory.result import Result
 
 A_DRIFT, CONSTANTS, DELTA, DESCENT_SETTING, PAPER = of.A_DRIFT, of.CONSTANTS, of.DELTA, of.DESCENT_SETTING, of.PAPER
 S_1, S_2, W_DRIFT, G, H, K, L, N, Q, W, X = of.S_1, of.S_2, of.W_DRIFT, of.G, of.H, of.K, of.L, of.N, of.Q, of.W, of.X

@@ -10,18 +10,18 @@ from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.participation_rules import Squared
 from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.vectors import Vec, square
-from fedbounds.bounds.clients import MaxOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import GROWING, LOCAL_MAP
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4, LEMMA_B_9
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import Scaled, scaled
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, TO_LETTERS, Block
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF, over_local_steps
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.client_reductions import MaxOverClients
+from fedbounds.bounds.theory.result import Condition
 
 DELTA, DESCENT_SETTING, PAPER, C_w, D, G, L = of.DELTA, of.DESCENT_SETTING, of.PAPER, of.C_w, of.D, of.G, of.L
 V, X, a_m, betaG, betaL, etax, etay, kappa = of.V, of.X, of.a_m, of.betaG, of.betaL, of.etax, of.etay, of.kappa

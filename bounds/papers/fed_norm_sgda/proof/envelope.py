@@ -13,13 +13,13 @@ from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Triangle
-from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, STRONGLY_CONCAVE
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_1, LEMMA_B_6
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, SelfBounded, smooth
 
 DELTA, DESCENT_SETTING, PAPER, Fx, Fy, G, L = of.DELTA, of.DESCENT_SETTING, of.PAPER, of.Fx, of.Fy, of.G, of.L

@@ -9,15 +9,15 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Symbol
 
-from fedbounds.bounds.assumptions import MARTINGALE
 from fedbounds.bounds.audit.axioms import ByMeaning, SumOfNoise
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, LOCAL_MAP, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NOISE, UNCORRELATED, MixingPrice, given_start, scaled
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import PAPER, C_w, betaL, nu, sigmaL
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import PAPER, C_w, betaL, nu, sigmaL
+from fedbounds.bounds.theory.assumptions import MARTINGALE
 
 STEP = Symbol("eta_b", nonnegative=True)  # the client's step size in the block
 SUM, SQUARES = Symbol("[sum_j a^(j)(k)]", nonnegative=True), Symbol("[sum_j a^(j)(k)^2]", nonnegative=True)

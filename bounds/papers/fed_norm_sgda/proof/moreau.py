@@ -16,8 +16,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import given_start, of_objective, sample_mean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import MOVE
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X, NOISY
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, PAPER, Gammax, L, X, nu, x0
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SETTING, SNAPSHOT_PROOF, TO_OWN
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import DELTA, PAPER, Gammax, L, X, nu, x0
 
 xb = Vec.atom("xb")
 AWAY = xb - x0  # from x_t to its proximal point

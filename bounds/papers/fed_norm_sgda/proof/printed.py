@@ -16,7 +16,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import given_start, sample_mean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, in_x_before

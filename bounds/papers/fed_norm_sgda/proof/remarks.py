@@ -5,20 +5,20 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Symbol
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.axioms import ByMeaning, SumOfNoise
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.steps import Setting, condition_fact, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Setting, condition_fact, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN, ON_AVERAGE, SETTING
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NOISE
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import DESCENT_SETTING
 from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem import REPAIRED, SHARP, THEOREM_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.remarks import PLAIN, REMARK_1, REMARK_3, REMARK_6
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, THEOREM_1_AT_ITS_STEPS
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
 # --- Remark 1 -------------------------------------------------------------------------------------------------------
 

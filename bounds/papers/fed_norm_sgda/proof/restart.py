@@ -5,11 +5,10 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
 from fedbounds.bounds.audit.rules import Telescope, Unfolded
-from fedbounds.bounds.audit.steps import Proof, measure_symbol
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
@@ -23,11 +22,12 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.concave import ascent_conditions
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof import snapshot
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import given_start, sample_mean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, NOISY
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Result
 
 IN_SNAPSHOT, MOVED, SETTING = snapshot.IN_SNAPSHOT, snapshot.MOVED, snapshot.SETTING
 SNAPSHOT_PROOF, STALE, TO_OWN, V_C = snapshot.SNAPSHOT_PROOF, snapshot.STALE, snapshot.TO_OWN, snapshot.V_C

@@ -14,21 +14,21 @@ from fedbounds.bounds.audit.axioms import Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Squared
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import Gram, Unfolded
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
-from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, LIPSCHITZ, LOCAL_MAP
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.concave import recursion_cap
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_2
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import directions
-from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, SelfBounded, scaled, smooth
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import Block
 from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import HALF, LARGEST_RECURSION, LARGEST_SUM, MOVED, block_steps
 from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF
+from fedbounds.bounds.theory.client_reductions import SumOverClients
 
 PAPER, C_w, D, Gx, L, X, Z, a_m, betaG = of.PAPER, of.C_w, of.D, of.Gx, of.L, of.X, of.Z, of.a_m, of.betaG
 betaL, c, closed, d, etax, etay, nu, r = of.betaL, of.c, of.closed, of.d, of.etax, of.etay, of.nu, of.r

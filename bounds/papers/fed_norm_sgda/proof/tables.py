@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from fedbounds.bounds.audit.canonical_text import written
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding
-from fedbounds.bounds.audit.steps import Proof, Setting, Step, measure_symbol
-from fedbounds.bounds.audit.written import written
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, Step, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda import tables
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.theory.result import Result
 
 CASES = {
     "table-1-nc-sc": tables.NONCONVEX_STRONGLY_CONCAVE,

@@ -18,7 +18,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH
 from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, G, Gammax, Gammay, H, L, M, N, V, X, c, kappa, nu
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import DELTA, G, Gammax, Gammay, H, L, M, N, V, X, c, kappa, nu
 from fedbounds.bounds.papers.fed_norm_sgda.results import CERTIFIED, THEOREM_1, TIGHT
 
 ASCENT_PROOF, CAPS, G_MEAN, GAP_MEAN = ascent.ASCENT_PROOF, ascent.CAPS, ascent.G_MEAN, ascent.GAP_MEAN

@@ -11,8 +11,8 @@ from fedbounds.bounds.audit.axioms import ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.rules import Telescope
-from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import opaque, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW, LIPSCHITZ
 from fedbounds.bounds.papers.fed_norm_sgda.composites import WHOLE_BLOCKS
@@ -20,11 +20,11 @@ from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THE
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_4
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, Gammax, Gammay, Gx, L, N, nu
 from fedbounds.bounds.papers.fed_norm_sgda.proof.moreau import ENVELOPE_DECREASE, GRADIENT, MOREAU_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.moreau import HERE as SETTING
 from fedbounds.bounds.papers.fed_norm_sgda.proof.restart import APPROACH, FIRST, KEPT, ONE_POINT_PROOF, RESTART_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SNAPSHOT_PROOF, STALE, TO_OWN, V_C
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import DELTA, Gammax, Gammay, Gx, L, N, nu
 
 RESTART = RESTART_PROOF.id
 ONE = Integer(1)

@@ -15,8 +15,8 @@ from sympy import Rational
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import InExpectation, Specialize
 from fedbounds.bounds.audit.participation_rules import MeanUpdate, SecondMoment
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import Telescope
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import square
 from fedbounds.bounds.papers.fedau.assumptions import H_BOUNDED_BELOW
 from fedbounds.bounds.papers.fedau.lemmas import DRIFT_CAP, LOCAL_CAP

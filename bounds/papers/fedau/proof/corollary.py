@@ -14,12 +14,8 @@ from sympy import Add, Expr, Integer, Max, Min, Rational, S, exp, log, sqrt
 from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.derivations import Prescribed, Specialize
-from fedbounds.bounds.audit.exponentials import Tangent
-from fedbounds.bounds.audit.step_products import PrescribedProduct
-from fedbounds.bounds.audit.steps import Proof, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
-from fedbounds.bounds.audit.whole_numbers import WholeNumber
-from fedbounds.bounds.measures import AVERAGE_GRADIENT
 from fedbounds.bounds.papers.fedau.assumptions import FEDAU_WEIGHTS
 from fedbounds.bounds.papers.fedau.corollaries import (
     AT_WHOLE_K,
@@ -34,8 +30,12 @@ from fedbounds.bounds.papers.fedau.corollaries import (
 )
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof import weights
+from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
+from fedbounds.bounds.papers.fedau.proof.step_products import PrescribedProduct
+from fedbounds.bounds.papers.fedau.proof.whole_numbers import WholeNumber
 from fedbounds.bounds.papers.fedau.results import THEOREM_2, THEOREM_2_OPTION_1, THEOREM_3, TWO_ROUNDS
-from fedbounds.bounds.result import Condition, Result
+from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT
+from fedbounds.bounds.theory.result import Condition, Result
 
 NO_VECTORS, PAPER, PER_CLIENT = weights.NO_VECTORS, weights.PAPER, weights.PER_CLIENT
 THEOREM_PROOF, TOTAL, cut, p, q = weights.THEOREM_PROOF, weights.TOTAL, weights.cut, weights.p, weights.q

@@ -16,15 +16,15 @@ from fedbounds.bounds.audit import participation_rules as rounds
 from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.bounds.audit.rules import Combine, Gram
-from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import inner, square
 from fedbounds.bounds.papers.fedau import lemmas
 from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, ONE_STEP, PAST_WEIGHTS
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof import drift
 from fedbounds.bounds.papers.fedau.proof.drift import DescentObjective
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.result import Condition
 
 A1, A2, AVERAGE_OF_F, AVERAGE_PROOF = drift.A1, drift.A2, drift.AVERAGE_OF_F, drift.AVERAGE_PROOF
 GENERAL, GY, ITSELF, MARTINGALE, TO_GRADSQ = drift.GENERAL, drift.GY, drift.ITSELF, drift.MARTINGALE, drift.TO_GRADSQ

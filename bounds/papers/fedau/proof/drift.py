@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.averaged_sums import HalfStepSum, UnrollMean, half_step_ratio
 from fedbounds.bounds.audit.axioms import Smooth, Starts
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Centered, ClientMean, Triangle, given_past
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Unroll, power_sum
-from fedbounds.bounds.audit.steps import Proof, Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol, square
-from fedbounds.bounds.clients import MedianOverClients, SumOverClients
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS
 from fedbounds.bounds.papers.fedau.lemmas import DRIFT_CAP, E_2, LEMMA_B_3_1, LEMMA_B_3_2, LEMMA_B_5_1, ONE_LOCAL_STEP
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.papers.fedau.proof.averaged_sums import HalfStepSum, UnrollMean, half_step_ratio
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import MedianOverClients, SumOverClients
+from fedbounds.bounds.theory.result import Result
 
 PAPER = "fedau"
 L, I, gamma, sigma, delta, deltatilde = n.L, n.I, n.gamma, n.sigma, n.delta, n.deltatilde

@@ -29,7 +29,7 @@ from fedbounds.bounds.papers.fedau.proof.drift import G, round_setting
 from fedbounds.bounds.papers.fedau.proof.theorem import EIGHTH, THEOREM_PROOF, Option, enter_option
 from fedbounds.bounds.papers.fedau.proof.weights import NO_VECTORS
 from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, THEOREM_2, theorem_terms, tight_terms
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.result import Term
 
 L, F, I, T, Q, W = n.L, n.F, n.I, n.T, n.Q, n.W
 sigma, delta = n.sigma, n.delta

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Specialize
 from fedbounds.bounds.audit.participation_rules import Vanishing
+from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
 from fedbounds.bounds.audit.rules import Combine, Telescope
-from fedbounds.bounds.audit.steps import Proof, measure_symbol
-from fedbounds.bounds.clients import SumOverClients
-from fedbounds.bounds.measures import AVERAGE_GRADIENT
 from fedbounds.bounds.papers.fedau import results
 from fedbounds.bounds.papers.fedau.assumptions import (
     BOUNDED_GRADIENT,
@@ -44,7 +41,10 @@ from fedbounds.bounds.papers.fedau.lemmas import (
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof.descent import DECREASE, DESCENT_OF_F, DESCENT_PROOF, move, tau
 from fedbounds.bounds.papers.fedau.proof.drift import GENERAL, ITSELF, G, round_setting
-from fedbounds.bounds.result import Result, Term
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import SumOverClients
+from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT
+from fedbounds.bounds.theory.result import Result, Term
 
 L, F, I, N, T, Q, W = n.L, n.F, n.I, n.N, n.T, n.Q, n.W
 gamma, eta, sigma, delta = n.gamma, n.eta, n.sigma, n.delta

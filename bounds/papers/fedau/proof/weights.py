@@ -16,13 +16,13 @@ from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Lemma, Specialize
 from fedbounds.bounds.audit.induction import Induction
-from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
-from fedbounds.bounds.audit.whole_numbers import Cases, Division
 from fedbounds.bounds.papers.fedau.assumptions import CUT_OFF_LAW, FEDAU
 from fedbounds.bounds.papers.fedau.corollaries import LEMMA_B_6_1, LEMMA_B_6_1_VARIANCE
 from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.proof.whole_numbers import Cases, Division
 from fedbounds.bounds.papers.fedau.results import THEOREM_3, TWO_ROUNDS
 
 PAPER = "fedau"

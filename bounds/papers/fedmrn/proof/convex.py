@@ -14,10 +14,9 @@ from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.induction import ByRecursion
+from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.bounds.audit.rules import Unfolded
-from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import square
-from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     FALLING_STEPS,
     QUADRATIC_GROWTH,
@@ -25,7 +24,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     SURE_GRADIENT_BOUND,
 )
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.distance import AFTER, distance_proof
 from fedbounds.bounds.papers.fedmrn.proof.iteration import (
     DRIFT_PROOF,
@@ -37,7 +36,7 @@ from fedbounds.bounds.papers.fedmrn.proof.iteration import (
     enter_within,
     masked,
 )
-from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, EARLY, RELATIVE, SAMPLING, SYNC, Masking
+from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, EARLY, RELATIVE, SAMPLING, SYNC, Masking
 from fedbounds.bounds.papers.fedmrn.results import (
     BOUNDED,
     CURVATURE,
@@ -48,7 +47,8 @@ from fedbounds.bounds.papers.fedmrn.results import (
     mask_parts,
     shift,
 )
-from fedbounds.bounds.result import Term
+from fedbounds.bounds.theory.expressions import largest
+from fedbounds.bounds.theory.result import Term
 
 L, mu, S, T, G, d, sigma, N, Delta1, Deltat, eta, etat = (
     n.L, n.mu, n.S, n.T, n.G, n.d, n.sigma, n.N, n.Delta1, n.Deltat, n.eta, n.etat

@@ -6,15 +6,15 @@ from sympy import Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning, Descent, Jensen, Smooth, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.bounds.audit.rules import Combine
-from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import inner, square
 from fedbounds.bounds.papers.fedmrn.assumptions import LIPSCHITZ
 from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_5
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, cohort, enter_within, masked
-from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, MARTINGALE, SAMPLING, Masking
+from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, MARTINGALE, SAMPLING, Masking
 
 L, etat, Dt, M = n.L, n.etat, n.Dt, n.M
 b, x, g, gb, g0, f0, nb, vb, va, wn = (

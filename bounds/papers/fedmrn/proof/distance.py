@@ -10,15 +10,15 @@ from sympy import Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning, Jensen, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.bounds.audit.rules import Combine, Gram
-from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import inner, product_symbol, square
 from fedbounds.bounds.papers.fedmrn.assumptions import QUADRATIC_GROWTH, STRONGLY_CONVEX
 from fedbounds.bounds.papers.fedmrn.lemmas import HALF_STEP, LEMMA_4, QUARTER_STEP
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, enter_within, masked, mean_of
-from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, MARTINGALE, SAMPLING, Masking
+from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, MARTINGALE, SAMPLING, Masking
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE
 
 L, mu, Gamma, etat, Deltat, Dt = n.L, n.mu, n.Gamma, n.etat, n.Deltat, n.Dt

@@ -10,14 +10,14 @@ import sympy as sp
 
 from fedbounds.bounds.audit.axioms import ByMeaning, MeanOf
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.operator_rules import Unbiased, Walk
 from fedbounds.bounds.audit.rules import Combine
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.fedmrn.assumptions import CONSTANT_STEPS, FALLING_STEPS, PROGRESSIVE
 from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_1, LEMMA_2, LEMMA_3
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import letters
-from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, EARLY, RELATIVE, SAMPLING, SYNC, Masking
+from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof.operator_rules import Unbiased, Walk
+from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, EARLY, RELATIVE, SAMPLING, SYNC, Masking
 from fedbounds.bounds.papers.fedmrn.results import SAMPLED, SAMPLING_ERROR
 
 q, G, d, S, K, N, etat = n.q, n.G, n.d, n.S, n.K, n.N, n.etat

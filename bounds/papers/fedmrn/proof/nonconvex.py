@@ -11,16 +11,14 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Symbol
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
-from fedbounds.bounds.audit.operator_rules import EveryRound
+from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
 from fedbounds.bounds.audit.rules import Telescope
-from fedbounds.bounds.audit.steps import Proof, measure_symbol
 from fedbounds.bounds.papers.fedmrn.assumptions import ANY_MASKS, BELOW, FIXED_MASKS, PROGRESSIVE, SURE_GRADIENT_BOUND
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.descent import DECREASE, descent_proof
 from fedbounds.bounds.papers.fedmrn.proof.iteration import (
     NOISE_PROOF,
@@ -28,7 +26,8 @@ from fedbounds.bounds.papers.fedmrn.proof.iteration import (
     enter_synchronization,
     enter_walk,
 )
-from fedbounds.bounds.papers.fedmrn.proof.letters import (
+from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
+from fedbounds.bounds.papers.fedmrn.proof.symbols import (
     AMPLITUDE,
     CHANCE,
     EACH,
@@ -38,7 +37,8 @@ from fedbounds.bounds.papers.fedmrn.proof.letters import (
     Masking,
 )
 from fedbounds.bounds.papers.fedmrn.results import AVERAGE, FIRST_CONDITION, SAMPLED, STEP, THEOREM_2
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Condition
 
 L, S, T, G, F, N, a, eta, etat, sigma, M, Dt = (
     n.L, n.S, n.T, n.G, n.F, n.N, n.a, n.eta, n.etat, n.sigma, n.M, n.Dt

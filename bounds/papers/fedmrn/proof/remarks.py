@@ -8,16 +8,16 @@ import sympy as sp
 from sympy import Symbol
 
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.operator_rules import MeanRatio
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.rules import Combine
-from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.fedmrn.assumptions import PROGRESSIVE, RELATIVE_ERROR
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof.operator_rules import MeanRatio
 from fedbounds.bounds.papers.fedmrn.remarks import HIDDEN, PROPOSITION_1, REMARK_2_CONVEX, REMARK_2_NONCONVEX
 from fedbounds.bounds.papers.fedmrn.results import THEOREM_1, THEOREM_2, shift
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.theory.result import Result
 
 q, S = n.q, n.S
 

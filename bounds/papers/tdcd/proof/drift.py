@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from sympy import Integer
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import ByMeaning, MeanOf, Smooth, Starts, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.recursion_rules import Compound, SummedRecursion
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting
 from fedbounds.bounds.audit.rules import Combine, Gram
-from fedbounds.bounds.audit.steps import Proof, Setting
 from fedbounds.bounds.audit.vectors import Atom, inner, square
 from fedbounds.bounds.papers.tdcd.assumptions import BLOCK_SMOOTH, UNBIASED_CLIENTS, UNBIASED_SILOS
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_1, LEMMA_2
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
-from fedbounds.bounds.papers.tdcd.proof import letters
-from fedbounds.bounds.papers.tdcd.proof.letters import (
+from fedbounds.bounds.papers.tdcd.proof import symbols as letters
+from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound, SummedRecursion
+from fedbounds.bounds.papers.tdcd.proof.rules import SummedGrowth
+from fedbounds.bounds.papers.tdcd.proof.symbols import (
     GROWN,
     OF_A_SILO,
     PSI,
@@ -30,8 +30,8 @@ from fedbounds.bounds.papers.tdcd.proof.letters import (
     yn,
     yp,
 )
-from fedbounds.bounds.papers.tdcd.proof.rules import SummedGrowth
 from fedbounds.bounds.papers.tdcd.results import KAPPA, LEMMA_CAP
+from fedbounds.bounds.theory.assumptions import Assumption
 
 Lmax, Q, eta = n.Lmax, n.Q, n.eta
 

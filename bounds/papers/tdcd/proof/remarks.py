@@ -6,7 +6,7 @@ from sympy import sqrt
 
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import Leading, Specialize
-from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, measure_symbol
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.remarks import (
     BEST,

@@ -10,10 +10,10 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same, says
-from fedbounds.bounds.audit.recursion_rules import unfit
+from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import Telescope, moving
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
+from fedbounds.bounds.papers.tdcd.proof.recursion_rules import unfit
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,20 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Rational, Symbol
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import ByMeaning, Descent, Jensen, MeanOf, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
-from fedbounds.bounds.audit.recursion_rules import Compound
+from fedbounds.bounds.audit.proof_step_checker import measure_symbol
 from fedbounds.bounds.audit.rules import Combine, Gram
-from fedbounds.bounds.audit.steps import measure_symbol
 from fedbounds.bounds.audit.vectors import inner, square
 from fedbounds.bounds.papers.tdcd.assumptions import BOUNDED, SMOOTH_OBJECTIVE, UNBIASED_SILOS, UNCORRELATED_CLIENTS
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
-from fedbounds.bounds.papers.tdcd.proof import letters
+from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof.drift import DRIFT_PROOF, enter_first_gradient
-from fedbounds.bounds.papers.tdcd.proof.letters import DECREASE, EACH, OF_A_SILO, PSI, f, fs, g0, gs, m0, ms, x, xs
+from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
+from fedbounds.bounds.papers.tdcd.proof.symbols import DECREASE, EACH, OF_A_SILO, PSI, f, fs, g0, gs, m0, ms, x, xs
 from fedbounds.bounds.papers.tdcd.results import (
     ALL_ITERATES,
     CAP,
@@ -32,7 +31,8 @@ from fedbounds.bounds.papers.tdcd.results import (
     ascent,
     lost,
 )
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.result import Condition
 
 L, Lmax, Q, R, S, SK, eta, Delta, Deltainf = n.L, n.Lmax, n.Q, n.R, n.S, n.SK, n.eta, n.Delta, n.Deltainf
 u = eta * Q

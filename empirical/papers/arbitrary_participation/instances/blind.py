@@ -15,8 +15,8 @@ from typing import Any, Self
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.numpy_code import compile_form
-from fedbounds.bounds.registry import load
+from fedbounds.bounds.evaluation.numpy_code import compile_form
+from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.instances.climbing import LIGHT, SearchEffort, climb, searched
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.sides import InstanceFinding, Sides, examined

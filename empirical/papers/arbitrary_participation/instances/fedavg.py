@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.bounds.symbols import Domain
+from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.instances.population import shaken, stirred
 from fedbounds.empirical.instances.ranges import Range, Ranges, cancels, nonnegative, reals, symmetric
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
+from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ParticipatingRuns
 
 ROUND_OFF = 1e-9

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.bounds.audit.steps import measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import measure_symbol
 from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION

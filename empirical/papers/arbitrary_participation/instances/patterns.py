@@ -19,8 +19,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.numpy_code import compile_form
-from fedbounds.bounds.symbols import Domain
+from fedbounds.bounds.evaluation.numpy_code import compile_form
+from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.instances.population import LeftSide, Population, stirred
 from fedbounds.empirical.instances.ranges import Range, Ranges, counts
 from fedbounds.empirical.instances.sides import Sides, Trial

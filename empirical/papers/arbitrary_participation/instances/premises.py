@@ -12,10 +12,10 @@ from math import comb, lgamma
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.arbitrary_participation.proof import likely as at_all_points
 from fedbounds.bounds.papers.arbitrary_participation.proof import participation as section_4
-from fedbounds.bounds.window_variance import without_replacement_variance
+from fedbounds.bounds.participation.window_variance import without_replacement_variance
 from fedbounds.empirical.instances.premises import PremiseCases
 
 B = 60

@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.ranges import Ranges, cancels, counts, nonnegative, positive, reals, sums_to
 from fedbounds.empirical.instances.sides import Sides, Trial

@@ -7,11 +7,11 @@ from functools import lru_cache
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.steps import StepOf, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import StepOf, measure_symbol
 from fedbounds.bounds.audit.vectors import multiplied
-from fedbounds.bounds.measures import LEAST_GRADIENT
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT
 from fedbounds.empirical.instances.readable import Readable, evaluated, hypotheses, not_measured, readable, within
 from fedbounds.empirical.instances.sides import Sides
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances

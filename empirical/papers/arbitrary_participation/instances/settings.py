@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
 from fedbounds.empirical.instances.population import Population, stirred
 from fedbounds.empirical.instances.readable import hypotheses, within

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fedbounds.bounds.measures import EXPECTED
+from fedbounds.bounds.theory.measures import EXPECTED
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 Values = dict[str, np.ndarray]

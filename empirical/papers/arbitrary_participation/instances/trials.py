@@ -10,10 +10,10 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.compilation import Compiled
-from fedbounds.bounds.numpy_code import compile_form
-from fedbounds.bounds.result import Form
+from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.evaluation.compilation import Compiled
+from fedbounds.bounds.evaluation.numpy_code import compile_form
+from fedbounds.bounds.theory.result import Form
 from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import pool

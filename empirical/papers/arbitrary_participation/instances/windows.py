@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.ranges import Ranges, cancels, counts, nonnegative, reals, sums_to

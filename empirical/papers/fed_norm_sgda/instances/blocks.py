@@ -9,8 +9,8 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.corollaries import NEEDED, FirstAt
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import Gammax
 from fedbounds.bounds.papers.fed_norm_sgda.proof.restart import APPROACH
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import Gammax
 from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem_4 import (
     LAG_MEAN,
     STALE_MEAN,

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.papers.fed_norm_sgda.concave import ADMISSIBLE_STEPS
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_ITS_STEPS
-from fedbounds.bounds.result import Form
+from fedbounds.bounds.theory.result import Form
 from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.bounds.audit.steps import measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent, descent, letters, moreau, restart, theorem_4
+from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent, descent, moreau, restart, theorem_4
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as letters
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
     ascent.G_MEAN: letters.G,

@@ -7,12 +7,12 @@ from itertools import product
 
 import numpy as np
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.steps import StepOf, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import StepOf, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_basic import LEMMA_A_4, SQUARE_OF_MEAN
 from fedbounds.bounds.papers.fed_norm_sgda.proof import basic, remarks
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.empirical.instances.premises import PremiseCases
 
 B = 60

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.vectors import multiplied
 from fedbounds.bounds.papers.fed_norm_sgda.proof import (
     PROOFS,
@@ -22,10 +22,10 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof import (
     printed,
     restart,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import A_DRIFT, DELTA, W_DRIFT, X
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import A_DRIFT, DELTA, W_DRIFT, X
 from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem_4 import LAG, LENGTH
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.theory.result import Condition
 from fedbounds.empirical.instances.readable import Basis, Readable, hypotheses, not_measured, readable, within
 from fedbounds.empirical.instances.sides import Sides
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.bounds.symbols import Domain
+from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.ranges import Range, Ranges, always, nonnegative, positive, reals, sums_to
 

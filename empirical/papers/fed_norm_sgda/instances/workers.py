@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbounds.bounds.symbols import Domain
+from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.instances.population import Population, stirred
 from fedbounds.empirical.instances.ranges import Range, Ranges, always, counts, nonnegative, positive, sums_to
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, Relation
-from fedbounds.bounds.audit.exponentials import Tangent
-from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.audit.whole_numbers import Cases
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.fedau.proof import weights as of_weights
+from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
 from fedbounds.bounds.papers.fedau.proof.theorem import OMEGA_T
+from fedbounds.bounds.papers.fedau.proof.whole_numbers import Cases
 from fedbounds.empirical.instances.averages import Builder, LetteredRun, Letters, value
 from fedbounds.empirical.instances.premises import PremiseCases
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals

@@ -10,7 +10,7 @@ from sympy import Symbol
 from fedbounds.bounds.audit.axioms import Unfit
 from fedbounds.bounds.audit.claim import Claim, Relation
 from fedbounds.bounds.audit.participation_rules import CauchySchwarz, ClientMean, SecondMoment
-from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.fedau.proof import PROOFS
 from fedbounds.bounds.papers.fedau.proof.descent import DECREASE
 from fedbounds.empirical.instances.readable import (

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.population import Population
 from fedbounds.empirical.instances.readable import against_form

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.bounds.symbols import Domain
+from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.instances.kinks import draw_clients
 from fedbounds.empirical.instances.masked import MaskedClients, MaskedCourse
 from fedbounds.empirical.instances.population import stirred

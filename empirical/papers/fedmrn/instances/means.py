@@ -8,10 +8,11 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.operator_rules import EveryRound
 from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import descent, letters, nonconvex
+from fedbounds.bounds.papers.fedmrn.proof import descent, nonconvex
+from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
 from fedbounds.empirical.instances.averages import Builder, LetteredRun, Letters, value
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {

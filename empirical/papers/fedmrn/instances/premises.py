@@ -9,10 +9,11 @@ from itertools import product
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.operator_rules import EveryRound
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rules import Telescope
-from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, descent, distance, letters, nonconvex, remarks
+from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, descent, distance, nonconvex, remarks
+from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
 from fedbounds.empirical.instances.iterations import MaskedIterations
 from fedbounds.empirical.instances.lemmas import lemma_trial
 from fedbounds.empirical.instances.premises import PremiseCases

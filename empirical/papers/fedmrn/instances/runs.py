@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.symbols import Domain
+from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.ranges import Range, Ranges, always, counts, flag, nonnegative, positive, reals

@@ -8,7 +8,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
-from fedbounds.bounds.papers.tdcd.proof import letters, theorem
+from fedbounds.bounds.papers.tdcd.proof import symbols as letters
+from fedbounds.bounds.papers.tdcd.proof import theorem
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
 from fedbounds.empirical.instances.averages import Builder, telescoped
 

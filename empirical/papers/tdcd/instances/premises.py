@@ -8,9 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
-from fedbounds.bounds.papers.tdcd.proof import PROOFS, letters, theorem
+from fedbounds.bounds.papers.tdcd.proof import PROOFS, theorem
+from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
 from fedbounds.empirical.instances.block_rounds import BlockRounds
 from fedbounds.empirical.instances.lemmas import lemma_trial

@@ -24,7 +24,7 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMAS
 from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
-from fedbounds.bounds.symbols import Domain
+from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.instances.extremal import ExtremalRuns
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.ranges import FLAGS, Range, Ranges, always, counts, positive, reals, symmetric

@@ -1,0 +1,1 @@
+"""Which results cover a setting, and the best choice for a target."""

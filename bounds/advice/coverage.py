@@ -1,0 +1,302 @@
+"""Which of these theorems covers my setting: every form of every result, by the assumptions that it declares.
+
+An assumption says for which settings it holds (`fedbounds.bounds.theory.problem_class.Cover`). A form covers a setting if all of its
+assumptions hold there, and those of its paper's scope; it covers it *if* more is known where some hold for only a part
+of what the setting may be; and else the assumptions that exclude it are named. Conditions on constants, step sizes
+above all, are the business of `evaluate`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fedbounds.bounds.audit.ledger import mark
+from fedbounds.bounds.display.tables import Shown, Table, frame
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION, Assumption
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.problem_class import ASKED, NO, NOWHERE, PERHAPS, Setting, box, where, within
+from fedbounds.bounds.theory.problem_class_terms import AXES
+from fedbounds.bounds.theory.registry import paper as load_paper
+from fedbounds.bounds.theory.registry import papers
+from fedbounds.bounds.theory.result import Form, Result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Answer = Literal["covered", "if", "not covered"]
+RANK: Mapping[Answer, int] = {"covered": 0, "if": 1, "not covered": 2}
+KINDS = {"sharp": 0, "repaired": 1, "explicit": 2, "printed": 3}
+EVERYBODY = FULL_PARTICIPATION.labeled("nothing is said of who takes part, so that everybody is")
+NO_SCOPE = Assumption(
+    "scope", "your problem and algorithm are those that the paper is about", "not declared", cover=ASKED
+)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Whether one form covers a setting.
+
+    Attributes:
+        key, form: of the result, and which of its forms.
+        kind: theorem, corollary, proposition, lemma or remark.
+        measure: what is bounded.
+        answer: "covered", "if" more of the setting is known, or "not covered".
+        only_if: for "if", by axis the kinds that are covered, where the setting leaves others as well.
+        you: the assumptions that hold or not whatever can be said here; who relies on the form answers for them.
+        method: the assumptions that are met by running the algorithm so.
+        excluded: the assumptions that exclude the setting; "refuted" with its erratum if the form is refuted.
+        mark: "refuted", "order only", "not proved", or "" for a form that is proved.
+        default: whether it is the form that is taken by default.
+    """
+
+    key: str
+    form: str
+    kind: str
+    measure: Measure
+    answer: Answer
+    only_if: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    you: tuple[Assumption, ...] = ()
+    method: tuple[Assumption, ...] = ()
+    excluded: tuple[Assumption, ...] = ()
+    mark: str = ""
+    default: bool = False
+
+    @property
+    def rank(self) -> tuple[int, int, bool, int, int]:
+        """Forms of one result from the best answer to the worst; proved ones first, then the default form."""
+        unproved = self.mark != ""
+        open_axes = len(self.only_if) + len(self.you)
+        return RANK[self.answer], unproved, not self.default, open_axes, KINDS[self.form.partition(":")[0]]
+
+    @property
+    def of_a_run(self) -> bool:
+        """Whether it bounds something of a whole run, and is no lemma."""
+        return self.kind != "lemma" and self.measure.aggregate != "single"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "key": self.key,
+            "form": self.form,
+            "kind": self.kind,
+            "measure": str(self.measure),
+            "of_a_run": self.of_a_run,
+            "answer": self.answer,
+            "only_if": {name: list(kinds) for name, kinds in self.only_if.items()},
+            "you_answer_for": [a.name for a in self.you],
+            "method": [a.name for a in self.method],
+            "excluded_by": [{"name": a.name, "label": a.label, "statement": a.statement} for a in self.excluded],
+            "mark": self.mark,
+            "default": self.default,
+        }
+
+
+@dataclass(frozen=True)
+class Covered(Shown):
+    """Every form's answer to one setting.
+
+    Attributes:
+        setting: what was asked.
+        forms: one row for each form, in the papers' order.
+    """
+
+    setting: Setting
+    forms: tuple[Coverage, ...]
+
+    @property
+    def results(self) -> tuple[Coverage, ...]:
+        """One row for each result: the form with the best answer."""
+        best: dict[str, Coverage] = {}
+        for row in self.forms:
+            if row.key not in best or row.rank < best[row.key].rank:
+                best[row.key] = row
+        return tuple(best.values())
+
+    def answered(self, answer: Answer) -> tuple[Coverage, ...]:
+        """The results with this answer."""
+        return tuple(row for row in self.results if row.answer == answer)
+
+    def of(self, key: str, form: str | None = None) -> Coverage:
+        """The row of a result, or of one form.
+
+        Raises:
+            FedboundsError: it is not among those that were asked.
+        """
+        rows = self.results if form is None else self.forms
+        for row in rows:
+            if row.key == key and form in (None, row.form):
+                return row
+        raise FedboundsError(f"{key}{f' [{form}]' if form else ''} was not asked")
+
+    @property
+    def headline(self) -> str:
+        """The setting as it was understood."""
+        usual = ", ".join(f"{name} {kind}" for name, kind in self.setting.supposed.items())
+        unsaid = ", ".join(self.setting.unsaid)
+        return f"said: {self.setting.text}\ntaken as usual: {usual or 'nothing'}\nnot said: {unsaid or 'nothing'}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """The results about whole runs, those that cover the setting first."""
+        rows = [
+            (
+                row.key,
+                f"{row.form}{f', {row.mark}' if row.mark else ''}",
+                row.answer,
+                "; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in row.only_if.items()),
+                [a.name for a in row.you],
+                [a.name for a in row.excluded],
+            )
+            for row in sorted(self.results, key=lambda row: RANK[row.answer])
+            if row.of_a_run
+        ]
+        return (Table("", ("result", "form", "answer", "only if", "you answer for", "excluded by"), rows),)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for each form, as in `to_csv`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return frame(self.to_csv())
+
+    def to_csv(self) -> str:
+        """One line for each form."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["key", "form", "answer", "only if", "you answer for", "excluded by", "mark", "measure"])
+        for row in self.forms:
+            open_axes = "; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in row.only_if.items())
+            named = ["; ".join(a.name for a in listed) for listed in (row.you, row.excluded)]
+            writer.writerow([row.key, row.form, row.answer, open_axes, *named, row.mark, str(row.measure)])
+        return text.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds covers --json` (without schema and version)."""
+        return {
+            "said": {name: list(kinds) for name, kinds in self.setting.said.items()},
+            "supposed": self.setting.supposed,
+            "unsaid": list(self.setting.unsaid),
+            "results": [row.to_dict() for row in self.results],
+            "forms": [row.to_dict() for row in self.forms],
+        }
+
+
+def covers(setting: Setting | str, *, paper: str | None = None) -> Covered:
+    r"""Ask every form of every result whether it covers a setting.
+
+    Args:
+        setting: phrases such as "non-convex, partial participation, unknown rates" (see `Setting.of`), or a setting.
+        paper: only this one.
+
+    Raises:
+        FedboundsError: a phrase that is not known, or no such paper.
+
+    Example:
+        >>> found = covers("non-convex, unknown rates, bounded heterogeneity, bounded variance, local steps")
+        >>> found.of("fedau/corollary-4").answer, found.of("fedau/corollary-4").only_if
+        ('if', {'gradients': ('bounded',)})
+        >>> [assumption.name for assumption in found.of("fed-norm-sgda/theorem-1").excluded]
+        ['minimax', 'uniform-sampling', 'strongly-concave']
+    """
+    asked = setting if isinstance(setting, Setting) else Setting.of(setting)
+    rows = [
+        coverage(result, form, one.scope or (NO_SCOPE,), asked)
+        for one in (papers() if paper is None else [load_paper(paper)])
+        for result in one.results
+        for form in result.forms
+    ]
+    return Covered(asked, tuple(rows))
+
+
+def coverage(result: Result, form: Form, scope: Iterable[Assumption], setting: Setting) -> Coverage:
+    """Whether one form covers a setting."""
+    assumed = declared(result, form, scope)
+    tables = [(a, within((a.cover or ASKED).levels(), setting)) for a in assumed]
+    excluded = [a for a, table in tables if table.max() == NO]
+    joint = _together(table for _, table in tables)
+    if not excluded and joint.max() == NO:  # each could hold, but not all at once
+        excluded = _conflict(tables)
+    if form.refuted_by:
+        excluded.append(
+            Assumption("refuted", f"the erratum {form.refuted_by} refutes it, or what it rests on", "audit")
+        )
+    if excluded:
+        answer: Answer = "not covered"
+    else:
+        answer = "if" if joint.min() == NO else "covered"
+    return Coverage(
+        result.key,
+        form.name,
+        result.kind,
+        form.measure or result.measure,
+        answer,
+        _only_if(joint, setting) if answer == "if" else {},
+        tuple(a for a, table in tables if (table == PERHAPS).any()),
+        tuple(a for a in assumed if a.cover is not None and a.cover.by == "method"),
+        tuple(excluded),
+        mark(result, form),
+        form.name == result.default,
+    )
+
+
+def _together(tables: Iterable[np.ndarray]) -> np.ndarray:
+    return np.minimum.reduce(np.broadcast_arrays(*tables))
+
+
+def _conflict(tables: list[tuple[Assumption, np.ndarray]]) -> list[Assumption]:
+    """As few assumptions as still exclude one another."""
+    kept = tables
+    for one in tables:
+        others = [pair for pair in kept if pair is not one]
+        if _together(table for _, table in others).max() == NO:
+            kept = others
+    return [assumption for assumption, _ in kept]
+
+
+def declared(result: Result, form: Form, scope: Iterable[Assumption]) -> tuple[Assumption, ...]:
+    """All that a form assumes of a setting: its paper's scope, its own assumptions, and what its letters say."""
+    listed = {a.name: a for a in (*scope, *form.assumptions)}  # a form's own word is the later one
+    if not any(a.participation or a.cover == NOWHERE for a in listed.values()):
+        listed[EVERYBODY.name] = EVERYBODY
+    return (*listed.values(), *_of_letters(result, form))
+
+
+def _of_letters(result: Result, form: Form) -> Iterable[Assumption]:
+    """What the letters say without words: one number of local steps for all clients, or what equalities fix."""
+    own, shared = (result.notation.resolve(name) for name in ("local_steps_by_client", "local_steps"))
+    letter = own or shared
+    fixed = [(c.left, c.right) for c in form.conditions if c.op == "==" and not c.legal]
+    if letter is not None:
+        known = {side for pair in fixed if 1 in pair for side in pair}
+        alike = own is None or any(letter.symbol in left.free_symbols for left, _ in fixed)
+        kinds, said = (
+            ("one", f"one local step between rounds: {letter.name} = 1")
+            if letter.symbol in known
+            else ("one alike", f"all clients take the same number of local steps in all rounds, {letter.name}")
+            if alike
+            else ("one alike different", f"every client has its number of local steps, {letter.name}, in all rounds")
+        )
+        yield Assumption("local-steps", said, "its letters", cover=where(box(local_steps=kinds)))
+    drawn, clients = (result.notation.resolve(name) for name in ("participating_clients", "clients"))
+    if drawn is not None and clients is not None and (drawn.symbol, clients.symbol) in fixed:
+        everybody = where(box(participation="all"))
+        yield Assumption("all-of-them", f"{drawn.name} = {clients.name}", "its condition", True, everybody)
+
+
+def _only_if(joint: np.ndarray, setting: Setting) -> dict[str, tuple[str, ...]]:
+    """On every axis that matters, the kinds of which at least some settings are covered."""
+    possible = joint > NO
+    found = {}
+    for at, name in enumerate(AXES):
+        if (possible.any(axis=at) != possible.all(axis=at)).any():
+            others = tuple(other for other in range(joint.ndim) if other != at)
+            some = np.atleast_1d(possible.any(axis=others)).tolist()
+            found[name] = tuple(kind for kind, left in zip(setting.kinds(name), some, strict=True) if left)
+    return found

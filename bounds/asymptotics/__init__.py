@@ -1,0 +1,1 @@
+"""Orders of bounds in the number of rounds, and exact linear programs."""

@@ -1,0 +1,388 @@
+r"""Rates: exponents, dominant terms and regimes, decided exactly.
+
+With every varying symbol written as $x^{v}$ and $x\to\infty$, a product of powers grows like $x^{a\cdot v}$, a sum like
+its largest part. So "A = O(B) whenever T >= N^5 I" becomes a statement about linear forms on a cone of exponents $v$,
+which linear programming over fractions proves (by a weighted geometric mean) or refutes (by exponents of a family of
+instances on which A/B is unbounded). Symbols that do not vary are constants, and constants do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import lcm
+from typing import ClassVar
+
+import sympy as sp
+
+from fedbounds.bounds.asymptotics.exact_lp import Vector, maximize
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.theory.expressions import base_and_exponent, parts, substituted, symbol_names
+from fedbounds.bounds.theory.result import Condition, Form
+from fedbounds.bounds.theory.symbols import Notation
+
+Growth = tuple[tuple[Vector, ...], ...]  # the largest, over alternatives, of the smallest a.v of each
+Sides = Sequence[Sequence[Vector]]
+Assumed = Condition | tuple[sp.Expr, str, sp.Expr]
+
+
+class _Unknown(Exception):
+    """Why an expression has no order that could be told."""
+
+
+@dataclass(frozen=True)
+class PowerComparison:
+    """Products, by their exponents: left <= product of right^weight times product of assumption^-power.
+
+    Attributes:
+        left: weights of the left-hand side's branches; they add up to 1.
+        right: weights of the right-hand side's parts; they add up to 1.
+        assumptions: the power with which each assumption (a quotient that is at least 1) is used.
+    """
+
+    left: Mapping[Vector, Fraction]
+    right: Mapping[Vector, Fraction]
+    assumptions: Mapping[str, Fraction]
+
+
+@dataclass(frozen=True)
+class Proved:
+    """The claim holds for every instance.
+
+    Attributes:
+        proof: one comparison for each part of the left-hand side (and each choice of branches of minima).
+    """
+
+    proof: tuple[PowerComparison, ...]
+    answer: ClassVar[str] = "proved"
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """The claim is false: on this family of instances the ratio of the two sides is unbounded.
+
+    Attributes:
+        model: symbol to exponent: T = x^5, N = x, ...
+        ratio: the exponent of x with which left/right grows.
+    """
+
+    model: Mapping[str, Fraction]
+    ratio: Fraction
+    answer: ClassVar[str] = "false"
+
+    def __str__(self) -> str:
+        family = ", ".join(f"{name} = x^{power}" for name, power in self.model.items() if power)
+        return f"false: with {family or 'constants'} the ratio grows like x^{self.ratio}"
+
+
+@dataclass(frozen=True)
+class CouldNotTell:
+    """Neither, because."""
+
+    why: str
+    answer: ClassVar[str] = "could not tell"
+
+
+def order_at_most(
+    left: sp.Expr,
+    right: sp.Expr,
+    when: Iterable[Assumed] = (),
+    *,
+    varying: Iterable[sp.Symbol],
+    notation: Notation | None = None,
+) -> Proved | Refuted | CouldNotTell:
+    r"""Whether left = O(right), uniformly over all values of the varying symbols that meet the assumptions.
+
+    Args:
+        left, right: positive expressions.
+        when: conditions, or triples such as `(T, ">=", N**5 * I)`; constants in them do not count.
+        varying: the symbols that range over all positive values; the others are constants.
+        notation: adds what its domains say, e.g. that counts are at least 1 and probabilities at most 1.
+
+    Example:
+        >>> T, N, S = sp.symbols("T N S", positive=True)
+        >>> order_at_most(1 / sp.sqrt(N * T), 1 / sp.sqrt(S * T), [(N, ">=", S)], varying=[T, N, S]).answer
+        'proved'
+        >>> print(order_at_most(1 / sp.sqrt(S * T), 1 / sp.sqrt(N * T), [(N, ">=", S)], varying=[T, N, S]))
+        false: with N = x^2 the ratio grows like x^1
+    """
+    symbols = tuple(sorted(set(varying), key=lambda s: s.name))
+    try:
+        rows = _cone(symbols, when, notation)
+        order = _Order(symbols, [row for _, row in rows])
+        above, below = order.growth(left), order.growth(right)
+    except _Unknown as unknown:
+        return CouldNotTell(str(unknown))
+    rows = [(text, order.padded(row)) for text, row in rows]
+    above, below = ([[order.padded(v) for v in least] for least in side] for side in (above, below))
+    if not below and above:
+        return CouldNotTell("the right-hand side is zero")
+    proofs: list[PowerComparison] = []
+    for least in above:
+        for selection in product(*below):
+            found = _compare(least, selection, rows, len(symbols) + len(order.atoms))
+            if isinstance(found, PowerComparison):
+                proofs.append(found)
+            elif any(found[len(symbols) :]):
+                return CouldNotTell(f"it depends on how {', '.join(str(a) for a in order.atoms)} grows")
+            else:
+                return _refuted(symbols, found, above, below)
+    return Proved(tuple(proofs))
+
+
+def _compare(
+    least: Sequence[Vector], selection: Sequence[Vector], rows: Sequence[tuple[str, Vector]], n: int
+) -> PowerComparison | Vector:
+    """Exponents v in the cone with a.v > b.v for all a on the left and b on the right; or the proof that none exist."""
+    pairs = [(a, b) for a in least for b in selection]
+    table = [[*(y - x for x, y in zip(a, b, strict=True)), 1] for a, b in pairs]  # (b - a).v + t <= 0
+    table += [[*(-x for x in row), 0] for _, row in rows]
+    table += [[*[0] * n, 1]]
+    best = maximize([0] * n + [1], table, [0] * (len(table) - 1) + [1])
+    if best.value > 0:
+        return best.point[:n]
+    left: dict[Vector, Fraction] = {}
+    right: dict[Vector, Fraction] = {}
+    for (a, b), weight in zip(pairs, best.multipliers, strict=False):
+        if weight:
+            left[a] = left.get(a, Fraction(0)) + weight
+            right[b] = right.get(b, Fraction(0)) + weight
+    used: dict[str, Fraction] = {}
+    for (text, _), power in zip(rows, best.multipliers[len(pairs) :], strict=False):
+        if power:
+            used[text] = used.get(text, Fraction(0)) + power
+    return PowerComparison(left, right, used)
+
+
+def _refuted(symbols: Sequence[sp.Symbol], v: Vector, above: Sides, below: Sides) -> Refuted:
+    scale = lcm(*(x.denominator for x in v))
+    v = tuple(x * scale for x in v)
+
+    def size(side: Sides) -> Fraction:
+        return max(min(_dot(a, v) for a in least) for least in side)
+
+    model = {s.name: x for s, x in zip(symbols, v, strict=False)}
+    return Refuted(model, size(above) - size(below))
+
+
+def _dot(a: Vector, v: Vector) -> Fraction:
+    return sum((x * y for x, y in zip(a, v, strict=False)), Fraction(0))
+
+
+def _cone(symbols: Sequence[sp.Symbol], when: Iterable[Assumed], notation: Notation | None) -> list[tuple[str, Vector]]:
+    """What the assumptions and the domains say about the exponents: row.v >= 0, each with its text."""
+    rows: list[tuple[str, Vector]] = []
+    plain = _Order(symbols, [])
+    for assumed in when:
+        left, op, right = assumed if isinstance(assumed, tuple) else (assumed.left, assumed.op, assumed.right)
+        if op not in ("<=", "<", ">=", ">", "=="):
+            raise FedboundsError(f"an assumption compares with <=, >= or ==, not {op!r}")
+        sides = [plain.growth(sp.sympify(side, strict=True)) for side in (left, right)]
+        if plain.atoms:
+            raise _Unknown(f"the assumptions depend on how {plain.atoms[0]} grows")
+        for larger, smaller in {"<": [(1, 0)], ">": [(0, 1)], "=": [(0, 1), (1, 0)]}[op[0]]:
+            if len(sides[larger]) != 1 or any(len(least) != 1 for least in sides[smaller]):
+                raise _Unknown(f"{left} {op} {right} is not a comparison of products")
+            for high in sides[larger][0]:
+                for (low,) in sides[smaller]:
+                    rows.append((f"{left} {op} {right}", tuple(x - y for x, y in zip(high, low, strict=True))))
+    for i, symbol in enumerate(symbols):
+        quantity = None if notation is None else notation.get(symbol.name)
+        unit = tuple(Fraction(int(i == j)) for j in range(len(symbols)))
+        if quantity is not None and quantity.domain.low >= 1:
+            rows.append((f"{symbol} >= 1", unit))
+        if quantity is not None and quantity.domain.high <= 1:
+            rows.append((f"{symbol} <= 1", tuple(-x for x in unit)))
+    return rows
+
+
+class _Order:
+    """The growth of expressions on a cone; functions that are no powers become coordinates of their own."""
+
+    def __init__(self, symbols: Sequence[sp.Symbol], cone: Sequence[Vector]) -> None:
+        self.symbols, self.cone = tuple(symbols), tuple(cone)
+        self.atoms: list[sp.Expr] = []
+
+    def padded(self, v: Vector) -> Vector:
+        return v + (Fraction(0),) * (len(self.symbols) + len(self.atoms) - len(v))
+
+    def growth(self, e: sp.Expr) -> Growth:
+        """Up to constant factors; raises _Unknown."""
+        if e == 0:
+            return ()
+        if not symbol_names(e) & {s.name for s in self.symbols}:
+            return ((self.padded(()),),)
+        if isinstance(e, sp.Symbol):
+            return ((self._unit(self.symbols.index(e)),),)
+        if isinstance(e, sp.Mul):
+            total: Growth = ((self.padded(()),),)
+            for factor in parts(e):
+                if factor.is_number and factor.is_negative:
+                    raise _Unknown(f"{e} may be negative")
+                total = self._times(total, self.growth(factor))
+            return total
+        if isinstance(e, sp.Add):
+            return self._sum(e)
+        if isinstance(e, sp.Pow) and isinstance(e.exp, sp.Rational):
+            power = Fraction(int(e.exp.p), int(e.exp.q))
+            below = self.growth(base_and_exponent(e)[0])
+            base = tuple(tuple(tuple(power * x for x in v) for v in least) for least in below)
+            return base if power > 0 else tuple(dict.fromkeys(product(*base)))
+        if isinstance(e, sp.Max):
+            return tuple(least for a in parts(e) for least in self.growth(a))
+        if isinstance(e, sp.Min):  # min of maxima is a maximum of minima
+            branches = [self.growth(a) for a in parts(e)]
+            return tuple(tuple(v for least in choice for v in least) for choice in product(*branches))
+        if isinstance(e, sp.floor):
+            inner = self.growth(parts(e)[0])
+            if all(self._never_below_one(v) for least in inner for v in least):
+                return inner  # x/2 < floor(x) <= x for x >= 1
+            raise _Unknown(f"{e} may be zero: nothing says that {e.args[0]} >= 1")
+        if e not in self.atoms:
+            self.atoms.append(e)
+        return ((self._unit(len(self.symbols) + self.atoms.index(e)),),)
+
+    def _unit(self, i: int) -> Vector:
+        return tuple(Fraction(int(i == j)) for j in range(len(self.symbols) + len(self.atoms)))
+
+    def _times(self, a: Growth, b: Growth) -> Growth:
+        return tuple(
+            tuple(
+                tuple(p + q for p, q in zip(self.padded(x), self.padded(y), strict=True)) for x in least for y in other
+            )
+            for least in a
+            for other in b
+        )
+
+    def _sum(self, e: sp.Add) -> Growth:
+        positive = [a for a in parts(e) if not _is_negative(a)]
+        negative = [-a for a in parts(e) if _is_negative(a)]
+        for a in negative:  # 1 - c/T is of order 1 where c < 1 and T >= 1
+            shares = [sp.simplify(a / b).as_coeff_Mul() for b in positive]
+            if not any(self._small(share, rest, len(negative)) for share, rest in shares):
+                raise _Unknown(f"nothing says that {e} is not smaller than its parts")
+        return tuple(least for a in positive for least in self.growth(a))
+
+    def _small(self, share: sp.Expr, rest: sp.Expr, among: int) -> bool:
+        if not float(share) < 0.999 / among or symbol_names(rest) - {s.name for s in self.symbols}:
+            return False
+        return all(self._never_below_one(tuple(-x for x in v)) for least in self.growth(rest) for v in least)
+
+    def _never_below_one(self, a: Vector) -> bool:
+        """Whether a.v >= 0 on the whole cone."""
+        down = [-x for x in a]
+        rows = [[-x for x in self.padded(row)[: len(a)]] for row in self.cone]
+        return maximize(down, [*rows, down], [0] * len(rows) + [1]).value <= 0
+
+
+def _is_negative(term: sp.Expr) -> bool:
+    return bool(term.as_coeff_Mul()[0].is_negative)
+
+
+# --- One symbol going to infinity -------------------------------------------------------------------------------
+
+
+def exponent(expression: sp.Expr, symbol: sp.Symbol) -> Fraction | None:
+    """The power of the symbol with which the expression grows (falls, if negative); None for zero.
+
+    Raises:
+        FedboundsError: the order cannot be told.
+
+    Example:
+        >>> T, P = sp.symbols("T P", positive=True)
+        >>> exponent(sp.sqrt(T) / sp.floor(T / P) + 1 / T**2, T)
+        Fraction(-1, 2)
+    """
+    up = (Fraction(1),)
+    order = _Order((symbol,), (up,))
+    try:
+        growth = order.growth(expression)
+    except _Unknown as unknown:
+        raise FedboundsError(f"the order in {symbol} cannot be told: {unknown}") from None
+    if order.atoms:
+        raise FedboundsError(f"the order in {symbol} cannot be told: it depends on how {order.atoms[0]} grows")
+    return max((min(v[0] for v in least) for least in growth), default=None)
+
+
+def growth_exponents(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[list[Fraction]]:
+    """The exponents of each part of a sum of products in these letters; nothing for zero.
+
+    Raises:
+        FedboundsError: the order cannot be told, or it is a minimum.
+
+    Example:
+        >>> T, eta = sp.symbols("T eta", positive=True)
+        >>> growth_exponents(1 / (eta * T) + 3 * sp.sqrt(eta), [T, eta])
+        [[Fraction(-1, 1), Fraction(-1, 1)], [Fraction(0, 1), Fraction(1, 2)]]
+    """
+    order = _Order(symbols, [tuple(Fraction(int(i == j)) for j in range(len(symbols))) for i in range(len(symbols))])
+    try:
+        growth = order.growth(expression)
+    except _Unknown as unknown:
+        raise FedboundsError(f"the order of {expression} cannot be told: {unknown}") from None
+    if order.atoms or any(len(least) != 1 for least in growth):
+        raise FedboundsError(f"the order of {expression} cannot be told: it is no sum of products")
+    return sorted(list(order.padded(least[0])) for least in growth)
+
+
+def term_exponents(
+    form: Form, symbol: sp.Symbol, steps: Mapping[sp.Symbol, sp.Expr] | None = None
+) -> dict[str, Fraction]:
+    """For each term that is not zero the power of the symbol with which it grows.
+
+    Args:
+        steps: expressions for some constants, e.g. step sizes that depend on T.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> corollary = load("arbitrary-participation/corollary-3.2")
+        >>> term_exponents(corollary.form("explicit"), corollary.notation.T)["noise"]
+        Fraction(-1, 2)
+    """
+    found = {t.name: exponent(substituted(t.expression, steps or {}), symbol) for t in form.terms}
+    return {name: power for name, power in found.items() if power is not None}
+
+
+def dominant_terms(form: Form, symbol: sp.Symbol, steps: Mapping[sp.Symbol, sp.Expr] | None = None) -> tuple[str, ...]:
+    """The terms that fall slowest (or grow fastest) as the symbol goes to infinity.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> corollary = load("arbitrary-participation/corollary-4.3")
+        >>> dominant_terms(corollary.form("explicit"), corollary.notation.T)
+        ('noise',)
+    """
+    powers = term_exponents(form, symbol, steps)
+    return tuple(name for name, power in powers.items() if power == max(powers.values()))
+
+
+def regime(
+    form: Form,
+    term: str,
+    when: Iterable[Assumed] = (),
+    *,
+    varying: Iterable[sp.Symbol],
+    notation: Notation | None = None,
+) -> dict[str, Proved | Refuted | CouldNotTell]:
+    """For every other term whether it is O(this term) under the assumptions: all proved means that it rules there.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> corollary = load("arbitrary-participation/corollary-4.3")
+        >>> n = corollary.notation
+        >>> rest = regime(corollary.form("printed"), "noise", [(n.T, ">=", n.I * n.P**2)], varying=[n.T, n.I, n.P],
+        ...               notation=n)
+        >>> {name: verdict.answer for name, verdict in rest.items()}
+        {'initial gap': 'proved', 'divergence': 'proved', 'drift noise': 'proved'}
+    """
+    expressions = {t.name: t.expression for t in form.terms}
+    if term not in expressions:
+        raise unknown_name(f"term of the form {form.name}", term, expressions)
+    when, varying = tuple(when), tuple(varying)
+    return {
+        name: order_at_most(e, expressions[term], when, varying=varying, notation=notation)
+        for name, e in expressions.items()
+        if name != term
+    }

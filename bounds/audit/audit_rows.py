@@ -1,0 +1,134 @@
+"""The audit as rows: one for each claim of a paper, from the courts or from the cache."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fedbounds.bounds.audit.cache import content_key, read_cache, write_cache
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.display.tables import Shown, Table
+from fedbounds.bounds.errors import unknown_name
+from fedbounds.bounds.theory.registry import PAPERS, paper
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One claim and its verdict; wording has none (None).
+
+    Args:
+        id, paper, text, kind: the claim.
+        hash: of all that its verdict may depend on.
+        verdict, court, method, evidence, axioms, flags, may_hide: what was found.
+    """
+
+    id: str
+    paper: str
+    text: str
+    kind: str
+    hash: str
+    verdict: str | None
+    court: str
+    method: str
+    evidence: str
+    axioms: tuple[str, ...]
+    flags: tuple[str, ...]
+    may_hide: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(claim: Claim, verdict: Verdict | None) -> ClaimRow:
+        """The row of a claim that has been tried."""
+        v = verdict or Verdict("unknown", "", "", "")
+        outcome = verdict.outcome if verdict else None
+        form = claim.subject.form if claim.kind == "result" and isinstance(claim.subject, ResultForm) else None
+        generous = (form.generous,) if form and form.generous else ()
+        return ClaimRow(
+            claim.id, claim.paper, claim.text, claim.kind, claim.hash,
+            outcome, v.court, v.method, v.evidence, v.rests_on, (*v.flags, *generous), v.may_hide,
+        )  # fmt: skip
+
+    @staticmethod
+    def read(stored: dict[str, Any]) -> ClaimRow:
+        """A row from the cache."""
+        return ClaimRow(**{**stored, **{name: tuple(stored[name]) for name in ("axioms", "flags", "may_hide")}})
+
+
+class ClaimRows(list[ClaimRow], Shown):
+    """The rows of an audit."""
+
+    @property
+    def headline(self) -> str:
+        """How many claims have which verdict."""
+        return ", ".join(
+            f"{count} {said}" for said, count in Counter(row.verdict or "of wording" for row in self).items()
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """One line for each claim."""
+        columns = ("id", "kind", "text", "verdict", "court", "method", "evidence", "axioms", "flags", "may_hide")
+        return (Table("", columns, [[vars(row)[name] for name in columns] for row in self]),)
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progress | None = None) -> ClaimRows:
+    """The rows of a paper's claims whose id starts with key, in the paper's order.
+
+    Args:
+        name: the paper.
+        key: the beginning of the ids wanted ("" for all).
+        use_cache: whether verdicts of the same sources may be taken from the cache.
+        progress: called with (claim, done, total) before each claim that is tried.
+
+    Raises:
+        FedboundsError: no such paper, no claim that starts so, or a court's dependency is missing.
+        Contradiction: two courts disagree.
+    """
+    from fedbounds.bounds.audit.claim_set import Docket
+
+    paper(name)
+    keeps = use_cache and name in PAPERS  # the content of strangers' rooms is not hashed
+    content = content_key() if keeps else ""
+    cached = read_cache(name, content) if keeps else None
+    stored = dict(cached[1]) if cached else {}
+    docket = None if cached else Docket.of(name)
+    ids = cached[0] if cached else list(docket.claims) if docket else []
+    wanted = [i for i in ids if i.startswith(key)]
+    if not wanted:
+        raise unknown_name("claim", key, ids)
+    todo = [i for i in wanted if i not in stored]
+    if todo and docket is None:
+        docket = Docket.of(name)
+    for done, claim_id in enumerate(todo):
+        assert docket is not None
+        if progress:
+            progress(claim_id, done, len(todo))
+        claim = docket.claims[claim_id]
+        stored[claim_id] = asdict(ClaimRow.of(claim, None if claim.kind == "wording" else docket.verdict(claim_id)))
+    if todo and keeps:
+        write_cache(name, content, ids, stored)
+    return ClaimRows(ClaimRow.read(stored[i]) for i in wanted)
+
+
+def ledger_entries(rows: Iterable[ClaimRow]) -> dict[str, dict[str, object]]:
+    """The rows as the ledger keeps them: hash, verdict, court, axioms and, where there are any, flags of every claim
+    that carries a verdict; never seconds, models or ratios, so that it is the same everywhere.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for r in rows:
+        if r.verdict is not None:
+            found[r.id] = {"hash": r.hash, "verdict": r.verdict, "court": r.court, "axioms": list(r.axioms)}
+            found[r.id] |= {"flags": list(r.flags)} if r.flags else {}
+    return found
+
+
+def counts(rows: Sequence[ClaimRow]) -> dict[str, dict[str, dict[str, int]]]:
+    """Paper to kind to outcome to number; wording counts as "wording"."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for (name, kind, verdict), number in Counter((r.paper, r.kind, r.verdict or "no verdict") for r in rows).items():
+        found.setdefault(name, {}).setdefault(kind, {})[verdict] = number
+    return found

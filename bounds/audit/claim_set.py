@@ -1,0 +1,228 @@
+"""The docket: every claim of one paper, tried once, on demand, by every court that hears it; and the courts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from importlib import import_module, metadata
+from types import ModuleType
+
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.counterexample import Erratum
+from fedbounds.bounds.audit.errata import refuted_claims, remarks, room_errata
+from fedbounds.bounds.audit.unit_claims import units_claim
+from fedbounds.bounds.audit.verdict import Judged, Verdict, combined
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.theory.registry import room, submodule
+from fedbounds.bounds.theory.result import Result
+
+SOLVERS = ("flint", "z3")  # the extra `audit`
+CHECKERS = "fedbounds.checkers"  # the group of entry points by which other layers and packages register a checker
+COURTS = (  # ours, which need the extra `audit`
+    "fedbounds.bounds.audit.dimension_checker",
+    "fedbounds.bounds.audit.limit_checker",
+    "fedbounds.bounds.audit.proof_step_checker",
+    "fedbounds.bounds.audit.counterexample_checker",
+)
+
+
+@dataclass(frozen=True)
+class Court:
+    """A judge of claims.
+
+    Args:
+        name: how it is called.
+        hears: whether a claim is its business, as the docket stands.
+        tries: the verdict; it may ask the docket for other claims.
+        violated: in words, what breaks a claim about a form at the edge of its conditions, quickly; "" if nothing is
+            found.
+    """
+
+    name: str
+    hears: Callable[[Claim, Docket], bool]
+    tries: Callable[[Claim, Docket], Verdict]
+    violated: Callable[[Claim], str] | None = None
+
+
+@lru_cache(maxsize=1)
+def courts() -> tuple[Court, ...]:
+    """Every court, in the order in which they hear a claim.
+
+    Raises:
+        FedboundsError: an optional dependency of a court is missing; says what to install.
+    """
+    registered = sorted(metadata.entry_points(group=CHECKERS))
+    others = (_loaded(point.module, next(iter(point.extras), point.name)) for point in registered)
+    return (*(_loaded(place, "audit") for place in COURTS), *others)
+
+
+def _loaded(place: str, extra: str) -> Court:
+    try:
+        return import_module(place).COURT
+    except ImportError as error:
+        raise FedboundsError(
+            f"the court {place} needs {error.name}, which is not installed: pip install 'fedbounds[{extra}]'"
+        ) from error
+
+
+@dataclass
+class Docket:
+    """The claims of one paper and the verdicts reached so far.
+
+    Args:
+        paper: the paper's key.
+        claims: by id, in the paper's order.
+        courts: who tries them.
+    """
+
+    paper: str
+    claims: dict[str, Claim]
+    courts: tuple[Court, ...]
+    _verdicts: dict[str, Verdict] = field(default_factory=dict)
+    _open: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def of(name: str, only: Sequence[Court] | None = None) -> Docket:
+        """The docket of one paper by its key.
+
+        Raises:
+            FedboundsError: no such paper, two claims that share an id, or a court whose dependency is missing.
+        """
+        return Docket.of_room(room(name), only)
+
+    @staticmethod
+    def of_room(module: ModuleType, only: Sequence[Court] | None = None) -> Docket:
+        """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings.
+
+        Raises:
+            FedboundsError: two claims share an id, a court's dependency is missing, or errata and forms do not agree
+                on what is refuted.
+
+        Example:
+            >>> from fedbounds.bounds.papers import fedau
+            >>> Docket.of_room(fedau).paper
+            'fedau'
+        """
+        docket = Docket.of_claims(module_claims(module), only)
+        check_targets(docket)
+        return docket
+
+    @staticmethod
+    def of_claims(claims: Iterable[Claim], only: Sequence[Court] | None = None) -> Docket:
+        """The docket of these claims, in this order.
+
+        Raises:
+            FedboundsError: no claim, two claims that share an id, or a court whose dependency is missing.
+        """
+        given = list(claims)
+        if not given:
+            raise FedboundsError("a docket needs at least one claim")
+        if len({c.id for c in given}) != len(given):
+            twice = sorted({c.id for c in given if sum(d.id == c.id for d in given) > 1})
+            raise FedboundsError(f"two claims of {given[0].paper} share an id: {', '.join(twice)}")
+        return Docket(given[0].paper, {c.id: c for c in given}, tuple(courts() if only is None else only))
+
+    def verdict(self, claim_id: str) -> Verdict:
+        """The combined verdict on a claim, tried now if it was not before.
+
+        Raises:
+            FedboundsError: no such claim, or a claim that rests on itself.
+            Contradiction: two courts disagree.
+        """
+        if claim_id not in self.claims:
+            raise unknown_name("claim", claim_id, list(self.claims))
+        if claim_id not in self._verdicts:
+            if claim_id in self._open:
+                raise FedboundsError(f"{claim_id} rests on itself: {' -> '.join([*self._open, claim_id])}")
+            self._open.append(claim_id)
+            claim = self.claims[claim_id]
+            found = [court.tries(claim, self) for court in self.courts if court.hears(claim, self)]
+            self._verdicts[claim_id] = combined(claim_id, found)
+            self._open.pop()
+        return self._verdicts[claim_id]
+
+    @cached_property
+    def errata(self) -> Mapping[str, Erratum]:
+        """The errata among the claims, by id."""
+        return {c.subject.id: c.subject for c in self.claims.values() if isinstance(c.subject, Erratum)}
+
+    def judged(self) -> Iterator[Judged]:
+        """Every claim with its verdict, in the paper's order."""
+        for claim in self.claims.values():
+            yield Judged(claim, None if claim.kind == "wording" else self.verdict(claim.id))
+
+
+def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:
+    """The errata of a room, registered or not, and of the docket, by id."""
+    return {e.id: e for e in room_errata(paper)} | dict(docket.errata)
+
+
+def check_targets(docket: Docket) -> None:
+    """An erratum's `refutes` and a form's `refuted_by` say the same: what is refuted is there, and a form names an
+    erratum that refutes it, or one that refutes what it rests on.
+
+    Raises:
+        FedboundsError: a form or step that an erratum refutes is not on the docket, a form names no erratum of the
+            paper, or another one than those that refute it as it stands.
+    """
+    known = known_errata(docket.paper, docket)
+    direct: dict[str, list[str]] = {}
+    for erratum in known.values():
+        for name in refuted_claims(erratum, docket.paper):
+            if name not in docket.claims:
+                raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(docket.claims))
+            direct.setdefault(name, []).append(erratum.id)
+    for name, claim in docket.claims.items():
+        if not isinstance(claim.subject, ResultForm):
+            continue
+        said, by = claim.subject.form.refuted_by, direct.get(name, [])
+        if said and known and said not in known:  # a room may bring no errata yet
+            raise unknown_name(f"erratum that refutes {name}", said, list(known))
+        if by and said not in by:
+            raise FedboundsError(f"{name} is refuted by {' and '.join(by)}, but its form names {said or 'no erratum'}")
+
+
+def room_claims(name: str) -> Iterator[Claim]:
+    """Every claim of one paper by its key."""
+    return module_claims(room(name))
+
+
+def module_claims(module: ModuleType) -> Iterator[Claim]:
+    """Every form of every result, its units, the claims that the paper's module brings (`<module>.trial:claims`), and
+    its errata (`<module>.errata`), where these are not among them.
+    """
+    for result in module.RESULTS:
+        yield from result_claims(result)
+    brought = list(_brought(module))
+    yield from brought
+    known = {claim.id for claim in brought}
+    if module.RESULTS:
+        yield from (claim for claim in remarks(module, module.RESULTS[0].paper) if claim.id not in known)
+
+
+def _brought(module: ModuleType) -> Iterable[Claim]:
+    try:
+        trial = submodule(module, "claims")
+    except ModuleNotFoundError as error:
+        if error.name in SOLVERS:
+            raise FedboundsError(
+                f"the proofs of {module.__name__} need {error.name}, which is not installed: "
+                "pip install 'fedbounds[audit]'"
+            ) from error
+        raise
+    return trial.claims() if trial else ()
+
+
+def result_claims(result: Result) -> Iterator[Claim]:
+    """Every form of one result and its units.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> [claim.id for claim in result_claims(load("fedau/theorem-3"))][:2]
+        ['fedau/theorem-3[printed]', 'fedau/theorem-3[printed]/units']
+    """
+    for form in result.forms:
+        subject = ResultForm(result, form)
+        yield subject.claim()
+        yield units_claim(subject)

@@ -1,0 +1,25 @@
+"""What a room brings to trial besides its results and its errata, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.limit_checker import Limit
+from fedbounds.bounds.audit.proof_step_checker import Proof, Unstated
+from fedbounds.bounds.audit.spreads import Spread
+
+
+def proved_and_compared(
+    paper: str, proofs: Iterable[Proof], limits: Iterable[Limit | Spread], unstated: Iterable[Unstated] = ()
+) -> Iterator[Claim]:
+    """The steps of every proof, the limits, and what the proofs need unsaid, for a room's `trial.claims`.
+
+    Example:
+        >>> next(proved_and_compared("a-paper", (), ()), None) is None
+        True
+    """
+    for proof in proofs:
+        yield from proof.claims()
+    yield from (limit.claim(paper) for limit in limits)
+    yield from (need.claim() for need in unstated)

@@ -1,0 +1,104 @@
+"""The tested conditions: the committed table of one paper, who notices that a condition of a form has been changed.
+
+One row for every condition of every form, beside the paper's ledger, as `python -m fedbounds.bounds.audit.conditions P`
+writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from fedbounds.bounds.audit.ledger import ledger_path
+from fedbounds.bounds.inputs.atomic_files import write_file
+from fedbounds.bounds.inputs.user_files import read_text
+from fedbounds.bounds.theory.registry import paper_names
+from fedbounds.bounds.theory.result import Form, Result
+
+NAME, SCHEMA, LARGEST = "conditions.json", "fedbounds.conditions/1", 2**22
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What became of one condition of one form.
+
+    Attributes:
+        form: "key[form]".
+        text: the condition.
+        loosened, dropped: which checker notices, and where; "" where none does.
+    """
+
+    form: str
+    text: str
+    loosened: str
+    dropped: str
+
+    @property
+    def tested(self) -> bool:
+        """Whether a change by a factor of two is noticed."""
+        return bool(self.loosened)
+
+
+def conditions_path(paper: str) -> Path:
+    """Where the paper's table lies: beside its ledger.
+
+    Raises:
+        FedboundsError: no such paper, or its module has no file.
+    """
+    return ledger_path(paper, NAME)
+
+
+@lru_cache(maxsize=16)
+def noticed_conditions(paper: str) -> Mapping[tuple[str, str], Noticed]:
+    """The committed rows of a paper, by form and condition; none where it has no table.
+
+    Example:
+        >>> rows = noticed_conditions("arbitrary-participation")
+        >>> rows["arbitrary-participation/theorem-3.1[sharp]", "eta*gamma <= 1/(2*I*L*P)"].tested
+        True
+    """
+    path = conditions_path(paper) if paper in paper_names() else None
+    if path is None or not path.exists():
+        return {}
+    rows = json.loads(read_text(path, str(path), LARGEST))["rows"]
+    return {(row["form"], row["text"]): Noticed(**row) for row in rows}
+
+
+def untested(result: Result, form: Form) -> list[Noticed]:
+    """The conditions of a form of which no checker notices that they are changed by a factor of two.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> untested(theorem, theorem.form("sharp"))
+        []
+    """
+    rows, name = noticed_conditions(result.paper), f"{result.key}[{form.name}]"
+    found = [rows.get((name, c.text), Noticed(name, c.text, "", "")) for c in form.conditions]
+    return [row for row in found if not row.tested]
+
+
+def write_conditions(paper: str, rows: Sequence[Noticed]) -> Path:
+    """Write a table, a row a line; returns where."""
+    path = conditions_path(paper)
+    lines = ",\n".join(json.dumps(vars(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
+    write_file(path, f'{{"schema":"{SCHEMA}","paper":"{paper}","rows":[\n{lines}\n]}}\n'.encode())
+    noticed_conditions.cache_clear()
+    return path
+
+
+def in_words(paper: str) -> str:
+    """How many conditions of a paper's forms are not tested, in one line.
+
+    Example:
+        >>> in_words("no-such-paper")
+        'no condition of a form is tested: python -m fedbounds.bounds.audit.conditions no-such-paper'
+    """
+    rows = noticed_conditions(paper)
+    if not rows:
+        return f"no condition of a form is tested: python -m fedbounds.bounds.audit.conditions {paper}"
+    idle = [row for row in rows.values() if not row.tested]
+    return f"{len(idle)} of {len(rows)} conditions of forms not tested: no checker notices a factor of 2"

@@ -1,0 +1,259 @@
+"""Which bounds may be compared: pair by pair what differs, and the matrix of all left-hand sides."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, Union
+
+import numpy as np
+
+from fedbounds.bounds.display.tables import Shown, Table, frame
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.compiled_form import FormView
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.registry import as_result
+from fedbounds.bounds.theory.registry import results as all_results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fedbounds.bounds.theory.result import Form, Result
+
+Named = Union["Result", str, tuple[Union["Result", str], str | None]]
+Relation = Literal["=", "<=", ">=", ""]
+CODES = {"aggregate": "a", "index set": "i", "quantity": "q", "expectation": "e", "condition": "c"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What keeps two results from saying the same kind of thing.
+
+    Attributes:
+        first, second: keys with forms.
+        comparable: whether one left-hand side is never larger than the other.
+        measure: what differs on the left-hand side ("" if nothing).
+        assumptions: (only in the first, only in the second), those on participation apart.
+        participation: the same for assumptions on who takes part.
+        kind: what differs in kind: an O(.) against numbers, a limit, a refuted form ("" if nothing).
+    """
+
+    first: str
+    second: str
+    comparable: bool
+    measure: str
+    assumptions: tuple[tuple[str, ...], tuple[str, ...]]
+    participation: tuple[tuple[str, ...], tuple[str, ...]]
+    kind: str
+
+
+def comparability(results: Sequence[Named]) -> tuple[Difference, ...]:
+    """For every pair what differs in measure, assumptions, participation and kind.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> a, b = load("arbitrary-participation/corollary-3.2"), load("arbitrary-participation/corollary-4.3")
+        >>> difference, = comparability([a, b])
+        >>> difference.comparable, difference.measure, difference.participation
+        (True, '', ((), ('regularized',)))
+        >>> difference.assumptions
+        (('participation-divergence', 'cohort-divergence', 'window-divergence'), ('bounded-divergence',))
+    """
+    pairs = with_forms(results)
+    return tuple(_difference(a, b) for a, b in combinations(pairs, 2))
+
+
+def with_forms(results: Sequence[Named]) -> list[tuple[Result, Form]]:
+    """Each result with its form; a result may be given by its key."""
+    named = [one if isinstance(one, tuple) else (one, None) for one in results]
+    found = [(as_result(one), form) for one, form in named]
+    return [(result, result.form(form)) for result, form in found]
+
+
+def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
+    first, second = (form.measure or result.measure for result, form in (a, b))
+
+    def only(participation: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        mine, yours = ([x.name for x in form.assumptions if x.participation == participation] for _, form in (a, b))
+        return tuple(x for x in mine if x not in yours), tuple(x for x in yours if x not in mine)
+
+    kinds = [
+        ("an O(.) with hidden constants" if form.order_only else "numbers")
+        + (f", only as {form.asymptotic}" if form.asymptotic else "")
+        + (", refuted" if form.refuted_by else "")
+        for _, form in (a, b)
+    ]
+    return Difference(
+        f"{a[0].key} [{a[1].name}]",
+        f"{b[0].key} [{b[1].name}]",
+        first.at_most(second) or second.at_most(first),
+        first.difference(second),
+        only(False),
+        only(True),
+        f"{kinds[0]} against {kinds[1]}" if kinds[0] != kinds[1] else "",
+    )
+
+
+def apart(first: FormView, second: FormView) -> str:
+    """Two assumptions that no setting meets together, in words ("" if there are none): no run has both bounds.
+
+    Example:
+        >>> from fedbounds.bounds.evaluation.form_cache import as_view
+        >>> theorem = as_view("fedmrn/theorem-2")
+        >>> apart(theorem.form("sharp"), theorem.form("sharp:masks"))
+        'relative-error against signed-masks'
+    """
+    for a, here in zip(first.assumptions, first.covers(), strict=True):
+        for b, there in zip(second.assumptions, second.covers(), strict=True):
+            if here is None or there is None:
+                continue
+            mine, yours = here.levels(), there.levels()
+            if mine.any() and yours.any() and not np.minimum(mine, yours).any():
+                return f"{a} against {b}"
+    return ""
+
+
+# --- All left-hand sides --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Matrix(Shown):
+    """Every left-hand side against every other.
+
+    Attributes:
+        measures: the left-hand sides that differ, each once.
+        forms: for each of them the forms that bound it, as "key [form]".
+    """
+
+    measures: tuple[Measure, ...]
+    forms: tuple[tuple[str, ...], ...]
+
+    def relation(self, first: int, second: int) -> Relation:
+        """ "<=" if the first is never larger than the second on any run, "" if they are not comparable."""
+        a, b = self.measures[first], self.measures[second]
+        if a.at_most(b):
+            return "=" if b.at_most(a) else "<="
+        return ">=" if b.at_most(a) else ""
+
+    def why(self, first: int, second: int) -> str:
+        """What differs between two left-hand sides, in words."""
+        return self.measures[first].difference(self.measures[second])
+
+    def code(self, first: int, second: int) -> str:
+        """The relation in a character, or the letters of what differs.
+
+        Example:
+            >>> comparability_matrix(["fedau/theorem-2", "tdcd/remark-5", "fedau/theorem-1"]).code(0, 1)
+            'ie'
+        """
+        relation = self.relation(first, second)
+        parts = self.measures[first].differing(self.measures[second])
+        return relation[:1] or "".join(CODES[part] for part in parts)
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """The two of every pair that may be compared, the smaller one first."""
+        both = range(len(self.measures))
+        return tuple((i, j) for i in both for j in both if self.relation(i, j) == "<=")
+
+    def of_runs(self) -> Matrix:
+        """The left-hand sides that are about a whole run, of results that are no lemmas."""
+        kept = [
+            (measure, forms)
+            for measure, forms in zip(self.measures, self.forms, strict=True)
+            if measure.aggregate != "single" and not all("/lemma-" in form for form in forms)
+        ]
+        return Matrix(tuple(m for m, _ in kept), tuple(f for _, f in kept))
+
+    def find(self, key: str, form: str | None = None) -> int:
+        """The place of a result's left-hand side.
+
+        Raises:
+            FedboundsError: no such result or form, or it was left out.
+        """
+        result = as_result(key)
+        wanted = label(result, result.form(form))
+        for place, forms in enumerate(self.forms):
+            if wanted in forms:
+                return place
+        raise FedboundsError(f"{wanted} is not in this matrix")
+
+    @property
+    def headline(self) -> str:
+        """How to read it."""
+        letters = "; ".join(f"{letter} {part}" for part, letter in CODES.items())
+        return f"= the same; < (>) never larger (smaller) than that of the column; else what differs: {letters}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Each left-hand side against each, and who bounds them."""
+        places = range(len(self.measures))
+        rows = [(i + 1, str(self.measures[i]), *(self.code(i, j) for j in places)) for i in places]
+        return (Table("", ("", "left-hand side", *(str(j + 1) for j in places)), rows),)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for every two left-hand sides, as in `to_csv`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return frame(self.to_csv())
+
+    def to_csv(self) -> str:
+        """One line for every two left-hand sides: how they compare, and what differs."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["first", "second", "relation", "difference", "forms of the first", "forms of the second"])
+        for i, j in combinations(range(len(self.measures)), 2):
+            named = [str(self.measures[i]), str(self.measures[j]), self.relation(i, j), self.why(i, j)]
+            writer.writerow([*named, "; ".join(self.forms[i]), "; ".join(self.forms[j])])
+        return text.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds compare --matrix --json` (without schema and version)."""
+        places = range(len(self.measures))
+        return {
+            "measures": [
+                {"measure": str(m), "unit": str(m.dimension), "forms": list(f)}
+                for m, f in zip(self.measures, self.forms, strict=True)
+            ],
+            "relations": [[self.relation(i, j) for j in places] for i in places],
+            "differences": [[self.why(i, j) for j in places] for i in places],
+        }
+
+
+def label(result: Result, form: Form) -> str:
+    """How a form is called beside others.
+
+    Example:
+        >>> theorem = as_result("fedau/theorem-2")
+        >>> label(theorem, theorem.form("sharp"))
+        'fedau/theorem-2 [sharp]'
+    """
+    return f"{result.key} [{form.name}]"
+
+
+def comparability_matrix(results: Sequence[Result | str] | None = None) -> Matrix:
+    """Every form of these results, by what stands on its left.
+
+    Args:
+        results: or their keys; all results of all papers, if not given.
+
+    Example:
+        >>> matrix = comparability_matrix(["fedau/theorem-2", "arbitrary-participation/corollary-4.8"])
+        >>> [(matrix.relation(i, j), matrix.why(i, j)) for i, j in matrix.pairs]
+        [('<=', 'minimum against average')]
+        >>> [form for _, j in matrix.pairs for form in matrix.forms[j]][:2]
+        ['fedau/theorem-2 [printed]', 'fedau/theorem-2 [explicit]']
+    """
+    found: list[tuple[Measure, list[str]]] = []
+    for result in all_results() if results is None else map(as_result, results):
+        for form in result.forms:
+            measure = form.measure or result.measure
+            alike = next((forms for known, forms in found if not known.difference(measure)), None)
+            if alike is None:
+                found.append((measure, alike := []))
+            alike.append(label(result, form))
+    return Matrix(tuple(m for m, _ in found), tuple(tuple(forms) for _, forms in found))

@@ -1,0 +1,433 @@
+"""Bounds against each other over a varying constant."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedbounds.bounds.audit.status import Mark
+from fedbounds.bounds.comparison.comparability import Named, apart
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.display.tables import Shown, Table, frame
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
+from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, evaluate_form
+from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.inputs.checks import as_real, quote
+from fedbounds.bounds.inputs.value_grammar import parse_assignments
+from fedbounds.bounds.search.effort import Watch
+from fedbounds.bounds.theory.argument_checks import check_constants, check_ranges, names_of
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.symbols import Constant, dependencies
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fedbounds.bounds.search.optimize import Functions, Ranges
+    from fedbounds.bounds.theory.result import Result
+
+MOST_SETTINGS = 100_000
+
+
+@dataclass(frozen=True)
+class BoundRow:
+    """One bound over the varying constant.
+
+    Attributes:
+        label: the key with the form.
+        values: the bound at every setting, shape (settings,); nan where no step size is admissible or the numbers
+            overflow.
+        valid: whether all conditions hold there, and there is a value.
+        dominant: the largest term there ("" where it is not known).
+        at: the optimized constants, name to (settings,); nan where the infimum is not attained.
+        mark: why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is
+            taken as 1), "not proved", or "".
+    """
+
+    label: str
+    values: np.ndarray
+    valid: np.ndarray
+    dominant: tuple[str, ...]
+    at: Mapping[str, np.ndarray] = field(default_factory=dict)
+    mark: Mark = ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether nothing is hidden in an O(.), its claim is proved and no erratum is against it."""
+        return not self.mark
+
+    @property
+    def name(self) -> str:
+        """The label with its mark."""
+        return f"{self.label} ({self.mark})" if self.mark else self.label
+
+
+@dataclass(frozen=True)
+class BoundComparison(Shown):
+    """Bounds on comparable left-hand sides over one varying constant.
+
+    Attributes:
+        name: the constant that varies; `meaning` in words.
+        settings: its values, shape (settings,).
+        measure: the left-hand side (the smallest, where they differ).
+        rows: one for each bound.
+        notes: what to keep in mind.
+        constants: what was given, by letter, each with its source.
+        optimize: what is chosen anew at every setting, and `within`, from where.
+    """
+
+    name: str
+    meaning: str
+    settings: np.ndarray
+    measure: Measure
+    rows: tuple[BoundRow, ...]
+    notes: tuple[str, ...] = ()
+    constants: Mapping[str, Constant] = field(default_factory=dict)
+    optimize: tuple[str, ...] = ()
+    within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """At every setting the label of the least valid bound among those that are sure ("" where there is none)."""
+        rows = [row for row in self.rows if row.sure]
+        if not rows:
+            return ("",) * len(self.settings)
+        table = np.array([np.where(row.valid, row.values, np.nan) for row in rows])
+        table = np.where(np.isnan(table), np.inf, table)
+        winners = table.argmin(axis=0)
+        return tuple(rows[w].label if np.isfinite(table[w, i]) else "" for i, w in enumerate(winners.tolist()))
+
+    @property
+    def headline(self) -> str:
+        """What is compared, and what to keep in mind."""
+        return "\n".join([f"{self.measure}, over {self.name}: {self.meaning}", *self.notes])
+
+    def tables(self) -> tuple[Table, ...]:
+        """At most a dozen settings: every bound, and the least valid one that is sure."""
+        picked = sorted({round(i) for i in np.linspace(0, len(self.settings) - 1, min(12, len(self.settings)))})
+        best = self.best
+        rows = [
+            (
+                self.settings[i],
+                *(
+                    f"{number(float(row.values[i]))}{'' if row.valid[i] else ' (a condition fails)'}"
+                    for row in self.rows
+                ),
+                best[i],
+            )
+            for i in picked
+        ]
+        return (Table("", (self.name, *(row.name for row in self.rows), "least that is sure"), rows),)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The whole table, as in `to_csv`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return frame(self.to_csv())
+
+    def to_csv(self) -> str:
+        """The table: the setting, then for every bound its value, validity, dominant term and optimized constants."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        header = [self.name]
+        for row in self.rows:
+            header += [row.label, f"{row.label} valid", f"{row.label} dominant"]
+            header += [f"{row.label} {name}" for name in row.at]
+        writer.writerow(header)
+        for i, setting in enumerate(self.settings):
+            cells: list[str] = [f"{setting:.12g}"]
+            for row in self.rows:
+                cells += [f"{row.values[i]:.12g}", "yes" if row.valid[i] else "no", row.dominant[i]]
+                cells += [f"{values[i]:.12g}" for values in row.at.values()]
+            writer.writerow(cells)
+        return text.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds compare --json` (without schema and version)."""
+        return {
+            "vary": self.name,
+            "settings": self.settings,
+            "measure": str(self.measure),
+            "unit": str(self.measure.dimension),
+            "optimize": list(self.optimize),
+            "within": {name: list(ends) for name, ends in self.within.items()},
+            "constants": {name: {"value": c.value, "source": c.source} for name, c in self.constants.items()},
+            "bounds": [
+                {
+                    "label": row.label,
+                    "values": row.values,
+                    "valid": row.valid,
+                    "dominant": list(row.dominant),
+                    "at": dict(row.at),
+                    "mark": row.mark,
+                }
+                for row in self.rows
+            ],
+            "best": list(self.best),
+            "notes": list(self.notes),
+        }
+
+
+def compare(
+    results: Sequence[Named],
+    vary: tuple[str, Sequence[float] | np.ndarray],
+    constants: Mapping[str, Value],
+    *,
+    optimize: str | Sequence[str] = (),
+    within: Ranges | None = None,
+    functions: Functions | None = None,
+    watch: Watch | None = None,
+) -> BoundComparison:
+    r"""Evaluate (or optimize) several bounds over one varying constant.
+
+    Args:
+        results: each a result or its key, or one of these with the name or kind of a form.
+        vary: a letter or concept and its values; the same concept in every result.
+        constants: letter or concept to value; each result takes those it knows.
+        optimize: constants to choose anew at every setting, where a form leaves them free.
+        within, functions: as for `fedbounds.bounds.search.optimize.optimize`.
+        watch: told (settings done so far, all settings) as step sizes are chosen.
+
+    Raises:
+        FedboundsError: left-hand sides that cannot be compared (saying why), a letter that means different things in
+            the results, a constant that none of them knows, or anything that `evaluate` refuses.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> known = dict(L=1, F=5, I=2, P=2, gamma=1/96, eta=2, rho=1, nu=2, beta=1, delta=0, sigma=1)
+        >>> table = compare([(theorem, "explicit"), theorem], ("rounds", [10, 1000]), known)
+        >>> [row.label for row in table.rows], [row.values.round(3).tolist() for row in table.rows]
+        (['arbitrary-participation/theorem-3.1 [explicit]', 'arbitrary-participation/theorem-3.1 [sharp]'],
+         [[96.564, 1.524], [25.57, 0.408]])
+        >>> list(table.best) == [table.rows[1].label] * 2
+        True
+    """
+    check_constants(constants)
+    optimize, within = names_of("optimize", optimize), check_ranges(within)
+    forms = [_form(one) for one in results]
+    if not forms:
+        raise FedboundsError("nothing to compare: name at least one result")
+    labels = [form.title for form in forms]
+    if len(set(labels)) < len(labels):
+        raise FedboundsError(f"{next(x for x in labels if labels.count(x) > 1)} is named twice")
+    notes = list(_comparable(forms))
+    given = {**constants, vary[0]: 1.0}
+    if vary[0] in constants:
+        raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
+    _same_meaning(forms, [*given, *optimize, *within, *(functions or {})])
+    settings = np.atleast_1d(as_real(vary[0], vary[1]))
+    if settings.ndim != 1 or not 1 <= settings.size <= MOST_SETTINGS:
+        raise FedboundsError(f"{vary[0]} varies over {settings.size} values; at least 1, at most {MOST_SETTINGS}")
+    for name in within:
+        if not any(_is_free(f, name) and f.resolve(name) in map(f.resolve, optimize) for f in forms):
+            raise FedboundsError(f"a range for {name}, which is not optimized over; optimized: {', '.join(optimize)}")
+    quantity = next(q for form in forms if (q := form.resolve(vary[0])) is not None)
+    rows = []
+    for form in forms:
+        label = form.title
+        known = {name: value for name, value in constants.items() if form.resolve(name) is not None}
+        if form.resolve(vary[0]) is not None:
+            known[vary[0]] = settings
+        free = [name for name in optimize if _is_free(form, name)]
+        if optimize and not free:
+            notes.append(f"{label} leaves none of {', '.join(optimize)} free")
+        if free:
+            chosen = [form.resolve(n) for n in free]
+            ranges = {n: ends for n, ends in within.items() if form.resolve(n) in chosen}
+            rules = {n: f for n, f in (functions or {}).items() if _is_free(form, n)}
+            before, total = len(rows) * len(settings), len(forms) * len(settings)
+            done = None if watch is None else partial(_counted, watch, before, total)
+            rows.append(_optimized(form, known, vary[0], settings, free, ranges, rules, done))
+        else:
+            evaluation = evaluate_form(form, known, strict=False)
+            notes += [f"{label}: {said}" for said in evaluation.why_not if said.startswith(NO_VALUE)]
+            rows.append(_row(label, evaluation, len(settings)))
+    for form in forms:
+        label, standing = form.title, form.standing()
+        notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
+        notes += [f"{label} {said}"] if (said := standing.shadow) else []
+        notes += [f"{label} is {form.generous}"] if form.generous else []
+        notes += [f"{label} is conditional on {trusted}"] if (trusted := standing.untried) else []
+    rows = [replace(row, mark=form.mark) for row, form in zip(rows, forms, strict=True)]
+    for a, b in combinations(forms, 2):
+        if said := apart(a, b):
+            notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
+    measures = [form.measure for form in forms]
+    least = next(m for m in measures if all(m.at_most(other) for other in measures))
+    given = _given(forms, constants)
+    idle = set(given).intersection(*(_without_use(form, given) for form in forms))
+    notes += [f"not used by any of these forms: {', '.join(name for name in given if name in idle)}"] if idle else []
+    return BoundComparison(
+        quantity.name,
+        quantity.meaning,
+        settings,
+        least,
+        tuple(rows),
+        tuple(notes),
+        {name: constant for name, constant in given.items() if name not in idle},
+        tuple(optimize),
+        within,
+    )
+
+
+def _given(forms: Sequence[FormView], constants: Mapping[str, Value]) -> dict[str, Constant]:
+    """What was given, by letter, with its source."""
+    found = {}
+    for name, value in constants.items():
+        quantity = next(q for form in forms if (q := form.resolve(name)) is not None)
+        found[quantity.name] = value if isinstance(value, Constant) else Constant(np.asarray(value), "given")
+    return found
+
+
+def _without_use(form: FormView, names: Iterable[str]) -> set[str]:
+    """Those of these letters that a form does not know or has no use for."""
+    return {*form.unused(names), *(name for name in names if form.resolve(name) is None)}
+
+
+def _comparable(forms: Sequence[FormView]) -> Iterable[str]:
+    """Notes on the left-hand sides; raises where two of them cannot be compared."""
+    for a, b in combinations(forms, 2):
+        first, second = a.measure, b.measure
+        if first.at_most(second) and second.at_most(first):
+            continue
+        if not first.at_most(second) and not second.at_most(first):
+            raise FedboundsError(f"{a.title} and {b.title} bound different things: {first.difference(second)}")
+        small, large = (a, b) if first.at_most(second) else (b, a)
+        yield (
+            f"{large.title} bounds more than {small.title} does "
+            f"({first.difference(second)}), so a larger value of it is no defeat"
+        )
+
+
+def _same_meaning(forms: Sequence[FormView], names: Iterable[str]) -> None:
+    """Every name must be known to some result, and mean the same in all that know it."""
+    for name in names:
+        found = [(form.result, q) for form in forms if (q := form.resolve(name)) is not None]
+        if not found:
+            raise unknown_name("constant of these results", name, {n for form in forms for n in form.result.notation})
+        first, q = found[0]
+        for other, p in found[1:]:
+            if p.concept != q.concept:
+                raise FedboundsError(
+                    f"{name} is the {q.concept} in {first.key} and the {p.concept} in {other.key}; "
+                    f"give each by its concept, e.g. {q.concept}=..."
+                )
+
+
+def _form(named: Named) -> FormView:
+    one, form = named if isinstance(named, tuple) else (named, None)
+    return as_view(one).form(form)
+
+
+def _is_free(form: FormView, name: str) -> bool:
+    quantity = form.resolve(name)
+    if quantity is None or quantity.name in form.prescribes:
+        return False
+    return quantity.name in dependencies(form.variables, form.derived)
+
+
+def _row(label: str, evaluation: Evaluation, count: int) -> BoundRow:
+    return BoundRow(
+        label,
+        np.array(np.broadcast_to(evaluation.value, count), dtype=float),
+        np.array(np.broadcast_to(evaluation.valid, count), dtype=bool),
+        tuple(np.broadcast_to(np.asarray(evaluation.dominant), count).tolist()),
+    )
+
+
+def _counted(watch: Watch, before: int, total: int, done: int) -> None:
+    watch(before + done, total)
+
+
+def _optimized(
+    form: FormView,
+    known: Mapping[str, Value],
+    name: str,
+    settings: np.ndarray,
+    free: Sequence[str],
+    within: Ranges,
+    functions: Functions,
+    done: Callable[[int], None] | None,
+) -> BoundRow:
+    from fedbounds.bounds.search.optimize import Infeasible, Minimum, Undecided, optimize  # sympy takes its time
+
+    result, letters = form.result.whole(), [q.name for n in free if (q := form.resolve(n)) is not None]
+    values = np.full(len(settings), np.nan)
+    at = {letter: np.full(len(settings), np.nan) for letter in letters}
+    dominant = []
+    for i, setting in enumerate(settings.tolist()):
+        here = {**known, **({name: setting} if name in known else {})}
+        answer = optimize(result, here, free, within=within, form=form.name, functions=functions)
+        dominant.append("")
+        if done is not None:
+            done(i + 1)
+        if isinstance(answer, Infeasible | Undecided):
+            continue
+        if isinstance(answer, Minimum):
+            values[i], dominant[i] = answer.value, str(answer.evaluation.dominant)
+            for letter in letters:
+                at[letter][i] = answer.at[letter]
+        else:
+            limits = answer.terms
+            values[i], dominant[i] = answer.infimum, max(limits, key=lambda n: limits[n], default="")
+    return BoundRow(form.title, values, ~np.isnan(values), tuple(dominant), at)
+
+
+def parse_vary(text: str) -> tuple[str, np.ndarray]:
+    """What `--vary` says: NAME=LOW:HIGH[:log|lin[:COUNT]] or NAME=V1,V2,...
+
+    Raises:
+        FedboundsError: anything else.
+
+    Example:
+        >>> name, values = parse_vary("rounds=10:1e6:log:3")
+        >>> name, values.round(6).tolist()
+        ('rounds', [10.0, 3162.27766, 1000000.0])
+        >>> parse_vary("gamma=1/12, 0.1")[1].tolist()
+        [0.08333333333333333, 0.1]
+    """
+    name, equals, value = text.partition("=")
+    name = name.strip()
+    if not equals or not name:
+        raise FedboundsError(f"--vary {text!r} is not NAME=LOW:HIGH:log:COUNT or NAME=V1,V2,...")
+    parts = [part.strip() for part in value.split(":")]
+    if len(parts) == 1:
+        return name, np.atleast_1d(np.asarray(parse_assignments({name: value})[name]))
+    spacing = parts[2] if len(parts) > 2 else "log"
+    count = _number(parts[3], name) if len(parts) > 3 else 50.0
+    low, high = _number(parts[0], name), _number(parts[1], name)
+    if len(parts) > 4 or spacing not in ("log", "lin"):
+        raise FedboundsError(f"--vary {text!r}: it reads LOW:HIGH:log:COUNT or LOW:HIGH:lin:COUNT")
+    if not low < high or not np.isfinite(high - low) or (spacing == "log" and low <= 0):
+        needed = "LOW < HIGH, both finite" + (" and positive" if spacing == "log" else "")
+        raise FedboundsError(f"--vary {text!r}: it needs {needed}")
+    if not 2 <= count <= MOST_SETTINGS or count != int(count):
+        raise FedboundsError(f"--vary {text!r}: COUNT = {count:g} must be a whole number from 2 to {MOST_SETTINGS}")
+    space = np.geomspace if spacing == "log" else np.linspace
+    return name, space(low, high, int(count))
+
+
+def _number(text: str, where: str) -> float:
+    value = parse_assignments({where: text})[where]
+    if isinstance(value, np.ndarray):
+        raise FedboundsError(f"--vary {where}: {quote(text)} is a list; an end of the range, or COUNT, is one number")
+    return value
+
+
+def whole_settings(results: Iterable[Result | ResultView], name: str, values: np.ndarray) -> np.ndarray:
+    """The settings rounded to different whole numbers, where the constant counts something."""
+    quantities = [q for result in results if (q := result.notation.resolve(name)) is not None]
+    whole = any(q.domain.integer for q in quantities)
+    return (
+        np.array(sorted({*np.round(values).ravel().tolist()})) if whole else values
+    )  # numpy.unique loads masked arrays

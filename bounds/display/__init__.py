@@ -1,0 +1,1 @@
+"""Text, tables, progress bars and JSON values."""

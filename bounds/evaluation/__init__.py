@@ -1,0 +1,1 @@
+"""Forms compiled to numpy programs, and their values with conditions and guarantees."""

@@ -1,0 +1,221 @@
+"""From the constants that are given to all that a form needs: validated, derived, and none contradicting another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.evaluation.compile_form import form_view
+from fedbounds.bounds.evaluation.compiled_form import Follows, FormView, ResultView
+from fedbounds.bounds.inputs.checks import as_real, check_memory
+from fedbounds.bounds.theory.argument_checks import check_constants, check_settings
+from fedbounds.bounds.theory.symbols import SOFT, Constant, NoConstant, Quantity, Source
+
+if TYPE_CHECKING:
+    from fedbounds.bounds.theory.result import Form, Result
+
+Value = float | int | np.ndarray | Iterable[float] | Constant
+
+
+def resolve_constants(
+    result: Result, form: Form, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
+) -> dict[str, Constant]:
+    """As `resolve`, of a form with its expressions."""
+    return resolve(form_view(result, form), constants, needed=needed)
+
+
+def resolve(
+    form: FormView, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
+) -> dict[str, Constant]:
+    """The constants a form needs: given ones validated, derived ones computed, contradictions and gaps refused."""
+    result = form.result
+    check_constants(constants)
+    given: dict[str, Constant] = {}
+    for name, value in constants.items():
+        quantity = result.notation.resolve(name)
+        if quantity is None:
+            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+        constant = as_constant(quantity, _for_all(result, quantity, value, constants))
+        if quantity.name in given and not np.array_equal(given[quantity.name].value, constant.value):
+            raise FedboundsError(f"{quantity.name} is given twice, unequal (by letter and by concept {name!r})")
+        given[quantity.name] = constant
+    _same_clients(result, given)
+    check_settings(result.notation, given)
+    if needed is None:
+        needed = form.needs
+    known = dict(given)
+    missing: list[str] = []
+    for name in sorted(needed):
+        if not _derive(form, name, known, ()):
+            missing.append(name)
+    if missing:
+        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in _roots(form, missing, known))
+        raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}")
+    for rule in form.derived:
+        if rule.name in given and rule.free is not True:
+            _agree(form, rule, given)
+    for rule in result.floors:
+        if rule.name in given and all(i in known and known[i].source not in SOFT for i in rule.inputs):
+            _agree(form, rule, known)
+    order = [n for n in result.notation if n in known and (n in needed or n in given or known[n].note == "default")]
+    return {n: known[n] for n in order}
+
+
+def unknown_constants(result: Result, form: Form, names: Iterable[str]) -> list[str]:
+    """What a form needs beside these letters and what follows from them, by letter.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("fedau/theorem-2")
+        >>> unknown_constants(theorem, theorem.form(), ["L", "F", "I", "T", "gamma", "eta", "sigma", "G", "p", "K"])
+        ['delta']
+    """
+    known = {*names, *(q.name for q in result.notation.values() if q.default is not None)}
+    while more := {r.name for r in form.derived if r.name not in known and known.issuperset(r.inputs)}:
+        known |= more
+    missing = sorted(form.needs - known)
+    return _roots(form_view(result, form), missing, {name: Constant(0.0, "given") for name in known})
+
+
+def _roots(form: FormView, missing: Sequence[str], known: Mapping[str, Constant]) -> list[str]:
+    """The missing constants without those that would follow from the others."""
+    left, given = set(missing), {*known, *(q.name for q in form.result.notation.values() if q.default is not None)}
+    for name in missing:
+        found = left - {name} | given
+        while more := {r.name for r in form.derived if r.name not in found and found.issuperset(r.inputs)}:
+            found |= more
+        left -= {name} & found
+    return sorted(left)
+
+
+def _derive(form: FormView, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:
+    """Make `name` known by a derivation rule or its default, if it can be; whether it is known."""
+    notation = form.result.notation
+    if name in known:
+        return True
+    for rule in form.derived:
+        usable = rule.name == name and name not in pending
+        if usable and all(_derive(form, i, known, (*pending, name)) for i in rule.inputs):
+            value = np.asarray(_apply(rule, known), dtype=float)
+            try:
+                notation[name].check(value)
+            except FedboundsError as error:
+                values = [(i, np.asarray(known[i].value, dtype=float)) for i in rule.inputs]
+                inputs = ", ".join(f"{i} = {v.item():.12g}" if v.size == 1 else i for i, v in values)
+                raise FedboundsError(f"{error}; it follows from {inputs} ({rule.why})") from None
+            sources: list[Source] = [known[i].source for i in rule.inputs if known[i].source in SOFT]
+            known[name] = Constant(value, sources[0] if sources else "derived", rule.why)
+            return True
+    default = notation[name].default
+    if default is not None:
+        known[name] = Constant(np.asarray(default), "given", "default")
+    return name in known
+
+
+def _apply(rule: Follows, known: Mapping[str, Constant]) -> np.ndarray | float:
+    return rule.rule(*(np.asarray(known[i].value, dtype=float) for i in rule.inputs))
+
+
+def _agree(form: FormView, rule: Follows, given: Mapping[str, Constant]) -> None:
+    """Refuse a given constant that contradicts what follows from the others.
+
+    Raises:
+        FedboundsError: both values, and what the derived one follows from.
+    """
+    others = {name: constant for name, constant in given.items() if name != rule.name}
+    try:
+        if not all(_derive(form, i, others, (rule.name,)) for i in rule.inputs):
+            return
+        derived = np.asarray(_apply(rule, others))
+    except FedboundsError:
+        return  # what cannot be computed, as a weight error over too many rounds, has to be given
+    value, derived = np.broadcast_arrays(np.asarray(given[rule.name].value, dtype=float), derived)
+    wrong = ~rule.admits(value, derived)
+    if wrong.any():
+        relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "contradicts")
+        rest = "" if relation == "contradicts" else " or a value beyond it"
+        raise FedboundsError(
+            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}, "
+            f"which follows{' from ' if rule.inputs else ''}{', '.join(rule.inputs)} ({rule.why}); "
+            f"give {'one or the other' if rule.inputs else 'none'}{rest}"
+        )
+
+
+def derived_constants(result: Result, form: Form, name: str, known: Mapping[str, Constant]) -> tuple[Constant, ...]:
+    """What a constant must be, or be at least, by the rules of a form; none where other constants are missing.
+
+    Args:
+        result, form: whose rules.
+        name: the letter.
+        known: what is known, by letter.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("fed-norm-sgda/theorem-1")
+        >>> steps = {"gammax": Constant(0.1, "given"), "taueff": Constant(5.0, "given")}
+        >>> [float(c.value) for c in derived_constants(theorem, theorem.form("explicit"), "Gammax", steps)]
+        [0.5]
+    """
+    found, seen = (), form_view(result, form)
+    for rule in seen.derived:
+        others = {letter: constant for letter, constant in known.items() if letter != name}
+        if rule.name != name or rule.free not in (False, "upwards"):
+            continue
+        try:
+            if all(_derive(seen, i, others, (name,)) for i in rule.inputs):
+                found += (Constant(np.asarray(_apply(rule, others)), "derived", rule.why),)
+        except FedboundsError:
+            continue  # what cannot be computed, as a weight error over too many rounds
+    return found
+
+
+def _for_all(result: ResultView, quantity: Quantity, value: Value, constants: Mapping[str, Value]) -> Value:
+    """One number for a constant of every client, where the number of clients is given: all clients have it."""
+    if not quantity.shape or isinstance(value, NoConstant):
+        return value
+    number = value.value if isinstance(value, Constant) else value
+    clients = next((q for q in result.notation.values() if q.concept == "clients"), None)
+    count = next((v for name, v in constants.items() if clients and result.notation.resolve(name) is clients), None)
+    if np.ndim(number) or clients is None or count is None:  # pyright: ignore[reportArgumentType]
+        return value
+    how_many = as_constant(clients, count).value
+    if np.ndim(how_many):
+        return value
+    check_memory(f"{quantity.name} for {clients.name} = {how_many:g} clients", 8 * int(how_many))
+    every = np.full(int(how_many), number, dtype=float)
+    return replace(value, value=every) if isinstance(value, Constant) else every
+
+
+def as_constant(quantity: Quantity, value: Value) -> Constant:
+    """A given value as a constant inside its domain.
+
+    Raises:
+        FedboundsError: no number, outside its domain, or no finite value.
+    """
+    if isinstance(value, NoConstant):
+        raise FedboundsError(f"{quantity.name} ({quantity.meaning}) has no finite value: {value.why}")
+    constant = value if isinstance(value, Constant) else Constant(value, "given")  # pyright: ignore[reportArgumentType]
+    array = as_real(f"{quantity.name} ({quantity.meaning})", constant.value)
+    if quantity.shape and array.ndim == 0:
+        number = f"{float(array):.12g}"
+        raise FedboundsError(
+            f"{quantity.name} = {number} is one number; it needs one per client: {quantity.meaning} "
+            f"(the same for all clients: give their number too; for a single client: {quantity.name}={number}, with "
+            "the comma, or a list of one in Python)"
+        )
+    if array.size == 0:
+        raise FedboundsError(f"{quantity.name} is empty: {quantity.meaning}")
+    quantity.check(array)
+    return Constant(array, constant.source, constant.note)
+
+
+def _same_clients(result: ResultView, given: Mapping[str, Constant]) -> None:
+    """Vectors over clients must agree on how many clients there are."""
+    lengths = {n: np.asarray(c.value).shape[-1] for n, c in given.items() if result.notation[n].shape}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{n} has {k}" for n, k in lengths.items())
+        raise FedboundsError(f"the vectors over clients differ in length: {listed}")

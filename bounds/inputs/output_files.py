@@ -1,0 +1,210 @@
+"""Files for users: what fedbounds did not write is kept unless overwriting is forced; an input is always kept.
+
+Every command and every `save` writes through this module. A file counts as written by fedbounds if it begins as files
+of its kind do (JSON by its schema, a table by its columns), or if a manifest beside it lists its checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.atomic_files import write_atomically, write_file
+from fedbounds.bounds.inputs.user_files import inputs, open_regular, read_bytes
+
+BEGINNING = 2**16  # bytes in which a file says what it is
+LARGEST = 2**28  # bytes of a file whose checksum is compared
+PAGE = rb"(?s).{0,200}<meta name=\"generator\" content=\"fedbounds\">"
+DOCUMENT = rb'\s*\{\s*"(?:schema|format)": ?"'
+FIGURE = DOCUMENT + rb"fedbounds\.figure/"
+REPORT = DOCUMENT + rb"fedbounds\.report/"
+
+
+class Output(NamedTuple):
+    """A file to be written.
+
+    Args:
+        path: where.
+        mark: a regular expression for how files of this kind begin; empty where none says so itself.
+        manifests: JSON documents of which one has the file's SHA-256 under its name.
+    """
+
+    path: Path
+    mark: bytes = b""
+    manifests: tuple[Path, ...] = ()
+
+
+def listed_sums(manifest: Path) -> Mapping[str, str]:
+    """The files beside a manifest of fedbounds that are as it lists them: their names, with their SHA-256."""
+    if not _begins(manifest, FIGURE) and not _begins(manifest, REPORT):
+        return {}
+    try:
+        document = json.loads(read_bytes(manifest, str(manifest), LARGEST, noted=False))
+        found = document["sha256"] if "sha256" in document else document["provenance"]["files"]
+        return {name: said for name, said in found.items() if said and _sum_of(manifest.with_name(name)) == said}
+    except (FedboundsError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
+    """Refuse places that cannot be written, inputs, and files that fedbounds did not write.
+
+    Args:
+        outputs: what is to be written.
+        force: overwrite what fedbounds did not write.
+
+    Raises:
+        FedboundsError: names the first such file, and what to give instead.
+
+    Example:
+        >>> check_outputs([Output(Path("/dev/null"))], force=True)
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: cannot write '/dev/null': it is not a regular file; give another name
+    """
+    vouched = cache(listed_sums)
+    for output in outputs:
+        path = output.path
+        about = _status(path)
+        where = f"cannot write {str(path)!r}"
+        if about is not None and stat.S_ISDIR(about.st_mode):
+            raise FedboundsError(f"{where}: it is a directory; give the name of a file")
+        if about is not None and not stat.S_ISREG(about.st_mode) and not stat.S_ISLNK(about.st_mode):
+            raise FedboundsError(f"{where}: it is not a regular file; give another name")
+        _check_place(path)
+        if about is None:
+            continue
+        if (about.st_dev, about.st_ino) in (inputs() or ()):
+            raise FedboundsError(f"{where}: it is an input of this command; give another name")
+        if not force and not is_ours(output, vouched):
+            hint = "give --force or another name (in Python force=True)"
+            raise FedboundsError(f"{where}: it exists and fedbounds did not write it; {hint}")
+
+
+def is_ours(output: Output, vouched: Callable[[Path], Mapping[str, str]] = listed_sums) -> bool:
+    """Whether fedbounds wrote the file that is there."""
+    path, mark, manifests = output
+    return _begins(path, mark) or any(path.name in vouched(manifest) for manifest in manifests)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder into which no files can be written.
+
+    Raises:
+        FedboundsError: names it, or what is in its place.
+    """
+    _check_place(folder / "file", f"into {str(folder)!r}")
+
+
+def write_output(output: Output, content: bytes, force: bool = False) -> None:
+    """Write a file, whole or not at all; see `check_outputs`. One that has this content already is left alone.
+
+    Raises:
+        FedboundsError: as there, or the place cannot be written.
+    """
+    write_outputs([output], [content], force)
+
+
+def write_outputs(outputs: Sequence[Output], contents: Sequence[bytes], force: bool = False) -> None:
+    """Write files that belong together, none of them where one is refused; see `write_output`.
+
+    Raises:
+        FedboundsError: as there.
+    """
+    new = [(o, content) for o, content in zip(outputs, contents, strict=True) if not _has(o.path, content)]
+    check_outputs([output for output, _ in new], force)
+    for output, content in new:
+        assert not output.mark or re.match(output.mark, content[:BEGINNING]), f"{output.path} lacks its mark"
+        write_file(output.path, content)
+
+
+def write_stream(output: Output, write: Callable[[BinaryIO], object], force: bool = False) -> None:
+    """Write a file by a function that fills it, whole or not at all; its folder must be there.
+
+    Raises:
+        FedboundsError: as `write_output`.
+        OSError: the file cannot be written.
+    """
+    check_outputs([output], force)
+    write_atomically(output.path, write)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What is at a path, a link followed unless it leads nowhere; None if nothing is.
+
+    Raises:
+        FedboundsError: nothing can be there, as where a name is too long.
+    """
+    try:
+        if not path.name:
+            raise ValueError("it is no name of a file")
+        try:
+            return path.stat()
+        except FileNotFoundError:
+            return path.lstat()  # a link that leads nowhere
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FedboundsError(f"cannot write {str(path)!r}: {reason}; give another name") from None
+
+
+def _check_place(path: Path, what: str = "") -> None:
+    """Refuse a path whose folder cannot be written, or made.
+
+    Args:
+        path: of a file.
+        what: is to be written, if not this file.
+
+    Raises:
+        FedboundsError: names what stands in the way.
+    """
+    said = what or repr(str(path))
+    for place in path.parents:
+        about = _status(place) if place.name else None
+        if about is None and place.name:
+            continue
+        if about is not None and not stat.S_ISDIR(about.st_mode):
+            raise FedboundsError(f"cannot write {said}: {str(place)!r} is not a directory; give another place")
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise FedboundsError(f"cannot write {said}: nothing can be written into {str(place)!r}; give another place")
+        return
+
+
+def _begins(path: Path, mark: bytes) -> bool:
+    """Whether a regular file begins as its kind does."""
+    if not mark:
+        return False
+    try:
+        with open_regular(path, str(path), sys.maxsize, noted=False) as file:
+            return re.match(mark, file.read(BEGINNING)) is not None
+    except (OSError, FedboundsError):
+        return False
+
+
+def _sum_of(path: Path) -> str:
+    """The SHA-256 of a file; "" where it cannot be read."""
+    try:
+        return hashlib.sha256(read_bytes(path, str(path), LARGEST, noted=False)).hexdigest()
+    except FedboundsError:
+        return ""
+
+
+def _has(path: Path, content: bytes) -> bool:
+    """Whether a regular file has this content."""
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size != len(content):
+            return False
+        return read_bytes(path, str(path), LARGEST, noted=False) == content
+    except (OSError, ValueError, FedboundsError):
+        return False

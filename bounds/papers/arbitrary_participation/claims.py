@@ -1,0 +1,21 @@
+"""What this paper brings to trial besides its results and errata: proofs, limits, and what proofs need unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.paper_claims import proved_and_compared
+from fedbounds.bounds.audit.proof_step_checker import Unstated
+from fedbounds.bounds.papers.arbitrary_participation.limits import LIMITS
+from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
+from fedbounds.bounds.papers.arbitrary_participation.results import THEOREM_3_1
+from fedbounds.bounds.theory.assumptions import MARTINGALE
+
+THEOREM = ResultForm(THEOREM_3_1, THEOREM_3_1.form("explicit"))
+UNSTATED = (Unstated(THEOREM, MARTINGALE, "arbitrary-participation/erratum/noise-with-memory"),)
+
+
+def claims() -> Iterator[Claim]:
+    """As `proved_and_compared`."""
+    return proved_and_compared("arbitrary-participation", PROOFS, LIMITS, UNSTATED)

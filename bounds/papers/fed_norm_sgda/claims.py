@@ -1,0 +1,27 @@
+"""What this paper brings to trial besides its results and errata: proofs, limits, and what proofs need unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.paper_claims import proved_and_compared
+from fedbounds.bounds.audit.proof_step_checker import Unstated
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, BOUNDED_MAXIMIZER, GROWING
+from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
+from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS
+from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS
+from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
+
+ONE, FOUR = (ResultForm(theorem, theorem.form("repaired")) for theorem in (THEOREM_1, THEOREM_4))
+UNSTATED = (
+    Unstated(ONE, BLOCK_NOISE, "fed-norm-sgda/erratum/noise-bounded-as-a-whole"),
+    Unstated(ONE, GROWING, "fed-norm-sgda/erratum/shrinking-local-coefficients"),
+    Unstated(ONE, BOUNDED_BELOW),
+    Unstated(FOUR, BOUNDED_MAXIMIZER, "fed-norm-sgda/erratum/radius-of-the-iterates-only"),
+)
+
+
+def claims() -> Iterator[Claim]:
+    """As `proved_and_compared`."""
+    return proved_and_compared("fed-norm-sgda", PROOFS, LIMITS, UNSTATED)

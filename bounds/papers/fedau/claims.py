@@ -1,0 +1,20 @@
+"""What this paper brings to trial besides its results and errata: proofs, limits, and what proofs need unsaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.paper_claims import proved_and_compared
+from fedbounds.bounds.audit.proof_step_checker import Unstated
+from fedbounds.bounds.papers.fedau.assumptions import SURE_Q
+from fedbounds.bounds.papers.fedau.limits import LIMITS
+from fedbounds.bounds.papers.fedau.proof import PROOFS
+from fedbounds.bounds.papers.fedau.results import THEOREM_2
+
+UNSTATED = (Unstated(ResultForm(THEOREM_2, THEOREM_2.form("explicit")), SURE_Q),)
+
+
+def claims() -> Iterator[Claim]:
+    """As `proved_and_compared`."""
+    return proved_and_compared("fedau", PROOFS, LIMITS, UNSTATED)

@@ -1,0 +1,138 @@
+"""Whole numbers: division with a remainder, two cases that cover all pairs, and a number rounded up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import sympy as sp
+
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, prove, same
+from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.transcendental import opened
+
+
+@dataclass(frozen=True)
+class Division:
+    r"""$a+1\le b(\lfloor a/b\rfloor+1)$ for whole numbers a >= 0 and b >= 1, because the remainder is at most b - 1.
+
+    Args:
+        dividend, divisor: a and b.
+    """
+
+    dividend: sp.Expr
+    divisor: sp.Expr
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The remainder's inequality."""
+        return Relation(self.dividend + 1, self.divisor * (sp.floor(self.dividend / self.divisor) + 1))
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """Both are whole, and the conclusion is this inequality."""
+        a, b = self.dividend, self.divisor
+        if not (a.is_integer and b.is_integer and prove(a, facts).holds and prove(b - 1, facts).holds):
+            return Finding(False, "division", f"{a} and {b} need not be whole numbers, at least 0 and 1")
+        wanted = self.relation(setting, premises)
+        equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
+        return Finding(equal, "division", "an instance of it" if equal else f"the remainder gives {wanted}")
+
+
+@dataclass(frozen=True)
+class Cases:
+    r"""For whole numbers a, b >= 1: either a = b + s with s >= 0, or b = a + 1 + s with s >= 0.
+
+    The premises are the two cases, in this order. Each speaks of its own letter for what is bounded.
+
+    Args:
+        first, second: a and b.
+        apart: s.
+        parts: what is bounded, in the two cases.
+        whole: what is bounded, in general.
+    """
+
+    first: sp.Symbol
+    second: sp.Symbol
+    apart: sp.Symbol
+    parts: tuple[sp.Expr, sp.Expr]
+    whole: sp.Expr
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    equalities: ClassVar[bool] = True
+    gives: ClassVar[str] = "what it is in each case"
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The two premises are the conclusion in the two cases."""
+        a, b, s = self.first, self.second, self.apart
+        if not (a.is_integer and b.is_integer and s.is_integer):
+            return Finding(False, "two cases", f"{a}, {b}, {s} need not be whole numbers")
+        if not (a.is_positive and b.is_positive and s.is_nonnegative) or conclusion.right.has(s):
+            return Finding(False, "two cases", f"{a}, {b} >= 1 and {s} >= 0 do not cover the conclusion")
+        if len(premises) != 2 or conclusion.left != self.whole:
+            return Finding(False, "two cases", f"two premises, and a conclusion about {self.whole}")
+        for premise, part, case in zip(premises, self.parts, ({a: b + s}, {b: a + 1 + s}), strict=True):
+            wanted = conclusion.right.xreplace(case)
+            if premise.left != part or (premise.op == "<=" and conclusion.op == "=="):
+                return Finding(False, "two cases", f"{premise} does not bound {part}")
+            (said, asked), _ = opened([sp.expand(premise.right), sp.expand(wanted)], facts)
+            if not same(said, asked):
+                ((letter, value),) = case.items()
+                return Finding(False, "two cases", f"where {letter} = {value} the premise says {premise.right}")
+        return Finding(True, "two cases", f"{a} = {b} + {s} or {b} = {a} + 1 + {s}")
+
+
+@dataclass(frozen=True)
+class WholeNumber:
+    r"""What holds of a prescribed whole number: $\max\{1,\lceil v\rceil\}$, or v itself where that is whole.
+
+    Args:
+        letter: the number in the proof, whose domain says that it is whole and at least 1.
+        symbol: the number in the result, which prescribes it.
+        value: v >= 0.
+        which: "at least" v, "at most" v + 1, or "equal" to v.
+    """
+
+    letter: sp.Symbol
+    symbol: sp.Symbol
+    value: sp.Expr
+    which: Literal["at least", "at most", "equal"]
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    equalities: ClassVar[bool] = True
+
+    @property
+    def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+        """The number as the result should prescribe it."""
+        rounded = sp.Max(1, sp.ceiling(self.value))
+        return ((self.symbol, self.value if self.which == "equal" else rounded),)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The letter against its value."""
+        n, v = self.letter, self.value
+        return {"at least": Relation(v, n), "at most": Relation(n, v + 1), "equal": Relation(n, v, "==")}[self.which]
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The relation is one of these."""
+        n, v = self.letter, self.value
+        (opened_v,), known = opened([v], facts)
+        if not (n.is_integer and n.is_positive):
+            return Finding(False, "whole number", f"the letter {n} is not one of a whole number >= 1")
+        rational = [f for f in facts if not f.slack.has(sp.log, sp.floor)]
+        if self.which == "equal":
+            nearest = Relation(v, sp.floor(v + sp.Rational(1, 2)), "==")
+            if nearest not in facts or Relation(sp.S.One, v) not in facts:
+                return Finding(False, "whole number", f"{v} is not known to be a whole number >= 1")
+        elif not prove(opened_v, [*rational, *known]).holds:
+            return Finding(False, "whole number", f"{v} may be negative")
+        wanted = self.relation(setting, premises)
+        equal = conclusion == wanted
+        return Finding(equal, "whole number", "an instance of it" if equal else f"rounding gives {wanted}")

@@ -1,0 +1,15 @@
+"""What this paper brings to trial besides its results and errata: proofs and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.paper_claims import proved_and_compared
+from fedbounds.bounds.papers.fedmrn.limits import LIMITS
+from fedbounds.bounds.papers.fedmrn.proof import PROOFS
+
+
+def claims() -> Iterator[Claim]:
+    """As `proved_and_compared`."""
+    return proved_and_compared("fedmrn", PROOFS, LIMITS)

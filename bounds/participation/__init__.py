@@ -1,0 +1,1 @@
+"""Constants of participation processes from their moments."""

@@ -1,0 +1,406 @@
+r"""Data to scalars: the constants of a theorem from a record of participation and the clients' gradients.
+
+A record is a matrix of weights $q_t^n$ of shape (rounds, clients). The clients differ by their offsets
+$\mathbf v_n=\nabla F_n-\nabla f$ of shape (clients, dimension), taken at one point, or at any point where
+they do not depend on it (quadratics with equal Hessians). As $\nabla f$ is the mean of the $\nabla F_n$,
+offsets are centered on reading, so the local gradients themselves may be given. Every divergence is the *root*
+of the paper's squared quantity, hence has a gradient's unit, f/x. Exact variances: `fedbounds.bounds.participation.window_variance`.
+
+Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*,
+Assumption 3' and Section 4.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_matrix, check_number, check_vector
+from fedbounds.bounds.participation.window_variance import (
+    group_markov_variance,
+    long_run_variance,
+    markov_correlation,
+    markov_long_run_variance,
+    markov_window_factor,
+    periodic_groups_variance,
+    permutation_variance,
+    stationary_window_variance,
+    without_replacement_variance,
+)
+
+__all__ = [
+    "bound_15",
+    "centered_offsets",
+    "check_weights",
+    "cohort_divergence",
+    "expected_bound_15",
+    "expected_window_divergence",
+    "gradient_divergence",
+    "group_markov_variance",
+    "long_run_variance",
+    "markov_correlation",
+    "markov_long_run_variance",
+    "markov_window_factor",
+    "mean_window_divergence",
+    "median_bound",
+    "participation_divergence",
+    "participation_norm",
+    "periodic_groups_variance",
+    "permutation_variance",
+    "stationary_window_variance",
+    "window_divergence",
+    "window_means",
+    "without_replacement_variance",
+]
+
+SUM_TOLERANCE = 1e-9
+
+
+def check_weights(q: ArrayLike, *, unit_sum: bool = True, name: str = "weights q") -> np.ndarray:
+    """The weights as a float array (rounds, clients), or an error that names the first bad entry.
+
+    Args:
+        q: weights (rounds, clients), at least 0.
+        unit_sum: whether the weights of each round must sum to one (within 1e-9).
+        name: what the user calls them.
+
+    Raises:
+        FedboundsError: a wrong shape, an entry that is negative or not finite, or a wrong sum.
+
+    Example:
+        >>> check_weights([[0.5, 0.4]])
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: weights q[0] sum to 0.9; the theorem needs 1 in every round
+    """
+    weights = check_matrix(name, q, "(rounds, clients)")
+    if (weights < 0).any():
+        t, n = np.argwhere(weights < 0)[0]
+        raise FedboundsError(f"{name}[{t}, {n}] = {weights[t, n]:.12g} is negative; weights are at least 0")
+    if unit_sum:
+        sums = weights.sum(axis=1)
+        bad = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
+        if bad.size:
+            where = f"{name}[{bad[0]}] sum to {sums[bad[0]]:.12g}"
+            raise FedboundsError(f"{where}; the theorem needs 1 in every round")
+    return weights
+
+
+def centered_offsets(v: ArrayLike, clients: int | None = None) -> np.ndarray:
+    r"""The offsets $\mathbf v_n-\frac1N\sum_m\mathbf v_m$, shape (clients, dimension), unit f/x.
+
+    Args:
+        v: offsets, or local gradients, (clients, dimension).
+        clients: how many there must be, if that is known.
+
+    Raises:
+        FedboundsError: a wrong shape, entries that are not finite, or not one row per client.
+
+    Example:
+        >>> centered_offsets([[1.0], [4.0], [1.0]]).ravel().tolist()
+        [-1.0, 2.0, -1.0]
+    """
+    offsets = check_matrix("offsets v", v, "(clients, dimension)")
+    if clients is not None and len(offsets) != clients:
+        raise FedboundsError(f"offsets v are of {len(offsets)} clients, the weights of {clients}")
+    return offsets - offsets.mean(axis=0)
+
+
+def participation_norm(q: ArrayLike) -> float:
+    r"""The participation norm $\rho=\max_t\sqrt{\sum_n(q_t^n)^2}$: $1/\sqrt S$ for $S$ equal weights.
+
+    Args:
+        q: weights (rounds, clients), each round summing to one.
+
+    Raises:
+        FedboundsError: bad weights.
+
+    Example:
+        >>> participation_norm([[0.25, 0.25, 0.25, 0.25], [1, 0, 0, 0]])
+        1.0
+
+    Source: Wang & Ji 2022, Theorem 3.1.
+    """
+    return float(np.sqrt((check_weights(q) ** 2).sum(axis=1).max()))
+
+
+def participation_divergence(q: ArrayLike, v: ArrayLike) -> float:
+    r"""How far a round's participants are from everyone, $\tilde\beta=\max_t\|\sum_nq_t^n\mathbf v_n\|$.
+
+    Args:
+        q: weights (rounds, clients), each round summing to one.
+        v: offsets (clients, dimension), unit f/x.
+
+    Raises:
+        FedboundsError: bad weights or offsets.
+
+    Example:
+        >>> participation_divergence([[1, 0], [0.5, 0.5]], [[-1.0], [1.0]])
+        1.0
+
+    Source: Wang & Ji 2022, eq. (5).
+    """
+    weights = check_weights(q)
+    return float(np.linalg.norm(weights @ centered_offsets(v, weights.shape[1]), axis=1).max())
+
+
+def cohort_divergence(q: ArrayLike, v: ArrayLike) -> float:
+    r"""How far a round's participants are from each other, $\tilde\nu$.
+
+    $$\tilde\nu^2=\max_t\sum_nq_t^n\Big\|\mathbf v_n-\sum_{n'}q_t^{n'}\mathbf v_{n'}\Big\|^2$$
+
+    Different rounds may attain $\tilde\beta$ and $\tilde\nu$: each is at most $d$, but
+    $\tilde\beta^2+\tilde\nu^2\le d^2$ (Proposition 4.1) fails in general, as in the example.
+
+    Args:
+        q: weights (rounds, clients), each round summing to one.
+        v: offsets (clients, dimension), unit f/x.
+
+    Raises:
+        FedboundsError: bad weights or offsets.
+
+    Example:
+        >>> cohort_divergence([[1, 0], [0.5, 0.5]], [[-1.0], [1.0]])
+        1.0
+
+    Source: Wang & Ji 2022, eq. (6).
+    """
+    weights = check_weights(q)
+    offsets = centered_offsets(v, weights.shape[1])
+    worst = 0.0
+    for row in weights:
+        present = np.flatnonzero(row)
+        share, cohort = row[present], offsets[present]
+        worst = max(worst, float(share @ ((cohort - share @ cohort) ** 2).sum(axis=1)))
+    return math.sqrt(worst)
+
+
+def gradient_divergence(v: ArrayLike) -> float:
+    r"""The gradient divergence $d=\max_n\|\mathbf v_n\|$ of Assumption 3.
+
+    Args:
+        v: offsets (clients, dimension), unit f/x.
+
+    Raises:
+        FedboundsError: bad offsets.
+
+    Example:
+        >>> gradient_divergence([[3.0, 4.0], [-3.0, -4.0]])
+        5.0
+
+    Source: Wang & Ji 2022, eq. (4).
+    """
+    return float(np.linalg.norm(centered_offsets(v), axis=1).max())
+
+
+def window_means(q: ArrayLike, interval: int, *, aligned: bool = True) -> np.ndarray:
+    r"""The mean weights $\overline{q^n_{t_0}}=\frac1P\sum_{t=t_0}^{t_0+P-1}q_t^n$, shape (windows, clients).
+
+    Args:
+        q: weights (rounds, clients), each round summing to one.
+        interval: P, the length of a window in rounds.
+        aligned: the complete windows that start at multiples of P, which is all the proof uses; otherwise
+            every complete window, as eq. (7) is printed.
+
+    Raises:
+        FedboundsError: bad weights, or an interval outside [1, rounds].
+
+    Example:
+        >>> window_means([[1, 0], [0, 1], [0, 1], [1, 0]], 2).tolist()
+        [[0.5, 0.5], [0.5, 0.5]]
+        >>> window_means([[1, 0], [0, 1], [0, 1], [1, 0]], 2, aligned=False).tolist()
+        [[0.5, 0.5], [0.0, 1.0], [0.5, 0.5]]
+
+    Source: Wang & Ji 2022, Section 4.1.
+    """
+    weights = check_weights(q)
+    rounds, clients = weights.shape
+    P = check_count("interval", interval, high=rounds, why="a window needs that many recorded rounds")
+    if aligned:
+        return weights[: rounds - rounds % P].reshape(-1, P, clients).mean(axis=1)
+    return np.lib.stride_tricks.sliding_window_view(weights, P, axis=0).mean(axis=-1)
+
+
+def window_divergence(q: ArrayLike, v: ArrayLike, interval: int, *, aligned: bool = True) -> float:
+    r"""How far the worst window's participants are from everyone, $\tilde\delta(P)$.
+
+    $$\tilde\delta^2(P)=\max_{t_0\in\{0,P,2P,\dots\}}\Big\|\sum_n\overline{q^n_{t_0}}\,\mathbf v_n\Big\|^2$$
+
+    The largest of the windows; `mean_window_divergence` has their mean.
+
+    Args:
+        q: weights (rounds, clients), each round summing to one.
+        v: offsets (clients, dimension), unit f/x.
+        interval: P, the length of a window in rounds.
+        aligned: only windows that start at multiples of P, as the proof uses them.
+
+    Raises:
+        FedboundsError: bad weights, offsets or interval.
+
+    Example:
+        >>> q = [[1, 0], [1, 0], [0, 1], [1, 0]]
+        >>> window_divergence(q, [[-2.0], [2.0]], 2), window_divergence(q, [[-2.0], [2.0]], 4)
+        (2.0, 1.0)
+
+    Source: Wang & Ji 2022, eq. (7).
+    """
+    return _over_windows(_squared_pulls(q, v, interval, aligned), average=False)
+
+
+def mean_window_divergence(q: ArrayLike, v: ArrayLike, interval: int, *, aligned: bool = True) -> float:
+    r"""As `window_divergence`, but the mean over the windows under the root, not the largest.
+
+    $$\sqrt{\operatorname*{mean}_{t_0\in\{0,P,2P,\dots\}}\Big\|\sum_n\overline{q^n_{t_0}}\,\mathbf v_n\Big\|^2}$$
+
+    Never larger, and all that the proof of Theorem 3.1 needs. What participation implies before it is drawn:
+    `mean_window_divergence` of a participation process.
+
+    Args:
+        q, v, interval, aligned: as for `window_divergence`.
+
+    Raises:
+        FedboundsError: bad weights, offsets or interval.
+
+    Example:
+        >>> q = [[1, 0], [1, 0], [0, 1], [1, 0]]
+        >>> mean_window_divergence(q, [[-2.0], [2.0]], 2)
+        1.41...
+
+    Source: Wang & Ji 2022, eq. (7), as its sum over windows enters Appendix C.3.
+    """
+    return _over_windows(_squared_pulls(q, v, interval, aligned), average=True)
+
+
+def _squared_pulls(q: ArrayLike, v: ArrayLike, interval: int, aligned: bool) -> np.ndarray:
+    """The left side of (7) for every window."""
+    means = window_means(q, interval, aligned=aligned)
+    offsets = centered_offsets(v, means.shape[1])
+    pulls = (means - means[:, :1]) @ offsets  # offsets sum to zero: equal means give exactly zero
+    return (pulls**2).sum(axis=1)
+
+
+def bound_15(q: ArrayLike, interval: int, d: float, *, average: bool = False) -> float:
+    r"""The paper's bound on $\tilde\delta(P)$ from $d$ alone, $d\sqrt{N\sum_n(\overline{q^n}-\frac1N)^2}$.
+
+    Args:
+        q: weights (rounds, clients), each round summing to one.
+        interval: P, the length of a window in rounds.
+        d: the gradient divergence of Assumption 3, unit f/x.
+        average: the mean over windows under the root, not the maximum.
+
+    Raises:
+        FedboundsError: bad weights, interval or divergence.
+
+    Example:
+        >>> bound_15([[0.5, 0.5, 0, 0]], 1, d=1.0)
+        1.0
+
+    Source: Wang & Ji 2022, eq. (15), where weights that sum to one force $\mu_{t_0}=\frac1N$.
+    """
+    means = window_means(q, interval)
+    clients = means.shape[1]
+    squares = clients * ((means - 1 / clients) ** 2).sum(axis=1)
+    return check_number("d", d, 0, why="the gradient divergence") * _over_windows(squares, average)
+
+
+def median_bound(q: ArrayLike, interval: int, d: float, *, average: bool = False) -> float:
+    r"""The best bound on $\tilde\delta(P)$ from $d$ alone, $d\sum_n|\overline{q^n}-\mathrm{med}|$.
+
+    *Proof.* $\sum_n\mathbf v_n=0$, hence for every number $\mu$
+    $$\Big\|\sum_n\overline{q^n}\mathbf v_n\Big\|=\Big\|\sum_n(\overline{q^n}-\mu)\mathbf v_n\Big\|
+      \le d\sum_n|\overline{q^n}-\mu|$$
+    by the triangle inequality, and the median of the $\overline{q^n}$ minimizes the right side over $\mu$.
+
+    *Never larger than (15).* The minimum is at most the value at $\mu=\frac1N$, where Cauchy-Schwarz gives
+    $\sum_n|\overline{q^n}-\frac1N|\le\sqrt{N\sum_n(\overline{q^n}-\frac1N)^2}$.
+
+    *Not improvable.* One-dimensional offsets of $+d$ for the $\lfloor N/2\rfloor$ largest $\overline{q^n}$,
+    $-d$ for the $\lfloor N/2\rfloor$ smallest and 0 for one left over sum to zero, and attain it.
+
+    Args:
+        q: weights (rounds, clients), each round summing to one.
+        interval: P, the length of a window in rounds.
+        d: the gradient divergence of Assumption 3, unit f/x.
+        average: the mean of the squares over windows under the root, not the maximum.
+
+    Raises:
+        FedboundsError: bad weights, interval or divergence.
+
+    Example:
+        >>> median_bound([[1, 0, 0, 0]], 1, d=1.0), bound_15([[1, 0, 0, 0]], 1, d=1.0)
+        (1.0, 1.73...)
+
+    Source: from Wang & Ji 2022, eq. (13); sharpens their eq. (15).
+    """
+    means = window_means(q, interval)
+    deviations = np.abs(means - np.median(means, axis=1, keepdims=True)).sum(axis=1)
+    return check_number("d", d, 0, why="the gradient divergence") * _over_windows(deviations**2, average)
+
+
+def expected_window_divergence(covariance: ArrayLike, v: ArrayLike, mean: ArrayLike | None = None) -> float:
+    r"""The root of the expected left side of (7), from the mean and covariance of the window means.
+
+    $$\mathbb E\Big\|\sum_n\overline{q^n}\mathbf v_n\Big\|^2
+      =\operatorname{tr}(V^\top CV)+\|V^\top\mathbf m\|^2$$
+
+    Args:
+        covariance: C, between clients, (clients, clients).
+        v: V, offsets (clients, dimension), unit f/x.
+        mean: m, (clients,); none means that all are equal, and the second term vanishes.
+
+    Raises:
+        FedboundsError: wrong shapes, or entries that are not finite.
+
+    Example:
+        >>> fair_coin = [[0.25, -0.25], [-0.25, 0.25]]
+        >>> expected_window_divergence(fair_coin, [[-1.0], [1.0]])
+        1.0
+
+    Source: Wang & Ji 2022, eq. (7), in expectation as in Section 4.2.
+    """
+    C = check_matrix("covariance", covariance, "(clients, clients)")
+    if C.shape[0] != C.shape[1]:
+        raise FedboundsError(f"covariance has shape {C.shape}; expected (clients, clients)")
+    offsets = centered_offsets(v, len(C))
+    square = float(((C @ offsets) * offsets).sum())
+    if mean is not None:
+        m = check_vector("mean", mean, len(C))
+        square += float((((m - m[0]) @ offsets) ** 2).sum())  # offsets sum to zero: equal means give exactly zero
+    return math.sqrt(max(square, 0.0))
+
+
+def expected_bound_15(variance: ArrayLike, d: float, mean: ArrayLike | None = None) -> float:
+    r"""The root of the expected right side of (15), from the variance of the window means.
+
+    $$d\sqrt{N\sum_n\Big[\mathrm{Var}(\overline{q^n})+\Big(\mathbb E\overline{q^n}-\frac1N\Big)^2\Big]}$$
+
+    With means 1/N and equal variances this is the paper's $Nd\sqrt{\mathrm{Var}(\overline q)}$.
+
+    Args:
+        variance: of each client's window mean, (clients,).
+        d: the gradient divergence of Assumption 3, unit f/x.
+        mean: of each client's window mean, (clients,); none means 1/N.
+
+    Raises:
+        FedboundsError: a negative variance or divergence, wrong shapes, or entries that are not finite.
+
+    Example:
+        >>> expected_bound_15([0.25, 0.25], d=1.0)
+        1.0
+
+    Source: Wang & Ji 2022, eq. (15) and Propositions 4.6 and 4.7, with the exact variance.
+    """
+    variances = check_vector("variance", variance)
+    if (variances < 0).any():
+        raise FedboundsError(f"variance = {variances.min():.12g} is negative; variances are at least 0")
+    clients = len(variances)
+    bias = 0.0 if mean is None else check_vector("mean", mean, clients) - 1 / clients
+    total = clients * float((variances + bias**2).sum())
+    return check_number("d", d, 0, why="the gradient divergence") * math.sqrt(total)
+
+
+def _over_windows(squares: np.ndarray, average: bool) -> float:
+    return math.sqrt(float(squares.mean() if average else squares.max()))

@@ -1,0 +1,338 @@
+r"""Exact variance of a client's mean participation weight over a window of rounds, in closed form.
+
+The paper replaces $\mathrm{Var}(\overline{q^n_{t_0}})$ by its limit $\hat\upsilon^2/P$, or for independent
+rounds by $\upsilon^2/P$. Here it is exact at every $P$. Weights have no unit, nor have their variances.
+
+Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*,
+Section 4.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_number, check_vector
+
+
+def without_replacement_variance(clients: int, participants: int, interval: int = 1) -> float:
+    r"""Variance for $S$ of $N$ clients, uniform without replacement, independent rounds: $\frac{N-S}{SN^2P}$.
+
+    Args:
+        clients: N.
+        participants: S, each with weight 1/S.
+        interval: P, the length of the window in rounds.
+
+    Raises:
+        FedboundsError: a count outside its range.
+
+    Example:
+        >>> without_replacement_variance(250, 10)
+        0.000384
+
+    Source: Wang & Ji 2022, Proposition 4.7 ($\upsilon^2/P$), exact for this sampling.
+    """
+    N, S = _cohort(clients, participants)
+    return (N - S) / (S * N**2 * check_count("interval", interval))
+
+
+def permutation_variance(
+    clients: int, participants: int, interval: int, start: int = 0, *, reshuffle: bool = True
+) -> float:
+    r"""Variance when clients are taken in the order of random permutations, S places a round.
+
+    $$\mathrm{Var}(\overline{q^n})=\frac{1}{(SP)^2}\,\frac1N\Big(1-\frac1N\Big)
+      \sum_{\text{cycles}}\frac{m(N-m)}{N-1}$$
+
+    where $m$ is how many of a cycle's $N$ places lie in the window: zero if the window covers whole cycles.
+
+    Args:
+        clients: N, the length of a cycle in places.
+        participants: S places per round; S need not divide N, a round may straddle two cycles.
+        interval: P, the length of the window in rounds.
+        start: the window's first round.
+        reshuffle: a new permutation each cycle, or the same one forever.
+
+    Raises:
+        FedboundsError: a count outside its range.
+
+    Example:
+        >>> permutation_variance(6, 2, interval=3), permutation_variance(6, 2, interval=3, start=1) > 0
+        (0.0, True)
+
+    Source: Wang & Ji 2022, Proposition 4.2 (zero over whole cycles); hypergeometric at the ragged ends.
+    """
+    N, S = _cohort(clients, participants)
+    P, first = check_count("interval", interval), check_count("start", start, 0)
+    ragged = ragged_places(first * S, (first + P) * S, N, reshuffle=check_flag("reshuffle", reshuffle))
+    return float(ragged) * (1 - 1 / N) / N / (S * P) ** 2
+
+
+def markov_correlation(groups: int, leave: float) -> float:
+    r"""The correlation $r=1-\frac{pG}{G-1}$ of successive rounds when one group of several is active.
+
+    Args:
+        groups: G, at least 2.
+        leave: p in [0, 1], the probability that the active group is left for a uniform other one.
+
+    Raises:
+        FedboundsError: fewer than two groups, or p outside [0, 1].
+
+    Example:
+        >>> markov_correlation(2, 0.25)
+        0.5
+
+    Source: the one eigenvalue below 1 of the symmetric chain on G states.
+    """
+    G = check_count("groups", groups, 2, why="the active group leaves for another one")
+    return 1 - check_number("leave", leave, 0, 1) * G / (G - 1)
+
+
+def markov_window_factor(correlation: float, interval: int) -> float:
+    r"""The factor $c_P$ from variance to variance of the window mean, for a geometric autocovariance.
+
+    $$c_P=\frac1P\Big[1+2\sum_{p<P}\Big(1-\frac pP\Big)r^p\Big]
+         =\frac1P\Big[\frac{1+r}{1-r}-\frac{2r(1-r^P)}{P(1-r)^2}\Big]$$
+
+    The sum is used where the second form cancels, P(1-r) < 1.
+
+    Args:
+        correlation: r in [-1, 1], between successive rounds.
+        interval: P, the length of the window in rounds.
+
+    Raises:
+        FedboundsError: r outside [-1, 1], or an interval below 1.
+
+    Example:
+        >>> markov_window_factor(0.0, 4), markov_window_factor(1.0, 4), markov_window_factor(-1.0, 4)
+        (0.25, 1.0, 0.0)
+
+    Source: exact where Wang & Ji 2022, Lemma 4.5 and Proposition 4.6 have the limit $\hat\upsilon^2/P$.
+    """
+    r, P = check_number("correlation", correlation, -1, 1), check_count("interval", interval)
+    if P * (1 - r) < 1:
+        lag = np.arange(1, P)
+        return float((1 + 2 * ((1 - lag / P) * r**lag).sum()) / P)
+    return ((1 + r) / (1 - r) - 2 * r * (1 - r**P) / (P * (1 - r) ** 2)) / P
+
+
+def group_markov_variance(groups: int, group_size: int, leave: float, interval: int = 1) -> float:
+    r"""Variance under the stationary chain of equal groups, $\frac{c_P}{S^2}\frac1G(1-\frac1G)$.
+
+    Args:
+        groups: G equal groups, one active at a time.
+        group_size: S, the clients of a group, each with weight 1/S while active.
+        leave: p, the probability that the active group is left for a uniform other one.
+        interval: P, the length of the window in rounds.
+
+    Raises:
+        FedboundsError: a count or probability outside its range.
+
+    Example:
+        >>> group_markov_variance(groups=2, group_size=1, leave=0.5)
+        0.25
+
+    Source: exact form of Wang & Ji 2022, Proposition 4.6.
+    """
+    factor = markov_window_factor(markov_correlation(groups, leave), interval)
+    return factor * (1 - 1 / groups) / groups / check_count("group_size", group_size) ** 2
+
+
+def markov_long_run_variance(groups: int, group_size: int, leave: float) -> float:
+    r"""The long-run variance of the chain of groups, $\hat\upsilon^2=\mathrm{Var}(q)\frac{1+r}{1-r}$.
+
+    Args:
+        groups: G equal groups, one active at a time.
+        group_size: S, the clients of a group.
+        leave: p in (0, 1], and below 1 for two groups: otherwise the chain does not mix.
+
+    Raises:
+        FedboundsError: a count or probability outside its range, or a chain that does not mix.
+
+    Example:
+        >>> markov_long_run_variance(groups=2, group_size=1, leave=0.5)
+        0.25
+
+    Source: Wang & Ji 2022, Lemma 4.5, for this chain.
+    """
+    r = markov_correlation(groups, leave)
+    if abs(r) >= 1:
+        raise FedboundsError(f"leave = {leave:g} with groups = {groups} does not mix: no long-run variance")
+    return group_markov_variance(groups, group_size, leave) * (1 + r) / (1 - r)
+
+
+def stationary_window_variance(autocovariance: ArrayLike, interval: int) -> float:
+    r"""Variance for a stationary sequence, $\frac1P[\gamma_0+2\sum_{p<P}(1-\frac pP)\gamma_p]$.
+
+    Args:
+        autocovariance: $\gamma_0,\gamma_1,\dots$, at least P of them.
+        interval: P, the length of the window in rounds.
+
+    Raises:
+        FedboundsError: fewer than P autocovariances, or one that is not finite.
+
+    Example:
+        >>> stationary_window_variance([0.125, -0.0625, 0, 0], 4)  # although the long-run variance is 0
+        0.0078125
+
+    Source: what Wang & Ji 2022, Lemma 4.5 (Billingsley, Theorem 27.4) takes the limit of.
+    """
+    gamma, P = check_vector("autocovariance", autocovariance), check_count("interval", interval)
+    if len(gamma) < P:
+        raise FedboundsError(f"autocovariance has {len(gamma)} lags; interval = {P} needs lags 0 to {P - 1}")
+    lag = np.arange(1, P)
+    return float(gamma[0] + 2 * ((1 - lag / P) * gamma[1:P]).sum()) / P
+
+
+def long_run_variance(autocovariance: ArrayLike) -> float:
+    r"""The long-run variance $\hat\upsilon^2=\gamma_0+2\sum_{p\ge1}\gamma_p$, summed over the lags given.
+
+    Args:
+        autocovariance: $\gamma_0,\gamma_1,\dots$, up to the last that matters.
+
+    Raises:
+        FedboundsError: no lags, or one that is not finite.
+
+    Example:
+        >>> long_run_variance([0.125, -0.0625])
+        0.0
+
+    Source: Wang & Ji 2022, Lemma 4.5.
+    """
+    gamma = check_vector("autocovariance", autocovariance)
+    return float(gamma[0] + 2 * gamma[1:].sum())
+
+
+class PeriodicWindow(NamedTuple):
+    r"""Exact moments of a window of periodic availability, averaged over the random offset.
+
+    The mean of client $n$ of group $g$ is $\kappa_g/n_g$; the covariance of clients of groups $g\ne h$ is
+    $\beta_{gh}/(n_gn_h)$, and within a group $\frac{\beta_{gg}}{n_g^2}+\omega_g(\mathbb1[n=n']-\frac1{n_g})$.
+
+    Attributes:
+        share: $\kappa$, the expected share of the window in which each group is available, (groups,).
+        between: $\beta$, the covariance of these shares over the offset, (groups, groups).
+        within: $\omega$, from the sampling inside each group, (groups,).
+    """
+
+    share: np.ndarray
+    between: np.ndarray
+    within: np.ndarray
+
+
+def periodic_window(
+    sizes: ArrayLike,
+    participants: int,
+    slot: int,
+    interval: int,
+    start: int = 0,
+    *,
+    permutation: bool = True,
+    offset: int | None = None,
+) -> PeriodicWindow:
+    r"""The moments of a window when groups of clients are available in turn.
+
+    Group 0 is available first, for `offset` rounds; then the next groups in turn, `slot` rounds each. While a
+    group of $n$ clients is available, $S$ of them take part in each round with weight $1/S$. Given the
+    offset, the shares are fixed and slots are independent: $\omega$ is the expected sum over slots of
+    $\frac{c}{(SP)^2n}$, with $c$ the slot's `ragged_places`, or $\frac{S(n-S)}{n-1}$ per independent round.
+
+    Args:
+        sizes: clients per group, (groups,), in the order of their turns.
+        participants: S, at most the smallest group.
+        slot: rounds of availability at a time.
+        interval: P, the length of the window in rounds.
+        start: the window's first round.
+        permutation: the clients of a slot are taken in the order of random permutations, begun anew in each
+            slot; otherwise each round's S are uniform without replacement, and independent.
+        offset: the length of the first slot, in [1, slot]; none means uniformly random.
+
+    Raises:
+        FedboundsError: a count outside its range.
+
+    Example:
+        >>> periodic_window([2, 2], participants=1, slot=2, interval=4, offset=2).within.tolist()
+        [0.0, 0.0]
+
+    Source: periodic availability in the experiments of Wang & Ji 2022, Section 6.
+    """
+    n = np.array([check_count("group size", size) for size in check_vector("sizes", sizes)])
+    G = len(n)
+    S = check_count("participants", participants, high=int(n.min()), why="at most the smallest group")
+    slot, P, t0 = check_count("slot", slot), check_count("interval", interval), check_count("start", start, 0)
+    first = np.arange(1, slot + 1) if offset is None else np.array([check_count("offset", offset, high=slot)])
+
+    turn = np.arange(t0 // slot, (t0 + P + slot - 1) // slot + 1)  # all slots that some offset puts in the window
+    group = turn % G
+    end = first[:, None] + turn * slot  # (offsets, slots)
+    begin = np.where(turn > 0, end - slot, 0)
+    low, high = np.clip(t0, begin, end), np.clip(t0 + P, begin, end)
+    if permutation:
+        ragged = ragged_places((low - begin) * S, (high - begin) * S, n[group])
+    else:
+        ragged = (high - low) * (S * (n[group] - S) / np.maximum(n[group] - 1, 1))
+    in_group = np.eye(G)[group]  # (slots, groups)
+    shares = (high - low) @ in_group / P
+    share = shares.mean(axis=0)
+    between = (shares - share).T @ (shares - share) / len(first)
+    return PeriodicWindow(share, between, (ragged @ in_group).mean(axis=0) / (n * (S * P) ** 2))
+
+
+def periodic_groups_variance(
+    sizes: ArrayLike,
+    participants: int,
+    slot: int,
+    interval: int,
+    start: int = 0,
+    *,
+    permutation: bool = True,
+    offset: int | None = None,
+) -> np.ndarray:
+    r"""Variance for a client of each group under periodic availability, $\beta_{gg}/n_g^2+\omega_g(1-1/n_g)$.
+
+    Arguments, errors, symbols and source as for `periodic_window`.
+
+    Example:
+        >>> periodic_groups_variance([1, 1], participants=1, slot=2, interval=2).tolist()
+        [0.0625, 0.0625]
+    """
+    window = periodic_window(sizes, participants, slot, interval, start, permutation=permutation, offset=offset)
+    n = np.asarray(sizes, dtype=float)
+    return np.diag(window.between) / n**2 + window.within * (1 - 1 / n)
+
+
+def ragged_places(first: ArrayLike, last: ArrayLike, size: ArrayLike, *, reshuffle: bool = True) -> np.ndarray:
+    r"""The sum over cycles of $\frac{m(n-m)}{n-1}$, where the places taken include $m$ of a cycle's $n$.
+
+    The counts of the $n$ clients have covariance $\frac1n(I-\frac1n\mathbf1\mathbf1^\top)$ times this number.
+    Whole cycles contribute nothing. Arrays broadcast.
+
+    Args:
+        first: the first place taken, from 0.
+        last: one past the last place taken.
+        size: n, the length of a cycle.
+        reshuffle: a new permutation each cycle, or the same one forever.
+
+    Example:
+        >>> float(ragged_places(0, 5, 5)), float(ragged_places(3, 6, 5))
+        (0.0, 2.5)
+
+    Source: variance of sampling without replacement (hypergeometric).
+    """
+    a, b, n = np.asarray(first), np.asarray(last), np.asarray(size)
+
+    def ragged(m: np.ndarray) -> np.ndarray:
+        return m * (n - m) / np.maximum(n - 1, 1)
+
+    if not reshuffle:
+        return ragged((b - a) % n)
+    within_one = b <= (a // n + 1) * n
+    return np.where(within_one, ragged(b - a), ragged(n - a % n) + ragged(b % n))
+
+
+def _cohort(clients: int, participants: int) -> tuple[int, int]:
+    N = check_count("clients", clients)
+    return N, check_count("participants", participants, high=N, why="at most all clients")

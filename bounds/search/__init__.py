@@ -1,0 +1,1 @@
+"""Optimal step sizes and numbers of rounds, with certified exclusions."""

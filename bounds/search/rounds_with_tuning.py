@@ -1,0 +1,276 @@
+r"""Rounds to a target with step sizes, or whole numbers, that are chosen anew for every number of rounds.
+
+The best value falls with T if every term does and no condition tightens; that is checked on the exponents, and then
+bisection is exact as far as the minima are. Otherwise the smallest T is itself the optimum of a geometric program, for
+every value of one whole number S where one is optimized or T must be a multiple of it, and S is scanned. Otherwise T is
+scanned. Minima are found numerically, so nothing here is called proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.compilation import ROUNDING
+from fedbounds.bounds.evaluation.evaluate import Value
+from fedbounds.bounds.search.arb_enclosures import nowhere
+from fedbounds.bounds.search.effort import Effort, Exhausted
+from fedbounds.bounds.search.geometric_program import NotGeometric, at_most, sum_of_products
+from fedbounds.bounds.search.infeasibility import box_of, hopeless
+from fedbounds.bounds.search.integers import divided, refined, single_numbers
+from fedbounds.bounds.search.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
+from fedbounds.bounds.search.optimize_answers import Undecided
+from fedbounds.bounds.search.partial_evaluation import leave_free, quantity_named
+from fedbounds.bounds.search.reachability import Target
+from fedbounds.bounds.search.round_lower_bounds import excluded_below
+from fedbounds.bounds.search.rounds_answers import (
+    MANY,
+    Between,
+    Never,
+    Reached,
+    beyond,
+    cost,
+    floor_of,
+    not_one,
+    rounds_between,
+)
+from fedbounds.bounds.search.sequential import first_in_steps
+from fedbounds.bounds.search.step_sizes import Point, StepSizeProblem
+from fedbounds.bounds.search.threshold import LARGEST_COUNT
+from fedbounds.bounds.theory.expressions import parts, symbol_names
+from fedbounds.bounds.theory.result import Condition, Form, Result, Term
+from fedbounds.bounds.theory.symbols import Quantity
+
+FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
+
+
+@dataclass
+class _StoppedAt(Exception):
+    """The evaluations were used up; this is the least number of rounds so far that reaches the target."""
+
+    rounds: float
+
+
+def rounds_optimized(
+    result: Result,
+    form: Form,
+    counter: Quantity,
+    epsilon: float,
+    constants: Mapping[str, Value],
+    over: Sequence[str],
+    within: Ranges,
+    functions: Functions,
+    dimension: int | None,
+    effort: Effort,
+) -> Reached | Never | Between:
+    """See `fedbounds.bounds.search.rounds.rounds`."""
+    names = [quantity_named(result, form, name).name for name in over]
+    if counter.name in names:
+        raise FedboundsError(f"{counter.name} is what is asked for; leave it out of what is optimized")
+    given = [quantity_named(result, form, name).name for name in functions]
+    ends = {quantity_named(result, form, n).name: (float(low), float(high)) for n, (low, high) in within.items()}
+
+    target = Target(
+        result, form, counter.name, epsilon, constants, names, _by_letter(result, within), functions, effort
+    )
+    best, reaches = target.best, target.reaches
+
+    partial = leave_free(result, form, constants, [*names, counter.name, *given])
+    whatever = f"whatever {', '.join((*names, counter.name))} are"
+    if (broken := hopeless(partial, ends, whatever)) is not None:
+        return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
+    low, high, tried = 0, np.inf, 0.0  # what does not reach, what does, and how far it was tried
+    try:
+        falls = _falls_with(result, form, counter, constants, [*names, *given])
+        if not falls and not functions:
+            try:
+                return _as_a_program(target, counter, within, dimension)
+            except NotGeometric:
+                pass
+            except _StoppedAt as stopped:
+                high = stopped.rounds
+                raise Exhausted from None
+        if falls:
+            if not reaches(float(LARGEST_COUNT)):
+                return _never(target, LARGEST_COUNT + 1, nowhere(partial, epsilon, box_of(partial, ends)))
+            high, step = float(LARGEST_COUNT), 1
+            while not reaches(float(step)):  # the end of the search is where it began to double
+                low, step = step, min(2 * step, LARGEST_COUNT)
+            high = step
+            while high - low > 1:
+                middle = int(low + high) // 2
+                low, high = (low, middle) if reaches(float(middle)) else (middle, high)
+            count: float | None = high
+            method = "bisection: with the step sizes free, every term falls with the rounds and no condition tightens"
+        else:
+            least = excluded_below(partial, counter.name, epsilon, ends, effort)
+            if least > LARGEST_COUNT:
+                return _never(target, least, nowhere(partial, epsilon, box_of(partial, ends)))
+            low = least - 1
+            hit = first_in_steps(reaches, effort, least, target.quickly, target.roughly if target.mixed else None)
+            if hit.left is not None:
+                high, tried = hit.left[1], hit.tried or 0.0
+                raise Exhausted
+            count = hit.value
+            method = "scanned: the best bound was not shown to fall with the rounds"
+        if count is None:
+            return _never(target, least, False)
+        answer = best(count)
+    except Exhausted:
+        low = low or excluded_below(partial, counter.name, epsilon, ends, effort) - 1
+        return rounds_between(counter.name, epsilon, low + 1, high, tried, effort)
+    at = answer.at if isinstance(answer, Minimum) else {}
+    known = {**constants, **at, counter.name: count}
+    if isinstance(answer, NotAttained):
+        method += f"; the infimum is not attained ({answer.direction})"
+    evaluation = answer.evaluation if isinstance(answer, Minimum) else None
+    spent = cost(result, known, int(count), dimension, counter.concept)
+    return Reached(spent.rounds, epsilon, spent, evaluation, at, False, method)
+
+
+def _by_letter(result: Result, ranges: Ranges) -> Ranges:
+    found = {name: result.notation.resolve(name) for name in ranges}
+    return {name if q is None else q.name: ranges[name] for name, q in found.items()}
+
+
+def _as_a_program(asked: Target, counter: Quantity, within: Ranges, dimension: int | None) -> Reached | Never | Between:
+    """The least rounds T, as a geometric program: for each value of one whole number S where one is optimized or must
+    divide T.
+
+    Raises:
+        NotGeometric: it is none, or there are several whole numbers.
+        _StoppedAt: the evaluations were used up.
+    """
+    result, form, constants, effort = asked.result, asked.form, asked.constants, asked.effort
+    names, epsilon = asked.over, asked.epsilon
+    quantities = [quantity_named(result, form, name) for name in names]
+    whole, others = ([q for q in quantities if q.domain.integer is want] for want in (True, False))
+    divisor = next((S for T, S in filter(None, map(divided, form.conditions)) if counter.name == T), "")
+    if len(whole) > 1 or not others:
+        raise NotGeometric
+    scanned = whole[0].name if whole else divisor
+    given = single_numbers(result, constants)
+    target = Condition(form.bound, "<=", sp.Float(epsilon), "the target")
+    kept = tuple(c for c in form.conditions if divided(c) is None)
+    least = replace(form, terms=(Term("rounds", counter.symbol),), conditions=(*kept, target))
+    inverse = replace(result, forms=(least,), default=form.name)
+    ranges = {quantity_named(result, form, n).name: ends for n, ends in within.items()}
+    rest = {n: v for n, v in constants.items() if not (q := result.notation.resolve(n)) or q.name != scanned}
+
+    open_ended = {q.name: FAR for q in others if q.domain.low == 0 and not np.isfinite(q.domain.high)}
+
+    def fewest(S: int) -> float:
+        """The smallest real T that reaches epsilon; inf if there is none."""
+        known = {**rest, scanned: S} if scanned else rest
+        found = StepSizeProblem(inverse, least, known, open_ended | ranges, {}, tuple(others), effort).relaxed(counter)
+        return max(1.0, found.at[counter.name]) if isinstance(found, Point) else np.inf
+
+    def step(S: Any) -> Any:
+        return S if divisor == scanned else int(given[divisor]) if divisor else 1
+
+    def rounded(S: Any, T: Any) -> Any:
+        return step(S) * np.ceil(T / step(S) * (1 - ROUNDING))
+
+    if whole:
+        low, high = ranges.pop(scanned, (1, LARGEST_COUNT))
+        numbers = range(int(np.ceil(low)), int(high) + 1)
+    else:
+        numbers = range(int(given[scanned]), int(given[scanned]) + 1) if scanned else range(1, 2)
+    found: dict[int, float] = {}
+    try:
+        S, count = refined(numbers, lambda S: found.setdefault(S, fewest(S)), rounded)
+    except Exhausted:
+        raise _StoppedAt(min((float(rounded(S, T)) for S, T in found.items()), default=np.inf)) from None
+    if not count < LARGEST_COUNT:
+        return _never(asked, LARGEST_COUNT + 1, False, int(step(S)), everywhere=bool(np.isinf(count)))
+    known = {**rest, **({scanned: S} if scanned else {}), counter.name: count}
+    free = [q.name for q in others]
+    answer = choose(result, known, free, within=ranges, form=form.name, functions=None, effort=effort)
+    if isinstance(answer, Infeasible | Undecided):
+        return Never(epsilon, f"{answer.why}, and no smaller {counter.name} reaches {epsilon:g}", float("nan"), {})
+    at = {name: {scanned: float(S), **answer.at}[name] for name in names} if isinstance(answer, Minimum) else {}
+    spent = cost(result, {**known, **at}, int(count), dimension, counter.concept)
+    method = f"{scanned} scanned, refined around its best; for each " if whole else ""
+    method += f"the least{' multiple of ' + divisor if divisor else ''}, by a geometric program"
+    if isinstance(answer, NotAttained):
+        method += f"; the infimum is not attained ({answer.direction})"
+        return Reached(spent.rounds, epsilon, spent, None, {scanned: float(S)} if whole else {}, False, method)
+    return Reached(spent.rounds, epsilon, spent, answer.evaluation, at, False, method)
+
+
+def _never(target: Target, low: float, proved: bool, unit: int = 1, everywhere: bool = False) -> Never | Between:
+    """Never, with what the best bound tends to; or only not within 2^53, where it may fall on from there.
+
+    Args:
+        target: what is to be reached.
+        low: no smaller number of rounds reaches it.
+        proved: whether it is proved that none at all does.
+        unit: what every number of rounds is a multiple of.
+        everywhere: whether the search was over all numbers, beyond 2^53, too.
+    """
+    name, epsilon = target.counter, target.epsilon
+    last = target.best(float(LARGEST_COUNT // unit * unit))
+    if isinstance(last, Infeasible | Undecided):
+        return Never(epsilon, f"{last.why}, and no smaller {name} reaches {epsilon:g}", float("nan"), {}, proved)
+    terms = _terms(last) or {"infimum": last.infimum if isinstance(last, NotAttained) else np.nan}
+    far = [_terms(target.best(unit * count)) for count in MANY]
+    value, nearer, limit = (sum(each.values()) if each else np.nan for each in (terms, *far))
+    if epsilon < limit <= value * (1 + 1e-6) and nearer <= limit * (1 + 1e-6):
+        return floor_of(name, epsilon, far[1], proved)
+    if proved or everywhere:
+        return not_one(name, epsilon, terms, proved)
+    return beyond(name, epsilon, low, terms, target.effort)
+
+
+def _terms(answer: Answer) -> Mapping[str, float]:
+    """What the best bound is made of; nothing where there is none, or an infimum was only searched for so far."""
+    if isinstance(answer, NotAttained):
+        return answer.terms
+    return {n: float(v) for n, v in answer.evaluation.terms.items()} if isinstance(answer, Minimum) else {}
+
+
+def _falls_with(
+    result: Result, form: Form, counter: Quantity, constants: Mapping[str, Value], over: Sequence[str]
+) -> bool:
+    """Whether, everything else fixed, every term falls with the rounds and no condition tightens.
+
+    Read off the exponents; floor(T/..) counts as one more variable that grows with T.
+    """
+    partial = leave_free(result, form, constants, [*over, counter.name])
+    if partial.opaque:
+        return False
+    floors: dict[sp.Expr, sp.Symbol] = {}
+    for e in (*partial.terms.values(), *(side for c in partial.conditions for side in (c.left, c.right))):
+        for atom in e.atoms(sp.floor):
+            if not {str(s) for s in atom.free_symbols} & set(over):
+                floors.setdefault(atom, sp.Symbol(f"floor_{len(floors)}", positive=True))
+    variables = [*over, counter.name, *(s.name for s in floors.values())]
+    growing = range(len(over), len(variables))
+    try:
+        for floor in floors:
+            inner = sum_of_products(parts(floor)[0], [counter.name], partial.values)
+            if any(p.exponents[0] < 0 or not p.monomial for p in inner):
+                return False
+        sums = [sum_of_products(_replaced(e, floors), variables, partial.values) for e in partial.terms.values()]
+        for c in partial.conditions:
+            left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
+            if counter.name in symbol_names(left, right):
+                if c.op == "==":
+                    return False
+                sums.append(at_most(_replaced(left, floors), _replaced(right, floors), variables, partial.values))
+    except NotGeometric:
+        return False
+    rows = [row for sum_ in sums for p in sum_ for row in p.degrees]
+    gaps = [(w, m.exponents) for sum_ in sums for p in sum_ for q, w in p.gaps for m in q]
+    return all(row[i] <= 0 for row in rows for i in growing) and all(
+        w <= 0 and row[i] <= 0 for w, row in gaps for i in growing
+    )
+
+
+def _replaced(e: sp.Expr, floors: Mapping[sp.Expr, sp.Symbol]) -> sp.Expr:
+    return e.xreplace(dict(floors))

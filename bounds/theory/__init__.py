@@ -1,0 +1,1 @@
+"""Results as objects: symbols, measures, assumptions, forms, and the registry of papers."""

@@ -1,0 +1,288 @@
+"""The papers there are, and what each has on every floor.
+
+Ours are found by their folders: the room of a paper is `fedbounds.<floor>.papers.<paper>`, on the floors bounds,
+empirical and figures, furnished alike. A stranger's package joins through one entry point of the group
+fedbounds.papers; all that it has on any floor are submodules of that one module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
+
+import fedbounds.bounds
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import quote
+from fedbounds.bounds.inputs.plugins import BrokenPlugin, guarded
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+    from fedbounds.bounds.theory.assumptions import Assumption
+    from fedbounds.bounds.theory.result import Result
+    from fedbounds.bounds.theory.statement import Statement
+
+T = TypeVar("T")
+GROUP = "fedbounds.papers"
+PAPERS = tuple(
+    sorted(
+        folder.name.replace("_", "-")
+        for place in fedbounds.bounds.__path__
+        for folder in os.scandir(os.path.join(place, "papers"))
+        if os.path.isfile(os.path.join(folder.path, "__init__.py"))
+    )
+)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One room: its key, its reference, its results, in the paper's order, and what all of them are about."""
+
+    key: str
+    reference: str
+    bibtex: str
+    results: tuple[Result, ...]
+    scope: tuple[Assumption, ...] = ()
+    version: str = ""  # of the text that its results and errata are about: venue or arXiv number, and year
+
+
+def paper_names() -> list[str]:
+    """Every paper's key, ours first, then those of installed packages."""
+    return [*PAPERS, *_strangers()]
+
+
+@lru_cache(maxsize=1)
+def _strangers() -> dict[str, metadata.EntryPoint]:
+    from importlib import metadata  # takes its time
+
+    return {point.name: point for point in metadata.entry_points(group=GROUP) if point.name not in PAPERS}
+
+
+_BROKEN: dict[str, str] = {}  # papers of other packages that could not be loaded, and why: no code runs twice
+
+
+@contextmanager
+def _loading(name: str) -> Iterator[None]:
+    """Load a paper; one of another package that fails once is broken.
+
+    Raises:
+        BrokenPlugin: why it cannot be loaded.
+    """
+    if name in PAPERS:
+        yield
+        return
+    if name in _BROKEN:
+        raise BrokenPlugin(_BROKEN[name])
+    try:
+        with guarded(f"the paper {name!r}"):
+            yield
+    except BrokenPlugin as error:
+        _BROKEN[name] = str(error)
+        raise
+
+
+def room(name: str) -> ModuleType:
+    """The module of one paper.
+
+    Raises:
+        FedboundsError: no such paper (names the nearest), or one of another package that cannot be loaded.
+
+    Example:
+        >>> room("fedau").__name__
+        'fedbounds.bounds.papers.fedau'
+    """
+    if name in PAPERS:
+        return importlib.import_module(_place(name, "bounds"))
+    if name in _strangers():
+        with _loading(name):
+            return _strangers()[name].load()
+    raise unknown_name("paper", name, paper_names())
+
+
+def _place(name: str, floor: str) -> str:
+    return f"fedbounds.{floor}.papers.{name.replace('-', '_')}"
+
+
+def part(name: str, floor: str, what: str) -> ModuleType | None:
+    """What a paper's room holds under this name on this floor; None if it holds nothing there.
+
+    Args:
+        name: the paper's key.
+        floor: "bounds", "empirical" or "figures".
+        what: the submodule, such as "claims" or "algorithms".
+
+    Raises:
+        FedboundsError: no such paper, or a submodule of another package's that cannot be imported.
+        ImportError: a submodule of ours is there and cannot be imported.
+
+    Example:
+        >>> part("fedau", "bounds", "claims").__name__, part("fedau", "bounds", "appeal")
+        ('fedbounds.bounds.papers.fedau.claims', None)
+    """
+    if name not in PAPERS:
+        return submodule(room(name), what)
+    home = _place(name, floor)
+    return submodule(importlib.import_module(home), what) if find_spec(home) else None
+
+
+def submodule(module: ModuleType, what: str) -> ModuleType | None:
+    """A submodule of a package; None where it has none of this name, or is a module without submodules.
+
+    Raises:
+        FedboundsError: one of another package that cannot be imported.
+    """
+    place = f"{module.__name__}.{what}"
+    with nullcontext() if place.startswith("fedbounds.") else guarded(f"{place!r}"):
+        return importlib.import_module(place) if hasattr(module, "__path__") and find_spec(place) else None
+
+
+def parts(floor: str, what: str) -> dict[str, ModuleType]:
+    """What the papers hold under this name on this floor, see `part`; one that cannot be loaded is one warning."""
+    found: dict[str, ModuleType] = {}
+    for name in paper_names():
+        try:
+            if (module := part(name, floor, what)) is not None:
+                found[name] = module
+        except BrokenPlugin as error:
+            _warn(str(error))
+    return found
+
+
+def merged(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]]) -> dict[str, T]:
+    """One table of what the same submodule of every paper's room lists by name; see `part`.
+
+    Of two with one name the first is kept: no package takes the name of something of ours. A stranger's room that
+    cannot be loaded, or read, is one warning, never an error.
+
+    Args:
+        floor, what: the floor and the submodule, as for `part`.
+        read: the table in it.
+
+    Example:
+        >>> len(merged("bounds", "claims", lambda module: {module.__name__: module.claims}))
+        5
+    """
+    found: dict[str, T] = {}
+    for name, module in parts(floor, what).items():
+        try:
+            with nullcontext() if name in PAPERS else guarded(f"{module.__name__!r}"):
+                table = dict(read(module))
+            found |= {key: each for key, each in table.items() if key not in found}
+        except BrokenPlugin as error:
+            _warn(str(error))
+    return found
+
+
+@lru_cache(maxsize=64)
+def _warn(error: str) -> None:
+    logging.getLogger("fedbounds").warning("%s", error)
+
+
+@lru_cache(maxsize=64)
+def paper(name: str) -> Paper:
+    """Load one room.
+
+    Raises:
+        FedboundsError: no such paper (names the nearest), one that cannot be loaded, or one whose results are keyed by
+            another name.
+
+    Example:
+        >>> paper("arbitrary-participation").results[0].key
+        'arbitrary-participation/theorem-3.1'
+    """
+    module = room(name)
+    with _loading(name):
+        scope, version = tuple(vars(module).get("SCOPE", ())), str(vars(module).get("VERSION", ""))
+        found = Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS), scope, version)
+        for result in found.results:
+            if result.paper != name:
+                raise FedboundsError(f"the result {result.key!r} must have a key that starts with {name}/")
+        return found
+
+
+@lru_cache(maxsize=64)
+def statements(name: str) -> tuple[Statement, ...]:
+    """The definitions, assumptions, equations and remarks that a room lists (`<room>.statements:STATEMENTS`).
+
+    Raises:
+        FedboundsError: no such paper, or a statement whose key is not the paper's, or a result's, or another's.
+    """
+    listed = part(name, "bounds", "statements")
+    if listed is None:
+        return ()
+    taken = {result.key for result in paper(name).results}
+    with nullcontext() if name in PAPERS else guarded(f"statements of the paper {name!r}"):
+        found: tuple[Statement, ...] = tuple(listed.STATEMENTS)
+        for one in found:
+            if one.paper != name or one.key in taken:
+                raise FedboundsError(f"the statement {one.key!r} must have a key of its own, {name}/...")
+            taken.add(one.key)
+        return found
+
+
+def papers() -> Iterator[Paper]:
+    """Every paper; one of another package that cannot be loaded is one warning, never an error."""
+    for name in paper_names():
+        try:
+            found = paper(name)
+            if name not in PAPERS:
+                statements(name)
+            yield found
+        except BrokenPlugin as error:
+            _warn(str(error))
+
+
+def load(key: str) -> Result:
+    """The result with this key.
+
+    Raises:
+        FedboundsError: no such paper or result; names the nearest.
+
+    Example:
+        >>> load("arbitrary-participation/theorem-3.1").kind
+        'theorem'
+    """
+    if not isinstance(key, str):
+        raise FedboundsError(f"key = {quote(key)} must be the key of a result, as 'fedau/theorem-2'")
+    name = key.partition("/")[0]
+    if name not in PAPERS and name not in paper_names():
+        if near := [r.key for one in PAPERS for r in room(one).RESULTS if r.key == f"{one}/{key}"]:
+            raise FedboundsError(f"unknown paper {name!r}; a key is PAPER/RESULT: {' or '.join(near)}?")
+        raise unknown_name("paper", name, paper_names())
+    for result in paper(name).results:
+        if result.key == key:
+            return result
+    raise unknown_name("result", key, [r.key for r in paper(name).results], f"fedbounds list --paper {name}")
+
+
+def as_result(result: Result | str) -> Result:
+    """The result itself, or the one with this key.
+
+    Raises:
+        FedboundsError: no such key, or neither a result nor a key.
+
+    Example:
+        >>> as_result("fedau/theorem-2").key
+        'fedau/theorem-2'
+    """
+    from fedbounds.bounds.theory.result import Result
+
+    if isinstance(result, str):
+        return load(result)
+    if not isinstance(result, Result):
+        raise FedboundsError(f"result = {quote(result)} must be a result or its key, as fedau/theorem-2")
+    return result
+
+
+def results() -> Iterator[Result]:
+    """Every result of every paper that can be loaded."""
+    for loaded in papers():
+        yield from loaded.results

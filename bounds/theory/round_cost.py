@@ -1,0 +1,82 @@
+r"""What a round of a paper's algorithm is made of: the letters that may be chosen for it, and what it costs.
+
+A room says so for each of its forms in `workload.py`: `workload(result, form)` gives a `Workload`. The costs are
+functions of a table that holds the constants by letter and, of the user's network, `dimension`, `number_bits`, ...;
+an entry that is not there is a cost that nobody can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedbounds.bounds.theory.registry import part
+from fedbounds.bounds.theory.result import Form, Result
+
+Known = Mapping[str, Any]
+Amount = Callable[[Known], float]
+WIRE = {
+    "dimension": "numbers in the model",
+    "number_bits": "bits of a number on the wire (32 if nothing is said)",
+    "message_bits": "bits of a compressed update",
+    "batch": "samples whose embeddings are exchanged in a round",
+    "embedding": "numbers in the embedding of a sample",
+}
+
+
+def whole_model(c: Known) -> float:
+    """Bits over the link of a participant that gets the model and returns an update of the same size."""
+    return 2 * c["dimension"] * c["number_bits"]
+
+
+@dataclass(frozen=True)
+class Workload:
+    r"""What may be chosen for a round, and what it costs.
+
+    Args:
+        local_steps: the letter of the local steps.
+        steps: the letters of the step sizes.
+        participants: in a round, on average.
+        gradients: stochastic gradients of a participant in a round, on average.
+        in_a_row: those of the slowest participant, one after the other.
+        messages: over a link, one after the other.
+        whole: letters of the other whole numbers, with the range in which they are usually sought.
+        usual: for letters of step sizes that a bound would send to the end of the world, the range in which they are
+            usually sought, from the other constants.
+        link: bits over the link of one participant in a round.
+        bits: over all links together; of every participant `link` if None.
+
+    Example:
+        >>> local = Workload("I", ("gamma",), lambda c: c["S"], lambda c: c["I"], lambda c: c["I"])
+        >>> local.traffic({"S": 10, "dimension": 1000, "number_bits": 32})
+        640000
+    """
+
+    local_steps: str
+    steps: tuple[str, ...]
+    participants: Amount
+    gradients: Amount
+    in_a_row: Amount
+    messages: int = 2
+    whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    usual: Mapping[str, Callable[[Known], tuple[float, float]]] = field(default_factory=dict)
+    link: Amount = whole_model
+    bits: Amount | None = None
+
+    def traffic(self, c: Known) -> float:
+        """Bits over all links in a round."""
+        return self.participants(c) * self.link(c) if self.bits is None else self.bits(c)
+
+
+def workload_of(result: Result, form: Form) -> Workload | None:
+    """What the room of a result says about a round; None if it says nothing.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("tdcd/theorem-1")
+        >>> workload_of(theorem, theorem.form()).local_steps
+        'Q'
+    """
+    said = part(result.paper, "bounds", "workload")
+    return None if said is None else said.workload(result, form)

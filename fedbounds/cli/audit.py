@@ -1,0 +1,328 @@
+"""fedbounds audit and fedbounds refute: the verdicts of every claim, and one counterexample replayed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from fedbounds.bounds.audit.audit_rows import ClaimRow, Progress, audit_rows, counts, ledger_entries
+from fedbounds.bounds.audit.counterexample import Check, Erratum, Replay, shown
+from fedbounds.bounds.audit.counterexample_checker import judged_replay
+from fedbounds.bounds.audit.errata import refuted_claims, room_errata
+from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
+from fedbounds.bounds.audit.tested_conditions import Noticed, in_words, noticed_conditions
+from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
+from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.theory.registry import paper, papers
+from fedbounds.cli import completion
+from fedbounds.cli.options import emit, json_option, paper_option
+
+COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
+
+
+@click.command("audit")
+@click.argument("key", required=False, shell_complete=completion.keys)
+@paper_option
+@click.option("--verdict", "only", type=click.Choice(OUTCOMES), help="Show only claims with this verdict.")
+@click.option("--all", "whole", is_flag=True, help="Show every claim, proved steps of proofs and units too.")
+@click.option("--write", is_flag=True, help="Write the ledger of --paper P, or of every paper that has one, anew.")
+@click.option("--no-cache", is_flag=True, help="Try every claim, even if no source has changed since the last time.")
+@json_option
+def audit(
+    key: str | None, wanted: str | None, only: str | None, whole: bool, write: bool, no_cache: bool, as_json: bool
+) -> int:
+    """Put claims on trial (those that start with KEY, or all) and compare the verdicts with the committed ledger.
+
+    Without KEY, --verdict and --all only the claims of the paper itself are shown, and whatever is not proved.
+
+    Exits with 1 if a verdict differs from the ledger or two courts contradict each other.
+    """
+    if key and wanted and key.partition("/")[0] != wanted:
+        raise FedboundsError(f"{key} is not a claim of {wanted}; give one of the two")
+    if key and write:
+        raise FedboundsError("--write makes a paper's whole ledger anew; leave out KEY")
+    one = wanted or (key or "").partition("/")[0]
+    names = [paper(one).key] if one else [loaded.key for loaded in papers()]
+    rows: list[ClaimRow] = []
+    try:
+        for name in names:
+            with progress_line(name) as progress:
+                rows += audit_rows(name, key or "", not no_cache, progress)
+    except Contradiction as contradiction:
+        click.echo(f"fedbounds: {contradiction}", err=True)
+        return 1
+    written = [write_paper(name, rows) for name in names if write and (wanted or read_ledger(name))]
+    lines, without = compared(names, rows, key or "")
+    chosen = [row for row in rows if only is None or row.verdict == only]
+    if as_json:
+        document = {
+            "claims": [as_document(row) for row in chosen],
+            "counts": counts(rows),
+            "differences": lines,
+            "without_ledger": without,
+            "conditions_not_tested": [
+                {"form": row.form, "condition": row.text} for name in names for row in not_tested(name, key or "")
+            ],
+        }
+        emit("audit", document)
+        return 1 if lines else 0
+    shown_rows = chosen if key or only or whole else [row for row in chosen if not folded(row)]
+    show_rows(shown_rows)
+    show_counts(rows)
+    if left := len(chosen) - len(shown_rows):
+        click.echo(f"{left} proved steps, units and limits are counted but not shown: --all shows them")
+    for name in names:
+        show_conditions(name, key or "", whole)
+    for name in without:
+        click.echo(f"{name}: no ledger yet")
+    for place in written:
+        click.echo(f"wrote {place}")
+    for line in lines:
+        click.echo(f"DIFFERS  {line}")
+    return 1 if lines else 0
+
+
+def folded(row: ClaimRow) -> bool:
+    """A step of a proof, a check of units or a limit that is proved, with nothing to be said about it."""
+    return row.kind in ("step", "units", "limit") and row.verdict == "proved" and not row.flags and not row.may_hide
+
+
+def write_paper(name: str, rows: Sequence[ClaimRow]) -> str:
+    """Write one paper's ledger; returns where."""
+    return str(write_ledger(name, ledger_entries(row for row in rows if row.paper == name)))
+
+
+def compared(names: Sequence[str], rows: Sequence[ClaimRow], key: str) -> tuple[list[str], list[str]]:
+    """One line per difference from the ledgers, and the papers without one; only claims that start with key count."""
+    lines: list[str] = []
+    without: list[str] = []
+    for name in names:
+        committed = read_ledger(name)
+        if not committed:
+            without.append(name)
+            continue
+        found = ledger_entries(row for row in rows if row.paper == name)
+        lines += differences(found, {i: entry for i, entry in committed.items() if i.startswith(key)})
+    return lines, without
+
+
+def as_document(row: ClaimRow) -> dict[str, Any]:
+    """One row for JSON."""
+    return {
+        "id": row.id,
+        "paper": row.paper,
+        "text": row.text,
+        "kind": row.kind,
+        "verdict": row.verdict,
+        "court": row.court,
+        "method": row.method,
+        "evidence": row.evidence,
+        "axioms": list(row.axioms),
+        "flags": list(row.flags),
+        "may_hide": list(row.may_hide),
+    }
+
+
+def show_rows(rows: Sequence[ClaimRow]) -> None:
+    """The table: columns on a terminal, one line per claim elsewhere."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            rests = f"  rests on {', '.join(row.axioms)}" if row.axioms else ""
+            rests += f"  may hide {', '.join(row.may_hide)}" if row.may_hide else ""
+            flags = "".join(f"  [{flag}]" for flag in row.flags)
+            detail = f"{row.court}, {row.method}: {row.evidence}" if row.verdict else row.text
+            click.echo(f"{row.verdict or 'wording':<8}  {row.id}  {detail}{rests}{flags}")
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("claim", "verdict", "method", "evidence", "axioms", show_lines=False)
+    for row in rows:
+        verdict = Text(row.verdict or "wording", style=COLORS.get(row.verdict or "", ""))
+        evidence = "\n".join([row.evidence or row.text, *(f"! {flag}" for flag in row.flags)])
+        evidence += "".join(f"\n~ may hide {error}" for error in row.may_hide)
+        method = f"{row.court}: {row.method}" if row.verdict else ""
+        table.add_row(Text(row.id), verdict, Text(method), Text(evidence), Text(", ".join(row.axioms)))
+    Console().print(table)
+
+
+def show_counts(rows: Sequence[ClaimRow]) -> None:
+    """How many claims of each kind are proved, survived, argued, refuted and unknown, paper by paper."""
+    for name, kinds in counts(rows).items():
+        total = {outcome: sum(kind.get(outcome, 0) for kind in kinds.values()) for outcome in OUTCOMES}
+        click.echo(f"{name}: " + ", ".join(f"{number} {outcome}" for outcome, number in total.items()))
+        for kind, found in kinds.items():
+            click.echo(f"  {kind:<10}  " + ", ".join(f"{number} {outcome}" for outcome, number in found.items()))
+
+
+def not_tested(name: str, key: str) -> list[Noticed]:
+    """The conditions of a paper's forms, of claims that start with key, of which no checker notices a change."""
+    return [row for row in noticed_conditions(name).values() if not row.tested and row.form.startswith(key)]
+
+
+def show_conditions(name: str, key: str, whole: bool) -> None:
+    """Which conditions are not tested: each where a key or --all is given, else how many."""
+    rows = not_tested(name, key)
+    for row in rows if key or whole else ():
+        click.echo(f"not tested  {row.form}  condition {row.text}: no checker notices a factor of 2")
+    if not key:
+        click.echo(f"{name}: {in_words(name)}{'; --all lists them' if rows and not whole else ''}")
+
+
+@contextmanager
+def progress_line(name: str) -> Iterator[Progress | None]:
+    """The claim on trial, on standard error, if that is a terminal."""
+    with progress_bar(name) as advance:
+        yield None if advance is None else (lambda claim, done, total: advance(done, total, claim))
+
+
+# --- refute ------------------------------------------------------------------------------------------------------
+
+
+@click.command("refute")
+@click.argument("claim", required=False, shell_complete=completion.errata)
+@json_option
+def refute(claim: str | None, as_json: bool) -> int:
+    """Replay the counterexample to CLAIM: the id of a claim, of an erratum, or of a form that an erratum refutes.
+
+    Exits with 0 if every hypothesis holds and the true side exceeds the claimed one, else with 1. Without CLAIM it
+    lists every erratum.
+    """
+    if claim is None:
+        listed = [(f"{loaded.key}/erratum/{e.id}", e) for loaded in papers() for e in room_errata(loaded.key)]
+        if as_json:
+            emit("refute", {"errata": [{"id": i, "where": e.where, "degree": e.degree} for i, e in listed]})
+        else:
+            click.echo("\n".join(f"{i}   {e.where}   {e.degree}" for i, e in listed))
+        return 0
+    name, erratum = find_erratum(claim)
+    verdict = judged_replay(erratum.replayed, erratum.hypotheses, erratum.id)
+    if as_json:
+        emit("refute", refutation_document(name, erratum, verdict))
+    else:
+        click.echo(refutation_text(name, erratum, verdict))
+    return 0 if verdict.outcome == "refuted" else 1
+
+
+def find_erratum(wanted: str) -> tuple[str, Erratum]:
+    """The erratum that a claim's id, an erratum's id or a form's id names, with its paper.
+
+    Raises:
+        FedboundsError: none; names the nearest ids.
+    """
+    exact: dict[str, tuple[str, Erratum]] = {}
+    for loaded in papers():
+        name = loaded.key
+        for erratum in room_errata(name):
+            places = (erratum.id, f"{name}/erratum/{erratum.id}", f"{name}/repair/{erratum.id}")
+            for place in (*places, *refuted_claims(erratum, name), *erratum.refutes):
+                exact.setdefault(place, (name, erratum))
+        for result in loaded.results:
+            for form in result.forms:
+                if form.refuted_by in exact:
+                    exact.setdefault(f"{result.key}[{form.name}]", exact[form.refuted_by])
+    if wanted not in exact:
+        raise unknown_name("refutation", wanted, exact, "fedbounds refute")
+    return exact[wanted]
+
+
+def ledger_verdict(paper_name: str, claim: str) -> str:
+    """What the committed ledger says of a claim ("" if nothing)."""
+    return str(read_ledger(paper_name).get(claim, {}).get("verdict", ""))
+
+
+def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[str, Any]:
+    """Everything that the text shows, for JSON; numbers as fractions and as decimals."""
+    replay = erratum.replayed
+    checks = [(c, False) for c in hypotheses(name, replay, legal=False)]
+    checks += [(c, True) for c in hypotheses(name, replay, legal=True)]
+    return {
+        "claim": f"{name}/erratum/{erratum.id}",
+        "paper": name,
+        "paper_version": paper(name).version,
+        "where": erratum.where,
+        "text": erratum.claim,
+        "degree": erratum.degree,
+        "quotes": [{"text": quote.text, "where": quote.where} for quote in erratum.quotes],
+        "verdict": verdict.outcome,
+        "evidence": verdict.evidence,
+        "flags": list(verdict.flags),
+        "instance": replay.instance,
+        "hypotheses": [
+            {
+                "of": c.of,
+                "text": c.text,
+                "legal": legal,
+                "left": str(c.left),
+                "op": c.op,
+                "right": str(c.right),
+                "holds": c.holds,
+            }
+            for c, legal in checks
+        ],
+        "lines": [{"text": line.text, "value": str(line.value), "decimal": float(line.value)} for line in replay.lines],
+        "claimed": {"text": replay.sides[0], "value": str(replay.claimed), "decimal": float(replay.claimed)},
+        "true": {"text": replay.sides[1], "value": str(replay.true), "decimal": float(replay.true)},
+        "minimal": replay.minimal,
+        "smaller": [{"text": s.text, "claimed": float(s.claimed), "true": float(s.true)} for s in replay.smaller],
+        "refutes": list(refuted_claims(erratum, name)),
+        "fails": erratum.fails,
+        "instead": erratum.instead,
+        "repair": [
+            {"id": claim, "verdict": ledger_verdict(name, claim) or None}
+            for claim in (f"{name}/repair/{erratum.id}", *(f"{name}/{local}" for local in erratum.repair))
+        ],
+    }
+
+
+def refutation_text(name: str, erratum: Erratum, verdict: Verdict) -> str:
+    """The counterexample line by line."""
+    replay = erratum.replayed
+    lines = [f"{name}/erratum/{erratum.id}   {erratum.where}   {erratum.degree}"]
+    version = paper(name).version
+    lines += [f"Version of the paper: {version}"] if version else []
+    lines += [f"The paper: {quote}" for quote in erratum.quotes]
+    said = "in our words" if erratum.quotes else "paraphrased"
+    lines += [f"Claim ({said}): {erratum.claim}.", "", replay.instance]
+    lines += ["", "Hypotheses", *(f"  {check}" for check in hypotheses(name, replay, legal=False))]
+    legal = [f"  {check}" for check in hypotheses(name, replay, legal=True)]
+    lines += ["", "Legal constants", *legal] if legal else []
+    lines += ["", "Recomputed", *(f"  {line}" for line in replay.lines)]
+    lines += ["", "Both sides", f"  {replay.comparison}", *minimal_lines(replay)]
+    lines += ["", f"Verdict: {verdict.outcome}" + ("" if verdict.outcome == "refuted" else f" ({verdict.evidence})")]
+    lines += [f"  {flag}" for flag in verdict.flags]
+    lines += [f"  refutes {claim}" for claim in refuted_claims(erratum, name)]
+    lines += ["", f"Why: {erratum.fails}", f"Instead: {erratum.instead}."]
+    for claim in (f"{name}/repair/{erratum.id}", *(f"{name}/{local}" for local in erratum.repair)):
+        known = ledger_verdict(name, claim)
+        lines.append(f"  {claim}" + (f": {known}" if known else ""))
+    return "\n".join(lines)
+
+
+def hypotheses(name: str, replay: Replay, *, legal: bool) -> list[Check]:
+    """What the instance is checked for, as the paper writes it: hypotheses, or else what only the letters mean."""
+    results = [r for p in papers() if p.key == name for r in p.results]
+    conditions = {c.text: (c, c.as_printed(r.notation)) for r in results for f in r.forms for c in f.conditions}
+    checks = []
+    for check in replay.hypotheses:
+        ours, printed = conditions.get(check.name, (None, None))
+        if legal == (ours is not None and ours.legal):
+            of = check.name if printed is None else printed.why if legal else printed.text
+            checks.append(replace(check, of=of, text=of if legal else check.text))
+    return checks
+
+
+def minimal_lines(replay: Replay) -> list[str]:
+    """In which sense the instance is minimal, and the smaller ones that refute nothing."""
+    lines = [f"  minimal: {replay.minimal}"]
+    for small in replay.smaller:
+        sign = ">=" if small.true <= small.claimed else "<"
+        lines.append(f"    {small.text}: {shown(small.claimed)} {sign} {shown(small.true)}")
+    return lines

@@ -1,0 +1,267 @@
+"""fedbounds list and fedbounds show: what results there are, and one result as the paper prints it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+import sympy as sp
+
+from fedbounds.bounds.audit.ledger import audit_note, committed_verdict, shadow, untried
+from fedbounds.bounds.audit.tested_conditions import untested
+from fedbounds.bounds.comparison.worst_ratios import said, worst_ratio
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.feasible_set import feasible_set
+from fedbounds.bounds.theory.printing import as_printed, plain, written
+from fedbounds.bounds.theory.registry import load, paper, papers, statements
+from fedbounds.bounds.theory.result import Form, Result, reachable
+from fedbounds.bounds.theory.statement import Statement
+from fedbounds.bounds.theory.symbols import Derived, Notation
+from fedbounds.bounds.theory.theorem_latex import theorem
+from fedbounds.cli.options import emit, form_option, json_option, key_argument, paper_option
+from fedbounds.cli.statements import (
+    equation_number,
+    equation_places,
+    places_text,
+    statement,
+    statement_document,
+    statement_text,
+)
+
+
+@click.command("list")
+@paper_option
+@json_option
+def list_results(wanted: str | None, as_json: bool) -> None:
+    """List every result and every other statement: its key, its kind and its title."""
+    found = [paper(wanted)] if wanted else list(papers())
+    if as_json:
+        rows = [
+            {
+                "key": r.key,
+                "kind": r.kind,
+                "title": r.title,
+                "source": str(r.source),
+                "forms": [f.name for f in r.forms],
+                "default": r.default,
+            }
+            for one in found
+            for r in one.results
+        ]
+        others = [statement_document(s) for one in found for s in statements(one.key)]
+        emit("list", {"results": rows, "statements": others})
+        return
+    for one in found:
+        click.echo(f"{one.key}   {one.reference}")
+        listed = [*one.results, *statements(one.key)]
+        width = max((len(r.key) for r in listed), default=0)
+        for r in listed:
+            click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {r.title}")
+        click.echo()
+
+
+@click.command("show")
+@key_argument
+@form_option
+@click.option("--latex", "style", flag_value="latex", help="The theorem as a LaTeX environment.")
+@click.option("--bibtex", "style", flag_value="bibtex", help="The paper's BibTeX entry.")
+@click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
+@json_option
+def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
+    """Show the result KEY: statement, forms, terms, conditions, assumptions and letters.
+
+    KEY may also be a definition, an assumption, an equation or a remark that `fedbounds list` shows, or the number of
+    an equation, as in fedau/B.4.4: then every result and every step of a proof that is about it.
+    """
+    if style == "bibtex":
+        loaded = paper(key.partition("/")[0])
+        if as_json:
+            emit("show", {"paper": loaded.key, "bibtex": loaded.bibtex})
+        else:
+            click.echo(loaded.bibtex)
+        return
+    if (one := statement(key)) is not None:
+        show_statement(one, form, style, as_json)
+        return
+    if (number := equation_number(key)) and all(r.key != key for r in paper(key.partition("/")[0]).results):
+        show_equation(key.partition("/")[0], number, form, style, as_json)
+        return
+    result = load(key)
+    chosen = [result.form(form)] if form else list(result.forms)
+    if as_json:
+        emit("show", as_document(result, chosen))
+    elif style == "latex":
+        one = result.form(form)
+        click.echo(theorem(result, one, audit_note(result, one)))
+    elif style == "sympy":
+        click.echo(as_text(result.form(form), result.notation))
+    else:
+        click.echo(describe(result, chosen))
+
+
+def show_statement(one: Statement, form: str | None, style: str | None, as_json: bool) -> None:
+    """Print a definition, an assumption, an equation or a remark.
+
+    Raises:
+        FedboundsError: a form, a bound or LaTeX is asked of it and it has none.
+    """
+    if form or style == "sympy" or (style == "latex" and not one.latex):
+        raise FedboundsError(f"{one.key} is a statement ({one.kind}) in words; it has no {form or style}")
+    if as_json:
+        emit("show", statement_document(one))
+    else:
+        click.echo(one.latex if style == "latex" else statement_text(one))
+
+
+def show_equation(name: str, number: str, form: str | None, style: str | None, as_json: bool) -> None:
+    """Print where an equation stands.
+
+    Raises:
+        FedboundsError: no such equation, or a form or a style is asked of it.
+    """
+    if form or style:
+        raise FedboundsError(f"{name}/{number} is the number of an equation; leave out --{style or 'form'}")
+    found = equation_places(name, number)
+    if as_json:
+        emit("show", {"paper": name, "equation": number, "places": [asdict(place) for place in found]})
+    else:
+        click.echo(places_text(name, number, found))
+
+
+def as_text(form: Form, notation: Notation) -> str:
+    """The bound as text that `fedbounds.bounds.theory.parsing.read_expression` reads: what the names mean, then the bound."""
+    short = written(tuple(t.expression for t in form.terms), notation)
+    lines = [f"{name} = {plain(meaning)}" for name, meaning in short.definitions()]
+    return "\n".join([*lines, plain(sp.Add(*short.expressions, evaluate=False))])
+
+
+def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
+    """Everything `show` knows, for JSON."""
+    return {
+        "key": result.key,
+        "kind": result.kind,
+        "title": result.title,
+        "source": str(result.source),
+        "statement": result.statement,
+        "measure": str(result.measure),
+        "default": result.default,
+        "forms": [
+            {
+                "name": f.name,
+                "terms": {t.name: plain(as_printed(t.expression, result.notation).expression) for t in f.terms},
+                "conditions": [
+                    {
+                        "text": c.as_printed(result.notation).text,
+                        "legal": c.legal,
+                        "why": c.why,
+                        "tested": c.text not in {row.text for row in untested(result, f)},
+                    }
+                    for c in f.conditions
+                ],
+                "feasible": None
+                if (declared := feasible_set(result, f)) is None
+                else [
+                    {"text": c.words(result.notation), "why": c.why, "necessary": c not in declared.witnessed}
+                    for c in declared.all
+                ],
+                "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in f.assumptions],
+                "prescribes": {
+                    name: plain(as_printed(e, result.notation).expression) for name, e in f.prescribes.items()
+                },
+                "numbers": {
+                    name: {"exact": plain(exact), "value": float(exact)}
+                    for name, exact in written(f.expressions, result.notation).numbers.items()
+                },
+                "order_only": f.order_only,
+                "refuted_by": f.refuted_by,
+                "reading": f.generous,
+                "verdict": committed_verdict(result, f),
+                "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
+                "conditional_on": untried(result, f),
+                "note": f.note,
+                "latex": result.in_latex(f).lines,
+                "theorem": theorem(result, f, audit_note(result, f)),
+            }
+            for f in forms
+        ],
+        "constants": {
+            s.name: {
+                "meaning": result.notation[s.name].meaning,
+                "concept": result.notation[s.name].concept,
+                "domain": str(result.notation[s.name].domain),
+                "dimension": str(result.notation[s.name].dimension),
+            }
+            for s in letters(result, forms)
+        },
+    }
+
+
+def letters(result: Result, forms: list[Form]) -> list[sp.Symbol]:
+    """The symbols these forms need or can be given instead, in the paper's order."""
+    used = set().union(*(f.symbols for f in forms))
+    used |= {s for f in forms for e in f.prescribes.values() for s in e.free_symbols}
+    used |= {result.notation[i].symbol for rule in replacements(forms) for i in rule.inputs}
+    unknown = {s.name for s in used} - set(result.notation)
+    if unknown:
+        raise FedboundsError(f"{result.key} uses letters without notation: {', '.join(sorted(unknown))}")
+    return [q.symbol for q in result.notation.values() if q.symbol in used]
+
+
+def replacements(forms: list[Form]) -> dict[Derived, list[str]]:
+    """The derivations that a form has a use for, and the names of these forms."""
+    found: dict[Derived, list[str]] = {}
+    for form in forms:
+        needed = reachable(form)
+        for rule in form.derived:
+            if rule.name in needed:
+                found.setdefault(rule, []).append(form.name)
+    return found
+
+
+def describe(result: Result, forms: list[Form]) -> str:
+    """One result as text for people."""
+    lines = [f"{result.key}   {result.source}", f"{result.kind.capitalize()}: {result.title}."]
+    lines += [result.statement] if result.statement else []
+    lines += ["", f"Left-hand side: {result.measure}"]
+    for form in forms:
+        mark = " (default)" if form.name == result.default else ""
+        lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
+        lines += [f"  left-hand side: {form.measure}"] if form.measure else []
+        lines += [f"  {shade}"] if (shade := shadow(result, form)) else []
+        lines += [f"  {form.generous}"] if form.generous else []
+        lines += [f"  proved, conditional on {trusted}"] if (trusted := untried(result, form)) else []
+        lines += ["  order only" + (f"; hides {form.hides}" if form.hides else "")] if form.order_only else []
+        lines += [f"  {said(row)}"] if (row := worst_ratio(result, form)) and not form.order_only else []
+        lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
+        width = max(len(t.name) for t in form.terms)
+        short = result.printed(form)
+        texts = iter(plain(e) for e in short.expressions)
+        lines += [f"  + {t.name:<{width}}  {next(texts)}" for t in form.terms]
+        lines += [f"  if {next(texts)} {c.op} {next(texts)}   ({c.why})" for c in form.hypotheses]
+        lines += [f"  with {name} = {next(texts)}" for name in form.prescribes]
+        lines += [f"  where {name} = {plain(exact)}, about {float(exact):.6g}" for name, exact in short.numbers.items()]
+        lines += [f"  where {name} = {plain(meaning)}" for name, meaning in short.parts.items()]
+        alone = set().union(*(as_printed(e, result.notation).alone for e in form.said))
+        lines += [f"  where 0/0 in {text} is {value}" for text, value in sorted((plain(q), v) for q, v in alone)]
+        legal = "; ".join(c.why for c in form.conditions if c.legal)
+        lines += [f"  legal constants: {legal}"] if legal else []
+        declared = feasible_set(result, form)
+        lines += [f"  feasible set: {declared.words(result.notation)}"] if declared else []
+        not_tested = {row.text for row in untested(result, form)}
+        idle = "; ".join(c.words(result.notation) for c in form.conditions if c.text in not_tested and not c.legal)
+        lines += [f"  not tested (no checker notices a factor of 2): {idle}"] if idle else []
+        lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
+    lines += ["", "Letters"]
+    for s in letters(result, forms):
+        q = result.notation[s.name]
+        lines.append(f"  {q.name:<10} {q.meaning}; {q.domain}; unit {q.dimension}; concept {q.concept}")
+    replaced = replacements(forms)
+    lines += ["", "Letters that may be left out"] if replaced else []
+    for rule, of in replaced.items():
+        where = "" if len(of) == len(forms) else f"   [{', '.join(of)}]"
+        lines.append(f"  {rule.name:<10} given {', '.join(rule.inputs)}: {rule.why}{where}")
+    lines += ["", "Assumptions"]
+    seen = {a.name: a for f in forms for a in f.assumptions}
+    lines += [f"  {a.name:<24} {a.statement}   [{a.label}]" for a in seen.values()]
+    return "\n".join(lines)

@@ -1,0 +1,60 @@
+"""fedbounds certify: the proof of a form as a file that anyone can check without this package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from fedbounds.bounds.audit import certificate_checker as checker
+from fedbounds.bounds.audit.certificates import certificate
+from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.output_files import DOCUMENT, Output, check_outputs, write_output
+from fedbounds.bounds.theory.registry import load
+from fedbounds.cli.options import OutputPath, emit, force_option, form_option, json_option, key_argument
+
+CERTIFICATE = DOCUMENT + rb"fedbounds certificate"  # how the file begins
+
+
+@click.command("certify")
+@key_argument
+@form_option
+@click.option("--out", metavar="F", type=OutputPath(), help="The certificate is written to this .json file.")
+@force_option
+@json_option
+def certify(key: str, form: str | None, out: str | None, force: bool, as_json: bool) -> None:
+    """Write the proof of the result KEY as a certificate, and check it with exact fractions.
+
+    The checker, one file that needs nothing but Python, is named at the end: take both anywhere.
+
+    \b
+    fedbounds certify arbitrary-participation/theorem-3.1 --form explicit --out proof.json
+    """
+    outputs = [Output(Path(out), CERTIFICATE)] if out else []
+    check_outputs(outputs, force)
+    result = load(key)
+    claim = f"{result.key}[{result.form(form).name}]"
+    found = certificate(Docket.of(result.paper), claim)
+    try:
+        whole = checker.checked(json.loads(json.dumps(found)))
+    except checker.Refused as error:
+        raise FedboundsError(f"the checker refuses the certificate of {claim}: {error}") from error
+    for output in outputs:
+        write_output(output, json.dumps(found, indent=1, ensure_ascii=False).encode(), force)
+    statement = found["statement"]
+    if as_json:
+        document = {"claim": claim, "steps": len(found["steps"]), "trusted": whole.believed, "statement": statement}
+        emit("certify", {**document, "file": str(out) if out else None, "checker": checker.__file__})
+        return
+    click.echo(f"{claim}: {whole.verdict}")
+    click.echo(f"{statement['measure']}\n  <= {statement['right']}")
+    for name in statement["conditions"]:
+        click.echo(f"  where {name}")
+    for name, number in found["numbers"].items():
+        click.echo(f"  with {name} = {number['is']}")
+    click.echo(f"assumed: {', '.join(statement['assumptions'])}")
+    click.echo(f"believed: {len(whole.believed)} readings of these and of the algorithm, which the checker lists")
+    if out:
+        click.echo(f"wrote {out}; check it anywhere with python {checker.__file__} {out}")

@@ -1,0 +1,58 @@
+"""fedbounds eval: what a result promises for chosen constants."""
+
+from __future__ import annotations
+
+import click
+
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.evaluation.evaluate import evaluate_form
+from fedbounds.bounds.evaluation.form_cache import as_view, keep_view
+from fedbounds.bounds.search.other_forms import holding
+from fedbounds.cli.options import (
+    assume_option,
+    constants_options,
+    emit,
+    form_option,
+    json_option,
+    key_argument,
+    read_constants,
+    refuse_lists,
+    trust_option,
+)
+
+
+@click.command("eval")
+@key_argument
+@form_option
+@constants_options
+@assume_option
+@trust_option
+@json_option
+def evaluate(
+    key: str,
+    form: str | None,
+    settings: tuple[str, ...],
+    source: str | None,
+    bare: tuple[str, ...],
+    assume: tuple[str, ...],
+    trust: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Evaluate the result KEY: value, terms, conditions, and whether it is a guarantee.
+
+    \b
+    fedbounds eval arbitrary-participation/theorem-3.1 --form explicit \\
+        --set L=1 F=5 I=2 P=2 T=8 gamma=1/48 eta=6 rho=0.7072 sigma=0.5 nu=2 beta=0.5 delta=0
+    """
+    result = as_view(key)
+    constants = read_constants(settings, source, bare)
+    refuse_lists(result, constants)
+    evaluation = evaluate_form(result.form(form), constants, assume=assume, trust=trust)
+    instead = holding(evaluation, constants) if form is None else {}
+    if as_json:
+        emit("eval", {**evaluation.to_dict(), "holds_here": instead})
+    else:
+        click.echo(str(evaluation))
+        if instead:
+            click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in instead.items()))
+    keep_view(key)

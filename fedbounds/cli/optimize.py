@@ -1,0 +1,119 @@
+"""fedbounds optimize: the best step sizes of a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import product
+from typing import Any
+
+import click
+
+from fedbounds.bounds.display.plain_text import number, number_to
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.compile_form import form_view
+from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.search.optimize import Infeasible, Minimum, Undecided
+from fedbounds.bounds.search.optimize import optimize as optimize_result
+from fedbounds.bounds.theory.registry import load
+from fedbounds.cli.options import (
+    caveats,
+    constants_options,
+    effort_option,
+    emit,
+    evaluations_bar,
+    form_option,
+    json_option,
+    key_argument,
+    over_names,
+    over_option,
+    ranges,
+    read_functions,
+    refuse_lists,
+    within_option,
+)
+
+
+@click.command("optimize")
+@key_argument
+@over_option
+@within_option
+@form_option
+@constants_options
+@effort_option
+@json_option
+def optimize(
+    key: str,
+    over: str,
+    within: tuple[str, ...],
+    form: str | None,
+    settings: tuple[str, ...],
+    source: str | None,
+    bare: tuple[str, ...],
+    effort: float,
+    as_json: bool,
+) -> None:
+    """Find the best step sizes of the result KEY under its conditions.
+
+    Answers with the minimizer and its active conditions, or says that the infimum is not attained (and where to), or
+    that nothing is admissible.
+
+    The interval is chosen only where the window divergence is given as a function of it: P and delta='sqrt(9/P)'.
+
+    \b
+    fedbounds optimize arbitrary-participation/theorem-3.1 --over gamma,eta --within eta=1:100 \\
+        --set L=1 F=5 I=2 P=2 T=800 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
+    """
+    result = load(key)
+    names = over_names(over)
+    constants, functions = read_functions(result, names, settings, source, bare)
+    refuse_lists(result, constants)
+    with evaluations_bar() as watch:
+        answer = optimize_result(
+            result,
+            constants,
+            names,
+            within=ranges(within),
+            form=form,
+            functions=functions,
+            effort=effort,
+            watch=watch,
+        )
+    if as_json:
+        emit("optimize", {"key": key, "form": result.form(form).name, **answer.to_dict()})
+    elif isinstance(answer, Minimum):
+        chosen = result.form(form)
+        norm = (chosen.measure or result.measure).in_the_norm(answer.value)
+        click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(form_view(result, chosen), constants)]))
+        click.echo(f"  <= {number(answer.value)} at " + ", ".join(f"{n} = {v}" for n, v in copied(answer, constants)))
+        if norm:
+            click.echo(f"  {norm}")
+        click.echo(f"  active: {'; '.join(answer.active) or 'nothing'}")
+        click.echo(f"  largest term: {answer.evaluation.dominant}   ({answer.method})")
+        if answer.note:
+            click.echo(f"  {answer.note}")
+    elif isinstance(answer, Infeasible | Undecided):
+        click.echo(f"{key} [{result.form(form).name}]\n  {answer.status}: {answer.why}")
+    else:
+        click.echo(f"{key} [{result.form(form).name}]")
+        click.echo(f"  infimum {number(answer.infimum)}, not attained: {answer.direction}")
+        if answer.at:
+            click.echo("  at " + ", ".join(f"{n} = {number(v)}" for n, v in answer.at.items()))
+        for name, limit in answer.terms.items():
+            click.echo(f"    {name} tends to {number(limit)}")
+        if answer.advice:
+            click.echo(f"  {answer.advice}")
+
+
+def copied(answer: Minimum, constants: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Every letter in six digits, rounded so that the conditions hold for whoever copies them, too."""
+    nearest = {name: number(value) for name, value in answer.at.items()}
+    evaluation = answer.evaluation
+    with suppress(FedboundsError):  # what is a function of a letter has no value that could be given
+        for sides in product(("", "below", "above"), repeat=len(nearest)):
+            rounded = zip(sides, answer.at.items(), strict=True)
+            shown = {name: number_to(side, value) if side else nearest[name] for side, (name, value) in rounded}
+            given = {**constants, **{name: float(text) for name, text in shown.items()}}
+            if evaluate(evaluation.result, given, form=evaluation.form.name).valid:
+                return shown.items()
+    return nearest.items()

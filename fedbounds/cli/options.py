@@ -1,0 +1,276 @@
+"""What the commands share: options, constants from the command line, documents and plain output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fedbounds.bounds._version import __version__
+from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.display.progress import Advance, progress_bar
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.bounds.inputs.user_files import read_toml
+from fedbounds.bounds.inputs.value_grammar import names_in, parse_assignments, parse_function
+from fedbounds.cli.completed import completed
+
+if TYPE_CHECKING:
+    from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
+    from fedbounds.bounds.theory.result import Result
+
+
+class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  generic in newer versions alone
+    """A whole number from the command line, by the one rule for counts: 10, 10.0 and 1e6 are whole, 10.5 is not."""
+
+    name = "integer"
+
+    def __init__(self, low: int = 1, high: int | None = None) -> None:
+        self.low, self.high = low, high
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The value as an int."""
+        what = param.opts[-1] if param else self.name
+        if isinstance(value, str):
+            plain_digits = value.strip().isascii() and value.strip().isdigit() and len(value) <= 19
+            value = int(value) if plain_digits else parse_assignments({what: value})[what]
+        return check_count(what, value, self.low, self.high)
+
+
+class PathArgument(click.Path):
+    """The path of a file or a folder; the name of nothing is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as it was typed."""
+        if not str(value).strip() or "\0" in str(value):
+            self.fail(f"{value!r} is not a path", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class OutputPath(PathArgument):
+    """The path of a file or a folder that a command writes; it has `force_option` too."""
+
+
+force_option = click.option(
+    "--force", is_flag=True, help="Overwrite files that fedbounds did not write; an input of the command never."
+)
+key_argument = click.argument("key", shell_complete=completed("keys"))
+form_option = click.option(
+    "--form",
+    metavar="F",
+    shell_complete=completed("forms"),
+    help="A form by name or kind (printed, explicit, repaired, sharp).",
+)
+over_option = click.option(
+    "--over",
+    required=True,
+    metavar="NAMES",
+    shell_complete=completed("names"),
+    help="Constants to choose, e.g. --over gamma,eta.",
+)
+anew_option = click.option(
+    "--optimize",
+    "--over",
+    "over",
+    metavar="NAMES",
+    default="",
+    shell_complete=completed("names"),
+    help="Constants chosen anew at every setting.",
+)
+paper_option = click.option(
+    "--paper", "wanted", metavar="P", shell_complete=completed("papers"), help="Only this paper."
+)
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    shell_complete=completed("constants"),
+    help="Constants, e.g. --set L=1 gamma='1/(12*L)' p=0.1,0.35 p=@rates.csv "
+    "(with p=0.1 N=50 every client has 0.1). May be repeated; NAME=VALUE may also "
+    "stand alone after the key.",
+)
+from_option = click.option(
+    "--from",
+    "source",
+    metavar="FILE.toml",
+    shell_complete=completed("files"),
+    help="A TOML file of constants; --set overrides it.",
+)
+assume_option = click.option(
+    "--assume",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completed("assumptions"),
+    help="An assumption taken for granted, or 'all'. May be repeated.",
+)
+trust_option = click.option(
+    "--trust",
+    multiple=True,
+    metavar="CLAIM",
+    shell_complete=completed("keys"),
+    help="A result, or one form of it, that you answer for although the audit has not proved it; what rests on it is "
+    "conditional on it. May be repeated.",
+)
+within_option = click.option(
+    "--within",
+    multiple=True,
+    metavar="NAME=LOW:HIGH",
+    shell_complete=completed("ranged"),
+    help="A range for a constant that is chosen, e.g. eta=1:100.",
+)
+effort_option = click.option(
+    "--effort",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help="How long to search: a multiple of the usual number of evaluations.",
+)
+device_option = click.option(
+    "--device", metavar="auto|cpu|cuda[:i]", help="Where to compute (default: what the file says, else auto)."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+
+
+def constants_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--set, --from and bare NAME=VALUE arguments."""
+    bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...", shell_complete=completed("constants"))
+    return set_option(from_option(bare(command)))
+
+
+def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[str] = ()) -> dict[str, Any]:
+    """Every constant given on the command line, as numbers and vectors.
+
+    Raises:
+        FedboundsError: something that is not NAME=VALUE, given twice, or unreadable.
+    """
+    return parse_assignments(_assignments(settings, source, bare))
+
+
+def read_functions(
+    result: Result | ResultView,
+    over: Sequence[str],
+    settings: Iterable[str],
+    source: str | None,
+    bare: Iterable[str] = (),
+) -> tuple[dict[str, Any], dict[str, Callable[[float], float]]]:
+    """The constants, and those that are functions of one that is chosen, as delta = sqrt(9/P) where P is.
+
+    Raises:
+        FedboundsError: as `read_constants`.
+    """
+    assignments = _assignments(settings, source, bare)
+    if not over:
+        return parse_assignments(assignments), {}
+    from fedbounds.bounds.search.optimize import DEPENDS  # scipy takes its time
+
+    texts: dict[str, tuple[str, str]] = {}  # name to the argument and the text
+    for name, text in assignments.items():
+        quantity = result.notation.resolve(name)
+        for one in over:
+            master = result.notation.resolve(one)
+            if quantity is None or master is None or quantity.concept not in DEPENDS.get(master.concept, ()):
+                continue
+            for word in {master.name, master.concept} & names_in(text):
+                texts[name] = word, str(text)
+    constants = parse_assignments({name: value for name, value in assignments.items() if name not in texts})
+    return constants, {name: parse_function(name, of, text, constants) for name, (of, text) in texts.items()}
+
+
+def _assignments(settings: Iterable[str], source: str | None, bare: Iterable[str]) -> dict[str, object]:
+    """Name to text, or to what a file says."""
+    assignments: dict[str, object] = {}
+    if source is not None:
+        table = read_toml(source)
+        for name, value in table.items():
+            if isinstance(value, dict):
+                raise FedboundsError(f"{source}: [{name}] is a table; constants stand at the top level as NAME = VALUE")
+            assignments[name] = value
+    typed: set[str] = set()
+    for text in (*settings, *bare):
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise FedboundsError(f"{text!r} is not NAME=VALUE, e.g. L=1")
+        if name in typed:
+            raise FedboundsError(f"{name} is given twice on the command line")
+        typed.add(name)
+        assignments[name] = value
+    return assignments
+
+
+def over_names(text: str) -> list[str]:
+    """The names in a list such as "gamma,eta".
+
+    Raises:
+        FedboundsError: an empty name.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise FedboundsError(f"{text!r} is not a list of constants, e.g. gamma,eta")
+    return names
+
+
+def ranges(within: Iterable[str]) -> dict[str, tuple[float, float]]:
+    """The ranges of `--within NAME=LOW:HIGH`.
+
+    Raises:
+        FedboundsError: anything that does not read so.
+
+    Example:
+        >>> ranges(["eta=1:1e2"])
+        {'eta': (1.0, 100.0)}
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for text in within:
+        name, equals, ends = text.partition("=")
+        low, colon, high = ends.partition(":")
+        if not equals or not colon or not name.strip():
+            raise FedboundsError(f"--within {text!r} is not NAME=LOW:HIGH, e.g. eta=1:100")
+        values = parse_assignments({f"{name} from": low, f"{name} to": high}).values()
+        if any(getattr(value, "ndim", 0) for value in values):
+            raise FedboundsError(f"--within {text!r}: each end is one number")
+        if name.strip() in found:
+            raise FedboundsError(f"--within gives {name.strip()} twice")
+        found[name.strip()] = tuple(float(value) for value in values)  # pyright: ignore[reportArgumentType]
+    return found
+
+
+def refuse_lists(result: Result | ResultView, constants: Mapping[str, Any]) -> None:
+    """A list where one number belongs is a comparison, not an evaluation."""
+    for name, value in constants.items():
+        quantity = result.notation.resolve(name)
+        if quantity is not None and not quantity.shape and getattr(value, "ndim", 0):
+            listed = ",".join(f"{v:g}" for v in value[:6]) + (",..." if len(value) > 6 else "")
+            raise FedboundsError(
+                f"{name} = {listed} is a list; {name} is one number here. To vary it: "
+                f"fedbounds compare {result.key} --vary {name}={listed}"
+            )
+
+
+def emit(schema: str, document: Mapping[str, Any]) -> None:
+    """Print one JSON document, with its schema and the version of fedbounds."""
+    click.echo(
+        json.dumps({"schema": f"fedbounds.{schema}/1", "version": __version__, **json_value(document)}, indent=2)
+    )
+
+
+def evaluations_bar() -> AbstractContextManager[Advance | None]:
+    """How many evaluations of those allowed a search has used."""
+    return progress_bar("evaluations, at most")
+
+
+def caveats(form: FormView, constants: Iterable[str]) -> list[str]:
+    """Why no number of this form is a guarantee, whatever the constants, and which constants it has no use for; one
+    line each."""
+    standing = form.standing()
+    found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
+    found += [said] if (said := standing.shadow) else []
+    idle = [f"  not used by this form: {', '.join(names)}"] if (names := form.unused(constants)) else []
+    trusted = [f"  conditional on {words}"] if (words := standing.untried) else []
+    reading = [f"  {form.generous}"] if form.generous else []
+    return [f"  no guarantee: [{form.name}] {reason}" for reason in found] + reading + trusted + idle

@@ -1,0 +1,171 @@
+"""fedbounds rounds: how many rounds until a bound is below epsilon, and the inverse questions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import click
+
+from fedbounds.bounds.display.plain_text import number, number_to, whole_to
+from fedbounds.bounds.evaluation.compiled_form import ResultView
+from fedbounds.bounds.evaluation.evaluate import Evaluation
+from fedbounds.bounds.evaluation.form_cache import as_view, keep_view
+from fedbounds.bounds.inputs.value_grammar import parse_assignments
+from fedbounds.bounds.search.other_forms import reaching
+from fedbounds.bounds.search.rounds import Between, Largest, Never, Reached
+from fedbounds.bounds.search.rounds import rounds as count_rounds
+from fedbounds.cli import completion
+from fedbounds.cli.options import (
+    Count,
+    anew_option,
+    assume_option,
+    caveats,
+    constants_options,
+    effort_option,
+    emit,
+    evaluations_bar,
+    form_option,
+    json_option,
+    key_argument,
+    over_names,
+    ranges,
+    read_functions,
+    refuse_lists,
+    within_option,
+)
+
+
+@click.command("rounds")
+@key_argument
+@click.option("--epsilon", required=True, metavar="E", help="The target for the measure (a squared norm).")
+@click.option(
+    "--solve",
+    metavar="NAME",
+    shell_complete=completion.names,
+    help="Give the rounds; find the largest NAME that still reaches epsilon.",
+)
+@anew_option
+@click.option("--dimension", type=Count(), metavar="D", help="Of the model, to count the bits sent.")
+@within_option
+@form_option
+@constants_options
+@assume_option
+@effort_option
+@json_option
+def rounds(
+    key: str,
+    epsilon: str,
+    solve: str | None,
+    over: str,
+    dimension: int | None,
+    within: tuple[str, ...],
+    form: str | None,
+    settings: tuple[str, ...],
+    source: str | None,
+    bare: tuple[str, ...],
+    assume: tuple[str, ...],
+    effort: float,
+    as_json: bool,
+) -> None:
+    """How many rounds until the bound of KEY is at most epsilon, or why never.
+
+    An answer is certified (its arithmetic is confirmed in fractions or, where there are roots or logarithms, in balls,
+    which needs the extra audit) or searched; whether it is a guarantee is another question, which the form's own proof
+    and the assumptions settle. A search that would take too many evaluations ends with the two numbers between which
+    the answer lies; --effort lets it go on.
+
+    Epsilon bounds the measure itself: for squared gradient norms, tables that speak of the norm mean its square root.
+
+    \b
+    fedbounds rounds arbitrary-participation/corollary-3.2 --epsilon 1e-2 \\
+        --set L=1 F=5 I=2 P=2 S=2 sigma=1 nu=2 beta=0.5 delta=0
+    fedbounds rounds arbitrary-participation/corollary-3.2 --epsilon 1 --solve delta \\
+        --set T=800 L=1 F=5 I=2 P=2 S=2 sigma=1 nu=2 beta=0.5
+    """
+    result = as_view(key)
+    target = parse_assignments({"epsilon": epsilon})["epsilon"]
+    chosen_anew = over_names(over) if over else []
+    constants, functions = read_functions(result, chosen_anew, settings, source, bare)
+    refuse_lists(result, constants)
+    with evaluations_bar() as watch:
+
+        def ask(name: str | None, effort: float, assume: tuple[str, ...]) -> Reached | Never | Largest | Between:
+            return count_rounds(
+                key,
+                target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
+                constants,
+                optimize_over=chosen_anew,
+                within=ranges(within) or None,
+                functions=functions or None,
+                form=name,
+                dimension=dimension,
+                solve=solve,
+                effort=effort,
+                watch=watch,
+                assume=assume,
+            )
+
+        answer = ask(form, effort, assume)
+        open_still = isinstance(answer, Never) or (isinstance(answer, Between) and not math.isfinite(answer.high))
+        instead = {}
+        if form is None and solve is None and open_still:
+            instead = reaching(result.form(), lambda name: ask(name, effort / 4, ()))
+    keep_view(key)
+    if as_json:
+        emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": instead})
+        return
+    chosen = result.form(form)
+    norm = chosen.measure.in_the_norm(answer.epsilon)
+    head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
+    said = caveats(chosen, constants)
+    click.echo("\n".join([head, *said]))
+    if isinstance(answer, Between):
+        more = "; more with --effort" if (answer.low or 0) < 2**53 else ""
+        click.echo(f"  {answer.words}{more}\n  {answer.why}")
+        _point_to(result, instead)
+        return
+    label = "certified" if answer.proved else "searched"
+    if isinstance(answer, Never):
+        click.echo(f"  never: {answer.why}   ({label})")
+        _point_to(result, instead)
+    elif isinstance(answer, Largest):
+        if answer.value is None:
+            click.echo(f"  no {answer.name} reaches it: {answer.why}   ({label})")
+        else:
+            whole, endless = result.notation[answer.name].domain.integer, math.isinf(answer.value)
+            side, value = ("above", answer.smallest) if endless else ("below", answer.value)
+            if value is None:
+                click.echo(f"  every {answer.name} that is large enough reaches it; smaller ones may not")
+            else:
+                name = f"{'smallest' if endless else 'largest'} {answer.name}"
+                click.echo(f"  {name}: {(whole_to if whole else number_to)(side, value)}   ({label})")
+            if endless and value is not None:
+                click.echo(f"  every {answer.name} that is large enough reaches it, too")
+    else:
+        click.echo(f"  {answer.rounds} rounds   ({label}: {answer.method})")
+        counted = {k.replace("_", " "): v for k, v in vars(answer.cost).items() if k != "rounds" and v is not None}
+        if dimension is not None and answer.cost.floats is None:
+            click.echo("  floats, bits: not known, as the result does not say how many clients send in a round")
+        for name, value in counted.items():
+            click.echo(f"  {name}: {value:.12g}")
+        for name, value in answer.at.items():
+            click.echo(f"  {name} = {number(value)}")
+        if answer.evaluation is not None:
+            told = any("no guarantee" in line for line in said)
+            click.echo(f"  guarantee: {'no' if told else _promise(answer.evaluation)}")
+
+
+def _promise(there: Evaluation) -> str:
+    """Whether the bound at the answer is a guarantee, and if not, why."""
+    if there.guarantee:
+        return there.promise
+    hint = " (--assume all takes them for granted)" if "not checked" in there.assumptions.values() else ""
+    return f"no: {'; '.join(there.why_not)}{hint}"
+
+
+def _point_to(result: ResultView, forms: Mapping[str, int]) -> None:
+    """The other forms that reach the target, and in how many rounds."""
+    counter = next((q.name for q in result.notation.values() if q.concept == "rounds"), "rounds")
+    for name, count in forms.items():
+        click.echo(f"  another form reaches it: {name}, {counter} = {count}")
