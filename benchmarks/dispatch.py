@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Run, Store, execute
 from fedbounds.empirical.sweep.keys import run_key
-from fedbounds.empirical.trace import Trace
 
 RUNS, FEW, WORKERS, TURNS = 1000, 100, 2, 3
 SECONDS = 0.005  # of the processor, that a run takes

@@ -20,16 +20,16 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.data.datasets import Dataset
+from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fedau.algorithms import MIFA, AverageAll, AverageParticipating, FedAU, FedVarp
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights
 from fedbounds.empirical.participation import Bernoulli
-from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems import ImageClassification, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, ROUNDS, SEEDS = 100, 10_000, 1_000
 STEPS = (0.05, 5)

@@ -33,20 +33,20 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.datasets import Dataset, glyphs
-from fedbounds.empirical.device import device_name, full_precision, resolve_device
-from fedbounds.empirical.engines import Compiled
+from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.data.datasets import Dataset, glyphs
+from fedbounds.empirical.data.partition import Partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.participation import Bernoulli, PeriodicGroups, WithoutReplacement, process_from_spec
-from fedbounds.empirical.partition import Partition, majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
-from fedbounds.empirical.simulate import Setting, simulate, simulate_together
-from fedbounds.figures.networks import network_picture
-from fedbounds.figures.overlay import overlay
+from fedbounds.empirical.runtime.device import device_name, full_precision, resolve_device
+from fedbounds.empirical.simulation.engines import Compiled
+from fedbounds.empirical.simulation.simulate import Setting, simulate, simulate_together
+from fedbounds.figures.charts.networks import network_picture
+from fedbounds.figures.charts.overlay import overlay
+from fedbounds.figures.charts.picture import styled
 from fedbounds.figures.papers.fed_norm_sgda import network as fed_norm_sgda
 from fedbounds.figures.papers.fedau import network as fedau
-from fedbounds.figures.picture import styled
 
 LIMITS = {"float32": 1e-5, "float64": 1e-10}  # relative difference of the models, for each round
 SHARES = {"equality": 0.2, "together": 0.1, "compiled": 0.1, "race": 0.2}

@@ -17,17 +17,17 @@ import time
 import numpy as np
 import torch
 
-from fedbounds.empirical.datasets import glyphs, load_dataset
-from fedbounds.empirical.measured import client_curvatures
-from fedbounds.empirical.measured.visits import largest_noise
+from fedbounds.empirical.comparison.measured_constants import client_curvatures
+from fedbounds.empirical.comparison.measured_constants.visits import largest_noise
+from fedbounds.empirical.comparison.run_setting import of_trace
+from fedbounds.empirical.data.datasets import glyphs, load_dataset
+from fedbounds.empirical.data.partition import majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.visited import visited
+from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
 from fedbounds.empirical.participation import PeriodicGroups
-from fedbounds.empirical.partition import majority_class_partition
 from fedbounds.empirical.problems import ImageClassification
-from fedbounds.empirical.run_setting import of_trace
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.simulation.trace import Trace
 
 PARTICIPANTS, POINTS = 5, 50
 TIMED, KEPT = 40, 20  # rounds that are timed, and records of them

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.empirical.messages import Drive, Eden, StochasticSign, TernGrad, TopK
+from fedbounds.empirical.algorithms.messages import Drive, Eden, StochasticSign, TernGrad, TopK
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fedmrn.algorithms import FedMRN
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.simulate import simulate
 
 
 def seconds(call: Callable[[], Any], times: int = 5) -> float:

@@ -22,13 +22,13 @@ import numpy as np
 import torch
 
 from fedbounds.empirical.algorithms import SGDA, heavy_ball
-from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, HALF, ROUNDS, TURNS = 15, 10, 40, 5
 SEEDS = (1, 20)

@@ -14,11 +14,11 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import GroupMarkov, PeriodicGroups, Permutation, Process, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, COHORT, DIMENSION, ROUNDS, SEEDS, SAMPLED_ROUNDS = 100, 10, 50, 1000, 32, 50
 ALGORITHM = GeneralizedFedAvg(0.01, 10, 2.0, 5)

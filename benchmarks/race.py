@@ -30,14 +30,14 @@ import torch
 
 from benchmarks.racers import by_hand
 from benchmarks.racers.job import BATCH, COHORT, STEPS, WARM, Job, batches, written
-from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.data.datasets import Dataset
+from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Full, WithoutReplacement
-from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic
-from fedbounds.empirical.simulate import Setting, simulate, simulate_together
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import Setting, simulate, simulate_together
 
 CLIENTS, EACH, SIZE, MANY = 100, 120, 0.05, 16
 PROCESS = WithoutReplacement(CLIENTS, COHORT)

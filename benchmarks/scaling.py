@@ -27,17 +27,17 @@ import numpy as np
 import torch
 
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.datasets import Dataset
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.data.datasets import Dataset
+from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
-from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems import ImageClassification, Problem, random_block_quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.sweep import Store, execute, plan, resolve
-from fedbounds.figures.curves import panels
-from fedbounds.figures.picture import Curve
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.picture import Curve
 
 COHORT, LEAST = 10, 3  # clients of a round; points of a fit
 FAR = 1_000_000

@@ -19,14 +19,14 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.data.datasets import Dataset
+from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import WithoutReplacement
-from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, COHORT, STEP_SIZE = 100, 10, 0.05
 TURNS = 5

@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import VerticalNetworks, problem_from_spec
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, STEPS, ETA, ROUNDS, TURNS = 4, (1, 5), 0.01, 2, 5
 PROBLEM = {

@@ -22,9 +22,9 @@ import torch
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 SILOS, CLIENTS, BLOCK, STEPS, TURNS = 2, 50, 10, 10, 7
 SEEDS = 20

@@ -18,7 +18,7 @@ import torch
 from benchmarks.race import CLIENTS, EACH, PROCESS, SIZE, pictures, quadratics
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.problems import Problem, random_quadratic
-from fedbounds.empirical.simulate import Setting, simulate, simulate_together
+from fedbounds.empirical.simulation.simulate import Setting, simulate, simulate_together
 
 TURNS, STEPS = 5, 10
 JOBS: dict[str, tuple[Callable[[], Problem], int]] = {  # with the rounds of a run

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from fedbounds.bounds.theory.registry import load as load
     from fedbounds.bounds.theory.registry import results as results
     from fedbounds.command_line import main as main
-    from fedbounds.empirical.accountant import ParticipationAccountant as ParticipationAccountant
-    from fedbounds.empirical.adversary import adversary as adversary
-    from fedbounds.empirical.advise import advise as advise
-    from fedbounds.empirical.confront import confront as confront
-    from fedbounds.empirical.messages import check_compressor as check_compressor
-    from fedbounds.empirical.moments import moments as moments
+    from fedbounds.empirical.comparison.compare_run import confront as confront
+    from fedbounds.empirical.comparison.recorder import Recorder as Recorder
+    from fedbounds.empirical.comparison.recorder import read_log as read_log
+    from fedbounds.empirical.falsification.adversary import adversary as adversary
+    from fedbounds.empirical.falsification.worst_case import worst_case as worst_case
+    from fedbounds.empirical.invariants.compressor import check_compressor as check_compressor
+    from fedbounds.empirical.monitoring.accountant import ParticipationAccountant as ParticipationAccountant
+    from fedbounds.empirical.monitoring.advise import advise as advise
     from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg as FedAvg
     from fedbounds.empirical.papers.arbitrary_participation.algorithms import FrozenGradient as FrozenGradient
     from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg as GeneralizedFedAvg
@@ -98,11 +100,9 @@ if TYPE_CHECKING:
     from fedbounds.empirical.problems import random_quadratic_minimax as random_quadratic_minimax
     from fedbounds.empirical.problems import random_vertical_least_squares as random_vertical_least_squares
     from fedbounds.empirical.problems import toy_example as toy_example
-    from fedbounds.empirical.recorder import Recorder as Recorder
-    from fedbounds.empirical.recorder import read_log as read_log
-    from fedbounds.empirical.simulate import simulate as simulate
-    from fedbounds.empirical.worst_case import worst_case as worst_case
-    from fedbounds.figures.overlay import overlay as overlay
+    from fedbounds.empirical.simulation.moments import moments as moments
+    from fedbounds.empirical.simulation.simulate import simulate as simulate
+    from fedbounds.figures.charts.overlay import overlay as overlay
 
 # What is imported when it is first used: module by module, the names that it gives.
 DOOR = {
@@ -113,22 +113,22 @@ DOOR = {
     "fedbounds.bounds.search.optimize": "optimize",
     "fedbounds.bounds.search.rounds": "rounds",
     "fedbounds.bounds.comparison.compare": "compare",
-    "fedbounds.empirical.simulate": "simulate",
-    "fedbounds.empirical.advise": "advise",
-    "fedbounds.empirical.accountant": "ParticipationAccountant",
-    "fedbounds.empirical.moments": "moments",
-    "fedbounds.empirical.confront": "confront",
-    "fedbounds.empirical.recorder": "Recorder read_log",
-    "fedbounds.empirical.adversary": "adversary",
-    "fedbounds.empirical.worst_case": "worst_case",
+    "fedbounds.empirical.simulation.simulate": "simulate",
+    "fedbounds.empirical.monitoring.advise": "advise",
+    "fedbounds.empirical.monitoring.accountant": "ParticipationAccountant",
+    "fedbounds.empirical.simulation.moments": "moments",
+    "fedbounds.empirical.comparison.compare_run": "confront",
+    "fedbounds.empirical.comparison.recorder": "Recorder read_log",
+    "fedbounds.empirical.falsification.adversary": "adversary",
+    "fedbounds.empirical.falsification.worst_case": "worst_case",
     "fedbounds.empirical.papers.arbitrary_participation.invariants": "check_invariants",
     "fedbounds.empirical.papers.fedau.invariants": "check_weights",
     "fedbounds.empirical.papers.fed_norm_sgda.invariants": "check_minimax",
     "fedbounds.empirical.papers.tdcd.invariants": "check_vertical",
     "fedbounds.empirical.papers.fedmrn.masked_noise": "MaskedNoise",
-    "fedbounds.empirical.messages": "check_compressor",
+    "fedbounds.empirical.invariants.compressor": "check_compressor",
     "fedbounds.empirical.papers.fedau.participation_weights": "ParticipationWeights",
-    "fedbounds.figures.overlay": "overlay",
+    "fedbounds.figures.charts.overlay": "overlay",
     "fedbounds.empirical.participation": (
         "Bernoulli Cyclic CyclicClients CyclicFromInactive Full GroupMarkov Markovian PeriodicGroups "
         "Permutation Process Recorded WithReplacement WithoutReplacement"

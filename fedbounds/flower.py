@@ -8,7 +8,7 @@ from __future__ import annotations
 from fedbounds.bounds.errors import MissingExtra
 
 try:
-    from fedbounds.empirical.flower import Accounting
+    from fedbounds.empirical.monitoring.flower import Accounting
     from fedbounds.empirical.papers.arbitrary_participation.flower import GeneralizedFedAvg
     from fedbounds.empirical.papers.fedau.flower import FedAU
 except ModuleNotFoundError as error:

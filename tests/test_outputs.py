@@ -14,12 +14,12 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_output
 from fedbounds.bounds.inputs.user_files import noting_inputs, read_text, read_toml
 from fedbounds.cli.options import OutputPath, PathArgument
+from fedbounds.cli.report import report_paper
 from fedbounds.command_line import COMMANDS, cli
-from fedbounds.empirical.accountant import ParticipationAccountant
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.curves import panels
-from fedbounds.figures.picture import Curve
-from fedbounds.figures.report.writing import report_paper
+from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.picture import Curve
 from tests.command_line import run
 
 RUNS = """
@@ -68,25 +68,27 @@ FIGURE_FILES = ("x.png", "x.csv", "x.json")
 REPORT_FILES = ("r/index.html", "r/report.json", "r/arbitrary-participation-theorem-3.1-sharp.png")
 CASES = [
     Case("covers non-convex", "x.csv", ("x.csv",), "fedbounds.cli.covers.covers"),
-    Case("advise a.toml", "x.png", FIGURE_FILES, "fedbounds.empirical.advise.advise"),
-    Case(COMPARED, "x.csv", ("x.csv",), "fedbounds.figures.compare.compare_bounds"),
-    Case(COMPARED, "x.png", FIGURE_FILES, "fedbounds.figures.compare.compare_bounds"),
-    Case(COMPARED, "x.tex", ("x.tex",), "fedbounds.figures.compare.compare_bounds"),
-    Case("compare --matrix", "x.csv", ("x.csv",), "fedbounds.figures.compare.comparability_matrix"),
-    Case("compare --matrix", "x.svg", ("x.svg",), "fedbounds.figures.compare.comparability_matrix"),
+    Case("advise a.toml", "x.png", FIGURE_FILES, "fedbounds.empirical.monitoring.advise.advise"),
+    Case(COMPARED, "x.csv", ("x.csv",), "fedbounds.cli.compare.compare_bounds"),
+    Case(COMPARED, "x.png", FIGURE_FILES, "fedbounds.cli.compare.compare_bounds"),
+    Case(COMPARED, "x.tex", ("x.tex",), "fedbounds.cli.compare.compare_bounds"),
+    Case("compare --matrix", "x.csv", ("x.csv",), "fedbounds.cli.compare.comparability_matrix"),
+    Case("compare --matrix", "x.svg", ("x.svg",), "fedbounds.cli.compare.comparability_matrix"),
     Case("explore --paper fedau", "e", ("e/fedau.html", "e/index.html"), "fedbounds.figures.explorer.pages.script"),
-    Case(FEDAVG_SEARCH, "x.json", ("x.json",), "fedbounds.empirical.adversary.adversary"),
-    Case("adversary --paper fedau", "x.json", ("x.json",), "fedbounds.empirical.adversary_table.rows"),
+    Case(FEDAVG_SEARCH, "x.json", ("x.json",), "fedbounds.empirical.falsification.adversary.adversary"),
+    Case("adversary --paper fedau", "x.json", ("x.json",), "fedbounds.empirical.falsification.adversary_table.rows"),
     Case(f"certify {THEOREM} --form explicit", "x.json", ("x.json",), "fedbounds.cli.certify.certificate"),
     Case("results s.toml", "x.csv", ("x.csv",), "fedbounds.empirical.sweep.tabulate", "--csv"),
-    Case(f"confront s.toml {THEOREM}", "x.png", FIGURE_FILES, "fedbounds.empirical.confront_sweep.make_runs"),
+    Case(f"confront s.toml {THEOREM}", "x.png", FIGURE_FILES, "fedbounds.empirical.comparison.compare_sweep.make_runs"),
     Case("figure s.toml", "x.png", FIGURE_FILES, "fedbounds.empirical.sweep.execute"),
-    Case("figure tightness", "x.png", FIGURE_FILES, "fedbounds.figures.commands._atlas"),
-    Case("figure glyphs", "x.png", FIGURE_FILES, "fedbounds.figures.commands._samples"),
+    Case("figure tightness", "x.png", FIGURE_FILES, "fedbounds.cli.figures._atlas"),
+    Case("figure glyphs", "x.png", FIGURE_FILES, "fedbounds.cli.figures._samples"),
     Case("figure fedau/figure-1", "x.png", FIGURE_FILES, "fedbounds.figures.papers.fedau.drawing.draw"),
     Case("figure fedau", "g", ("g/figure-1.png", "g/claims.csv"), "fedbounds.figures.papers.fedau.drawing.draw"),
     Case("figure fedau/claims", "x.csv", ("x.csv",), "fedbounds.figures.papers.fedau.claims.all_claims"),
-    Case(f"report s.toml --key {THEOREM}", "r", REPORT_FILES, "fedbounds.empirical.confront_results.make_runs"),
+    Case(
+        f"report s.toml --key {THEOREM}", "r", REPORT_FILES, "fedbounds.empirical.comparison.sweep_comparison.make_runs"
+    ),
     Case("report --paper fedau", "r", REPORT_FILES[:2], "fedbounds.figures.report.papers.result_document"),
     Case("demo --scale smoke", "d", ("d/periodic.png", "d/claims.csv"), "fedbounds.figures.papers."
          "arbitrary_participation.demonstration.Gallery"),

@@ -19,11 +19,11 @@ from scaffold.results import THEOREM
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.empirical.engines import choose_engine
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import CosineQuadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.engines import choose_engine
+from fedbounds.empirical.simulation.simulate import simulate
 from tests.command_line import declare, run_apart
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -188,9 +188,9 @@ import numpy as np
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
 algorithm = algorithm_from_spec({"kind": "scaffold", "local_step_size": 0.1, "local_steps": 4})
 problem = random_quadratic(6, 3, shared=False, noise=0.1)
 q = WithoutReplacement(6, 2).matrix(9, np.random.default_rng(0))

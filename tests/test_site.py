@@ -94,8 +94,8 @@ def test_a_reference_shows_a_function_and_a_class_as_they_are_written():
 
 
 def test_the_table_of_modules_links_to_the_page_of_each_but_those_left_out():
-    rows = table("fedbounds.figures", ["fedbounds.figures.commands"])
-    assert "| [`fedbounds.figures.curves`](reference/fedbounds.figures.curves.md) | " in rows
+    rows = table("fedbounds.figures", ["fedbounds.cli.figures"])
+    assert "| [`fedbounds.figures.charts.curves`](reference/fedbounds.figures.charts.curves.md) | " in rows
     assert "commands" not in rows
 
 

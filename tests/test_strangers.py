@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.registry import GROUP, load, part
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.instances import judging
-from fedbounds.empirical.moments import moments
+from fedbounds.cli.figures import figure
+from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.falsification.instances import instance_checker as judging
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.problems import toy_example
-from fedbounds.figures.commands import figure
+from fedbounds.empirical.simulation.moments import moments
 
 ROOM = {
     "__init__": """
@@ -32,15 +32,15 @@ RESULTS = (replace(load("arbitrary-participation/theorem-3.1"), key="draft/theor
     "run": "from fedbounds.empirical.papers.arbitrary_participation.run import RUNS\n",
     "instances": """
 import numpy as np
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 HALF = Sides(np.ones((5, 1)), {"all": np.full((5, 1), 2.0)}, np.ones((5, 1), dtype=bool))
 
 def trial(claim):
     return Trial(lambda claim, cells: [np.zeros(5)], lambda claim, z: HALF) if claim.kind == "result" else None
 """,
     "drawing": """
-from fedbounds.figures.curves import Curve, panels
-from fedbounds.figures.paper_gallery import PaperGallery
+from fedbounds.figures.charts.curves import Curve, panels
+from fedbounds.figures.charts.paper_gallery import PaperGallery
 
 class Gallery(PaperGallery):
     scale_of = staticmethod(lambda dataset, network, full: "small")

@@ -1,4 +1,5 @@
-"""A proved claim as a certificate: a file from which `fedbounds.bounds.audit.certificate_checker` shows the claim again.
+"""A proved claim as a certificate: a file from which `fedbounds.bounds.audit.certificate_checker` shows the claim
+again.
 
 The checker imports nothing but Python's standard library and shares no code with this module. What a rule of proof
 found by search (multipliers, pivots, substitutions, enclosures) is written down here; there it is multiplied out.

@@ -47,7 +47,8 @@ class Evaluation(Shown):
         constants: every constant used, with its source.
         prescribed: step sizes the result itself sets.
         verdict: of the form: proved, survived, argued, refuted or unknown.
-        feasible: what constants that can occur together satisfy (see `fedbounds.bounds.theory.feasible_set`), then, where that is
+        feasible: what constants that can occur together satisfy (see `fedbounds.bounds.theory.feasible_set`), then,
+        where that is
             necessary only, for which of them a problem is known.
     """
 

@@ -1,8 +1,8 @@
 """Expressions as trees of plain data: what enclosures walk over, with sympy and without it.
 
 A tree has the parts of its expression in the same order, so that what is computed over one is computed over the other.
-Those that are kept beside views (`fedbounds.bounds.evaluation.form_cache`) know which expression they come from, and ask for it
-only where a function is met of which nothing but its values is known.
+Those that are kept beside views (`fedbounds.bounds.evaluation.form_cache`) know which expression they come from, and
+ask for it only where a function is met of which nothing but its values is known.
 """
 
 from __future__ import annotations

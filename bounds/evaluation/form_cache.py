@@ -3,8 +3,8 @@
 A file of views says which sources it was made of, with their SHA-256: where one of them has changed since, it is not
 read, and neither is a damaged one. Views lie beside each room, where a wheel was built (`write_views`), and in the
 user's cache, where one is written after a result was asked for. What is kept is numbers, words and programs
-(`fedbounds.bounds.evaluation.program`), never code, and a file of the cache is read only if nobody but its reader can have
-written it. A stranger's paper is not kept: nobody knows what it is made of.
+(`fedbounds.bounds.evaluation.program`), never code, and a file of the cache is read only if nobody but its reader can
+have written it. A stranger's paper is not kept: nobody knows what it is made of.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def guarded(what: str) -> Iterator[None]:
         ...     raise SystemExit(3)
         Traceback (most recent call last):
             ...
-        fedbounds.bounds.inputs.plugins.BrokenPlugin: the paper 'draft' cannot be loaded: SystemExit: 3; repair or uninstall
-        its package
+        fedbounds.bounds.inputs.plugins.BrokenPlugin: the paper 'draft' cannot be loaded: SystemExit: 3; repair or
+        uninstall its package
     """
     here = None
     with suppress(OSError):

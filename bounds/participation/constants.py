@@ -4,7 +4,8 @@ A record is a matrix of weights $q_t^n$ of shape (rounds, clients). The clients 
 $\mathbf v_n=\nabla F_n-\nabla f$ of shape (clients, dimension), taken at one point, or at any point where
 they do not depend on it (quadratics with equal Hessians). As $\nabla f$ is the mean of the $\nabla F_n$,
 offsets are centered on reading, so the local gradients themselves may be given. Every divergence is the *root*
-of the paper's squared quantity, hence has a gradient's unit, f/x. Exact variances: `fedbounds.bounds.participation.window_variance`.
+of the paper's squared quantity, hence has a gradient's unit, f/x. Exact variances:
+`fedbounds.bounds.participation.window_variance`.
 
 Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*,
 Assumption 3' and Section 4.

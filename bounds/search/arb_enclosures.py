@@ -120,7 +120,8 @@ def _asked(partial: Partial, target: float, operations: int, question: Callable[
 
 
 def ball_enclosure(expression: Grown, ranges: Mapping[str, tuple[float, float] | np.ndarray]) -> Ends:
-    """The ends between which the expression lies: a rigorous second opinion on `fedbounds.bounds.search.interval_arithmetic.enclose`.
+    """The ends between which the expression lies: a rigorous second opinion on
+    `fedbounds.bounds.search.interval_arithmetic.enclose`.
 
     Args:
         expression: or its tree; the symbols' names are the keys of `ranges`.

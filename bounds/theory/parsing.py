@@ -1,4 +1,5 @@
-"""Reading what `fedbounds.bounds.theory.printing` writes: text to expressions, by the grammar of values and no other."""
+"""Reading what `fedbounds.bounds.theory.printing` writes: text to expressions, by the grammar of values and no
+other."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ class _Ordered:
 
 
 class _Plain(_Ordered, StrPrinter):
-    """Text in which every word is a letter, a definition, or a function that `fedbounds.bounds.theory.parsing` knows."""
+    """Text in which every word is a letter, a definition, or a function that `fedbounds.bounds.theory.parsing`
+    knows."""
 
     def _call(self, name: str, arguments: Sequence[sp.Basic]) -> str:
         return f"{name}({', '.join(self._print(argument) for argument in arguments)})"

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from fedbounds.bounds.theory.registry import results
-from fedbounds.empirical.question_schema import question_schema
+from fedbounds.empirical.monitoring.request_schema import question_schema
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 from fedbounds.figures.explorer.pages import explore
 from prebuild.examples import draw_examples

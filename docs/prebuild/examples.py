@@ -13,9 +13,9 @@ from fedbounds.bounds.display.tables import words
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Result
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.theory import breakdown
 from fedbounds.figures.explorer.start import Start, given_at_first, start
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.theory import breakdown
 from prebuild.statements import plain
 
 HORIZONS = np.unique(np.geomspace(10, 1e7, 60).round())

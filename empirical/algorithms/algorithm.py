@@ -15,10 +15,10 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
-from fedbounds.empirical.messages.envelope import OVERHEAD
+from fedbounds.empirical.algorithms.messages.envelope import OVERHEAD
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems.problem import Problem, SiloSizes
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,8 @@ class Algorithm(ABC):
     def message_bytes(self, problem: Fits) -> int | None:
         """How long the message is that a client sends after its local steps; None if that is not always the same.
 
-        By default d numbers of 32 bits in the envelope of `fedbounds.empirical.messages`, as `FullPrecision` sends.
+        By default d numbers of 32 bits in the envelope of `fedbounds.empirical.algorithms.messages`, as
+        `FullPrecision` sends.
         """
         return OVERHEAD + 4 * problem.dimension
 

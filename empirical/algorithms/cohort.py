@@ -12,7 +12,7 @@ import torch
 from torch.nn.functional import embedding_bag
 
 from fedbounds.empirical.participation import Round
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 
 
 class Placed(NamedTuple):

@@ -24,7 +24,7 @@ from fedbounds.empirical.algorithms.local_optimizer import LocalOptimizer
 from fedbounds.empirical.algorithms.workload import Workload
 from fedbounds.empirical.problems.minimax import Minimax
 from fedbounds.empirical.problems.problem import Problem
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 
 
 class DescentAscentRule(Protocol):

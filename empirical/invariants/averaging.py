@@ -164,7 +164,8 @@ def check_averaging(
         examples: how many cases to try: from 50 on, one with a cohort of each size of each number of clients up to 7;
             the others are small.
         seed: of the search.
-        cases: a strategy of `AveragingCase`; `fedbounds.empirical.strategies.averaging_cases()` if not given.
+        cases: a strategy of `AveragingCase`; `fedbounds.empirical.invariants.strategies.averaging_cases()` if not
+        given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
             for a server that returns single precision.
 
@@ -181,5 +182,8 @@ def check_averaging(
     """
     first = AveragingCase(np.zeros(1), np.array([[1.0], [2.0]]), np.array([0.25, 0.75]), np.array([0, 1]))
     subject = Subject(run, AveragingCase.next_model, weighted_mean, misreadings=MISREADINGS)
-    called, cases_of = "run(model, updates, shares, cohort)", "fedbounds.empirical.strategies.averaging_cases"
+    called, cases_of = (
+        "run(model, updates, shares, cohort)",
+        "fedbounds.empirical.invariants.strategies.averaging_cases",
+    )
     return check(subject, first, called, AVERAGING_INVARIANTS, cases_of, invariants, examples, seed, cases, tolerance)

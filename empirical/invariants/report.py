@@ -91,7 +91,7 @@ class Report:
 
     Example:
         >>> from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
-        >>> from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
         >>> report = check_invariants(generalized_fedavg, invariants=["translation", "rotation"], examples=10)
         >>> print(report)
         2 invariants, none broken

@@ -208,8 +208,8 @@ class Process(ABC):
         r"""The root of the expected left side of (7), averaged over the complete windows of a run.
 
         This is the $\tilde\delta(P)$ of Theorem 3.1 in expectation over participation: its proof needs only
-        the average over windows. Of a record: `fedbounds.bounds.participation.constants.mean_window_divergence`; the largest window,
-        as (7) is printed, is `fedbounds.bounds.participation.constants.window_divergence`.
+        the average over windows. Of a record: `fedbounds.bounds.participation.constants.mean_window_divergence`; the
+        largest window, as (7) is printed, is `fedbounds.bounds.participation.constants.window_divergence`.
 
         Args:
             v: offsets $\nabla F_n-\nabla f$, (clients, dimension), unit f/x.

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, check_matrix, check_memory, check_number, quote
-from fedbounds.empirical.partition import class_counts
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.data.partition import class_counts
+from fedbounds.empirical.runtime.streams import Streams
 
 
 def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) -> np.ndarray:
@@ -27,7 +27,7 @@ def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) 
 
     Args:
         labels: the class of each sample, (samples,), from 0.
-        assignment: the client of each sample, (samples,), as in `fedbounds.empirical.partition.Partition`.
+        assignment: the client of each sample, (samples,), as in `fedbounds.empirical.data.partition.Partition`.
         clients: N, each with at least one sample.
 
     Raises:

@@ -9,8 +9,8 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_flag
 from fedbounds.bounds.theory.symbols import POSITIVE, Constant, NoConstant
-from fedbounds.empirical.datasets import Dataset
-from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.data.datasets import Dataset
+from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.border import real
 from fedbounds.empirical.problems.image_problem import Samples
 from fedbounds.empirical.problems.minimax import ExactEnvelope
@@ -49,8 +49,8 @@ class FairImages(MinimaxImages, ExactEnvelope):
             training samples.
 
     Example:
-        >>> from fedbounds.empirical.datasets import load_dataset
-        >>> from fedbounds.empirical.partition import dirichlet_partition
+        >>> from fedbounds.empirical.data.datasets import load_dataset
+        >>> from fedbounds.empirical.data.partition import dirichlet_partition
         >>> digits = load_dataset("digits")
         >>> partition = dirichlet_partition(digits.train_labels, 15, np.random.default_rng(0), 0.1)
         >>> problem = FairImages(digits, partition, "mlp")

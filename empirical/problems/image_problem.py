@@ -14,13 +14,13 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_memory
-from fedbounds.empirical.augmentation import Augmentation
-from fedbounds.empirical.datasets import Dataset, checksum
-from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.data.augmentation import Augmentation
+from fedbounds.empirical.data.datasets import Dataset, checksum
+from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.softmax import without_replacement
-from fedbounds.empirical.words import words_of
+from fedbounds.empirical.runtime.counter_rng import words_of
 
 _CHUNK = 1024  # samples that are evaluated at once
 _PIXELS = 2**18  # of images that are convolved at once: what comes of more leaves a processor's cache (measured)

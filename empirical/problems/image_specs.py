@@ -9,8 +9,8 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, quote
-from fedbounds.empirical.datasets import Dataset, load_dataset
-from fedbounds.empirical.partition import (
+from fedbounds.empirical.data.datasets import Dataset, load_dataset
+from fedbounds.empirical.data.partition import (
     Partition,
     class_mix_partition,
     dirichlet_partition,

@@ -13,8 +13,8 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_flag
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.datasets import Dataset
-from fedbounds.empirical.partition import Partition, class_counts
+from fedbounds.empirical.data.datasets import Dataset
+from fedbounds.empirical.data.partition import Partition, class_counts
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
 from fedbounds.empirical.problems.networks import Steps
 from fedbounds.empirical.problems.problem import Floor
@@ -73,8 +73,8 @@ class ImageClassification(ImageProblem):
         FedboundsError: a partition of other data, a value outside its range, an unknown network or operation.
 
     Example:
-        >>> from fedbounds.empirical.datasets import load_dataset
-        >>> from fedbounds.empirical.partition import majority_class_partition
+        >>> from fedbounds.empirical.data.datasets import load_dataset
+        >>> from fedbounds.empirical.data.partition import majority_class_partition
         >>> digits = load_dataset("digits")
         >>> partition = majority_class_partition(digits.train_labels, 20, np.random.default_rng(0))
         >>> problem = ImageClassification(digits, partition, "mlp")

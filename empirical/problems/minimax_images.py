@@ -14,8 +14,8 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.symbols import NONNEGATIVE, POSITIVE, Constant, NoConstant
-from fedbounds.empirical.datasets import Dataset
-from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.data.datasets import Dataset
+from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.border import real
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
 from fedbounds.empirical.problems.minimax import Minimax
@@ -207,8 +207,8 @@ class RobustImages(MinimaxImages):
         FedboundsError: a partition of other data, a value outside its range, an unknown network.
 
     Example:
-        >>> from fedbounds.empirical.datasets import load_dataset
-        >>> from fedbounds.empirical.partition import dirichlet_partition
+        >>> from fedbounds.empirical.data.datasets import load_dataset
+        >>> from fedbounds.empirical.data.partition import dirichlet_partition
         >>> digits = load_dataset("digits")
         >>> partition = dirichlet_partition(digits.train_labels, 15, np.random.default_rng(0), 0.1)
         >>> problem = RobustImages(digits, partition, "mlp")

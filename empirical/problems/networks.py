@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.problems.recurrent import last_hidden
-from fedbounds.empirical.words import uniforms
+from fedbounds.empirical.runtime.counter_rng import uniforms
 
 MOMENTUM, EPSILON = 0.1, 1e-5  # of batch normalization
 _STATISTICS = ("mean", "variance")

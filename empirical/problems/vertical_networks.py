@@ -16,8 +16,8 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, quote
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.datasets import Dataset, checksum
-from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.data.datasets import Dataset, checksum
+from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.embedding_losses import loss_by_name
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.problem import Floor
@@ -118,8 +118,8 @@ class VerticalNetworks(Vertical):
             unknown network or one with dropout or running statistics.
 
     Example:
-        >>> from fedbounds.empirical.datasets import load_dataset
-        >>> from fedbounds.empirical.partition import even_partition
+        >>> from fedbounds.empirical.data.datasets import load_dataset
+        >>> from fedbounds.empirical.data.partition import even_partition
         >>> wine = load_dataset("wine")
         >>> rows = [even_partition(wine.train_labels, 3, np.random.default_rng(silo)) for silo in range(2)]
         >>> problem = VerticalNetworks(wine, rows, batch=24)

@@ -11,8 +11,8 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, is_number, quote
-from fedbounds.empirical.datasets import Dataset, load_dataset
-from fedbounds.empirical.partition import Partition, cut_partition
+from fedbounds.empirical.data.datasets import Dataset, load_dataset
+from fedbounds.empirical.data.partition import Partition, cut_partition
 from fedbounds.empirical.problems.vertical import counts
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 

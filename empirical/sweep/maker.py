@@ -18,7 +18,7 @@ from fedbounds.empirical.sweep.spec import Task
 from fedbounds.empirical.sweep.store import CannotWrite, Store
 
 if TYPE_CHECKING:
-    from fedbounds.empirical.trace import Trace
+    from fedbounds.empirical.simulation.trace import Trace
 
 RunTask = Callable[[Task], "Trace"]
 MAX_STATUS = 300

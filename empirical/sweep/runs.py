@@ -161,10 +161,10 @@ class Preparation:
         Raises:
             FedboundsError: names the file, the table, the axes that set it, the nearest legal name.
         """
-        from fedbounds.empirical.device import resolve_device
-        from fedbounds.empirical.simulate import check_run_memory
-        from fedbounds.empirical.streams import Streams
-        from fedbounds.empirical.work import building_seconds
+        from fedbounds.empirical.runtime.device import resolve_device
+        from fedbounds.empirical.runtime.streams import Streams
+        from fedbounds.empirical.simulation.runtime_estimate import building_seconds
+        from fedbounds.empirical.simulation.simulate import check_run_memory
 
         with _located(f"{sweep.source}: [streams]"):
             Streams(0, task["streams"])
@@ -205,8 +205,8 @@ class Preparation:
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
     ) -> Fitting:
         """An algorithm that can run on a problem for so many rounds."""
-        from fedbounds.empirical.engines import check_engine
-        from fedbounds.empirical.work import check_work, may_be_closed
+        from fedbounds.empirical.simulation.engines import check_engine
+        from fedbounds.empirical.simulation.runtime_estimate import check_work, may_be_closed
 
         built = self._component(sweep, task, "algorithm", table, suffix)
         assert built.algorithm is not None
@@ -284,7 +284,7 @@ def most_together(problem: Component, task: Task, steps: int) -> int:
         problem, task: what is run.
         steps: the most local steps of a client in a round.
     """
-    from fedbounds.empirical.engines import may_repay
+    from fedbounds.empirical.simulation.engines import may_repay
 
     here, seeds = task["device"] == "cpu", len(task["seeds"])
     if problem.ascends or problem.silos or (here and not problem.prefers_company):

@@ -34,7 +34,7 @@ from fedbounds.bounds.inputs.atomic_files import write_atomically
 from fedbounds.bounds.inputs.user_files import open_regular, read_bytes
 
 if TYPE_CHECKING:
-    from fedbounds.empirical.trace import Trace
+    from fedbounds.empirical.simulation.trace import Trace
 
 MAX_RECORD_BYTES, MAX_TRACE_BYTES = 1 << 24, 1 << 32
 ABANDONED = 3600  # seconds without a byte written, after which scratch whose process cannot be asked is nobody's
@@ -116,7 +116,7 @@ class Store:
         standing = self.standing(key)
         if not standing.finished:
             raise FedboundsError(f"{self.trace_path(key)}: no result to read: {standing.status}")
-        from fedbounds.empirical.trace import Trace
+        from fedbounds.empirical.simulation.trace import Trace
 
         return Trace.load(self.trace_path(key))
 

@@ -20,7 +20,7 @@ from fedbounds.empirical.sweep.runs import Run
 from fedbounds.empirical.sweep.store import Store
 
 if TYPE_CHECKING:
-    from fedbounds.empirical.trace import Trace
+    from fedbounds.empirical.simulation.trace import Trace
 
 
 class Summary(NamedTuple):
@@ -83,7 +83,7 @@ def summarize(trace: Trace) -> dict[str, Summary]:
     """The summary of every metric of a trace; a seed that diverged makes the mean NaN from then on.
 
     Example:
-        >>> from fedbounds.empirical.trace import Trace
+        >>> from fedbounds.empirical.simulation.trace import Trace
         >>> trace = Trace({"loss": np.array([[3.0, 1.0, 2.0], [3.0, 3.0, 4.0]])}, {"loss": ("seed", "round")}, {}, "",
         ...     ("done", "done"))
         >>> summarize(trace)["loss"]

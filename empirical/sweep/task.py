@@ -10,12 +10,12 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.device import resolve_device
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.problems.spec import with_defaults
-from fedbounds.empirical.simulate import Setting, simulate_together
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.runtime.device import resolve_device
+from fedbounds.empirical.simulation.simulate import Setting, simulate_together
+from fedbounds.empirical.simulation.trace import Trace
 
 
 def run_task(task: Mapping[str, Any]) -> Trace:

@@ -130,7 +130,7 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
 
 
 def as_text(form: Form, notation: Notation) -> str:
-    """The bound as text that `fedbounds.bounds.theory.parsing.read_expression` reads: what the names mean, then the bound."""
+    """The bound as text that `fedbounds.bounds.theory.parsing.read_expression` reads: definitions, then the bound."""
     short = written(tuple(t.expression for t in form.terms), notation)
     lines = [f"{name} = {plain(meaning)}" for name, meaning in short.definitions()]
     return "\n".join([*lines, plain(sp.Add(*short.expressions, evaluate=False))])

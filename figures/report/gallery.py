@@ -10,8 +10,8 @@ from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.user_files import read_text
+from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 from fedbounds.figures.report.page import figure_of, fragment
-from fedbounds.figures.verdicts import COLUMNS, NOT_TESTED
 
 MANIFEST = "fedbounds.figure/1"
 CLAIMS = "claims.csv"

@@ -15,7 +15,7 @@ from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, write_outputs
 from fedbounds.bounds.inputs.user_files import read_bytes
 from fedbounds.bounds.theory.registry import paper
-from fedbounds.figures.claims import claims_output
+from fedbounds.figures.charts.claims import claims_output
 from fedbounds.figures.report.cited import software
 from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed, counted, figures_in
 from fedbounds.figures.report.theory import erratum_document, result_document, verdict_document

@@ -16,13 +16,13 @@ from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.inputs.output_files import Output
 from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_text
 from fedbounds.bounds.theory.registry import paper, paper_names
-from fedbounds.empirical.confront import Confrontation
-from fedbounds.empirical.confront_results import Confrontations, Promise, promises_named, promises_of_runs
-from fedbounds.empirical.confront_sweep import Setting
+from fedbounds.empirical.comparison.compare_run import Confrontation
+from fedbounds.empirical.comparison.compare_sweep import Setting
+from fedbounds.empirical.comparison.sweep_comparison import Confrontations, Promise, promises_named, promises_of_runs
 from fedbounds.empirical.sweep import Store, Sweep
 from fedbounds.empirical.sweep.provenance import provenance
-from fedbounds.figures.overlay import MOST_PANELS, overlay, overlay_settings
-from fedbounds.figures.picture import Picture, as_text, figure_outputs
+from fedbounds.figures.charts.overlay import MOST_PANELS, overlay, overlay_settings
+from fedbounds.figures.charts.picture import Picture, as_text, figure_outputs
 from fedbounds.figures.report.cited import software
 from fedbounds.figures.report.page import figure_of, slug
 from fedbounds.figures.report.theory import result_document

@@ -7,7 +7,7 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from fedbounds.empirical.strategies import cases
+from fedbounds.empirical.invariants.strategies import cases
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from fedbounds.empirical.invariants import PlainProblem
+from fedbounds.empirical.invariants.strategies import cases
 from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
 from fedbounds.empirical.papers.fedau.strategies import weight_cases
-from fedbounds.empirical.strategies import cases
 
 GALLERY, GAMES, WEIGHTS = {}, {}, {}
 

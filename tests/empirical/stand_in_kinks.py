@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.empirical.instances.kinks import KinkedClients
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import KinkedClients
 from fedbounds.empirical.problems import Problem
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Run, Sweep, resolve
 from fedbounds.empirical.sweep.keys import run_key
 from fedbounds.empirical.sweep.workers import THREADS
-from fedbounds.empirical.trace import Trace
 
 DOCUMENT = {
     "name": "stand-in",

@@ -19,9 +19,8 @@ from fedbounds.bounds.participation.constants import (
 )
 from fedbounds.bounds.participation.window_variance import markov_correlation
 from fedbounds.bounds.search.rounds import rounds
-from fedbounds.empirical.accountant import ParticipationAccountant, _checksum
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.monitoring.accountant import ParticipationAccountant, _checksum
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.participation import (
@@ -34,6 +33,7 @@ from fedbounds.empirical.participation import (
     WithoutReplacement,
 )
 from fedbounds.empirical.problems import toy_example
+from fedbounds.empirical.simulation.moments import moments
 
 THEOREM = "arbitrary-participation/theorem-3.1"
 FEDAU = "fedau/theorem-2"

@@ -9,8 +9,8 @@ from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.claim_set import room_claims
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.instances.climbing import DEEP, LIGHT, climb, exposure, ratio, searched
-from fedbounds.empirical.instances.judging import hears, judged_on_instances
+from fedbounds.empirical.falsification.instances.climbing import DEEP, LIGHT, climb, exposure, ratio, searched
+from fedbounds.empirical.falsification.instances.instance_checker import hears, judged_on_instances
 from fedbounds.empirical.papers.arbitrary_participation.instances.blind import (
     NOT_SEARCHED,
     SEARCHES,

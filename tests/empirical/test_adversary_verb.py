@@ -15,7 +15,7 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.comparison.worst_ratios import read_rows, worst_ratio, worst_ratios, worst_ratios_path, write_rows
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
-from fedbounds.empirical.adversary import (
+from fedbounds.empirical.falsification.adversary import (
     EFFORTS,
     Effort,
     WorstInstance,
@@ -26,12 +26,12 @@ from fedbounds.empirical.adversary import (
     subclasses,
     told,
 )
-from fedbounds.empirical.adversary_table import rows, worse
-from fedbounds.empirical.instances.ascent import ascended, coordinates, in_range, moderate, neighbors
-from fedbounds.empirical.instances.climbing import climb, ratio
-from fedbounds.empirical.instances.judging import trial
-from fedbounds.empirical.instances.population import Population
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.adversary_table import rows, worse
+from fedbounds.empirical.falsification.instances.ascent import ascended, coordinates, in_range, moderate, neighbors
+from fedbounds.empirical.falsification.instances.climbing import climb, ratio
+from fedbounds.empirical.falsification.instances.instance_checker import trial
+from fedbounds.empirical.falsification.instances.population import Population
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from tests.command_line import run
 
 LIGHT = EFFORTS["light"]
@@ -301,7 +301,8 @@ def test_a_table_is_resumed_where_it_stopped_and_searches_changed_forms_anew(mon
     known = [row | {"budget": row["budget"] | {"effort": "light", "seed": 5}} for row in known]
     tried: list[str] = []
     monkeypatch.setattr(
-        "fedbounds.empirical.adversary_table.searched", lambda claim, *_: tried.append(claim.id) or "not searched"
+        "fedbounds.empirical.falsification.adversary_table.searched",
+        lambda claim, *_: tried.append(claim.id) or "not searched",
     )
     found = list(rows("tdcd", "light", 5, known))
     assert [row for row in found if row["ratio"] is not None] == known and len(tried) == len(found) - len(known)

@@ -15,8 +15,8 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.participation.constants import window_divergence
+from fedbounds.cli.advise import describe, picture
 from fedbounds.command_line import main
-from fedbounds.figures.advise import describe, picture
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 THEOREM = "arbitrary-participation/theorem-3.1"

@@ -17,7 +17,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     WaitMinibatch,
 )
 from fedbounds.empirical.problems import Quadratic, random_cosine_quadratic, random_quadratic, toy_example
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, ROUNDS = 6, 4, 11
 ENGINES = ["in turn", "batched", "closed form"]

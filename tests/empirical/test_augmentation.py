@@ -11,9 +11,9 @@ import torch
 from PIL import Image, ImageOps
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical import augmentation
-from fedbounds.empirical.augmentation import Augmentation
-from fedbounds.empirical.words import uniforms
+from fedbounds.empirical.data import augmentation
+from fedbounds.empirical.data.augmentation import Augmentation
+from fedbounds.empirical.runtime.counter_rng import uniforms
 
 RNG = np.random.default_rng(0)
 WORDS = torch.arange(1000)

@@ -17,8 +17,8 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Bernoulli, Full, Process, Recorded, process_from_spec
 from fedbounds.empirical.participation.spec import PROCESSES
 from fedbounds.empirical.problems import CosineQuadratic, Problem, Quadratic, problem_from_spec, toy_example
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.simulation.trace import Trace
 
 # --- specifications ---------------------------------------------------------------------------------------------------
 

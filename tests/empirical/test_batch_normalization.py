@@ -10,14 +10,14 @@ import torch.nn.functional as F
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import even_partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Bernoulli, WithoutReplacement
-from fedbounds.empirical.partition import even_partition, majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, Network
 from fedbounds.empirical.problems.fair_images import FairImages
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.simulate import simulate
 
 DIGITS = load_dataset("digits")
 PARTITION = majority_class_partition(DIGITS.train_labels, 60, np.random.default_rng(0))

@@ -11,7 +11,7 @@ import pytest
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.participation import Bernoulli, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.simulate import Setting, simulate, simulate_together
+from fedbounds.empirical.simulation.simulate import Setting, simulate, simulate_together
 from fedbounds.empirical.sweep import Store, execute, plan, resolve
 from fedbounds.empirical.sweep.batches import batches
 from fedbounds.empirical.sweep.maker import Maker

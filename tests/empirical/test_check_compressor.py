@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms.messages import FullPrecision, StochasticSign, TopK
+from fedbounds.empirical.invariants.compressor import PROPERTIES, SINGLE, check_compressor
 from fedbounds.empirical.invariants.report import BrokenInvariant
-from fedbounds.empirical.messages import FullPrecision, StochasticSign, TopK, check_compressor
-from fedbounds.empirical.messages.check import PROPERTIES, SINGLE
 from tests.zoo.compressors import CORRECT
 
 

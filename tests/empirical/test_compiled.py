@@ -11,11 +11,11 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import LocalSGD, algorithm_from_spec
-from fedbounds.empirical.engines import Compiled, choose_engine, compiled
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, WaitFull
 from fedbounds.empirical.participation import Bernoulli, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.engines import Compiled, choose_engine, compiled
+from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.sweep import plan, resolve
 from tests.empirical.pretended_device import pretended_device
 

@@ -22,7 +22,7 @@ from fedbounds.empirical.participation import (
     WithReplacement,
 )
 from fedbounds.empirical.participation.bets import distinct, poisson_binomial
-from fedbounds.empirical.participation.conformity import Conformity, Declaration, law_of
+from fedbounds.empirical.participation.process_tests import Conformity, Declaration, law_of
 
 MANY = 120  # simulated runs
 PROCESSES = [

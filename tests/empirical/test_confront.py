@@ -16,9 +16,8 @@ from fedbounds.bounds.participation import constants as of_matrices
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.empirical.confront import Confrontation, confront, confront_family, prescribed_algorithm
-from fedbounds.empirical.moments import moments
-from fedbounds.empirical.papers import paper as papers
+from fedbounds.empirical.comparison import paper_runs as papers
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import (
@@ -39,9 +38,10 @@ from fedbounds.empirical.participation import (
     WithReplacement,
 )
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.figures.overlay import overlay
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.figures.charts.overlay import overlay
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 COROLLARY_3_2 = load("arbitrary-participation/corollary-3.2")

@@ -10,16 +10,16 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.consistency import MAY_BE, contradicts
 from fedbounds.bounds.theory.registry import paper_names, room
-from fedbounds.empirical.confront import Confrontation, confront, confront_family
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
 from fedbounds.empirical.participation import Bernoulli, Full, Recorded, WithoutReplacement, WithReplacement
 from fedbounds.empirical.problems import Quadratic, Synthetic, random_quadratic, random_quadratic_minimax, toy_example
 from fedbounds.empirical.problems.bounded_gradient import random_bounded_gradient
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.simulation.trace import Trace
 
 THEOREM = "arbitrary-participation/theorem-3.1"
 CYCLES = np.tile(np.eye(3), (10, 1))

@@ -12,13 +12,13 @@ import sympy as sp
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Form, Result, Term
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.figures.overlay import overlay
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.figures.charts.overlay import overlay
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 PROBLEM, EVERYBODY, ALGORITHM = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 1.0, [2.0]), Full(4), FedAvg(0.02, 2)

@@ -15,8 +15,8 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.datasets import Dataset, checksum, load_dataset
-from fedbounds.empirical.image_files import read_cifar, read_idx, read_png_folder, read_svhn
+from fedbounds.empirical.data.datasets import Dataset, checksum, load_dataset
+from fedbounds.empirical.data.image_files import read_cifar, read_idx, read_png_folder, read_svhn
 
 RNG = np.random.default_rng(0)
 
@@ -372,8 +372,8 @@ def test_a_damaged_matlab_file_is_images_or_one_line(tmp_path_factory, packed, k
 
 
 def test_a_matlab_file_never_unpacks_beyond_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr("fedbounds.empirical.image_files._LARGEST", 2**20)
-    monkeypatch.setattr("fedbounds.empirical.image_files.loadmat", lambda *args, **names: pytest.fail("unpacked"))
+    monkeypatch.setattr("fedbounds.empirical.data.image_files._LARGEST", 2**20)
+    monkeypatch.setattr("fedbounds.empirical.data.image_files.loadmat", lambda *args, **names: pytest.fail("unpacked"))
     path = tmp_path / "train_32x32.mat"
     scipy.io.savemat(path, {"junk": np.zeros(2**22, np.uint8)}, do_compression=True)
     assert path.stat().st_size < 2**14

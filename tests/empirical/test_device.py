@@ -10,10 +10,10 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import MinimaxAlgorithm, algorithm_from_spec, algorithms
-from fedbounds.empirical.device import resolve_device
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.runtime.device import resolve_device
+from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.sweep import Store, execute, plan, resolve
 from fedbounds.empirical.sweep.task import run_task
 from tests.empirical.pretended_device import TRAFFIC, Elsewhere, pretended_device
@@ -200,11 +200,11 @@ def test_nothing_crosses_within_a_round_of_any_game(problem):
 def test_a_block_of_rounds_is_moved_at_once_and_what_is_too_much_on_the_way(problem, monkeypatch):
     """Each round is a block if one draws as much as a block may hold: all its integers move at once, and the rest."""
     kind = "fedau" if problem is PROBLEMS[3] else "fed-norm-sgda"
-    monkeypatch.setattr("fedbounds.empirical.simulate.NUMBERS", 1)
+    monkeypatch.setattr("fedbounds.empirical.simulation.simulate.NUMBERS", 1)
     _, *others, _ = traffic_by_round(problem, numbered(kind), "auto")
     assert others == [["_to_copy"] * 2] * 6
     for engine in ("batched", "masked_batch"):
-        monkeypatch.setattr(f"fedbounds.empirical.engines.{engine}.NUMBERS", 1)
+        monkeypatch.setattr(f"fedbounds.empirical.simulation.engines.{engine}.NUMBERS", 1)
     assert_the_same_elsewhere(problem, numbered(kind))
     _, *others, _ = traffic_by_round(problem, numbered(kind), "auto")
     assert all(len(found) > 4 for found in others)

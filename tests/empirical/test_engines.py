@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.datasets import Dataset, load_dataset
-from fedbounds.empirical.engines import Cohort, choose_engine, local_steps
+from fedbounds.empirical.data.datasets import Dataset, load_dataset
+from fedbounds.empirical.data.partition import Partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     FrozenGradient,
@@ -22,7 +22,6 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
 )
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Bernoulli, Process, Round, WithoutReplacement
-from fedbounds.empirical.partition import Partition, majority_class_partition
 from fedbounds.empirical.problems import (
     CosineQuadratic,
     ImageClassification,
@@ -32,9 +31,10 @@ from fedbounds.empirical.problems import (
     random_cosine_quadratic,
     random_quadratic,
 )
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.engines import Cohort, choose_engine, local_steps
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, ROUNDS = 7, 4, 9
 ALGORITHMS = [

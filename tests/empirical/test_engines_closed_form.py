@@ -7,8 +7,6 @@ import pytest
 import torch
 
 from fedbounds.empirical.algorithms import LocalSGD
-from fedbounds.empirical.engines import ClosedForm, Cohort
-from fedbounds.empirical.engines.closed_form import local_map
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     FrozenGradient,
@@ -17,8 +15,10 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
 )
 from fedbounds.empirical.participation import Round
 from fedbounds.empirical.problems import Quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.engines import ClosedForm, Cohort
+from fedbounds.empirical.simulation.engines.closed_form import local_map
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, GAMMA, NOISE = 5, 3, 0.3, 0.7
 FORMS = [(True, False), (True, True), (False, False), (False, True)]

@@ -13,8 +13,8 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.comparison.worst_ratios import worst_ratio, worst_ratios
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
-from fedbounds.empirical.instances.extremal import ExtremalRuns, at_largest, geometric, runs_of
-from fedbounds.empirical.instances.judging import trial
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, at_largest, geometric, runs_of
+from fedbounds.empirical.falsification.instances.instance_checker import trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances.extremal import concave
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbounds.empirical.accountant import ParticipationAccountant
+from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
 from fedbounds.empirical.participation import Bernoulli, Recorded
 from fedbounds.empirical.problems import Quadratic
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.simulate import simulate
 
 RUN = Path(__file__).with_name("run_in_flower.py")
 NOT_INSTALLED = "import sys; sys.modules['flwr'] = None; "

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical import glyphs as made
-from fedbounds.empirical import outlines
-from fedbounds.empirical.datasets import checksum, glyphs, load_dataset
+from fedbounds.empirical.data import font_outlines as outlines
+from fedbounds.empirical.data import synthetic_images as made
+from fedbounds.empirical.data.datasets import checksum, glyphs, load_dataset
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.sweep import plan, resolve

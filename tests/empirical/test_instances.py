@@ -18,9 +18,8 @@ from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Term
-from fedbounds.empirical.instances.judging import hears, judged_on_instances, verdict
-from fedbounds.empirical.instances.sides import Sides, examined
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.falsification.instances.instance_checker import hears, judged_on_instances, verdict
+from fedbounds.empirical.falsification.instances.sides import Sides, examined
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw, pool
@@ -36,6 +35,7 @@ from fedbounds.empirical.papers.arbitrary_participation.instances.trials import 
 from fedbounds.empirical.papers.arbitrary_participation.instances.windows import HeldCoins, draw_processes
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import Quadratic
+from fedbounds.empirical.simulation.moments import moments
 
 PAPER = "arbitrary-participation"
 REFUTED = {

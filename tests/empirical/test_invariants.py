@@ -20,12 +20,7 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants import Case, PlainProblem
 from fedbounds.empirical.invariants.applies import scope_of
-from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
-from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
-from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
-from fedbounds.empirical.problems import Quadratic, toy_example
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.strategies import (
+from fedbounds.empirical.invariants.strategies import (
     cases,
     cosine_quadratics,
     participation_matrices,
@@ -33,8 +28,13 @@ from fedbounds.empirical.strategies import (
     schedules,
     step_sizes,
 )
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference, twins
+from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
+from fedbounds.empirical.problems import Quadratic, toy_example
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference, twins
+from fedbounds.empirical.simulation.simulate import simulate
 from tests.empirical.planted_fedavg import fedavg_by_hand, planted
 from tests.empirical.stand_in_problems import Unmeasured
 

@@ -13,10 +13,10 @@ from fedbounds.empirical.invariants import BrokenInvariant, InvariantSides
 from fedbounds.empirical.invariants.averaging import AveragingCase
 from fedbounds.empirical.invariants.coverage import SizeClass, classes_tried, covering
 from fedbounds.empirical.invariants.search import Subject, search
+from fedbounds.empirical.invariants.strategies import SIZES, averaging_cases, cases
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
-from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg, reference_run
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg, reference_run
 from fedbounds.empirical.papers.fedau.strategies import weight_cases
-from fedbounds.empirical.strategies import SIZES, averaging_cases, cases
 from tests.empirical.correct_implementations import fedau_with_its_own_weights, mifa, plain_fedavg
 
 FEW = {"examples": 8}

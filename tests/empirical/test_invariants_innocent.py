@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from fedbounds.empirical.invariants.strategies import cases
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
-from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax
 from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
 from fedbounds.empirical.papers.fedau.invariants import check_weights
 from fedbounds.empirical.papers.fedau.strategies import weight_cases
-from fedbounds.empirical.strategies import cases
 from tests.empirical.correct_implementations import (
     GALLERY,
     GAMES,

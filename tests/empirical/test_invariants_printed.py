@@ -9,16 +9,16 @@ import re
 import numpy as np
 
 from fedbounds.empirical.invariants import Case, PlainProblem
+from fedbounds.empirical.invariants.strategies import cases
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
-from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS, check_minimax
-from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
+from fedbounds.empirical.papers.fed_norm_sgda.numpy_reference import fed_norm_sgda
 from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
 from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, WeightCase, check_weights
-from fedbounds.empirical.papers.fedau.plain import fedau_weights
-from fedbounds.empirical.strategies import cases
+from fedbounds.empirical.papers.fedau.numpy_reference import fedau_weights
 from tests.empirical.drawn_cases import drawn_cases
 
 

@@ -13,9 +13,9 @@ import pytest
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.empirical.invariants import BrokenInvariant
+from fedbounds.empirical.invariants.strategies import cases, quadratics
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
-from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
-from fedbounds.empirical.strategies import cases, quadratics
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 from tests.empirical.planted_fedavg import planted
 
 FORGETFUL = planted("            u = 0.0\n", "")
@@ -177,8 +177,8 @@ def test_what_cannot_be_checked_is_refused_in_one_line(run, arguments, says):
 def test_without_hypothesis_the_search_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "hypothesis"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "fedbounds.empirical.strategies")
-    monkeypatch.delattr("fedbounds.empirical.strategies", raising=False)
+    monkeypatch.delitem(sys.modules, "fedbounds.empirical.invariants.strategies")
+    monkeypatch.delattr("fedbounds.empirical.invariants.strategies", raising=False)
     with pytest.raises(MissingExtra, match=r"hypothesis is not installed; run: pip install 'fedbounds\[testing\]'"):
         check_invariants(generalized_fedavg)
 

@@ -11,20 +11,24 @@ import torch
 
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.instances.climbing import climb, ratio
-from fedbounds.empirical.instances.kinks import KinkedClients, PiecewiseQuadratic, draw_clients
-from fedbounds.empirical.instances.masked import MaskedClients
-from fedbounds.empirical.instances.paths import sampling_error
-from fedbounds.empirical.instances.sides import examined
-from fedbounds.empirical.moments.operators import Masking, masked_moments
+from fedbounds.empirical.falsification.instances.climbing import climb, ratio
+from fedbounds.empirical.falsification.instances.paths import sampling_error
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
+    KinkedClients,
+    PiecewiseQuadratic,
+    draw_clients,
+)
+from fedbounds.empirical.falsification.instances.sides import examined
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
 from fedbounds.empirical.papers.arbitrary_participation.instances.kinked import KinkedRuns, draw_kinked, kinked_pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ParticipatingRuns
 from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides
 from fedbounds.empirical.papers.arbitrary_participation.pseudocode import generalized_fedavg
+from fedbounds.empirical.papers.fedmrn.instances.masked import MaskedClients
 from fedbounds.empirical.problems import Quadratic
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.moments.operators import Masking, masked_moments
 from tests.empirical.stand_in_kinks import Signed, Signs
 
 THEOREM = load("arbitrary-participation/theorem-3.1")

@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from fedbounds.empirical.instances.kinks import PiecewiseQuadratic
-from fedbounds.empirical.instances.tiers import TieredClients, draw_tiered
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import PiecewiseQuadratic
 from fedbounds.empirical.papers.tdcd.instances.runs import TieredRuns
+from fedbounds.empirical.papers.tdcd.instances.tiers import TieredClients, draw_tiered
 
 B = 5
 

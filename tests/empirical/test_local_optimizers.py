@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fedbounds.empirical.algorithms import SGDA, DrawnWork, LocalOptimizer, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as pseudo_code
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 
 EXACT = 1e-12
 RATES = (0.05, 0.08, 0.03, 0.06)

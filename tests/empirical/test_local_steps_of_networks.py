@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.partition import majority_class_partition
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, images
 
 DIGITS = load_dataset("digits")

@@ -11,9 +11,8 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import LocalSGD
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.datasets import Dataset, load_dataset
-from fedbounds.empirical.measured import (
+from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.comparison.measured_constants import (
     client_curvatures,
     client_gradients,
     largest_curvature,
@@ -22,17 +21,19 @@ from fedbounds.empirical.measured import (
     local_models,
     second_derivatives,
 )
-from fedbounds.empirical.measured.visits import largest_noise
+from fedbounds.empirical.comparison.measured_constants.visits import largest_noise
+from fedbounds.empirical.comparison.run_setting import of_trace
+from fedbounds.empirical.data.datasets import Dataset, load_dataset
+from fedbounds.empirical.data.partition import Partition, dirichlet_partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
-from fedbounds.empirical.papers.arbitrary_participation.visited import visited
+from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.visited import local_states
-from fedbounds.empirical.papers.fed_norm_sgda.visited import visited as visited_by_fed_norm_sgda
+from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import local_states
+from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import visited as visited_by_fed_norm_sgda
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
-from fedbounds.empirical.papers.fedau.visited import visited as visited_by_fedau
+from fedbounds.empirical.papers.fedau.trajectory_constants import visited as visited_by_fedau
 from fedbounds.empirical.participation import Bernoulli, Full, Recorded, WithoutReplacement
-from fedbounds.empirical.partition import Partition, dirichlet_partition, majority_class_partition
 from fedbounds.empirical.problems import (
     FairImages,
     ImageClassification,
@@ -42,10 +43,9 @@ from fedbounds.empirical.problems import (
     random_quadratic_minimax,
 )
 from fedbounds.empirical.problems.image_problem import Samples
-from fedbounds.empirical.run_setting import of_trace
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.simulation.trace import Trace
 
 DIGITS = load_dataset("digits")
 CLIENTS = 10

@@ -17,7 +17,7 @@ from scipy import stats
 from scipy.linalg import hadamard as matrix
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.messages import (
+from fedbounds.empirical.algorithms.messages import (
     Drive,
     Eden,
     FullPrecision,
@@ -30,10 +30,10 @@ from fedbounds.empirical.messages import (
     check_compressor,
     packing,
 )
-from fedbounds.empirical.messages.compressors import _LEVELS, Bits
-from fedbounds.empirical.messages.envelope import OVERHEAD, seal, unseal
-from fedbounds.empirical.messages.noise import normal_quantile
-from fedbounds.empirical.messages.rotation import hadamard, pieces, rotate, rotate_back
+from fedbounds.empirical.algorithms.messages.compressors import _LEVELS, Bits
+from fedbounds.empirical.algorithms.messages.envelope import OVERHEAD, seal, unseal
+from fedbounds.empirical.algorithms.messages.noise import normal_quantile
+from fedbounds.empirical.algorithms.messages.rotation import hadamard, pieces, rotate, rotate_back
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 
 CODECS = [FullPrecision(), StochasticSign(), StochasticSign("norm"), TernGrad(), TopK(0.3), Sparsified(0.4), Drive(),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.mimic_files import CHANNELS, FEATURES, read_stay
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.mimic_files import CHANNELS, FEATURES, read_stay
 from fedbounds.empirical.problems import problem_from_spec
 
 NAMES = list(CHANNELS)

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.moments import moments
-from fedbounds.empirical.moments.local_work import powers
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     FrozenGradient,
@@ -33,7 +31,9 @@ from fedbounds.empirical.participation import (
     WithReplacement,
 )
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.moments.local_work import powers
+from fedbounds.empirical.simulation.simulate import simulate
 
 Records = list[tuple[float, np.ndarray]]  # every record of participation with its probability
 

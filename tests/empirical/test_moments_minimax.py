@@ -11,7 +11,6 @@ from numpy.linalg import matrix_power
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import DrawnWork, heavy_ball, proximal, variable_rates
-from fedbounds.empirical.moments import fixed_point, moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
@@ -22,6 +21,7 @@ from fedbounds.empirical.problems import (
     random_quadratic,
     random_quadratic_minimax,
 )
+from fedbounds.empirical.simulation.moments import fixed_point, moments
 
 STEPS = (0.05, 0.1, 0.002, 0.1)
 ONE = ([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]])

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.moments.operators import Masking, masked_moments, norm_scaled_sign, signed_masks, sparsifier
 from fedbounds.empirical.problems import Quadratic, random_quadratic
+from fedbounds.empirical.simulation.moments.operators import (
+    Masking,
+    masked_moments,
+    norm_scaled_sign,
+    signed_masks,
+    sparsifier,
+)
 
 IDENTITY = Masking("identity", lambda squares, _: 0 * squares)
 

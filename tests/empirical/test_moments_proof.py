@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.moments import Moments, moments
+from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import AlongTheRun, along_the_run
 from fedbounds.empirical.problems import Quadratic, random_quadratic
+from fedbounds.empirical.simulation.moments import Moments, moments
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 LEMMA_C1 = load("arbitrary-participation/lemma-c.1")

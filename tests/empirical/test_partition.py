@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.partition import (
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import (
     Partition,
     class_counts,
     class_mix_partition,

@@ -24,7 +24,7 @@ from fedbounds.bounds.papers.fedau.notation import NOTATION as FEDAU
 from fedbounds.bounds.papers.fedau.proof.theorem import IN_MEAN, MOMENT_MEAN, SECOND
 from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, theorem_terms, tight_terms
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.empirical.instances.judging import judged_on_instances
+from fedbounds.empirical.falsification.instances.instance_checker import judged_on_instances
 from tests.empirical.dockets import docket
 
 Change = Callable[[Step], Step]

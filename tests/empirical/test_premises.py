@@ -18,8 +18,8 @@ from fedbounds.bounds.audit.proof_step_checker import StepOf, relation_of
 from fedbounds.bounds.audit.rules import Unroll
 from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.evaluation.numpy_code import arguments
-from fedbounds.empirical.instances.averages import AVERAGES
-from fedbounds.empirical.instances.judging import hears, judged_on_instances, of_paper
+from fedbounds.empirical.falsification.instances.averages import AVERAGES
+from fedbounds.empirical.falsification.instances.instance_checker import hears, judged_on_instances, of_paper
 from tests.empirical.dockets import docket
 
 ROOMS = ("arbitrary-participation", "fedau", "fed-norm-sgda")

@@ -12,13 +12,13 @@ import torch.nn.functional as F
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.datasets import Dataset, checksum, load_dataset
+from fedbounds.empirical.data.datasets import Dataset, checksum, load_dataset
+from fedbounds.empirical.data.partition import Partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Bernoulli
-from fedbounds.empirical.partition import Partition, majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, Network
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.words import uniforms
+from fedbounds.empirical.runtime.counter_rng import uniforms
+from fedbounds.empirical.simulation.simulate import simulate
 
 NETWORKS = [
     "cnn",

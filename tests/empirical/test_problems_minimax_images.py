@@ -16,14 +16,14 @@ from scipy import optimize
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import DrawnWork, heavy_ball
-from fedbounds.empirical.datasets import Dataset, load_dataset
+from fedbounds.empirical.data.datasets import Dataset, load_dataset
+from fedbounds.empirical.data.partition import Partition, class_counts, dirichlet_partition
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA, LocalSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
-from fedbounds.empirical.partition import Partition, class_counts, dirichlet_partition
 from fedbounds.empirical.problems import FairImages, RobustImages, problem_from_spec
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 DIGITS = load_dataset("digits")
 CLIENTS, CLASSES, PIXELS = 6, 10, 64

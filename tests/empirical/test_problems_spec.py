@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.datasets import checksum, load_dataset
+from fedbounds.empirical.data.datasets import checksum, load_dataset
 from fedbounds.empirical.problems import (
     BoundedGradient,
     CosineQuadratic,

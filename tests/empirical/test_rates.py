@@ -8,11 +8,11 @@ from sympy import Rational
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.confront import confront_family
+from fedbounds.empirical.comparison.compare_run import confront_family
+from fedbounds.empirical.comparison.convergence_slopes import Rate, Slope, changes, first, fitted_slope
 from fedbounds.empirical.participation import Bernoulli, Cyclic
 from fedbounds.empirical.problems import random_bounded_gradient, random_quadratic
-from fedbounds.empirical.rates import Rate, Slope, changes, first, fitted_slope
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.simulate import simulate
 
 KNOWING = load("arbitrary-participation/corollary-3.2")
 ROUNDS = (60, 240, 960)

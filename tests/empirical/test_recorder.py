@@ -13,15 +13,15 @@ import torch.nn.functional as F
 
 import fedbounds as fb
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.comparison.recorder import Recorder, read_log
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
 from fedbounds.empirical.participation import Bernoulli, Full
 from fedbounds.empirical.problems import Quadratic
-from fedbounds.empirical.recorder import Recorder, read_log
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.simulation.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 THEOREM = "arbitrary-participation/theorem-3.1"

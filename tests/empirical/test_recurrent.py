@@ -8,8 +8,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.measured.curvature import second_derivatives
+from fedbounds.empirical.comparison.measured_constants.curvature import second_derivatives
+from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.problems import Network, problem_from_spec
 
 IMAGE = (1, 7, 5)

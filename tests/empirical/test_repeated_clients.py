@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.engines import ENGINES
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
 from fedbounds.empirical.participation import PeriodicGroups, Permutation, process_from_spec
 from fedbounds.empirical.problems import Quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.engines import ENGINES
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
 
 
 def published(clients, participants, groups, slot, rounds, rng, first):

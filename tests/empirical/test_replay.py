@@ -14,12 +14,12 @@ import fedbounds as fb
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.comparison.worst_ratios import worst_ratios
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
-from fedbounds.empirical import adversary
-from fedbounds.empirical.adversary import hearing, loaded_kinds, replay
-from fedbounds.empirical.adversary_table import crossed, row_of
-from fedbounds.empirical.instances.climbing import ratio
-from fedbounds.empirical.instances.judging import trial
-from fedbounds.empirical.instances.ranges import Range
+from fedbounds.empirical.falsification import adversary
+from fedbounds.empirical.falsification.adversary import hearing, loaded_kinds, replay
+from fedbounds.empirical.falsification.adversary_table import crossed, row_of
+from fedbounds.empirical.falsification.instances.climbing import ratio
+from fedbounds.empirical.falsification.instances.instance_checker import trial
+from fedbounds.empirical.falsification.instances.ranges import Range
 from tests.command_line import run
 
 KINDS = (

@@ -14,7 +14,7 @@ import fedbounds.bounds.audit
 from fedbounds.bounds.audit.counterexample_checker import judged_argument
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers import arbitrary_participation, fed_norm_sgda, fedau, fedmrn, tdcd
-from fedbounds.empirical.instances.judging import hears, judged_on_instances
+from fedbounds.empirical.falsification.instances.instance_checker import hears, judged_on_instances
 from tests.empirical.dockets import docket
 
 ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda,

@@ -8,15 +8,15 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical import sequences as made
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.algorithms.spec import algorithms
-from fedbounds.empirical.datasets import checksum, load_dataset, sequences
+from fedbounds.empirical.data import synthetic_sequences as made
+from fedbounds.empirical.data.datasets import checksum, load_dataset, sequences
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.problems.images import f1_score
-from fedbounds.empirical.simulate import simulate
-from fedbounds.figures.samples import sheet
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.figures.charts.samples import sheet
 
 SMALL = {"kind": "sequences", "train": 60, "test": 30, "steps": 12, "features": 9}
 

@@ -16,8 +16,8 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA, LocalSGDA
 from fedbounds.empirical.participation import Bernoulli, Process, Recorded, Round, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic, random_quadratic_minimax
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION = 6, 3
 PROBLEM = random_quadratic(CLIENTS, DIMENSION, noise=0.2)

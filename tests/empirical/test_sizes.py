@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical import trace
-from fedbounds.empirical.confront import confront
+from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.comparison.recorder import read_log
 from fedbounds.empirical.participation import Bernoulli, Recorded, WithoutReplacement
 from fedbounds.empirical.problems import ModelOnData
 from fedbounds.empirical.problems.spec import problem_from_spec
-from fedbounds.empirical.recorder import read_log
+from fedbounds.empirical.simulation import trace
 
 MANY = 10**6  # clients
 FEDAVG = {"kind": "fedavg", "local_step_size": 0.1, "local_steps": 5}

@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.confront import Confrontation, confront
-from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds
 from fedbounds.empirical.papers.fedau.algorithms import AverageAll, KnownParticipation
 from fedbounds.empirical.participation import Bernoulli, Cyclic, Full, GroupMarkov, Process, WithoutReplacement
-from fedbounds.empirical.partition import majority_class_partition
 from fedbounds.empirical.problems import ImageClassification
 from fedbounds.empirical.problems.softmax import SoftmaxRegression, without_replacement
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.simulate import simulate
 
 DIGITS = load_dataset("digits")
 CLIENTS, ROUNDS, LOCAL_STEPS = 10, 60, 3

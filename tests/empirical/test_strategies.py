@@ -14,11 +14,7 @@ from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.participation.constants import check_weights, window_divergence
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
-from fedbounds.empirical.participation import Permutation
-from fedbounds.empirical.participation.spec import PROCESSES
-from fedbounds.empirical.problems import CosineQuadratic, Quadratic
-from fedbounds.empirical.strategies import (
+from fedbounds.empirical.invariants.strategies import (
     FORMS,
     cases,
     cosine_quadratics,
@@ -29,6 +25,10 @@ from fedbounds.empirical.strategies import (
     schedules,
     step_sizes,
 )
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
+from fedbounds.empirical.participation import Permutation
+from fedbounds.empirical.participation.spec import PROCESSES
+from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 
 few = settings(max_examples=30)
 
@@ -205,7 +205,7 @@ def test_cases_reach_runs_without_a_complete_interval_and_problems_of_either_kin
 def test_without_hypothesis_the_import_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "hypothesis"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "fedbounds.empirical.strategies")
+    monkeypatch.delitem(sys.modules, "fedbounds.empirical.invariants.strategies")
     with pytest.raises(MissingExtra, match=r"run: pip install 'fedbounds\[testing\]'") as refused:
-        importlib.import_module("fedbounds.empirical.strategies")
+        importlib.import_module("fedbounds.empirical.invariants.strategies")
     assert isinstance(refused.value, FedboundsError)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.streams import STREAMS, GeneratorPool, Streams
+from fedbounds.empirical.runtime.streams import STREAMS, GeneratorPool, Streams
 
 
 def numbers(streams: Streams, stream: str, *counter: int) -> tuple[float, ...]:

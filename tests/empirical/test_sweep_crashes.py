@@ -16,11 +16,11 @@ from typing import BinaryIO
 
 import pytest
 
+from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Store, execute, plan, read_sweep
 from fedbounds.empirical.sweep.maker import Maker
 from fedbounds.empirical.sweep.store import ABANDONED, BORN, HOST
 from fedbounds.empirical.sweep.workers import _Pool
-from fedbounds.empirical.trace import Trace
 from tests.empirical.stand_in_runs import runs_of, stand_in
 from tests.empirical.started_sweeps import ROOT, finish, group_is_gone, start, table
 

@@ -13,7 +13,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import Genera
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Permutation, WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic, random_quadratic_minimax
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.sweep import Store, execute, plan, read_sweep, resolve, tabulate
 
 ROOT = Path(__file__).resolve().parents[2]

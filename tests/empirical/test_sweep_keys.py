@@ -353,13 +353,13 @@ print(json.dumps([[name for name in sys.modules], [*called]]))
     task = resolve(tomllib.loads(text)).tasks[-1]
     digested = set(source_files(algorithm_modules(task)))
     rooms = {name for name in loaded if name.startswith("fedbounds.empirical.papers")}
-    assert "fedbounds.empirical.simulate" in called and called <= digested
+    assert "fedbounds.empirical.simulation.simulate" in called and called <= digested
     every = [{"rounds": 1, "algorithm": {"kind": kind}} for kind in algorithms()]
     for_others = set(source_files(algorithm_modules({"phases": every})))  # kernels that the rooms of others import
     assert loaded - rooms <= digested | for_others and algorithm_modules(task) <= rooms
     assert "fedbounds.empirical.sweep.task" in digested
     assert not digested & {
         "fedbounds.empirical.sweep.executor",
-        "fedbounds.empirical.commands",
-        "fedbounds.empirical.confront",
+        "fedbounds.cli.sweeps",
+        "fedbounds.empirical.comparison.compare_run",
     }

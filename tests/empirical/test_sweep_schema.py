@@ -14,8 +14,8 @@ from jsonschema.exceptions import best_match
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import results
-from fedbounds.empirical.advise import advise
-from fedbounds.empirical.question_schema import question_schema
+from fedbounds.empirical.monitoring.advise import advise
+from fedbounds.empirical.monitoring.request_schema import question_schema
 from fedbounds.empirical.sweep import resolve
 from fedbounds.empirical.sweep import spec as spec_module
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
@@ -89,8 +89,8 @@ def test_a_setting_that_it_refuses_is_refused(change: dict[str, Any]):
 
 
 def test_the_schema_of_settings_that_is_shipped_is_that_of_the_code():
-    shipped = json.loads((ROOT / "empirical/question_schema.json").read_text(encoding="utf-8"))
-    assert shipped == question_schema(), "fedbounds schema advise > empirical/question_schema.json"
+    shipped = json.loads((ROOT / "empirical/monitoring/request_schema.json").read_text(encoding="utf-8"))
+    assert shipped == question_schema(), "fedbounds schema advise > empirical/monitoring/request_schema.json"
     jsonschema.Draft202012Validator.check_schema(shipped)
     assert json.loads(run("schema", "advise")[1]) == shipped
 

@@ -11,9 +11,9 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.atomic_files import write_file
+from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Store
 from fedbounds.empirical.sweep.store import CannotWrite
-from fedbounds.empirical.trace import Trace
 from tests.empirical.stand_in_runs import runs_of, stand_in
 
 (RUN,) = runs_of(["fine"])

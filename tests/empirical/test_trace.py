@@ -14,8 +14,8 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.simulation.trace import Trace
 
 
 @pytest.fixture(scope="module")
@@ -149,17 +149,17 @@ def test_an_archive_that_unpacks_beyond_the_limit_is_not_unpacked(trace, tmp_pat
     size = path.stat().st_size
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros.npy", bytes(100 * size))
-    monkeypatch.setattr("fedbounds.empirical.trace.LARGEST", path.stat().st_size)
+    monkeypatch.setattr("fedbounds.empirical.simulation.trace.LARGEST", path.stat().st_size)
     with pytest.raises(FedboundsError, match=f"unpacks to .* bytes, more than {path.stat().st_size}"):
         Trace.load(path)
-    monkeypatch.setattr("fedbounds.empirical.trace.LARGEST", size)
+    monkeypatch.setattr("fedbounds.empirical.simulation.trace.LARGEST", size)
     with pytest.raises(FedboundsError, match=f"at most {size} are read"):
         Trace.load(path)
 
 
 def test_another_schema_is_named(trace, tmp_path, monkeypatch):
     path = trace.save(tmp_path / "run.npz")
-    monkeypatch.setattr("fedbounds.empirical.trace.SCHEMA", "fedbounds-trace-9")
+    monkeypatch.setattr("fedbounds.empirical.simulation.trace.SCHEMA", "fedbounds-trace-9")
     with pytest.raises(FedboundsError, match="'fedbounds-trace-1', this version reads 'fedbounds-trace-9'"):
         Trace.load(path)
 

@@ -16,15 +16,15 @@ from torch.autograd.functional import hessian
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.tiers import TierSteps
-from fedbounds.empirical.datasets import Dataset, load_dataset
-from fedbounds.empirical.engines import Tiers
+from fedbounds.empirical.data.datasets import Dataset, load_dataset
+from fedbounds.empirical.data.partition import cut_partition
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD
 from fedbounds.empirical.participation import Full
-from fedbounds.empirical.partition import cut_partition
 from fedbounds.empirical.problems import VerticalNetworks, problem_from_spec
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.engines import Tiers
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 SAMPLES = 12
 

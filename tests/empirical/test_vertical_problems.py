@@ -10,7 +10,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.measured import client_gradients
+from fedbounds.empirical.comparison.measured_constants import client_gradients
 from fedbounds.empirical.problems import (
     BlockQuadratic,
     RippledBlocks,

@@ -9,12 +9,12 @@ import pytest
 from PIL import Image
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.datasets import checksum, load_dataset
+from fedbounds.empirical.data.datasets import checksum, load_dataset
+from fedbounds.empirical.data.synthetic_objects import draw_views
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import VerticalNetworks, problem_from_spec
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.views import draw_views
+from fedbounds.empirical.simulation.simulate import simulate
 
 CHECKSUM = "7db6b60bc7668114f61797ebf452975fd50ae21bebf598e938c46157fc8bd144"
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from fedbounds.empirical.words import chances, uniforms, words_of
+from fedbounds.empirical.runtime.counter_rng import chances, uniforms, words_of
 
 
 def splitmix64(state):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.worst_case import AGREE, Estimation, worst_case
+from fedbounds.empirical.falsification.worst_case import AGREE, Estimation, worst_case
 
 FEDAVG, THEOREM = "generalized-fedavg", "arbitrary-participation/theorem-3.1"
 

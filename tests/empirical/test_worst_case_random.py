@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.worst_case import Estimation, Locally, worst_case
+from fedbounds.empirical.falsification.worst_case import Estimation, Locally, worst_case
 
 FEDAVG, COINS, MASKS, TIERS = "generalized-fedavg", "known-participation", "fedmrn-analysis", "tdcd"
 THEOREM, CONSTANT_WEIGHTS, MASKED = "arbitrary-participation/theorem-3.1", "fedau/theorem-b.4.1", "fedmrn/theorem-2"

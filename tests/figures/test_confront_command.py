@@ -11,8 +11,8 @@ import torch
 
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.confront_sweep import confront_sweep, joined, recorded, settings_of
+from fedbounds.empirical.comparison.compare_run import confront
+from fedbounds.empirical.comparison.compare_sweep import confront_sweep, joined, recorded, settings_of
 from fedbounds.empirical.sweep import Store, plan, read_sweep, resolve
 
 THEOREMS = {
@@ -126,7 +126,7 @@ def test_several_settings_stand_in_panels_and_a_crossing_is_an_exit_of_1(place, 
     ]
     assert (place / "two.svg").read_text().count("measured / bound") == 2
     planted = property(lambda comparison: comparison.rounds == comparison.rounds[0])
-    monkeypatch.setattr("fedbounds.empirical.confront.Confrontation._above", planted)
+    monkeypatch.setattr("fedbounds.empirical.comparison.compare_run.Confrontation._above", planted)
     assert fedbounds.main(["confront", "two.toml", THEOREMS["arbitrary"], "--out", "two.svg"]) == 1
     assert "no guarantee: crossed at 1 of" in capsys.readouterr().out
 
@@ -204,7 +204,7 @@ def test_constants_that_do_not_fit_on_a_device_are_one_line(tmp_path, monkeypatc
     def full(*given, **named):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
-    monkeypatch.setattr("fedbounds.empirical.confront_sweep.confront", full)
+    monkeypatch.setattr("fedbounds.empirical.comparison.compare_sweep.confront", full)
     sweep = resolve({"rounds": 2, "problem": {"kind": "toy"}, "participation": {"kind": "full", "clients": 3},
                      "algorithm": {"kind": "fedavg", "local_step_size": 0.1, "local_steps": 1}})  # fmt: skip
     with pytest.raises(FedboundsError, match=r"cpu ran out of memory .* of toy at once: take fewer clients") as caught:

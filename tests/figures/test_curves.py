@@ -6,9 +6,9 @@ import pytest
 
 from fedbounds.bounds.comparison.compare import compare
 from fedbounds.bounds.theory.registry import load
-from fedbounds.figures.compare import describe, picture
-from fedbounds.figures.curves import facets, panels
-from fedbounds.figures.picture import Curve
+from fedbounds.cli.compare import describe, picture
+from fedbounds.figures.charts.curves import facets, panels
+from fedbounds.figures.charts.picture import Curve
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 KNOWN = dict(L=1, F=5, I=2, P=2, T=100, eta=2, rho=0.7, sigma=1, nu=2, beta=0.5, delta=0)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbounds.figures.significance import LEVEL
-from fedbounds.figures.verdicts import COLUMNS, NOT_TESTED
+from fedbounds.figures.charts.significance import LEVEL
+from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 PAPERS = sorted(path.parent.name for path in GALLERY.glob("*/claims.csv"))

@@ -10,8 +10,8 @@ import pytest
 
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.empirical.sweep import Store
-from fedbounds.figures.networks import along_the_run, network_picture, network_rate, piloted, stays_below
-from fedbounds.figures.rate import in_words, rate_claims
+from fedbounds.figures.charts.networks import along_the_run, network_picture, network_rate, piloted, stays_below
+from fedbounds.figures.charts.rate import in_words, rate_claims
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ROOMS = {

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.confront import confront, confront_family
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront, confront_family
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.problems import Quadratic, toy_example
-from fedbounds.figures.overlay import overlay
-from fedbounds.figures.picture import CROSSED
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.figures.charts.overlay import overlay
+from fedbounds.figures.charts.picture import CROSSED
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 CYCLE = np.tile(np.eye(3), (10, 1))

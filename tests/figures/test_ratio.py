@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedbounds.empirical.confront import confront_family
+from fedbounds.empirical.comparison.compare_run import confront_family
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.ratio import exponents, ratio_claims, ratios
+from fedbounds.figures.charts.ratio import exponents, ratio_claims, ratios
 
 
 def planted(measured, bound, samples=None):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fedbounds.empirical.datasets import Dataset, checksum, glyphs, load_dataset
-from fedbounds.figures.samples import sheet
+from fedbounds.empirical.data.datasets import Dataset, checksum, glyphs, load_dataset
+from fedbounds.figures.charts.samples import sheet
 from tests.command_line import run
 
 

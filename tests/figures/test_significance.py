@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbounds.figures.claims import Claim, Limits, correct, level, limits_of, named, still_moves, write_claims
-from fedbounds.figures.significance import (
+from fedbounds.figures.charts.claims import Claim, Limits, correct, level, limits_of, named, still_moves, write_claims
+from fedbounds.figures.charts.significance import (
     LEVEL,
     Level,
     Parts,
@@ -20,7 +20,7 @@ from fedbounds.figures.significance import (
     holm,
     some,
 )
-from fedbounds.figures.verdicts import COLUMNS, NOT_TESTED
+from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 
 RNG = np.random.default_rng(0)
 ONE, OTHER = RNG.normal(1.0, 1.0, 6), RNG.normal(0.5, 2.0, 6)

@@ -12,14 +12,14 @@ from click.testing import CliRunner
 
 from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.registry import load, papers
-from fedbounds.figures import atlas
-from fedbounds.figures.commands import figure
+from fedbounds.cli.figures import figure
+from fedbounds.figures.charts import atlas
+from fedbounds.figures.charts.tightness import Tight, count, panels, solved, tightness
 from fedbounds.figures.papers.arbitrary_participation import tightness as in_turn
 from fedbounds.figures.papers.fed_norm_sgda import tightness as games
 from fedbounds.figures.papers.fedau import tightness as coins
 from fedbounds.figures.papers.fedmrn import tightness as masks
 from fedbounds.figures.papers.tdcd import tightness as silos
-from fedbounds.figures.tightness import Tight, count, panels, solved, tightness
 
 KEY = "arbitrary-participation/theorem-3.1"
 

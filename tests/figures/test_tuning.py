@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import resolve
-from fedbounds.figures.paper_gallery import traces_of
-from fedbounds.figures.tuning import (
+from fedbounds.figures.charts.paper_gallery import traces_of
+from fedbounds.figures.charts.tuning import (
     EXTENSIONS,
     search,
     settled_level,

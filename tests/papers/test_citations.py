@@ -11,7 +11,7 @@ from prebuild.verdicts import counted, note
 from fedbounds.bounds.audit.errata import room_errata, room_wording
 from fedbounds.bounds.audit.findings import findings_in_words
 from fedbounds.bounds.theory.registry import PAPERS, paper
-from fedbounds.empirical.messages import StochasticSign
+from fedbounds.empirical.algorithms.messages import StochasticSign
 from fedbounds.empirical.papers.fedmrn.masked_noise import clipped
 from fedbounds.figures.papers.tdcd.experiments import ORIGINAL
 from tests.command_line import run

@@ -16,7 +16,7 @@ from fedbounds.bounds.audit.mutations import CAUGHT, Bench
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rule import given
 from fedbounds.bounds.theory.registry import paper
-from fedbounds.empirical.instances.judging import judged_on_instances, of_paper
+from fedbounds.empirical.falsification.instances.instance_checker import judged_on_instances, of_paper
 
 COURTS = (steps.COURT, refutations.COURT)
 ROOMS = ("fedmrn", "tdcd")

@@ -8,8 +8,7 @@ import zlib
 
 import numpy as np
 
-from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.messages import (
+from fedbounds.empirical.algorithms.messages import (
     Drive,
     FullPrecision,
     Sparsified,
@@ -18,6 +17,7 @@ from fedbounds.empirical.messages import (
     TopK,
     check_compressor,
 )
+from fedbounds.empirical.invariants.report import Report
 from tests.zoo import Kept, Zoo
 
 

@@ -7,7 +7,7 @@ import torch
 
 from fedbounds.empirical.papers.tdcd.invariants import check_vertical
 from fedbounds.empirical.papers.tdcd.misreadings import Reading
-from fedbounds.empirical.papers.tdcd.plain import tdcd
+from fedbounds.empirical.papers.tdcd.numpy_reference import tdcd
 from tests.papers.tdcd.planted_tdcd import ALL, DRAWN, LOOP, MEAN, MINE, OTHERS, REMEMBER, STEP, planted
 from tests.zoo import Kept, Zoo
 

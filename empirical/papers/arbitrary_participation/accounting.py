@@ -16,7 +16,7 @@ from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION, WEIGHTS
 from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.bounds.theory.symbols import Constant, Source
-from fedbounds.empirical.accounting import Account, Asked, Declared, Facts
+from fedbounds.empirical.monitoring.account_protocol import Account, Asked, Declared, Facts
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets, Within
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import process_constants
 from fedbounds.empirical.participation import Process

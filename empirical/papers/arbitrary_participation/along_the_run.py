@@ -19,11 +19,11 @@ from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.participation.constants import check_weights
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.moments.local_work import Coordinates, apply, sandwich, trace
-from fedbounds.empirical.moments.moments import require_quadratic
-from fedbounds.empirical.moments.rounds import RoundLaw, State, weighed
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.simulation.moments.local_work import Coordinates, apply, sandwich, trace
+from fedbounds.empirical.simulation.moments.moments import require_quadratic
+from fedbounds.empirical.simulation.moments.rounds import RoundLaw, State, weighed
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,11 @@ from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.coverage import transformed
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check, strategy_of
-from fedbounds.empirical.papers.arbitrary_participation.plain import OWN_NUMBERS, generalized_fedavg, reference_run
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
+    OWN_NUMBERS,
+    generalized_fedavg,
+    reference_run,
+)
 from fedbounds.empirical.papers.arbitrary_participation.properties import (
     ALGORITHM_1,
     INVARIANTS,
@@ -147,12 +151,13 @@ def check_invariants(
             a difference, it is an algorithm without, and the cases have none. If it asks for `problem.noise`, some
             cases have noise. It leaves the weights that it is given as they are.
         invariants: names of `INVARIANTS`; all if not given.
-        examples: how many cases to try: from 50 on, one of each of `fedbounds.empirical.strategies.SIZES` (up to 40
+        examples: how many cases to try: from 50 on, one of each of `fedbounds.empirical.invariants.strategies.SIZES`
+        (up to 40
             rounds, 10 local steps, intervals of 8 rounds and cohorts of 1 to 7 clients); the others are small.
         seed: of the search; the same seed tries the same cases.
         twin: what the run must agree with, in the invariant "reference twin": another implementation of yours, say;
             the pseudo-code of the algorithm as the paper prints it if not given.
-        cases: a strategy of `Case`; that of `fedbounds.empirical.strategies.cases()` if not given.
+        cases: a strategy of `Case`; that of `fedbounds.empirical.invariants.strategies.cases()` if not given.
         tolerance: largest difference between equal models, relative to the larger of 1 and their largest entry; if
             not given, 1e-9, or 1e-4 for a run that returns single precision.
         algorithm: what the run is an implementation of, a kind of `fedbounds.empirical.algorithms.algorithms()` or
@@ -197,7 +202,7 @@ def check_invariants(
     first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2, own=own)
     given = strategy_of(
         cases,
-        "fedbounds.empirical.strategies.cases",
+        "fedbounds.empirical.invariants.strategies.cases",
         noise=None if _asks_for_noise(run, first) else False,
         empty_rounds=algorithm in WITH_EMPTY_ROUNDS,
     )
@@ -206,7 +211,7 @@ def check_invariants(
     called = "run(problem, weights, rounds=, step_size=, local_steps=, multiplier=, interval=, seed=)"
     misreadings = MISREADINGS if algorithm in ALGORITHM_1 else (*_other_algorithms(algorithm), *MISREADINGS)
     subject = Subject(run, Case.models, reference or run, FEATURES, misreadings, algorithm)
-    cases_of = "fedbounds.empirical.strategies.cases"
+    cases_of = "fedbounds.empirical.invariants.strategies.cases"
     return check(subject, first, called, known, cases_of, invariants, examples, seed, given, tolerance)
 
 
@@ -250,7 +255,7 @@ def _with_any_cutoff(case: Case) -> Iterator[Run]:
 
 def _with(cases: SearchStrategy[Case], said: Mapping[str, Any], drawn: Sequence[str]) -> SearchStrategy[Case]:
     """Cases with own numbers of the algorithm: those that are said, and others that are drawn."""
-    from fedbounds.empirical.strategies import with_own_numbers
+    from fedbounds.empirical.invariants.strategies import with_own_numbers
 
     cases = with_own_numbers(cases, *drawn) if drawn else cases
     return (

@@ -7,7 +7,7 @@ n, $q_t^n$ its weight, $\eta$ the multiplier, P the interval, and $t_0$ starts a
 
 Example:
     >>> from fedbounds.empirical.invariants import Case, PlainProblem
-    >>> from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+    >>> from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
     >>> from fedbounds.empirical.problems import toy_example
     >>> case = Case(PlainProblem.of(toy_example()), np.eye(3), step_size=0.5, local_steps=2, multiplier=4.0, interval=3)
     >>> sides = translation(lambda case: case.models(generalized_fedavg), case)
@@ -29,7 +29,7 @@ import numpy as np
 from fedbounds.empirical.invariants.applies import ROUND_OFF, InvariantSides, applies
 from fedbounds.empirical.invariants.cases import ABSENT, AMPLIFIED, ANY_SUM, LONG_INTERVAL, UNEQUAL, Case, Run, digits
 from fedbounds.empirical.invariants.causes import apart
-from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 
 SMALL = 2.0**-24  # the step size that stands for its limit 0
 # Who applies the weights that are given; the others make weights of their own of who takes part.

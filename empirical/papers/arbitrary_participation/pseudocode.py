@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from fedbounds.empirical.oracles import Vector, full_oracle, local_update, step_sizes, stochastic_oracle
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.oracles import Vector, full_oracle, local_update, step_sizes, stochastic_oracle
 
 
 def generalized_fedavg(

@@ -33,15 +33,7 @@ from fedbounds.bounds.participation.constants import window_means
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run, analysis_interval
-from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds, Divergences, Offsets
-from fedbounds.empirical.papers.arbitrary_participation.participation_constants import (
-    process_constants,
-    record_constants,
-)
-from fedbounds.empirical.papers.arbitrary_participation.visited import visited
-from fedbounds.empirical.papers.paper import (
+from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
@@ -54,9 +46,17 @@ from fedbounds.empirical.papers.paper import (
     run_constants,
     with_measured,
 )
+from fedbounds.empirical.comparison.run_setting import RunSetting
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run, analysis_interval
+from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds, Divergences, Offsets
+from fedbounds.empirical.papers.arbitrary_participation.participation_constants import (
+    process_constants,
+    record_constants,
+)
+from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
 from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, Synthetic
-from fedbounds.empirical.run_setting import RunSetting
 
 DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
 BOUNDED_DIVERGENCES = tuple(a.name for a in (COHORT, PARTICIPATION, WINDOW))

@@ -9,7 +9,7 @@ from PEPit import Point
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
-from fedbounds.empirical.worst_case import (
+from fedbounds.empirical.falsification.worst_case import (
     Estimation,
     GapTo,
     Locally,

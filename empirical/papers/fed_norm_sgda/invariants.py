@@ -30,7 +30,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.games import (
     GameCase,
     MinimaxRun,
 )
-from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
+from fedbounds.empirical.papers.fed_norm_sgda.numpy_reference import fed_norm_sgda
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -16,7 +16,7 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import DrawnWork, LocalOptimizer
 from fedbounds.empirical.problems import Minimax
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 
 Vector = torch.Tensor
 Coefficients = Callable[[int, int], float]  # a^(j)(k), 0 <= j < k

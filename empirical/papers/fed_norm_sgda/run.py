@@ -26,10 +26,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
-from fedbounds.empirical.moments import MinimaxMoments
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.visited import visited
-from fedbounds.empirical.papers.paper import (
+from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
@@ -42,10 +39,13 @@ from fedbounds.empirical.papers.paper import (
     run_constants,
     with_measured,
 )
+from fedbounds.empirical.comparison.run_setting import RunSetting
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import visited
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, Minimax, OnePointMinimax, Problem, SyntheticMinimax
-from fedbounds.empirical.run_setting import RunSetting
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.moments import MinimaxMoments
+from fedbounds.empirical.simulation.trace import Trace
 
 GRADIENT, PROXIMAL, GAP = "envelope_gradient_norm_squared", "moreau_gradient_norm_squared", "dual_gap"
 WEIGHTED = {ENVELOPE.of: GRADIENT, MOREAU.of: PROXIMAL, LEMMA_B_5.measure.of: GAP}

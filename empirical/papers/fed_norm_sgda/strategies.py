@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.strategies import SearchStrategy, halves, st
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
-from fedbounds.empirical.strategies import SearchStrategy, halves, st
 
 PLAYERS = (1, 2, 3, 4, 4)
 LOCAL_STEPS = (1, 2, 3)

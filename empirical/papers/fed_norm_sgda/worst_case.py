@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from PEPit import Expression, Point
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.participation import WithoutReplacement
-from fedbounds.empirical.worst_case import (
+from fedbounds.empirical.falsification.worst_case import (
     Estimation,
     GapTo,
     Locally,
@@ -21,6 +20,7 @@ from fedbounds.empirical.worst_case import (
     weighted,
     whole,
 )
+from fedbounds.empirical.participation import WithoutReplacement
 
 THEOREMS = ("fed-norm-sgda/theorem-1",)
 

@@ -17,7 +17,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_error, weight_error
 from fedbounds.bounds.theory.symbols import Constant
-from fedbounds.empirical.accounting import Account, Asked, Declared, Facts
+from fedbounds.empirical.monitoring.account_protocol import Account, Asked, Declared, Facts
 from fedbounds.empirical.papers.fedau.participation_weights import Intervals
 from fedbounds.empirical.participation import Bernoulli, Full, Process
 from fedbounds.empirical.participation.mixing import Presences

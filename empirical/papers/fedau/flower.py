@@ -10,7 +10,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
 from fedbounds.bounds.inputs.checks import check_count, check_number
-from fedbounds.empirical.flower import ClientOf, Numbered, those_who_came
+from fedbounds.empirical.monitoring.flower import ClientOf, Numbered, those_who_came
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights
 
 

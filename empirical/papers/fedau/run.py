@@ -28,22 +28,7 @@ from fedbounds.bounds.papers.fedau.weight_error import (
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.moments import Moments
-from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins
-from fedbounds.empirical.papers.fedau.algorithms import (
-    MIFA,
-    AverageAll,
-    AverageParticipating,
-    ConstantWeights,
-    FedAU,
-    FedVarp,
-    FixedWeights,
-    KnownParticipation,
-)
-from fedbounds.empirical.papers.fedau.objectives import objective_weights, weighted_objective
-from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
-from fedbounds.empirical.papers.fedau.visited import visited
-from fedbounds.empirical.papers.paper import (
+from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
@@ -57,10 +42,25 @@ from fedbounds.empirical.papers.paper import (
     run_constants,
     with_measured,
 )
+from fedbounds.empirical.comparison.run_setting import RunSetting
+from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins
+from fedbounds.empirical.papers.fedau.algorithms import (
+    MIFA,
+    AverageAll,
+    AverageParticipating,
+    ConstantWeights,
+    FedAU,
+    FedVarp,
+    FixedWeights,
+    KnownParticipation,
+)
+from fedbounds.empirical.papers.fedau.objectives import objective_weights, weighted_objective
+from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
+from fedbounds.empirical.papers.fedau.trajectory_constants import visited
 from fedbounds.empirical.participation import Process
-from fedbounds.empirical.run_setting import RunSetting
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.moments import Moments
+from fedbounds.empirical.simulation.trace import Trace
 
 WEIGHT_ERROR = "mean over clients of the squared error of p_n omega_t^n"
 GRADIENT_OF_H = "squared gradient norm of h"

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis.strategies import SearchStrategy
 
 from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.strategies import st
 from fedbounds.empirical.papers.fedau.invariants import WeightCase
-from fedbounds.empirical.strategies import st
 
 CUTOFFS = (2, 3, 5, 1, 20, np.inf)
 # rounds and clients of long records: up to 54 intervals of one client, of lengths that never repeat in a cycle

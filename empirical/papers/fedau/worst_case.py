@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.worst_case import (
+from fedbounds.empirical.falsification.worst_case import (
     Estimation,
     GapTo,
     Locally,

@@ -17,15 +17,15 @@ import torch
 from fedbounds.bounds.inputs.checks import check_choice, check_flag
 from fedbounds.empirical.algorithms.algorithm import LocalSteps
 from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_positive
-from fedbounds.empirical.algorithms.pruning import LocalPruning
-from fedbounds.empirical.algorithms.sending import LocalCompressed, Sending
-from fedbounds.empirical.messages.compressor import Compressor
-from fedbounds.empirical.messages.compressors import COMPRESSORS, TopK, compressor_from_spec
-from fedbounds.empirical.messages.noise import Law
+from fedbounds.empirical.algorithms.messages.compressor import Compressor
+from fedbounds.empirical.algorithms.messages.compressors import COMPRESSORS, TopK, compressor_from_spec
+from fedbounds.empirical.algorithms.messages.noise import Law
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
 from fedbounds.empirical.papers.fedmrn.fedpm import FedPM
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise, Masks, chosen, clipped
-from fedbounds.empirical.words import UPLOAD, chances
+from fedbounds.empirical.papers.fedmrn.pruning import LocalPruning
+from fedbounds.empirical.papers.fedmrn.sending import LocalCompressed, Sending
+from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances
 
 KINDS: Mapping[str, type[Compressor]] = COMPRESSORS | {MaskedNoise.kind: MaskedNoise}
 
@@ -120,7 +120,7 @@ class FedMRN(Sending):
     Example:
         >>> from fedbounds.empirical.participation import WithoutReplacement
         >>> from fedbounds.empirical.problems import random_quadratic
-        >>> from fedbounds.empirical.simulate import simulate
+        >>> from fedbounds.empirical.simulation.simulate import simulate
         >>> run = simulate(FedMRN(0.1, 5, amplitude=0.02), random_quadratic(8, 3), WithoutReplacement(8, 4), 50)
         >>> run.engine, FedMRN(0.1, 5, amplitude=0.02).codec.message_bytes(10**6)
         ('batched', 125024)
@@ -161,7 +161,7 @@ class Compressed(Sending):
     Args:
         local_step_size: $\eta > 0$, units x^2/f.
         local_steps: $S \ge 1$.
-        compressor: one of `fedbounds.empirical.messages`, or `MaskedNoise` ("FedAvg w. SM"), or its table.
+        compressor: one of `fedbounds.empirical.algorithms.messages`, or `MaskedNoise` ("FedAvg w. SM"), or its table.
 
     Raises:
         FedboundsError: a number outside its domain, an unknown compressor.

@@ -19,9 +19,14 @@ from fedbounds.bounds.inputs.checks import check_choice, check_flag, check_memor
 from fedbounds.empirical.algorithms.algorithm import Checked, Fits, RoundReport
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_positive
-from fedbounds.empirical.engines import choose_engine
-from fedbounds.empirical.messages.noise import Noise
-from fedbounds.empirical.moments.operators import (
+from fedbounds.empirical.algorithms.messages.noise import Noise
+from fedbounds.empirical.papers.fedmrn.masked_noise import chosen, clipped
+from fedbounds.empirical.participation import Full, Process, WithoutReplacement
+from fedbounds.empirical.problems import Problem, Quadratic
+from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances, words_of
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.engines import choose_engine
+from fedbounds.empirical.simulation.moments.operators import (
     MaskedMoments,
     Masking,
     masked_moments,
@@ -29,11 +34,6 @@ from fedbounds.empirical.moments.operators import (
     signed_masks,
     sparsifier,
 )
-from fedbounds.empirical.papers.fedmrn.masked_noise import chosen, clipped
-from fedbounds.empirical.participation import Full, Process, WithoutReplacement
-from fedbounds.empirical.problems import Problem, Quadratic
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.words import UPLOAD, chances, words_of
 
 Operator = Literal["signed-masks", "sparsifier", "norm-scaled-sign"]
 SIGNS = Noise("bernoulli", 1.0)
@@ -111,7 +111,7 @@ class AnalyzedFedMRN(Checked):
     Example:
         >>> from fedbounds.empirical.participation import WithoutReplacement
         >>> from fedbounds.empirical.problems import random_quadratic
-        >>> from fedbounds.empirical.simulate import simulate
+        >>> from fedbounds.empirical.simulation.simulate import simulate
         >>> masks = AnalyzedFedMRN(0.01, 4, amplitude=0.2)
         >>> run = simulate(masks, random_quadratic(8, 3), WithoutReplacement(8, 3), 40, seeds=range(2))
         >>> run.objective_gap.shape, run.clipped_updates.tolist(), bool((run.largest_gradient > 0).all())
@@ -280,7 +280,7 @@ def analyzed_moments(
     """`masked_moments` of the algorithm, which may be held against results.
 
     Example:
-        >>> from fedbounds.empirical.confront import confront
+        >>> from fedbounds.empirical.comparison.compare_run import confront
         >>> from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, analyzed_moments
         >>> from fedbounds.empirical.participation import WithoutReplacement
         >>> problem = Quadratic(np.ones((4, 2)), [[0.1, 0], [-0.1, 0], [0, 0.1], [0, -0.1]], x0=[0.3, -0.2])

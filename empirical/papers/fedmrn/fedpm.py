@@ -15,12 +15,12 @@ import torch
 
 from fedbounds.bounds.inputs.checks import check_count, check_flag
 from fedbounds.empirical.algorithms.algorithm import LocalSteps, RoundReport
-from fedbounds.empirical.algorithms.scores import LocalScores
-from fedbounds.empirical.algorithms.sending import Sending
-from fedbounds.empirical.messages.compressors import Bits
+from fedbounds.empirical.algorithms.messages.compressors import Bits
+from fedbounds.empirical.papers.fedmrn.scores import LocalScores
+from fedbounds.empirical.papers.fedmrn.sending import Sending
 from fedbounds.empirical.problems.problem import Problem
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.words import UPLOAD, chances, words_of
+from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances, words_of
+from fedbounds.empirical.runtime.streams import Streams
 
 DOUBT = 0.01  # a bit 1 counts as 0.99 and a bit 0 as 0.01 to the server, so that no score is infinite
 

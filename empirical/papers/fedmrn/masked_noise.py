@@ -18,10 +18,10 @@ from scipy.special import erf
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count
-from fedbounds.empirical.messages import packing
-from fedbounds.empirical.messages.compressor import Compressor
-from fedbounds.empirical.messages.envelope import seal
-from fedbounds.empirical.messages.noise import LARGEST_SEED, Law, Noise
+from fedbounds.empirical.algorithms.messages import packing
+from fedbounds.empirical.algorithms.messages.compressor import Compressor
+from fedbounds.empirical.algorithms.messages.envelope import seal
+from fedbounds.empirical.algorithms.messages.noise import LARGEST_SEED, Law, Noise
 
 Masks = Literal["binary", "signed"]
 Numbers = TypeVar("Numbers", np.ndarray, torch.Tensor)

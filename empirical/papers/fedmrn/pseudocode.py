@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms.sending import partly
-from fedbounds.empirical.messages.compressor import Compressor
-from fedbounds.empirical.messages.compressors import Bits, Partly, TopK
-from fedbounds.empirical.oracles import Vector, local_update, step_sizes, stochastic_oracle
+from fedbounds.empirical.algorithms.messages.compressor import Compressor
+from fedbounds.empirical.algorithms.messages.compressors import Bits, Partly, TopK
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
+from fedbounds.empirical.papers.fedmrn.sending import partly
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.words import raw_bits, words_of
+from fedbounds.empirical.runtime.counter_rng import raw_bits, words_of
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.oracles import Vector, local_update, step_sizes, stochastic_oracle
 
 
 def word_of(streams: Streams, t: int, n: int) -> int:

@@ -32,10 +32,15 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.measured import client_curvatures
-from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, largest_noise, spaced, visits
-from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, AnalyzedMoments, analyzed_moments, drawn
-from fedbounds.empirical.papers.paper import (
+from fedbounds.empirical.comparison.measured_constants import client_curvatures
+from fedbounds.empirical.comparison.measured_constants.visits import (
+    LOCAL_ROUNDS,
+    constant,
+    largest_noise,
+    spaced,
+    visits,
+)
+from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
@@ -49,9 +54,10 @@ from fedbounds.empirical.papers.paper import (
     run_constants,
     with_measured,
 )
+from fedbounds.empirical.comparison.run_setting import RunSetting
+from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, AnalyzedMoments, analyzed_moments, drawn
 from fedbounds.empirical.problems import Displaced, Problem, Quadratic, Sloped
-from fedbounds.empirical.run_setting import RunSetting
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.trace import Trace
 
 GAP = "function gap F - F*"
 AGREE = 1e-9  # relative difference up to which steps and amplitudes are as prescribed

@@ -8,9 +8,9 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.strategies import SearchStrategy, st
 from fedbounds.empirical.papers.fedmrn.invariants import MaskCase
 from fedbounds.empirical.papers.fedmrn.masked_noise import Masks
-from fedbounds.empirical.strategies import SearchStrategy, st
 
 
 class Size(NamedTuple):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from PEPit import Point
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.participation import WithoutReplacement
-from fedbounds.empirical.worst_case import (
+from fedbounds.empirical.falsification.worst_case import (
     Estimation,
     GapTo,
     Locally,
@@ -19,6 +18,7 @@ from fedbounds.empirical.worst_case import (
     weighted,
     whole,
 )
+from fedbounds.empirical.participation import WithoutReplacement
 
 THEOREMS = ("fedmrn/theorem-2",)
 

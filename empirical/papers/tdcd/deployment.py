@@ -14,7 +14,7 @@ from fedbounds.empirical.papers.tdcd.messages import DERIVATIVES, EMBEDDINGS, De
 from fedbounds.empirical.papers.tdcd.nodes import Client, Holding, Hub, Loss, Silo
 from fedbounds.empirical.papers.tdcd.traffic import Link, Sent
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 
 
 class Deployment:

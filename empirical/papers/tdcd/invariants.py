@@ -20,7 +20,7 @@ from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS, Copies, Reading
-from fedbounds.empirical.papers.tdcd.plain import tdcd
+from fedbounds.empirical.papers.tdcd.numpy_reference import tdcd
 from fedbounds.empirical.papers.tdcd.tables import (
     EQUAL,
     FEATURES,

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.messages.envelope import HEAD, OVERHEAD, seal, unseal
+from fedbounds.empirical.algorithms.messages.envelope import HEAD, OVERHEAD, seal, unseal
 from fedbounds.empirical.papers.tdcd.traffic import ID_BYTES, Link, Sent
 
 MODEL, EMBEDDINGS, OTHERS, DERIVATIVES, POINTS = range(32, 37)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.empirical.problems.vertical import Vertical
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 
 
 def tdcd(

@@ -30,12 +30,9 @@ from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm, TierSteps
-from fedbounds.empirical.confront import averages_before
-from fedbounds.empirical.measured import client_gradients
-from fedbounds.empirical.measured.silos import noise_along, norms_within_rounds, secants
-from fedbounds.empirical.moments import TierMoments
-from fedbounds.empirical.moments.tiers import expected_norms
-from fedbounds.empirical.papers.paper import (
+from fedbounds.empirical.comparison.compare_run import averages_before
+from fedbounds.empirical.comparison.measured_constants import client_gradients
+from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
@@ -49,10 +46,13 @@ from fedbounds.empirical.papers.paper import (
     run_constants,
     with_measured,
 )
+from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
+from fedbounds.empirical.papers.tdcd.silo_constants import noise_along, norms_within_rounds, secants
 from fedbounds.empirical.problems import Problem, Vertical
-from fedbounds.empirical.run_setting import RunSetting
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.moments import TierMoments
+from fedbounds.empirical.simulation.moments.tiers import expected_norms
+from fedbounds.empirical.simulation.trace import Trace
 
 NOISES = ("block_gradient_noise", "averaged_block_gradient_noise")
 MEASURABLE = ("smoothness", "block_smoothness", *NOISES)

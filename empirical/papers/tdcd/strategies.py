@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.strategies import SearchStrategy, halves, st
 from fedbounds.empirical.papers.tdcd.tables import SplitTable, TableCase, TableLoss
-from fedbounds.empirical.strategies import SearchStrategy, halves, st
 
 # the smallest first, and those where bugs of many clients and of late rounds show more often
 SAMPLES = (1, 2, 3, 4, 6, 6, 4, 6)

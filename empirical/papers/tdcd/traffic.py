@@ -9,8 +9,8 @@ from typing import Literal
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, check_number
 from fedbounds.empirical.algorithms.algorithm import Fits
+from fedbounds.empirical.algorithms.messages.envelope import OVERHEAD
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
-from fedbounds.empirical.messages.envelope import OVERHEAD
 from fedbounds.empirical.problems.vertical import counts
 
 Link = Literal["hub to client", "client to hub", "hub to hub"]

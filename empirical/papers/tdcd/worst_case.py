@@ -8,7 +8,7 @@ from PEPit import BlockPartition, Expression, Point
 from PEPit.functions import SmoothFunction
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.worst_case import (
+from fedbounds.empirical.falsification.worst_case import (
     Estimation,
     GapTo,
     Measure,

@@ -8,10 +8,10 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.empirical.papers.fedau.algorithms import AverageParticipating
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.figures import paper_gallery
-from fedbounds.figures.curves import panels
-from fedbounds.figures.picture import Curve, Picture
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.figures.charts import paper_gallery
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.picture import Curve, Picture
 from scaffold.algorithms import Scaffold
 from scaffold.results import THEOREM
 

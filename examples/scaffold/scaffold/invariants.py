@@ -50,5 +50,5 @@ INVARIANTS: Mapping[str, Callable[[Execute, Case], InvariantSides]] = {
 def check_scaffold(run: Run, *, examples: int = 50, seed: int = 0, tolerance: float = 1e-9) -> Report:
     """Look for runs of an implementation of SCAFFOLD that break an invariant, and shrink them."""
     subject = Subject(run, Case.models, run, algorithm="scaffold")
-    cases = strategy_of(None, "fedbounds.empirical.strategies.cases")
+    cases = strategy_of(None, "fedbounds.empirical.invariants.strategies.cases")
     return search(subject, INVARIANTS, cases, examples, seed, tolerance)

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from fedbounds.empirical.oracles import Vector, stochastic_oracle
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.oracles import Vector, stochastic_oracle
 
 
 def scaffold(

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.claims import Claim, in_words, levels, limits_of
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import Claim, in_words, levels, limits_of
+from fedbounds.figures.charts.significance import ALIKE, Level, every, some
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates
 from fedbounds.figures.papers.arbitrary_participation.drawing import CENTERS, Gallery
 from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
-from fedbounds.figures.significance import ALIKE, Level, every, some
 
 METRICS = {"train_loss": "training loss", "test_accuracy": "test error"}
 WITHIN = f"our border: {ALIKE:.0%} of the smaller"

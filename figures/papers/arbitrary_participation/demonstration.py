@@ -12,22 +12,22 @@ import numpy as np
 
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.confront import Confrontation, confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import PeriodicGroups
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.claims import Claim, claims_output, correct, level, write_claims
-from fedbounds.figures.overlay import overlay
-from fedbounds.figures.paper_gallery import Traces
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.figures.charts.claims import Claim, claims_output, correct, level, write_claims
+from fedbounds.figures.charts.overlay import overlay
+from fedbounds.figures.charts.paper_gallery import Traces
+from fedbounds.figures.charts.participation import participation_timeline
+from fedbounds.figures.charts.picture import figure_outputs
+from fedbounds.figures.charts.theory import breakdown
+from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation.claims import ordering
 from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery
 from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE, Scale, demonstrated
 from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
-from fedbounds.figures.participation import participation_timeline
-from fedbounds.figures.picture import figure_outputs
-from fedbounds.figures.theory import breakdown
-from fedbounds.figures.verdicts import COLUMNS, NOT_TESTED
 
 WIDTH = 110  # of a line of the summary
 EXACT = ("explicit", "sharp")  # forms of the theorem

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.curves import panels, seed_curve
-from fedbounds.figures.paper_gallery import SMOOTH, PaperGallery, convergence, draw_by_name, series
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.curves import panels, seed_curve
+from fedbounds.figures.charts.paper_gallery import SMOOTH, PaperGallery, convergence, draw_by_name, series
+from fedbounds.figures.charts.picture import COLORS, Curve, Picture, styled
+from fedbounds.figures.charts.tuning import Tuned, tune_by_runs, tuning_seeds
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates, tightness
 from fedbounds.figures.papers.arbitrary_participation.horizon import horizon
 from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
 from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
-from fedbounds.figures.picture import COLORS, Curve, Picture, styled
-from fedbounds.figures.tuning import Tuned, tune_by_runs, tuning_seeds
 
 
 class Gallery(PaperGallery[ex.Scale]):

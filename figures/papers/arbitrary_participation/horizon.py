@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from fedbounds.empirical.participation import PeriodicGroups
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.curves import panels
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
-from fedbounds.figures.picture import Curve, Picture
 
 CLIENTS, PARTICIPANTS, SLOT, LOCAL_STEPS = 50, 5, 2, 5
 INTERVAL = 5 * SLOT

@@ -6,14 +6,14 @@ from functools import cache
 
 import numpy as np
 
-from fedbounds.empirical.confront import Confrontation, confront_family
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
+from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import Cyclic, Process, WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.empirical.rates import Rate
-from fedbounds.figures.claims import Claim
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.rate import rate, rate_claims
-from fedbounds.figures.ratio import ratio_claims, ratios
+from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.rate import rate, rate_claims
+from fedbounds.figures.charts.ratio import ratio_claims, ratios
 
 CLIENTS, GROUPS, LOCAL_STEPS, DIMENSION = 20, 5, 5, 10
 KNOWING, NOT_KNOWING = "arbitrary-participation/corollary-3.2", "arbitrary-participation/corollary-3.3"

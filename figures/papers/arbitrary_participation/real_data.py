@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fedbounds.empirical.confront import Confrontation, confront
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import Cyclic, Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.simulate import simulate
-from fedbounds.figures.overlay import overlays
-from fedbounds.figures.picture import Picture
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.figures.charts.overlay import overlays
+from fedbounds.figures.charts.picture import Picture
 
 CLIENTS, LOCAL_STEPS, SEEDS = 10, 5, 3
 # who takes part, with the interval of amplification that the theorem wants, and the two step sizes

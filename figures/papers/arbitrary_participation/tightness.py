@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import Cyclic
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
 
 KEY, FORM, DIMENSION, MULTIPLIER = "arbitrary-participation/theorem-3.1", "sharp", 4, 6.0
 ALMOST = 1 - 1e-9  # of the largest step size, so that rounding breaks no condition

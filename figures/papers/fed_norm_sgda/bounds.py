@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT
-from fedbounds.empirical.confront import Confrontation, confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import (
@@ -26,10 +25,11 @@ from fedbounds.empirical.problems import (
     SyntheticMinimax,
     random_quadratic_minimax,
 )
-from fedbounds.empirical.simulate import simulate
-from fedbounds.figures.overlay import overlays
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.figures.charts.overlay import overlays
+from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
 from fedbounds.figures.papers.fed_norm_sgda.headline import least_bound
-from fedbounds.figures.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
 
 ALMOST = 1 - 1e-9  # of the largest step, so that rounding breaks no condition
 FORMS = ("repaired", "sharp")

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.empirical.moments import fixed_point, moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
-from fedbounds.figures.claims import Claim, Found, Limits, limits_of, mean_in_words, named
+from fedbounds.empirical.simulation.moments import fixed_point, moments
+from fedbounds.figures.charts.claims import Claim, Found, Limits, limits_of, mean_in_words, named
+from fedbounds.figures.charts.significance import Level, Parts, SignTest, every
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Gallery, rounds_in_words
 from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
-from fedbounds.figures.significance import Level, Parts, SignTest, every
 
 ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
 

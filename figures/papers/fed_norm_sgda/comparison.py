@@ -12,15 +12,15 @@ from typing import Protocol
 
 import numpy as np
 
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.claims import Claim, limits_of
-from fedbounds.figures.curves import Scale, panels, seed_curve
-from fedbounds.figures.paper_gallery import Traces, series
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import Claim, limits_of
+from fedbounds.figures.charts.curves import Scale, panels, seed_curve
+from fedbounds.figures.charts.paper_gallery import Traces, series
+from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.significance import Level
+from fedbounds.figures.charts.tuning import Tuned, stretches
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau
-from fedbounds.figures.picture import Curve, Picture
-from fedbounds.figures.significance import Level
-from fedbounds.figures.tuning import Tuned, stretches
 
 PHI_WORDS = {ex.ROBUST: "$\\Phi$, from below by attack", ex.FAIR: "$\\Phi$, exact"}
 ACCURACY_WORDS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "test accuracy, worst class"}

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.curves import panels, seed_curve
-from fedbounds.figures.paper_gallery import PaperGallery, draw_by_name, series
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.curves import panels, seed_curve
+from fedbounds.figures.charts.paper_gallery import PaperGallery, draw_by_name, series
+from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.tuning import Setting as Steps
+from fedbounds.figures.charts.tuning import Tuned, search, settled_level
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import comparison, plateau, rates, surrogate, tightness
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
-from fedbounds.figures.picture import Curve, Picture
-from fedbounds.figures.tuning import Setting as Steps
-from fedbounds.figures.tuning import Tuned, search, settled_level
 
 AXIS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "accuracy in the worst class"}
 ATTACKED = (

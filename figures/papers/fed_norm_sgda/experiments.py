@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.scales import images_in_words, images_of, scale_named
-from fedbounds.figures.tuning import Setting as Steps
-from fedbounds.figures.tuning import tuning_seeds
+from fedbounds.figures.charts.scales import images_in_words, images_of, scale_named
+from fedbounds.figures.charts.tuning import Setting as Steps
+from fedbounds.figures.charts.tuning import tuning_seeds
 
 NORMALIZED, NAIVE, MOMENTUM = "Fed-Norm-SGDA", "Local SGDA", "Local SGDA with momentum"
 METHODS = (NORMALIZED, NAIVE, MOMENTUM)

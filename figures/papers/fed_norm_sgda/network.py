@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedbounds.figures.networks import POINTS, NetworkFamily, Networks
+from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks
 
 RESULT, TITLE = "fed-norm-sgda/theorem-1", "A CNN on digits against an adversary, under Theorem 1"
 SETTING: dict[str, Any] = {

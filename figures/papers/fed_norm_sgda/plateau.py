@@ -17,18 +17,18 @@ from scipy.optimize import minimize
 
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.algorithms.workload import DrawnWork
-from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import class_mix_partition
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.partition import class_mix_partition
 from fedbounds.empirical.problems import FairImages
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.claims import Claim
+from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, styled
+from fedbounds.figures.charts.significance import Level
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda.surrogate import chi_squared
-from fedbounds.figures.picture import COLORS, DASHES, MARKERS, Curve, Picture, styled
-from fedbounds.figures.significance import Level
 
 SERVER = 0.07  # the server's steps of a round, shared out among so many local steps as clients take on average
 LOCAL = 0.0003  # so small that clients hardly drift

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from fedbounds.empirical.confront import Confrontation, confront_family
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
+from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax, random_quadratic_minimax
-from fedbounds.empirical.rates import Rate
-from fedbounds.figures.claims import Claim
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.rate import rate, rate_claims
-from fedbounds.figures.ratio import ratio_claims, ratios
+from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.rate import rate, rate_claims
+from fedbounds.figures.charts.ratio import ratio_claims, ratios
 
 THEOREM = "fed-norm-sgda/theorem-1-at-its-steps"
 CLIENTS, LOCAL_STEPS, NOISE = 64, 8, 0.3

@@ -15,13 +15,13 @@ from matplotlib.figure import Figure
 
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER, Constant
-from fedbounds.empirical.confront import Confrontation, confront
-from fedbounds.empirical.moments import fixed_point, moments
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax
-from fedbounds.empirical.simulate import simulate
-from fedbounds.figures.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
+from fedbounds.empirical.simulation.moments import fixed_point, moments
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
 
 NORMALIZED, NAIVE = "normalized", "naive"
 STEP = 0.05  # the local steps, and the server's step in y per local step; that in x likewise

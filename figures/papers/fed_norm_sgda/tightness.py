@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_quadratic_minimax
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
 
 KEY, FORM = "fed-norm-sgda/theorem-1", "sharp"
 ALMOST = 1 - 1e-9  # of the largest step size, so that rounding breaks no condition

@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.confront import Confrontation, confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront
 from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     Aggregation,
@@ -32,11 +31,12 @@ from fedbounds.empirical.papers.fedau.objectives import objective_weights, predi
 from fedbounds.empirical.papers.fedau.run import why_no_bound
 from fedbounds.empirical.participation import Bernoulli, CyclicClients, Markovian, Process
 from fedbounds.empirical.problems import BoundedGradient, Problem, Quadratic, random_bounded_gradient
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.curves import panels
-from fedbounds.figures.overlay import overlays
-from fedbounds.figures.picture import COLORS, MARKERS, Curve, Picture, styled
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.overlay import overlays
+from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, styled
 
 SHAPES = {"log-cosh": "convex", "cosine": "non-convex"}
 FORMS = ("explicit", "sharp")

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from fedbounds.figures.claims import Claim, Found, Limits, limits_of, mean_in_words, means_in_words, named
-from fedbounds.figures.paper_gallery import Traces
+from fedbounds.figures.charts.claims import Claim, Found, Limits, limits_of, mean_in_words, means_in_words, named
+from fedbounds.figures.charts.paper_gallery import Traces
+from fedbounds.figures.charts.printed import Holds, PrintedTables, above_all, all_above, falls, judged
+from fedbounds.figures.charts.significance import Level, Parts, every, some
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates
 from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
 from fedbounds.figures.papers.fedau.network import NETWORKS
-from fedbounds.figures.printed import Holds, PrintedTables, above_all, all_above, falls, judged
-from fedbounds.figures.significance import Level, Parts, every, some
 
 STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
 

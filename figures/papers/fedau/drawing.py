@@ -11,16 +11,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.curves import panels
-from fedbounds.figures.dots import dot_chart
-from fedbounds.figures.paper_gallery import PaperGallery, Traces, convergence, draw_by_name, series
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.dots import dot_chart
+from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, draw_by_name, series
+from fedbounds.figures.charts.picture import Curve, Picture, styled
+from fedbounds.figures.charts.tuning import Tuned, tune_by_runs
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates, statistics, tightness
 from fedbounds.figures.papers.fedau.network import NETWORKS
-from fedbounds.figures.picture import Curve, Picture, styled
-from fedbounds.figures.tuning import Tuned, tune_by_runs
 
 CHANCE = "A run that diverged counts as chance from there on, as the paper's 10 % do."
 ACCURACIES = {"training": "train_accuracy", "test": "test_accuracy"}

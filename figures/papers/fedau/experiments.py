@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import class_mix_partition
 from fedbounds.empirical.participation.rates import class_frequencies, dirichlet_frequencies, participation_rates
-from fedbounds.empirical.partition import class_mix_partition
 from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.scales import images_in_words, images_of, scale_named
-from fedbounds.figures.tuning import tuning_seeds
+from fedbounds.figures.charts.scales import images_in_words, images_of, scale_named
+from fedbounds.figures.charts.tuning import tuning_seeds
 
 FEDAU_INF, FEDAU = "FedAU, K = inf", "FedAU, K = 50"
 PARTICIPATING, ALL = "average participating", "average all"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedbounds.figures.networks import POINTS, NetworkFamily, Networks
+from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks
 
 RESULT, TITLE = "fedau/theorem-2", "A CNN on digits under Theorem 2"
 SETTING: dict[str, Any] = {

@@ -6,15 +6,15 @@ from functools import cache
 
 import numpy as np
 
-from fedbounds.empirical.confront import Confrontation, confront_family
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
+from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.problems import random_bounded_gradient, random_quadratic
-from fedbounds.empirical.rates import Rate
-from fedbounds.empirical.simulate import simulate
-from fedbounds.figures.claims import Claim
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.rate import rate, rate_claims
-from fedbounds.figures.ratio import ratio_claims, ratios
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.rate import rate, rate_claims
+from fedbounds.figures.charts.ratio import ratio_claims, ratios
 
 CLIENTS, LOCAL_STEPS, DIMENSION, SEEDS, NOISE = 12, 5, 5, 8, 0.3
 KNOWN, ESTIMATED = "fedau/appendix-a.3-unequal", "fedau/corollary-4"

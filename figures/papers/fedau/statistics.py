@@ -11,9 +11,9 @@ from fedbounds.bounds.papers.fedau.weight_error import mean_weight
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.participation.rates import dirichlet_frequencies
-from fedbounds.figures.curves import panels
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.picture import COLORS, Curve, Picture, styled
 from fedbounds.figures.papers.fedau import experiments as ex
-from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 
 BUSY = 0.527  # the rate of the client that the paper follows
 SEED = 0

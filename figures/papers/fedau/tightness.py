@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbounds.empirical.confront import confront
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation
 from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
 
 KEY, FORM, DIMENSION = "fedau/theorem-b.4.1", "sharp:no-gap", 4
 STEP = 1 / 32  # gamma I

@@ -14,9 +14,12 @@ import numpy as np
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.messages import Sparsified, StochasticSign
-from fedbounds.empirical.messages.compressor import Compressor
-from fedbounds.empirical.moments.operators import (
+from fedbounds.empirical.algorithms.messages import Sparsified, StochasticSign
+from fedbounds.empirical.algorithms.messages.compressor import Compressor
+from fedbounds.empirical.comparison.paper_runs import needed
+from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
+from fedbounds.empirical.problems import Quadratic
+from fedbounds.empirical.simulation.moments.operators import (
     MaskedMoments,
     Masking,
     masked_moments,
@@ -24,11 +27,8 @@ from fedbounds.empirical.moments.operators import (
     signed_masks,
     sparsifier,
 )
-from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
-from fedbounds.empirical.papers.paper import needed
-from fedbounds.empirical.problems import Quadratic
-from fedbounds.figures.curves import panels
-from fedbounds.figures.picture import Curve, Picture
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.picture import Curve, Picture
 
 LOCAL_STEPS, COHORT = 2, 2
 DECLARED = {"L": 3.0, "mu": 1.0, "sigma": 0.1, "G": 1.0, "Gamma": 0.005, "Delta1": 0.13, "F": 0.065, "N": 4, "d": 2}

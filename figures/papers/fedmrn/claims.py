@@ -8,10 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from fedbounds.empirical.comparison.convergence_slopes import least_squares
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
-from fedbounds.empirical.rates import least_squares
-from fedbounds.figures.claims import Claim, Found, Limits, limits_of, mean_in_words, means_in_words, named
-from fedbounds.figures.paper_gallery import Traces, series
+from fedbounds.figures.charts.claims import Claim, Found, Limits, limits_of, mean_in_words, means_in_words, named
+from fedbounds.figures.charts.paper_gallery import Traces, series
+from fedbounds.figures.charts.printed import PrintedTables, above_all, alike, by_means, falls, judged, within
+from fedbounds.figures.charts.significance import ALIKE, Level, Parts, every, some
 from fedbounds.figures.papers.fedmrn import experiments as ex
 from fedbounds.figures.papers.fedmrn import simulated, timing
 from fedbounds.figures.papers.fedmrn.bounds import (
@@ -25,8 +27,6 @@ from fedbounds.figures.papers.fedmrn.bounds import (
     strongly_convex,
 )
 from fedbounds.figures.papers.fedmrn.drawing import Gallery
-from fedbounds.figures.printed import PrintedTables, above_all, alike, by_means, falls, judged, within
-from fedbounds.figures.significance import ALIKE, Level, Parts, every, some
 
 NEAR = 0.05  # of an exponent
 WITHIN = 0.7  # points: the largest difference between FedMRN and FedAvg in the paper's Table 1

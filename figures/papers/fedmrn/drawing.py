@@ -9,16 +9,16 @@ import numpy as np
 
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.claims import level
-from fedbounds.figures.curves import panels, seed_curve
-from fedbounds.figures.dots import dot_chart
-from fedbounds.figures.paper_gallery import PaperGallery, draw_by_name, series
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import level
+from fedbounds.figures.charts.curves import panels, seed_curve
+from fedbounds.figures.charts.dots import dot_chart
+from fedbounds.figures.charts.paper_gallery import PaperGallery, draw_by_name, series
+from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.tuning import Setting, Tuned, search
 from fedbounds.figures.papers.fedmrn import bounds as theorems
 from fedbounds.figures.papers.fedmrn import experiments as ex
 from fedbounds.figures.papers.fedmrn import simulated, tightness, timing
-from fedbounds.figures.picture import Curve, Picture
-from fedbounds.figures.tuning import Setting, Tuned, search
 
 RATIO = 10**0.5  # of the paper's learning rates
 CHANCE = "A run that diverged counts as chance from there on."

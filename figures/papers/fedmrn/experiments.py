@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.scales import images_in_words, images_of, scale_named
-from fedbounds.figures.tuning import Setting, tuning_seeds
+from fedbounds.figures.charts.scales import images_in_words, images_of, scale_named
+from fedbounds.figures.charts.tuning import Setting, tuning_seeds
 
 FEDAVG, FEDPM, FEDSPARSIFY, TOP_K = "FedAvg", "FedPM", "FedSparsify", "Top-k"
 SIGN, FIXED_SIGN = "SignSGD", "SignSGD, tuned scale"

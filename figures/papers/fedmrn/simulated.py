@@ -12,15 +12,15 @@ from functools import cache
 
 import numpy as np
 
-from fedbounds.empirical.confront import Confrontation, confront, confront_family
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, masking_errors
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import Displaced, Problem, problem_from_spec, random_displaced
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.curves import panels
-from fedbounds.figures.overlay import overlay, overlays
-from fedbounds.figures.picture import Curve, Picture
+from fedbounds.empirical.simulation.simulate import simulate
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.overlay import overlay, overlays
+from fedbounds.figures.charts.picture import Curve, Picture
 
 CLIENTS, DIMENSION, COHORT, LOCAL_STEPS = 8, 3, 3, 4
 DRAWN = WithoutReplacement(CLIENTS, COHORT)

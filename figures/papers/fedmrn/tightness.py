@@ -6,10 +6,10 @@ from typing import Any
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.moments.operators import masked_moments, sparsifier
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Progress, Settings, Tight, panels, solved, tightness
+from fedbounds.empirical.simulation.moments.operators import masked_moments, sparsifier
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.tightness import Progress, Settings, Tight, panels, solved, tightness
 
 KEY, FORM, DIMENSION = "fedmrn/theorem-2", "sharp", 4
 EXACT = frozenset({"exact"})

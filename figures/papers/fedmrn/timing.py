@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from fedbounds.empirical.algorithms import LocalSGD, algorithm_from_spec
-from fedbounds.empirical.messages.compressor import Compressor
+from fedbounds.empirical.algorithms.messages.compressor import Compressor
 from fedbounds.empirical.papers.fedmrn.algorithms import Compressed, FedMRN, FedSparsify
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.problems import Problem, problem_from_spec

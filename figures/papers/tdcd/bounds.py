@@ -8,8 +8,8 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.search.optimize import optimize
 from fedbounds.bounds.search.optimize_answers import Minimum
 from fedbounds.bounds.theory.registry import load
-from fedbounds.figures.curves import panels
-from fedbounds.figures.picture import Curve, Picture
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.picture import Curve, Picture
 
 PROBLEM = {"L": 1.0, "Lmax": 1.0, "Deltainf": 1.0, "S": 1.0}
 TIME = {"W": 1e6, "tcomp": 1.0}

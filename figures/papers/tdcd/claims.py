@@ -6,8 +6,8 @@ import numpy as np
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.rates import least_squares
-from fedbounds.figures.claims import Claim
+from fedbounds.empirical.comparison.convergence_slopes import least_squares
+from fedbounds.figures.charts.claims import Claim
 from fedbounds.figures.papers.tdcd import network, runs
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_in_time, in_time, steps_up_to
 from fedbounds.figures.papers.tdcd.drawing import Gallery

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fedbounds.figures.paper_gallery import draw_by_name
+from fedbounds.figures.charts.paper_gallery import draw_by_name
+from fedbounds.figures.charts.picture import Picture
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import network, runs, tightness, trained
 from fedbounds.figures.papers.tdcd.bounds import family, wall_clock
-from fedbounds.figures.picture import Picture
 
 
 class Gallery(trained.TrainedGallery):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedbounds.figures.networks import Networks
+from fedbounds.figures.charts.networks import Networks
 
 SETTING: dict[str, Any] = {
     "name": "network-tdcd",

@@ -11,18 +11,18 @@ from functools import cache
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Constant
-from fedbounds.empirical.confront import Confrontation, confront, confront_family
-from fedbounds.empirical.moments import TierMoments, moments
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
+from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
-from fedbounds.empirical.rates import Rate
-from fedbounds.figures.claims import Claim
-from fedbounds.figures.curves import panels
-from fedbounds.figures.overlay import overlays
-from fedbounds.figures.picture import Curve, Picture
-from fedbounds.figures.rate import rate, rate_claims
-from fedbounds.figures.ratio import ratio_claims, ratios
+from fedbounds.empirical.simulation.moments import TierMoments, moments
+from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.overlay import overlays
+from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.rate import rate, rate_claims
+from fedbounds.figures.charts.ratio import ratio_claims, ratios
 
 THEOREM, REMARK = "tdcd/theorem-1", "tdcd/remark-5"
 PARAMETERS, CLIENTS, NOISE, CONDITION = 12, 3, 0.1, 10.0

@@ -6,12 +6,12 @@ from typing import Any
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.moments import TierMoments, moments
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_block_quadratic
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Progress, Settings, Tight, panels, solved, tightness
+from fedbounds.empirical.simulation.moments import TierMoments, moments
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.tightness import Progress, Settings, Tight, panels, solved, tightness
 
 KEY, FORM, PARAMETERS = "tdcd/theorem-1", "sharp:B3", 12
 IN_A_PROGRAM = 4  # rounds of one silo; longer runs, and those of several, are cut into blocks

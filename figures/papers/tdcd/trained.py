@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.curves import Scale, panels, seed_curve
-from fedbounds.figures.paper_gallery import PaperGallery, series
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.curves import Scale, panels, seed_curve
+from fedbounds.figures.charts.paper_gallery import PaperGallery, series
+from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.tuning import Setting, Tuned, settled_level, tune
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES
-from fedbounds.figures.picture import Curve, Picture
-from fedbounds.figures.tuning import Setting, Tuned, settled_level, tune
 
 Cell = tuple[str, int, int, int]  # task, clients per silo, silos, local steps
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.claims import Claim, Limits, mean_in_words, named, still_moves
-from fedbounds.figures.paper_gallery import series
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import Claim, Limits, mean_in_words, named, still_moves
+from fedbounds.figures.charts.paper_gallery import series
+from fedbounds.figures.charts.significance import ALIKE, Level, above_zero, every
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES
 from fedbounds.figures.papers.tdcd.trained import TrainedGallery
-from fedbounds.figures.significance import ALIKE, Level, above_zero, every
 
 REACHED = 0.95  # of the smallest of the final metrics
 FIGURES = {

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.trace import Trace
-from fedbounds.figures.claims import correct, level
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import correct, level
+from fedbounds.figures.charts.significance import Level
+from fedbounds.figures.charts.tuning import tuning_seeds
+from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation.claims import fixed_point_distance, ordering, toy_claims
 from fedbounds.figures.papers.arbitrary_participation.demonstration import demonstrate
 from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, Gallery, draw
 from fedbounds.figures.papers.arbitrary_participation.horizon import INTERVAL, STEPS, best
 from fedbounds.figures.papers.arbitrary_participation.real_data import PROCESSES, confronted
-from fedbounds.figures.significance import Level
-from fedbounds.figures.tuning import tuning_seeds
-from fedbounds.figures.verdicts import NOT_TESTED
 
 pytestmark = pytest.mark.usefixtures("same_sources")
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from sympy import Rational
 
-from fedbounds.empirical.rates import Rate
+from fedbounds.empirical.comparison.convergence_slopes import Rate
+from fedbounds.figures.charts.rate import rate_claims
 from fedbounds.figures.papers.arbitrary_participation.rates import exact_rate, exact_rates
-from fedbounds.figures.rate import rate_claims
 
 SMALL = (500, 2000, 8000)
 

@@ -16,9 +16,9 @@ from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as pseudo_code
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, QuadraticMinimax, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, ROUNDS, SEEDS = 4, 6, (0, 5)
 EXACT = 1e-12
@@ -146,7 +146,7 @@ def test_every_baseline_is_its_own_pseudo_code(algorithm, participants):
 def test_small_batches_of_pairs_give_the_same_run(monkeypatch):
     algorithm = FedNormSGDA(*RATES, TAU, optimizer=EVERY_KIND, snapshot_period=2)
     whole = models(algorithm, quadratic(), seeds=range(3))
-    monkeypatch.setattr("fedbounds.empirical.engines.masked_batch.AT_ONCE", 2 * quadratic().dimension)
+    monkeypatch.setattr("fedbounds.empirical.simulation.engines.masked_batch.AT_ONCE", 2 * quadratic().dimension)
     assert gap(models(algorithm, quadratic(), seeds=range(3)), whole) < EXACT
 
 

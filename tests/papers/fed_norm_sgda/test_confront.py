@@ -10,13 +10,13 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import heavy_ball, proximal
-from fedbounds.empirical.confront import confront, confront_family, prescribed_algorithm
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA, LocalSGDA
 from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, random_quadratic_minimax, toy_example
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
 
 THEOREM_1, AT_ITS_STEPS = load("fed-norm-sgda/theorem-1"), load("fed-norm-sgda/theorem-1-at-its-steps")
 THEOREM_3, THEOREM_4 = load("fed-norm-sgda/theorem-3"), load("fed-norm-sgda/theorem-4")

@@ -10,9 +10,10 @@ import torch
 from click.testing import CliRunner
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.cli import figures as commands
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.figures import commands
-from fedbounds.figures.claims import named
+from fedbounds.figures.charts.claims import named
+from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau
 from fedbounds.figures.papers.fed_norm_sgda.claims import (
@@ -25,7 +26,6 @@ from fedbounds.figures.papers.fed_norm_sgda.claims import (
     speed_up,
 )
 from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery, draw
-from fedbounds.figures.verdicts import NOT_TESTED
 
 pytestmark = pytest.mark.usefixtures("same_sources")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.papers.fed_norm_sgda.bounds import (
     AXES,
     STARTS,
@@ -31,7 +32,6 @@ from fedbounds.figures.papers.fed_norm_sgda.surrogate import (
     saddle,
     surrogate,
 )
-from fedbounds.figures.picture import Curve, Picture
 
 SHORT = QuadraticRun(rounds=60)
 

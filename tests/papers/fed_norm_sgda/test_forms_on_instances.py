@@ -18,9 +18,8 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import LocalOptimizer
-from fedbounds.empirical.instances.climbing import LIGHT, searched
-from fedbounds.empirical.instances.sides import examined
-from fedbounds.empirical.moments.minimax import MinimaxMoments, minimax_moments
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, searched
+from fedbounds.empirical.falsification.instances.sides import examined
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.fed_norm_sgda.instances.forms import RESULTS, VECTORS, form_sides, trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
@@ -34,7 +33,8 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.single_points import dra
 from fedbounds.empirical.papers.fed_norm_sgda.pseudocode import Gradients, any_optimizer, fed_norm_sgda, local_map
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, QuadraticMinimax
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.moments.minimax import MinimaxMoments, minimax_moments
 
 FALSE = [  # as printed, and Lemma B.3 with the right smoothness too
     *((f"lemma-{number}", "printed") for number in ("b.1", "b.2", "b.3", "c.1", "c.2", "c.3", "c.5")),

@@ -18,10 +18,10 @@ from fedbounds.empirical.papers.fed_norm_sgda import invariants as minimax
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS, check_minimax
-from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
+from fedbounds.empirical.papers.fed_norm_sgda.numpy_reference import fed_norm_sgda
 from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
 from fedbounds.empirical.problems.minimax import Minimax
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.simulate import simulate
 from tests.empirical.drawn_cases import drawn_cases
 from tests.empirical.stand_in_problems import Unmeasured
 from tests.papers.fed_norm_sgda.planted_sgda import fed_norm_sgda_by_hand, planted

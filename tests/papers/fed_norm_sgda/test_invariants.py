@@ -13,9 +13,9 @@ from fedbounds.empirical.algorithms import DrawnWork, LocalOptimizer
 from fedbounds.empirical.algorithms.spec import algorithm_from_spec, algorithms
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.problems import QuadraticMinimax, project_onto_ball
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference, twins
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference, twins
+from fedbounds.empirical.simulation.simulate import simulate
 
 ROUNDS = 4
 RATES = (0.05, 0.1, 0.04, 0.15)

@@ -1,8 +1,8 @@
 """The rates of Theorem 1 at its steps, small."""
 
-from fedbounds.empirical.confront import confront_family
+from fedbounds.empirical.comparison.compare_run import confront_family
+from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import WithoutReplacement
-from fedbounds.empirical.rates import Rate
 from fedbounds.figures.papers.fed_norm_sgda.rates import THEOREM, at_its_steps, problem
 
 

@@ -18,8 +18,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent,
 from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as letters
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
 from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import A_DRIFT, DELTA, W_DRIFT, X
-from fedbounds.empirical.instances.climbing import LIGHT, searched
-from fedbounds.empirical.instances.sides import InstanceFinding, examined
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, searched
+from fedbounds.empirical.falsification.instances.sides import InstanceFinding, examined
 from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
     PopulationShape,
     draw_bounded,

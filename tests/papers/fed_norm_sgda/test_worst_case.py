@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.falsification.worst_case import worst_case
 from fedbounds.empirical.papers.fed_norm_sgda.worst_case import _Game
-from fedbounds.empirical.worst_case import worst_case
 
 worst = partial(worst_case, "fed-norm-sgda")
 THEOREM = "fed-norm-sgda/theorem-1"

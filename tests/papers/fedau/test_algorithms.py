@@ -12,8 +12,8 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import LocalSGD, Pairs, algorithm_from_spec
 from fedbounds.empirical.algorithms.algorithm import RoundReport
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.engines import Cohort
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.fedau import pseudocode as pseudo_code
 from fedbounds.empirical.papers.fedau.algorithms import (
@@ -34,11 +34,11 @@ from fedbounds.empirical.participation import (
     Round,
     WithoutReplacement,
 )
-from fedbounds.empirical.partition import majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, Quadratic, random_cosine_quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.engines import Cohort
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, ROUNDS, SEEDS = 6, 4, 12, (0, 5)
 RATES = (0.05, 0.2, 0.3, 0.4, 0.6, 0.9)

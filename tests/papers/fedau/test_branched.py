@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from fedbounds.empirical.instances.kinks import draw_clients
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import draw_clients
 from fedbounds.empirical.papers.fedau.instances.branched import Branched, KinkedRecords, KinkedWeighted, kinked_records
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances
 from fedbounds.empirical.papers.fedau.pseudocode import fedau, fixed_weights
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 from tests.empirical.stand_in_kinks import Signed
 
 B, N, I, T = 4, 2, 1, 4

@@ -10,11 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.partition import class_counts, class_mix_partition
+from fedbounds.cli import figures as commands
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import class_counts, class_mix_partition
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.figures import commands
-from fedbounds.figures.claims import correct, named
+from fedbounds.figures.charts.claims import correct, named
+from fedbounds.figures.charts.printed import above_all, falls
+from fedbounds.figures.charts.significance import Level, decide
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import statistics
 from fedbounds.figures.papers.fedau.claims import (
@@ -28,8 +30,6 @@ from fedbounds.figures.papers.fedau.claims import (
     table_d_6_1,
 )
 from fedbounds.figures.papers.fedau.drawing import FIGURES, Gallery, draw
-from fedbounds.figures.printed import above_all, falls
-from fedbounds.figures.significance import Level, decide
 
 
 @pytest.fixture(scope="module")

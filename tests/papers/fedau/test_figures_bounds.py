@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedbounds.figures.overlay import overlays
+from fedbounds.figures.charts.overlay import overlays
+from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.papers.fedau.bounds import (
     ExperimentSize,
     theorem_2,
@@ -13,7 +14,6 @@ from fedbounds.figures.papers.fedau.bounds import (
     without_bound,
     wrong_objectives,
 )
-from fedbounds.figures.picture import Curve, Picture
 
 SMALL = ExperimentSize(clients=4, dimension=2, local_steps=2, rounds=20, seeds=3)
 

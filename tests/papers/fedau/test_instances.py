@@ -18,8 +18,8 @@ from fedbounds.bounds.papers.fedau.weight_error import (
     weight_error,
 )
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.instances.climbing import LIGHT, climb, searched
-from fedbounds.empirical.instances.sides import examined
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, climb, searched
+from fedbounds.empirical.falsification.instances.sides import examined
 from fedbounds.empirical.papers.fedau.instances.gram import round_products
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances, draw_kinked

@@ -15,8 +15,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, weight_error
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.confront import Confrontation, confront, confront_family, prescribed_algorithm
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
@@ -32,7 +31,8 @@ from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.papers.fedau.run import why_no_bound
 from fedbounds.empirical.participation import Bernoulli, CyclicClients, Full, Markovian, Process
 from fedbounds.empirical.problems import BoundedGradient, Problem, Quadratic, random_bounded_gradient, random_quadratic
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
 
 THEOREM_1 = load("fedau/theorem-1")
 THEOREM_2 = load("fedau/theorem-2")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
@@ -22,7 +21,8 @@ from fedbounds.empirical.papers.fedau.algorithms import (
 )
 from fedbounds.empirical.participation import Bernoulli, CyclicClients, Full, Markovian, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
 
 RATES = np.array([0.1, 0.4, 0.9])
 COINS = Bernoulli(3, RATES, normalize=False)

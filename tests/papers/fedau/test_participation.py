@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.invariants.strategies import processes
 from fedbounds.empirical.participation import (
     Bernoulli,
     CyclicClients,
@@ -23,8 +24,7 @@ from fedbounds.empirical.participation import (
     process_from_spec,
 )
 from fedbounds.empirical.participation.rates import rates_from_spec
-from fedbounds.empirical.strategies import processes
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
 
 RATES = (0.0, 0.02, 0.3, 0.527, 0.9, 1.0)
 KINDS = [Markovian, CyclicClients, CyclicFromInactive]

@@ -19,8 +19,8 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, squared_error, weight_error
 from fedbounds.empirical.invariants import BrokenInvariant
 from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, WeightCase, check_weights
+from fedbounds.empirical.papers.fedau.numpy_reference import fedau_weights
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights, weight_paths
-from fedbounds.empirical.papers.fedau.plain import fedau_weights
 from fedbounds.empirical.papers.fedau.pseudocode import exponential_weight, fedau_weight
 from fedbounds.empirical.papers.fedau.strategies import weight_cases
 

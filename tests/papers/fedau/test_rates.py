@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fedbounds.figures.charts.rate import rate_claims
 from fedbounds.figures.papers.fedau.rates import at_known_rates, estimated_rates, known_rates
-from fedbounds.figures.rate import rate_claims
 
 
 def test_known_rates_fall_as_predicted_exactly():

@@ -13,22 +13,30 @@ from scipy import stats
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.algorithms.scores import LocalScores
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.messages import Drive, Eden, FullPrecision, Sparsified, StochasticSign, TernGrad, TopK
-from fedbounds.empirical.messages.envelope import seal
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.algorithms.messages import (
+    Drive,
+    Eden,
+    FullPrecision,
+    Sparsified,
+    StochasticSign,
+    TernGrad,
+    TopK,
+)
+from fedbounds.empirical.algorithms.messages.envelope import seal
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import Partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fedmrn.algorithms import Compressed, FedMRN, FedSparsify, LocalMasking
 from fedbounds.empirical.papers.fedmrn.fedpm import FedPM
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
+from fedbounds.empirical.papers.fedmrn.scores import LocalScores
 from fedbounds.empirical.participation import WithoutReplacement
-from fedbounds.empirical.partition import Partition, majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, random_cosine_quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
-from fedbounds.empirical.words import chances
+from fedbounds.empirical.runtime.counter_rng import chances
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, ROUNDS, SEEDS = 6, 5, 8, (0, 5)
 SOME = WithoutReplacement(CLIENTS, 3)

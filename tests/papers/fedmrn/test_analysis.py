@@ -7,13 +7,13 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.moments.operators import masked_moments
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_cosine_quadratic, random_quadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.moments.operators import masked_moments
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, SEEDS = 4, 3, (0, 5)
 SOME = WithoutReplacement(CLIENTS, 2)

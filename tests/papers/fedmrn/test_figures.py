@@ -11,9 +11,11 @@ import pytest
 
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.partition import class_counts
+from fedbounds.empirical.data.partition import class_counts
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.figures.claims import correct, named
+from fedbounds.figures.charts.claims import correct, named
+from fedbounds.figures.charts.picture import Curve
+from fedbounds.figures.charts.significance import Level
 from fedbounds.figures.papers.fedmrn import experiments as ex
 from fedbounds.figures.papers.fedmrn import simulated, timing
 from fedbounds.figures.papers.fedmrn.bounds import crossing
@@ -30,8 +32,6 @@ from fedbounds.figures.papers.fedmrn.claims import (
     trained_claims,
 )
 from fedbounds.figures.papers.fedmrn.drawing import COMPARED, FIGURES, Gallery, draw
-from fedbounds.figures.picture import Curve
-from fedbounds.figures.significance import Level
 
 pytestmark = pytest.mark.usefixtures("same_sources")
 

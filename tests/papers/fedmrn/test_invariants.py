@@ -14,7 +14,7 @@ from fedbounds.empirical.papers.fedmrn.algorithms import LocalMasking
 from fedbounds.empirical.papers.fedmrn.invariants import MASK_INVARIANTS, MISREADINGS, check_masking, masked_round
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.papers.fedmrn.strategies import mask_cases
-from fedbounds.empirical.words import UPLOAD
+from fedbounds.empirical.runtime.counter_rng import UPLOAD
 from tests.empirical.drawn_cases import drawn_cases
 
 

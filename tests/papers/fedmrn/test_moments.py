@@ -7,8 +7,8 @@ import pytest
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.theory.result import Term
-from fedbounds.empirical.instances.judging import judged_on_instances
-from fedbounds.empirical.moments.operators import masked_moments, signed_masks
+from fedbounds.empirical.falsification.instances.instance_checker import judged_on_instances
+from fedbounds.empirical.simulation.moments.operators import masked_moments, signed_masks
 from fedbounds.figures.papers.fedmrn.bounds import four_clients
 
 FOUR = four_clients()

@@ -12,16 +12,16 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.confront import confront, confront_family
-from fedbounds.empirical.confront_sweep import confront_sweep
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.moments.operators import masked_moments
+from fedbounds.empirical.comparison.compare_run import confront, confront_family
+from fedbounds.empirical.comparison.compare_sweep import confront_sweep
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import majority_class_partition
 from fedbounds.empirical.papers.fedmrn.algorithms import FedMRN
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, analyzed_moments
 from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
-from fedbounds.empirical.partition import majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, Quadratic, random_displaced
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments.operators import masked_moments
+from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.sweep import resolve
 from fedbounds.figures.papers.fedmrn.bounds import four_clients
 

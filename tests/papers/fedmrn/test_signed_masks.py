@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedbounds.empirical.moments.operators import masked_moments, signed_masks
 from fedbounds.empirical.papers.fedmrn.instances.kinked import SignedMasked, signed
 from fedbounds.empirical.problems import Quadratic
+from fedbounds.empirical.simulation.moments.operators import masked_moments, signed_masks
 
 
 def smooth(which: int, *, progressive: bool) -> SignedMasked:

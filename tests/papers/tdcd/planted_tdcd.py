@@ -4,7 +4,7 @@ import inspect
 import sys
 
 from fedbounds.empirical.papers.tdcd.misreadings import Reading
-from fedbounds.empirical.papers.tdcd.plain import tdcd
+from fedbounds.empirical.papers.tdcd.numpy_reference import tdcd
 
 
 def planted(*changes, of=tdcd):

@@ -18,9 +18,9 @@ from fedbounds.empirical.problems import (
     random_vertical_least_squares,
 )
 from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.simulate import simulate
 from tests.papers.tdcd.golden import HESSIAN, START
 
 ROUNDS = 12

@@ -9,7 +9,8 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.ratio import exponents
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs, trained
 from fedbounds.figures.papers.tdcd import trained_claims as said
@@ -17,7 +18,6 @@ from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIM
 from fedbounds.figures.papers.tdcd.claims import bound_claims
 from fedbounds.figures.papers.tdcd.drawing import FIGURES, Gallery, draw
 from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
-from fedbounds.figures.ratio import exponents
 
 EXACT = ("theorem-1", "misread", "rate", "ratio")  # runs by exact moments
 

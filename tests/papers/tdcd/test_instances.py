@@ -10,8 +10,8 @@ import pytest
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.instances.judging import judged_on_instances
-from fedbounds.empirical.instances.sides import Sides, examined
+from fedbounds.empirical.falsification.instances.instance_checker import judged_on_instances
+from fedbounds.empirical.falsification.instances.sides import Sides, examined
 from fedbounds.empirical.papers.tdcd.instances.runs import TieredRuns, draw_runs, pool, sides, trial
 from tests.papers.tdcd.golden import GOLDEN, HESSIAN, START, VARIANCES, Golden, L
 

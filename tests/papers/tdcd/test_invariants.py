@@ -24,12 +24,12 @@ from fedbounds.empirical.papers.tdcd.deployment import Deployment
 from fedbounds.empirical.papers.tdcd.invariants import VERTICAL_INVARIANTS, check_vertical
 from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS, READINGS, Reading
 from fedbounds.empirical.papers.tdcd.nodes import Holding, Silo
-from fedbounds.empirical.papers.tdcd.plain import tdcd
+from fedbounds.empirical.papers.tdcd.numpy_reference import tdcd
 from fedbounds.empirical.papers.tdcd.strategies import table_cases
 from fedbounds.empirical.papers.tdcd.tables import SplitTable, TableCase
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import Vertical
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.simulate import simulate
 from tests.papers.tdcd.planted_tdcd import ALL, planted
 
 LOSSES = {

@@ -14,18 +14,18 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.remarks import LATENCY
-from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.data.datasets import load_dataset
+from fedbounds.empirical.data.partition import even_partition
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD, Tiered
 from fedbounds.empirical.papers.tdcd.deployment import Deployment, silos_of
 from fedbounds.empirical.papers.tdcd.messages import Delivery
 from fedbounds.empirical.papers.tdcd.nodes import Holding, Silo
 from fedbounds.empirical.papers.tdcd.traffic import LINKS, Traffic, round_time, round_traffic
 from fedbounds.empirical.participation import Full
-from fedbounds.empirical.partition import even_partition
 from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
-from fedbounds.empirical.simulate import simulate
-from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.simulate import simulate
 from tests.empirical.test_vertical_networks import made as noise
 from tests.empirical.test_vertical_networks import problem
 

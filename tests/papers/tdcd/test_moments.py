@@ -13,7 +13,6 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.tdcd.errata_rates import resting
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import Constant
-from fedbounds.empirical.moments import TierMoments, moments
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import (
@@ -22,7 +21,8 @@ from fedbounds.empirical.problems import (
     random_block_quadratic,
     random_vertical_least_squares,
 )
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments import TierMoments, moments
+from fedbounds.empirical.simulation.simulate import simulate
 from tests.papers.tdcd.golden import GOLDEN, HESSIAN, START, VARIANCES, Golden, L, golden
 
 
@@ -78,7 +78,7 @@ SIGNS = {
 @pytest.mark.parametrize("algorithm", [TDCD(0.1, 4), PrintedTDCD(0.1, 3), TDCD(0.1, 2, "shards")])
 def test_the_recursion_is_the_walk_along_all_paths(algorithm: TDCD | PrintedTDCD, name: str) -> None:
     """Which knows of the problem only its draws, and of a round only the engine that takes one step at a time."""
-    from fedbounds.empirical.moments.tiers import _paths
+    from fedbounds.empirical.simulation.moments.tiers import _paths
 
     problem = SIGNS[name]
     run, walked = exact(algorithm, problem, 3), _paths(algorithm, problem, 3)

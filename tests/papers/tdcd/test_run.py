@@ -10,14 +10,14 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import NoConstant
-from fedbounds.empirical.confront import Confrontation, confront, confront_family
-from fedbounds.empirical.moments import moments
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
+from fedbounds.empirical.comparison.run_setting import of_moments, of_trace
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.papers.tdcd.run import RUNS
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
-from fedbounds.empirical.run_setting import of_moments, of_trace
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulation.moments import moments
+from fedbounds.empirical.simulation.simulate import simulate
 from tests.papers.tdcd.golden import BLOCK, GOLDEN, HESSIAN, ROW, START, Golden, L, golden
 
 THEOREM = "tdcd/theorem-1"
@@ -217,7 +217,7 @@ def test_remark_5_sets_the_step_size() -> None:
      (LabelPrivateTDCD(0.01, 3, "once a round"), "which are no gradients")],
 )  # fmt: skip
 def test_algorithms_that_the_theorem_is_not_about_are_refused(algorithm: Any, why: str) -> None:
-    from fedbounds.empirical.run_setting import RunSetting
+    from fedbounds.empirical.comparison.run_setting import RunSetting
 
     with pytest.raises(FedboundsError, match=why):
         RUNS.steps(RunSetting.ahead(algorithm, golden(), Full(5), None, 4), None)

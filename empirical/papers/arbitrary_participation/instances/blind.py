@@ -17,9 +17,9 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.instances.climbing import LIGHT, SearchEffort, climb, searched
-from fedbounds.empirical.instances.population import Population, shaken, stirred
-from fedbounds.empirical.instances.sides import InstanceFinding, Sides, examined
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, SearchEffort, climb, searched
+from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, examined
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
 from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
 

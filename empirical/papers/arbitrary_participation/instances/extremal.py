@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.empirical.instances.extremal import ExtremalRuns, Family, MeasuredRuns
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
 from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import ASSUMPTIONS
 
 ZERO = ("sigma", "nu", "beta", "delta", "d")

@@ -5,7 +5,7 @@ $h(x)=\sum_j[\frac{a_j}2x_j^2+\kappa_j(1-\cos x_j)]$, $a,\kappa\ge0$: $f=h$ is l
 $L=\max_j(a_j+\kappa_j)$, and $\nabla F_n-\nabla f=b_n$ at every x. With $\kappa=0$ these are the quadratics with equal
 Hessians (diagonal without loss of generality), and all expectations follow from means and variances; with ripples the
 noise must be zero. The recursions are written from Wang & Ji 2022, Algorithm 1, and share nothing with
-`fedbounds.empirical.moments`, against which they are tested.
+`fedbounds.empirical.simulation.moments`, against which they are tested.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.instances.population import shaken, stirred
-from fedbounds.empirical.instances.ranges import Range, Ranges, cancels, nonnegative, reals, symmetric
+from fedbounds.empirical.falsification.instances.population import shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, cancels, nonnegative, reals, symmetric
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 ROUND_OFF = 1e-9

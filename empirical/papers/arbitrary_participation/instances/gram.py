@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.empirical.instances.readable import in_order
+from fedbounds.empirical.falsification.instances.readable import in_order
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import (
     FedAvgInstances,
     Law,

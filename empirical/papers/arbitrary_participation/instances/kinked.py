@@ -9,8 +9,14 @@ from typing import Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.kinks import CANCELED, KinkedClients, draw_clients, supremum, uncanceled
-from fedbounds.empirical.instances.paths import beginning, local_changes, sampling_error, together
+from fedbounds.empirical.falsification.instances.paths import beginning, local_changes, sampling_error, together
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
+    CANCELED,
+    KinkedClients,
+    draw_clients,
+    supremum,
+    uncanceled,
+)
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 EACH = 24

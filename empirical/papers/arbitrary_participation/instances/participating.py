@@ -9,8 +9,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import Population, stirred
-from fedbounds.empirical.instances.ranges import Ranges, counts, nonnegative, positive, sums_to
+from fedbounds.empirical.falsification.instances.population import Population, stirred
+from fedbounds.empirical.falsification.instances.ranges import Ranges, counts, nonnegative, positive, sums_to
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.instances.population import LeftSide, Population, stirred
-from fedbounds.empirical.instances.ranges import Range, Ranges, counts
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, stirred
+from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, counts
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
 # By construction: one client takes part, drawn uniformly in every round anew, and d = 1
 KNOWN = {"bounded-divergence", "unbiased-sampling", "independent-rounds", "jointly-independent-rounds", "weights"}

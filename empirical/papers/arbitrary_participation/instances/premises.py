@@ -16,7 +16,7 @@ from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.arbitrary_participation.proof import likely as at_all_points
 from fedbounds.bounds.papers.arbitrary_participation.proof import participation as section_4
 from fedbounds.bounds.participation.window_variance import without_replacement_variance
-from fedbounds.empirical.instances.premises import PremiseCases
+from fedbounds.empirical.falsification.instances.premises import PremiseCases
 
 B = 60
 MET = frozenset(

@@ -16,9 +16,17 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
-from fedbounds.empirical.instances.population import Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import Ranges, cancels, counts, nonnegative, positive, reals, sums_to
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
+    Ranges,
+    cancels,
+    counts,
+    nonnegative,
+    positive,
+    reals,
+    sums_to,
+)
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import ASSUMPTIONS
 
 # By construction, as the rules of the class are checked: participation is drawn before any noise, in every round anew

@@ -12,8 +12,15 @@ from fedbounds.bounds.audit.vectors import multiplied
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT
-from fedbounds.empirical.instances.readable import Readable, evaluated, hypotheses, not_measured, readable, within
-from fedbounds.empirical.instances.sides import Sides
+from fedbounds.empirical.falsification.instances.readable import (
+    Readable,
+    evaluated,
+    hypotheses,
+    not_measured,
+    readable,
+    within,
+)
+from fedbounds.empirical.falsification.instances.sides import Sides
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
 from fedbounds.empirical.papers.arbitrary_participation.instances.gram import (
     POINT_BASIS,

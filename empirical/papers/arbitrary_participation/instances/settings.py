@@ -11,9 +11,9 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
-from fedbounds.empirical.instances.population import Population, stirred
-from fedbounds.empirical.instances.readable import hypotheses, within
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.population import Population, stirred
+from fedbounds.empirical.falsification.instances.readable import hypotheses, within
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.relations import reading
 
 MOST = 300

@@ -17,9 +17,9 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.instances.population import LeftSide, Population, stirred
-from fedbounds.empirical.instances.ranges import Range, Ranges, counts
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, stirred
+from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, counts
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.evaluation.compilation import Compiled
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.result import Form
-from fedbounds.empirical.instances.extremal import ExtremalRuns
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.extremal import FAMILY, LEAST_GRADIENT, WINDOW
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances

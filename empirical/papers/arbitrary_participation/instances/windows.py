@@ -21,9 +21,9 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
-from fedbounds.empirical.instances.population import Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import Ranges, cancels, counts, nonnegative, reals, sums_to
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import Ranges, cancels, counts, nonnegative, reals, sums_to
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import PATTERNS
 from fedbounds.empirical.papers.arbitrary_participation.instances.tails import TAILS
 

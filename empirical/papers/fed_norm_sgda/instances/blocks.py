@@ -18,8 +18,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem_4 import (
     OverUnequalBlocks,
     SnapshotLag,
 )
-from fedbounds.empirical.instances.averages import CASES, Builder, LetteredRun, Letters, value
-from fedbounds.empirical.instances.sides import ROUNDING
+from fedbounds.empirical.falsification.instances.averages import CASES, Builder, LetteredRun, Letters, value
+from fedbounds.empirical.falsification.instances.sides import ROUNDING
 
 NEVER = 1e30  # rounds
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.empirical.instances.extremal import ExtremalRuns, Family, MeasuredRuns
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
 
 ALWAYS = (
     *("smooth", "unbiased-noise", "unbiased-block-noise", "bounded-heterogeneity", "uniform-sampling"),

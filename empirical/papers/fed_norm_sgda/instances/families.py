@@ -10,8 +10,8 @@ from typing import Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.kinks import PiecewiseQuadratic
-from fedbounds.empirical.instances.population import shaken, stirred
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import PiecewiseQuadratic
+from fedbounds.empirical.falsification.instances.population import shaken, stirred
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import (
     RoundInstances,
     lift,

@@ -15,9 +15,9 @@ from fedbounds.bounds.papers.fed_norm_sgda.concave import ADMISSIBLE_STEPS
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_ITS_STEPS
 from fedbounds.bounds.theory.result import Form
-from fedbounds.empirical.instances.extremal import ExtremalRuns
-from fedbounds.empirical.instances.readable import against_form
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances.extremal import FAMILIES
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     BoundedRuns,

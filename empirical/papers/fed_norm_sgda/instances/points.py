@@ -19,8 +19,8 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import (
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
     FLAGS,
     ROUND_OFF,
     Range,

@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETER
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_basic import LEMMA_A_4, SQUARE_OF_MEAN
 from fedbounds.bounds.papers.fed_norm_sgda.proof import basic, remarks
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from fedbounds.empirical.instances.premises import PremiseCases
+from fedbounds.empirical.falsification.instances.premises import PremiseCases
 
 B = 60
 SHAPES = frozenset({"smooth", "convex", "bounded-below", "strongly-convex", "strongly-concave"})

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
 
 Array = np.ndarray
 

@@ -26,8 +26,15 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
 from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import A_DRIFT, DELTA, W_DRIFT, X
 from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem_4 import LAG, LENGTH
 from fedbounds.bounds.theory.result import Condition
-from fedbounds.empirical.instances.readable import Basis, Readable, hypotheses, not_measured, readable, within
-from fedbounds.empirical.instances.sides import Sides
+from fedbounds.empirical.falsification.instances.readable import (
+    Basis,
+    Readable,
+    hypotheses,
+    not_measured,
+    readable,
+    within,
+)
+from fedbounds.empirical.falsification.instances.sides import Sides
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.rounds import Vectors, run_clients, vectors
 

@@ -6,7 +6,7 @@ $\beta_G^2=\sum_iw_is_i^2/(\sum_iw_is_i)^2$ and $\sigma_G^2=\max_b\sum_iw_i\|c_{
 $\beta_L\varepsilon_kG_k+R\xi_k$ with independent unit $\varepsilon_k,\xi_k$. What a client returns is
 $\sum_m\chi_mG_mv$, $v=(1,z)$, with orthonormal $\chi_m$ that are products of the noises, so a round is linear in
 $\mathbb Evv^\top$, and T rounds are a power of one matrix. Written from the paper's Algorithm 1 and eq. (12); shares
-nothing with `fedbounds.empirical.moments`.
+nothing with `fedbounds.empirical.simulation.moments`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import shaken, stirred
-from fedbounds.empirical.instances.ranges import (
+from fedbounds.empirical.falsification.instances.population import shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
     INF,
     Ranges,
     always,

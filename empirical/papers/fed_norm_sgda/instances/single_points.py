@@ -8,8 +8,16 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.instances.population import Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import Range, Ranges, always, nonnegative, positive, reals, sums_to
+from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
+    Range,
+    Ranges,
+    always,
+    nonnegative,
+    positive,
+    reals,
+    sums_to,
+)
 
 
 @dataclass(frozen=True, eq=False)

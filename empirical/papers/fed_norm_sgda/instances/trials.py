@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS
-from fedbounds.empirical.instances.sides import Trial
+from fedbounds.empirical.falsification.instances.sides import Trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances import forms
 from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
     PopulationShape,

@@ -9,8 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.instances.population import Population, stirred
-from fedbounds.empirical.instances.ranges import Range, Ranges, always, counts, nonnegative, positive, sums_to
+from fedbounds.empirical.falsification.instances.population import Population, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
+    Range,
+    Ranges,
+    always,
+    counts,
+    nonnegative,
+    positive,
+    sums_to,
+)
 
 Values = dict[str, np.ndarray]
 

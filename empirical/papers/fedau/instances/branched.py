@@ -10,10 +10,16 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.kinks import KinkedClients, PiecewiseQuadratic, draw_clients, supremum, uncanceled
-from fedbounds.empirical.instances.paths import local_changes, together
-from fedbounds.empirical.instances.population import stirred
-from fedbounds.empirical.instances.ranges import Ranges, chances, counts, positive
+from fedbounds.empirical.falsification.instances.paths import local_changes, together
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
+    KinkedClients,
+    PiecewiseQuadratic,
+    draw_clients,
+    supremum,
+    uncanceled,
+)
+from fedbounds.empirical.falsification.instances.population import stirred
+from fedbounds.empirical.falsification.instances.ranges import Ranges, chances, counts, positive
 from fedbounds.empirical.papers.fedau.instances.records import Records, every_record, weights_of
 from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeights
 

@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from fedbounds.empirical.instances.readable import Basis, in_order
+from fedbounds.empirical.falsification.instances.readable import Basis, in_order
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, over_clients
 

@@ -9,8 +9,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import mean_weight, squared_error
-from fedbounds.empirical.instances.population import LeftSide, Population
-from fedbounds.empirical.instances.ranges import CUTOFF, Range, Ranges, chances, counts
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population
+from fedbounds.empirical.falsification.instances.ranges import CUTOFF, Range, Ranges, chances, counts
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,16 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import ROUND_OFF, Ranges, chances, counts, nonnegative, positive, reals
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
+    ROUND_OFF,
+    Ranges,
+    chances,
+    counts,
+    nonnegative,
+    positive,
+    reals,
+)
 
 
 @dataclass(frozen=True, eq=False)

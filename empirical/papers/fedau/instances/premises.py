@@ -15,8 +15,8 @@ from fedbounds.bounds.papers.fedau.proof import weights as of_weights
 from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
 from fedbounds.bounds.papers.fedau.proof.theorem import OMEGA_T
 from fedbounds.bounds.papers.fedau.proof.whole_numbers import Cases
-from fedbounds.empirical.instances.averages import Builder, LetteredRun, Letters, value
-from fedbounds.empirical.instances.premises import PremiseCases
+from fedbounds.empirical.falsification.instances.averages import Builder, LetteredRun, Letters, value
+from fedbounds.empirical.falsification.instances.premises import PremiseCases
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals
 from fedbounds.empirical.papers.fedau.instances.records import draw_recorded, every_record, weights_of
 

@@ -17,8 +17,18 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_moment
-from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import CUTOFF, FLAGS, Range, Ranges, cancels, chances, counts, positive, reals
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
+    CUTOFF,
+    FLAGS,
+    Range,
+    Ranges,
+    cancels,
+    chances,
+    counts,
+    positive,
+    reals,
+)
 
 
 @lru_cache(maxsize=8)

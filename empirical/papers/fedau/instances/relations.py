@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.participation_rules import CauchySchwarz, ClientMean
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.fedau.proof import PROOFS
 from fedbounds.bounds.papers.fedau.proof.descent import DECREASE
-from fedbounds.empirical.instances.readable import (
+from fedbounds.empirical.falsification.instances.readable import (
     Basis,
     Readable,
     compared,
@@ -23,7 +23,7 @@ from fedbounds.empirical.instances.readable import (
     readable,
     within,
 )
-from fedbounds.empirical.instances.sides import Sides
+from fedbounds.empirical.falsification.instances.sides import Sides
 from fedbounds.empirical.papers.fedau.instances.gram import ROUND_BASIS, STEP_BASIS, round_products, step_products
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
 from fedbounds.empirical.papers.fedau.instances.measured import CANCELED, ONE_STEP, lemma_letters

@@ -12,10 +12,10 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.evaluation.numpy_code import compile_form
-from fedbounds.empirical.instances.extremal import ExtremalRuns
-from fedbounds.empirical.instances.population import Population
-from fedbounds.empirical.instances.readable import against_form
-from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.population import Population
+from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fedau.instances import extremal
 from fedbounds.empirical.papers.fedau.instances.branched import kinked_records, kinked_weighted
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances, draw_intervals

@@ -5,7 +5,7 @@ a may be negative where a claim is about one round. With $S_1=\sum_{i<I}(1-\gamm
 $S_2=\sum_{i<I}(1-\gamma a)^{2i}$, per coordinate,
 $$\mathbb E\Delta_n=-\gamma S_1(ax+b_n),\qquad \mathrm{Var}\,\Delta_n=\gamma^2S_2s^2,$$
 and a round adds $\frac\eta N\sum_n\mathbb 1_n\omega_n\Delta_n$ with independent $\mathbb 1_n$ of mean $p_n$. Written
-from Wang & Ji 2024, Algorithm 1; shares nothing with `fedbounds.empirical.moments`.
+from Wang & Ji 2024, Algorithm 1; shares nothing with `fedbounds.empirical.simulation.moments`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,17 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import Ranges, cancels, chances, counts, nonnegative, positive, reals, sums_to
+from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
+    Ranges,
+    cancels,
+    chances,
+    counts,
+    nonnegative,
+    positive,
+    reals,
+    sums_to,
+)
 
 
 def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.empirical.instances.extremal import ExtremalRuns, Family, MeasuredRuns
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
 
 ZERO = ("sigma", "Gamma", "q")
 MET = (

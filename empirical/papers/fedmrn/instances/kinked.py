@@ -9,10 +9,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.instances.kinks import draw_clients
-from fedbounds.empirical.instances.masked import MaskedClients, MaskedCourse
-from fedbounds.empirical.instances.population import stirred
-from fedbounds.empirical.instances.ranges import Range, Ranges, flag, positive
+from fedbounds.empirical.falsification.instances.piecewise_quadratics import draw_clients
+from fedbounds.empirical.falsification.instances.population import stirred
+from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, flag, positive
+from fedbounds.empirical.papers.fedmrn.instances.masked import MaskedClients, MaskedCourse
 
 B = 24
 NOISY = ((1, 1, 2, 1, 5, 1), (1, 1, 2, 2, 4, 1), (2, 1, 2, 1, 3, 1), (2, 1, 2, 2, 2, 2))  # N, d, knots, S, T and K

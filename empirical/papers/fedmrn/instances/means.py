@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import descent, nonconvex
 from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
-from fedbounds.empirical.instances.averages import Builder, LetteredRun, Letters, value
+from fedbounds.empirical.falsification.instances.averages import Builder, LetteredRun, Letters, value
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
     nonconvex.AVERAGED: product_symbol("f0", "f0"),

@@ -14,10 +14,10 @@ from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, descent, distance, nonconvex, remarks
 from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
-from fedbounds.empirical.instances.iterations import MaskedIterations
-from fedbounds.empirical.instances.lemmas import lemma_trial
-from fedbounds.empirical.instances.premises import PremiseCases
-from fedbounds.empirical.instances.sides import Trial
+from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
+from fedbounds.empirical.falsification.instances.premises import PremiseCases
+from fedbounds.empirical.falsification.instances.sides import Trial
+from fedbounds.empirical.papers.fedmrn.instances.iterations import MaskedIterations
 
 B = 24
 FEWER = ((1, 1, 1, 1), (1, 2, 1, 1), (1, 3, 1, 2), (2, 1, 1, 2), (3, 1, 2, 1))  # where a step has more outcomes

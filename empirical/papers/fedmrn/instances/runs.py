@@ -11,16 +11,25 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.instances.extremal import ExtremalRuns
-from fedbounds.empirical.instances.population import Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import Range, Ranges, always, counts, flag, nonnegative, positive, reals
-from fedbounds.empirical.instances.readable import against_form
-from fedbounds.empirical.instances.sides import Sides, Trial
-from fedbounds.empirical.moments.operators import Masking, masked_moments, norm_scaled_sign, sparsifier
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
+    Range,
+    Ranges,
+    always,
+    counts,
+    flag,
+    nonnegative,
+    positive,
+    reals,
+)
+from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fedmrn.instances.extremal import CONVEX, NOT_CONVEX
 from fedbounds.empirical.papers.fedmrn.instances.kinked import KinkedMasked, kinked, signed
 from fedbounds.empirical.papers.fedmrn.instances.premises import lemma
 from fedbounds.empirical.problems import Quadratic
+from fedbounds.empirical.simulation.moments.operators import Masking, masked_moments, norm_scaled_sign, sparsifier
 
 RUNS = 40
 OPERATORS: tuple[tuple[Masking, Callable[[int], float]], ...] = (  # and the square of q in so many dimensions

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED
-from fedbounds.empirical.instances.extremal import ExtremalRuns, Family, MeasuredRuns
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
 
 MET = (
     *("smooth", "block-smooth", "smooth-in-one-block", "unbiased-silos", "unbiased-clients", "bounded-below"),

@@ -11,7 +11,7 @@ from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof import theorem
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
-from fedbounds.empirical.instances.averages import Builder, telescoped
+from fedbounds.empirical.falsification.instances.averages import Builder, telescoped
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
     theorem.AVERAGED: letters.SQUARED_GRADIENT,

@@ -13,10 +13,10 @@ from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
 from fedbounds.bounds.papers.tdcd.proof import PROOFS, theorem
 from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
-from fedbounds.empirical.instances.block_rounds import BlockRounds
-from fedbounds.empirical.instances.lemmas import lemma_trial
-from fedbounds.empirical.instances.premises import PremiseCases
-from fedbounds.empirical.instances.sides import Trial
+from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
+from fedbounds.empirical.falsification.instances.premises import PremiseCases
+from fedbounds.empirical.falsification.instances.sides import Trial
+from fedbounds.empirical.papers.tdcd.instances.block_rounds import BlockRounds
 
 B = 24
 # silos, clients of each, parameters of each, local steps

@@ -7,7 +7,7 @@ $$\theta_j-\frac1K\sum_kS_{kj}\big((A_k\theta-b_k)_j+\xi_{kj}\big),$$
 
 affine in $\theta$ with noise of its own. What clients differ by counts as variance; each silo's is the largest of all
 rounds, each in expectation over what came before.
-Written from the paper's Algorithm 1; shares nothing with `fedbounds.empirical.moments` and the engines.
+Written from the paper's Algorithm 1; shares nothing with `fedbounds.empirical.simulation.moments` and the engines.
 """
 
 from __future__ import annotations
@@ -25,14 +25,23 @@ from fedbounds.bounds.papers.tdcd.lemmas import LEMMAS
 from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.instances.extremal import ExtremalRuns
-from fedbounds.empirical.instances.population import Population, shaken, stirred
-from fedbounds.empirical.instances.ranges import FLAGS, Range, Ranges, always, counts, positive, reals, symmetric
-from fedbounds.empirical.instances.readable import against_form
-from fedbounds.empirical.instances.sides import Sides, Trial
-from fedbounds.empirical.instances.tiers import TieredClients, draw_tiered
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.ranges import (
+    FLAGS,
+    Range,
+    Ranges,
+    always,
+    counts,
+    positive,
+    reals,
+    symmetric,
+)
+from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.tdcd.instances.extremal import FAMILY
 from fedbounds.empirical.papers.tdcd.instances.premises import lemma
+from fedbounds.empirical.papers.tdcd.instances.tiers import TieredClients, draw_tiered
 
 BEST = "explicit:best-c"  # of Remark 5: its step size follows from the noise
 B = 40

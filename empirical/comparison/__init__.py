@@ -1,0 +1,1 @@
+"""Measured runs against results: constants of a run, its measure, and every crossing of a bound."""

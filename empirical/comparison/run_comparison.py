@@ -1,0 +1,201 @@
+"""What a run says of a result: measured beside promised, with every crossing and what it accuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr
+
+from fedbounds.bounds.display.tables import Shown, Table
+from fedbounds.bounds.evaluation.evaluate import Evaluation
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.result import Form, Result
+from fedbounds.bounds.theory.symbols import Constant
+from fedbounds.empirical.comparison.user_constants import Ground
+
+NO_WORD = Ground()
+CERTAIN = 1e-3  # chance above which a sample accuses nobody
+ROUNDING = 1e-9  # relative excess over the bound that is a crossing
+
+
+@dataclass(frozen=True, eq=False)
+class Confrontation(Shown):
+    """A measured left-hand side beside the right-hand side of a result, for one or many numbers of rounds T.
+
+    Attributes:
+        result, form: what was promised.
+        label: "exact", "exact given the record", or "mean of n seeds".
+        measure: the left-hand side that was measured.
+        rounds: the horizons T, (K,).
+        measured: the measure at each T, (K,).
+        standard_error: of the measure over seeds (of a minimum: where it is attained), (K,); None where nothing was
+            sampled.
+        bound: the right-hand side at each T, (K,).
+        terms: name to its value at each T, (K,); they sum to the bound.
+        valid: whether the conditions of the form hold at each T, (K,).
+        whole: whether all that the measure is over was recorded at each T, (K,); a minimum or an average over some of
+            the rounds is not the one that is bounded.
+        thinned: by which share of itself the measure changes at each T if every other record is left out, (K,): how
+            far an average of some of the rounds is to be trusted; 0 where all were recorded, and for a minimum.
+        evaluation: the form at the largest T, with its constants and their kinds, conditions and assumptions.
+        notes: what else a reader must know.
+        seeds: how many seeds the measure is a mean of; 0 where it is exact, as moments and runs without noise are.
+        samples: what the measure is a mean of, seed by seed (of a minimum: where that of the mean is attained),
+            (seeds, K); None where the standard error is.
+        ground: what the run says of the constants that the user gives for it, and of whether the form is about it.
+    """
+
+    result: Result
+    form: Form
+    label: str
+    measure: Measure
+    rounds: np.ndarray
+    measured: np.ndarray
+    standard_error: np.ndarray | None
+    bound: np.ndarray
+    terms: Mapping[str, np.ndarray]
+    valid: np.ndarray
+    whole: np.ndarray
+    thinned: np.ndarray
+    evaluation: Evaluation
+    notes: tuple[str, ...] = ()
+    seeds: int = 0
+    samples: np.ndarray | None = None
+    ground: Ground = NO_WORD
+
+    @property
+    def letter(self) -> str:
+        """Of the number of rounds: T, or the paper's own."""
+        rounds = self.result.notation.resolve("rounds")
+        return "T" if rounds is None else rounds.name
+
+    @property
+    def revoked(self) -> str:
+        """What the crossings inside the conditions say ("" if there are none)."""
+        crossed, form, said = self.rounds[self._accusing], self.form, self.evaluation.assumptions
+        if not crossed.size:
+            return ""
+        where = (
+            f"crossed at {len(crossed)} of {len(self.rounds)} {self.letter} inside its conditions, first at "
+            f"{self.letter} = {int(crossed[0])}"
+        )
+        violated = [name for name, status in said.items() if status == "violated"]
+        guessed = [name for name, c in self.constants.items() if c.source == "estimated"]
+        if violated:
+            return f"{where}, where it does not hold: {', '.join(violated)}"
+        if self.ground.doubts:
+            return f"{where}: {self.ground.doubts[0]}"
+        if form.refuted_by:
+            return f"{where}, as erratum {form.refuted_by} says"
+        if form.order_only or form.asymptotic:
+            return f"{where}, which accuses nothing: {_loose(form)}"
+        if not self.whole[self._accusing].all():
+            return f"{where}, which accuses nothing: {self.measure.over} were left out of what was measured; record all"
+        chance = self.chance
+        if chance > CERTAIN:
+            return f"{where}, by {_sample(self.seeds, chance)}: exact moments or more seeds would tell"
+        relied = ", ".join(f"{name} ({status})" for name, status in said.items())
+        doubt = f"this theorem is false, or an assumption does not hold: {relied or 'none is listed'}"
+        if self.ground.unseen or guessed:
+            doubt += f", or a constant is not so: {', '.join([*self.ground.unseen, *guessed])}"
+        return f"{where}: {doubt}{f', or {_sample(self.seeds, chance)} misleads' if self.seeds else ''}"
+
+    @property
+    def chance(self) -> float:
+        r"""How often chance alone would lift a sample as far above the bound as this one, inside its conditions.
+
+        At most $K\,P(t_{S-1}\ge z)$ for S seeds, K numbers of rounds and the largest excess z in standard errors; 0 for
+        what is exact, 1 for one seed.
+        """
+        above = self._accusing
+        if not self.seeds or not above.any():
+            return 0.0 if not self.seeds else 1.0
+        if self.standard_error is None or self.seeds == 1:
+            return 1.0
+        with np.errstate(all="ignore"):
+            excess, error = (self.measured - self.bound)[above], self.standard_error[above]
+            z = float(np.max(np.where(np.isfinite(excess), excess / error, np.inf)))
+        return float(min(1.0, len(self.rounds) * stdtr(self.seeds - 1, -z)))
+
+    @property
+    def constants(self) -> Mapping[str, Constant]:
+        """Every constant used at the largest T, with its kind."""
+        return self.evaluation.constants
+
+    @property
+    def guarantee(self) -> bool:
+        """Whether the bound at the largest T is a guarantee for this run."""
+        return self.evaluation.guarantee
+
+    @property
+    def why_not(self) -> tuple[str, ...]:
+        """The reasons why it is not."""
+        return self.evaluation.why_not
+
+    @property
+    def crossings(self) -> np.ndarray:
+        """Every T at which more was measured than was promised, whether or not the conditions hold there."""
+        return self.rounds[self._above]
+
+    @property
+    def covered_crossings(self) -> np.ndarray:
+        """The crossings at which the conditions hold: none, unless an assumption is violated or the result false."""
+        return self.rounds[self._above & self.valid]
+
+    @property
+    def _above(self) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return self.measured > self.bound + ROUNDING * np.abs(self.bound)
+
+    @property
+    def _accusing(self) -> np.ndarray:
+        """The crossings inside the conditions: those where nothing was left out, if there are any."""
+        covered = self._above & self.valid
+        return covered & self.whole if (covered & self.whole).any() else covered
+
+    @property
+    def spacing(self) -> str:
+        """How far an average of some of the rounds is to be trusted, in words ("" if all were recorded)."""
+        k = int(np.argmax(np.abs(self.thinned))) if self.form.prescribes else -1
+        change = 100 * self.thinned[k]
+        if not change:
+            return ""
+        size = f"{abs(change):.2g} % {'larger' if change > 0 else 'smaller'}"
+        return f"from every other record alone the average at {self.letter} = {int(self.rounds[k])} would be {size}"
+
+    @property
+    def headline(self) -> str:
+        """What was held against what, and whether it is a guarantee."""
+        said = [f"{self.label} against {self.result.key} [{self.form.name}]: {self.measure}", self.revoked]
+        return "\n".join(filter(None, [*said, f"guarantee: {self.evaluation.promise}", *self.why_not, *self.notes]))
+
+    def tables(self) -> tuple[Table, ...]:
+        """One line for each number of rounds, and the constants with their kinds."""
+        error = np.full(len(self.rounds), np.nan) if self.standard_error is None else self.standard_error
+        columns = (self.rounds, self.measured, error, self.bound, self.ratio, self.valid)
+        rows = list(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
+        names = (self.letter, "measured", "standard error", "bound", "measured / bound", "conditions hold")
+        constants = [(name, c.value, c.source, c.note) for name, c in self.constants.items()]
+        return Table("", names, rows), Table("constants", ("constant", "value", "source", "note"), constants)
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """Measured over bound at each T: how tight the bound is, (K,)."""
+        with np.errstate(all="ignore"):
+            return self.measured / self.bound
+
+
+def _loose(form: Form) -> str:
+    """Why a form that is no bound as it stands may be crossed."""
+    if form.order_only:
+        return "the form hides constants in an O(.), and every hidden constant is taken as 1"
+    return f"the form holds only in the limit {form.asymptotic}"
+
+
+def _sample(seeds: int, chance: float) -> str:
+    """A sample of runs, and how sure it is."""
+    if seeds == 1:
+        return "one seed, which says nothing certain of an expectation"
+    return f"the mean of {seeds} seeds (chance alone does that in {100 * chance:.2g} % of samples at most)"

@@ -1,0 +1,286 @@
+"""A run taken apart: who ran what, and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
+from fedbounds.empirical.comparison.run_identity import check_same_run
+from fedbounds.empirical.participation import Full, Process, Recorded
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.problems.logged import LOG, Logged
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.moments import MinimaxMoments, Moments
+from fedbounds.empirical.simulation.simulate import described
+from fedbounds.empirical.simulation.trace import Trace
+
+BETWEEN = "a minimum over rounds is over those, an average over straight lines between them"
+SEEN = (
+    "weights",
+    "participation-norm",
+    "full-participation",
+    "regularized",
+)  # assumptions that the weights of a log decide
+
+
+class ExactRun(Protocol):
+    """Exact moments of a run: what must be known of them to hold them against a result."""
+
+    @property
+    def algorithm(self) -> Algorithm: ...
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def participation(self) -> Process: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def gradient_norm_squared(self) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class RunSetting:
+    """A run taken apart: who ran what, and the squared gradient norms that were recorded, of f or of an envelope."""
+
+    algorithm: Algorithm
+    problem: Problem
+    process: Process
+    q: np.ndarray | None  # the weights (T, N), if the run is given its participation
+    label: str
+    total: int
+    at: np.ndarray  # the recorded rounds, (R,)
+    values: np.ndarray  # (R,)
+    samples: np.ndarray | None  # (seeds, R), whose means the values are; None where they are exact
+    common_noise: bool
+    notes: tuple[str, ...]
+    run: ExactRun | MinimaxMoments | Trace | None  # None for a run that is not made yet
+    logged: bool = False  # made elsewhere: what it was is its author's word
+
+    @staticmethod
+    def ahead(
+        algorithm: Algorithm, problem: Problem, process: Process, q: np.ndarray | None, rounds: int
+    ) -> RunSetting:
+        """A run that is not made yet."""
+        process.require_one_update("a comparison with a result")
+        nothing = np.zeros(0)
+        return RunSetting(algorithm, problem, process, q, "", rounds, nothing, nothing, None, False, (), None)
+
+    @property
+    def everybody(self) -> bool:
+        """Whether every client takes part in every round, with weight 1/N."""
+        if self.q is None:
+            return isinstance(self.process, Full)
+        return bool(np.allclose(self.q[: self.total], 1 / self.q.shape[1], rtol=1e-12, atol=0))
+
+    def given_participation(self) -> RunSetting:
+        """The run with the weights of its rounds, where they are certain."""
+        return replace(self, q=self.process.matrix(self.total, np.random.default_rng(0)))  # nothing is drawn
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why nobody knows that this is a run of what it is said to be."""
+        if not self.logged:
+            return ()
+        whose = f"that it is a run of {self.algorithm.kind} with these numbers is its author's word"
+        return (f"not known to cover this run: it was made elsewhere, and {whose}",)
+
+    def vouched(self, found: Mapping[str, bool]) -> dict[str, bool]:
+        """What was found of assumptions; of a run that was not made here, what its weights show."""
+        return {name: holds for name, holds in found.items() if not self.logged or name in SEEN}
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds the values are a mean of; 0 where they are exact, as nothing is random."""
+        if self.samples is None or ((self.everybody or self.q is not None) and _draws_nothing(self)):
+            return 0
+        shared = isinstance(self.run, Trace) and "noise" in self.run.spec.get("streams", {})
+        return 1 if shared else len(self.samples)  # runs that share their noise are one draw of it
+
+    def weights(self) -> np.ndarray:
+        """The weights of every seed's rounds, (seeds, T, N), of a simulation.
+
+        Raises:
+            FedboundsError: it neither was given its participation nor recorded it.
+        """
+        assert isinstance(self.run, Trace)
+        names = self.run.arrays["seed"].tolist()
+        if self.q is not None:
+            return np.broadcast_to(self.q[: self.total], (len(names), self.total, self.q.shape[1]))
+        return np.stack([self.run.participation(seed) for seed in names])
+
+    def recorded(self, name: str, what: str) -> np.ndarray:
+        """An array of the simulation, (seeds, R, ...).
+
+        Args:
+            name: of the array.
+            what: it is, and how it is had.
+
+        Raises:
+            FedboundsError: it was not recorded.
+        """
+        if not isinstance(self.run, Trace) or name not in self.run.dims:
+            raise FedboundsError(f"the run did not record {what}")
+        return self.run.arrays[name]
+
+
+def _draws_nothing(setting: RunSetting) -> bool:
+    """Whether gradients, start and local work are the same for every seed, whoever takes part."""
+    algorithm, problem = setting.algorithm, setting.problem
+    if algorithm.draws or problem.draw(np.random.default_rng(0), 0) is not None:
+        return False
+    if isinstance(algorithm, MinimaxAlgorithm) and algorithm.rule(problem.clients).workload(problem).drawn:
+        return False
+    starts = [problem.initial_point(np.random.default_rng(seed)) for seed in range(2)]
+    return bool((starts[0] == starts[1]).all())
+
+
+def as_process(participation: Process | np.ndarray) -> Process:
+    """A process, or the weights of a record as one."""
+    return participation if isinstance(participation, Process) else Recorded(participation)
+
+
+def stationarity(algorithm: Algorithm) -> str:
+    """The metric that the theorems about an algorithm bound."""
+    return "envelope_gradient_norm_squared" if algorithm.ascends else "gradient_norm_squared"
+
+
+def of_moments(
+    run: ExactRun | MinimaxMoments,
+    problem: Problem | None = None,
+    participation: Process | np.ndarray | None = None,
+) -> RunSetting:
+    """Exact moments taken apart, which know their problem and participation.
+
+    Raises:
+        FedboundsError: another problem or participation is given.
+    """
+    if problem is not None and problem is not run.problem:
+        raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
+    if participation is not None and described(as_process(participation)) != described(run.participation):
+        raise FedboundsError("participation= is another than that of these moments, which know theirs: leave it out")
+    norms = run.envelope_gradient_norm_squared() if isinstance(run, MinimaxMoments) else run.gradient_norm_squared
+    record = isinstance(run.participation, Recorded)
+    q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
+    return RunSetting(
+        algorithm=run.algorithm,
+        problem=run.problem,
+        process=run.participation,
+        q=q,
+        label=run.label,
+        total=run.rounds,
+        at=np.arange(run.rounds + 1),
+        values=norms,
+        samples=None,
+        common_noise=isinstance(run, Moments) and run.noise == "common",
+        notes=(),
+        run=run,
+    )
+
+
+def of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
+    """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite.
+
+    Raises:
+        FedboundsError: it lacks its problem or participation, is of others, has phases, or did not record gradient
+            norms.
+    """
+    if run.spec.get("problem") == LOG:
+        return _of_log(run, problem, participation)
+    if problem is None or participation is None:
+        raise FedboundsError(
+            "a simulation does not carry its problem and participation: give problem= and participation="
+        )
+    if "algorithm" not in run.spec:
+        raise FedboundsError("the run has phases: a result is about one algorithm, so confront a run of it alone")
+    algorithm = algorithm_from_spec(run.spec["algorithm"])
+    metric = stationarity(algorithm)
+    if metric not in run.dims:
+        raise FedboundsError(f"the run did not record {metric}; it has {', '.join(run.metrics)}")
+    process = as_process(participation)
+    process.require_one_update("a comparison with a result")
+    check_same_run(run, algorithm, problem, process)
+    total, streams = int(run.spec["rounds"]), run.spec.get("streams", {})
+    q = None
+    if isinstance(process, Recorded) or "participation" in streams:
+        q = process.matrix(total, Streams(0, streams).generator("participation"))
+    norms = np.where(np.isnan(run.arrays[metric]), np.inf, run.arrays[metric])
+    seeds = len(norms)
+    every = int(run.spec.get("record_every", 1))
+    notes = (f"measured every {every} rounds only: {BETWEEN}",) if every > 1 else ()
+    if "diverged" in run.statuses:
+        notes += (f"{run.statuses.count('diverged')} of {seeds} seeds diverged and count as infinite",)
+    return RunSetting(
+        algorithm=algorithm,
+        problem=problem,
+        process=process,
+        q=q,
+        label="one seed" if seeds == 1 else f"mean of {seeds} seeds",
+        total=total,
+        at=run.arrays["round"],
+        values=norms.mean(axis=0),
+        samples=norms,
+        common_noise=False,
+        notes=notes,
+        run=run,
+    )
+
+
+def _of_log(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
+    """A run that was made elsewhere taken apart.
+
+    Raises:
+        FedboundsError: a problem is given, or another participation than the logged one; or it has no gradient norms.
+    """
+    if problem is not None:
+        raise FedboundsError("a log has no problem of ours: leave problem= out, and give its constants, given={...}")
+    algorithm = algorithm_from_spec(run.spec["algorithm"])
+    metric = stationarity(algorithm)
+    if metric not in run.dims:
+        raise FedboundsError(
+            f"the log lacks {metric}: give every client's gradients, or {metric} itself, in each recorded round"
+        )
+    q = run.participation(int(run.seed[0]))
+    process = Recorded(q) if participation is None else as_process(participation)
+    if process.clients != q.shape[1]:
+        raise FedboundsError(f"participation= has {process.clients} clients, the log has {q.shape[1]}")
+    if isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
+        raise FedboundsError("participation= is another record than the log's: leave it out")
+    norms, recorded, T = run.arrays[metric], run.arrays["round"], int(run.spec["rounds"])
+    _check_presence(process, q)
+    sparse = f"measured in {len(recorded)} of {T} rounds only: {BETWEEN}"
+    return RunSetting(
+        algorithm=algorithm,
+        problem=Logged(q.shape[1], int(run.spec["dimension"])),
+        process=process,
+        q=q if isinstance(process, Recorded) else None,
+        label="logged" if len(norms) == 1 else f"mean of {len(norms)} logged runs",
+        total=T,
+        at=recorded,
+        values=norms.mean(axis=0),
+        samples=norms,
+        common_noise=False,
+        notes=(sparse,) if int(run.spec["record_every"]) > 1 else (),
+        run=run,
+        logged=True,
+    )
+
+
+def _check_presence(process: Process, q: np.ndarray) -> None:
+    """Refuse a process that is certain of who takes part where the weights (T, N) say otherwise."""
+    for t, row in enumerate(q):
+        when = 0 if process.stationary else t
+        certain, present = process.variance(when) == 0, process.mean(when) > 0
+        other = np.flatnonzero(certain & (present != (row > 0)))
+        if other.size:
+            n = other[0]
+            raise FedboundsError(
+                f"participation= is {process.kind}, where client {n} {'always' if present[n] else 'never'} takes part "
+                f"in round {t}; the log says otherwise"
+            )

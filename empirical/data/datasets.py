@@ -1,0 +1,447 @@
+"""Labeled images and sequences from local files in their official formats; digits and what is made here need none.
+
+Nothing is downloaded and nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number, quote
+from fedbounds.empirical.data.image_files import (
+    check_labels,
+    read_cifar,
+    read_idx,
+    read_png_folder,
+    read_svhn,
+    read_views,
+)
+from fedbounds.empirical.data.mimic_files import read_mortality
+from fedbounds.empirical.data.synthetic_images import FEWEST_CLASSES, MOST_CLASSES, draw_images
+from fedbounds.empirical.data.synthetic_objects import SMALLEST, VIEWS, draw_views
+from fedbounds.empirical.data.synthetic_sequences import draw_sequences
+from fedbounds.empirical.data.synthetic_text import ALPHABET, draw_characters
+
+_FASHION = "https://github.com/zalandoresearch/fashion-mnist"
+_CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html (the binary version)"
+_SVHN = "http://ufldl.stanford.edu/housenumbers (format 2, cropped digits)"
+_CINIC = "https://github.com/BayesWatch/cinic-10"
+_MIMIC = "https://github.com/YerevaNN/mimic3-benchmarks, whose scripts make it of MIMIC-III (for users with access)"
+_MODELNET = "https://github.com/jongchyisu/mvcnn_pytorch (the shaded images of 12 views)"
+_CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Images and labels, as they come from the files; a sequence is an image (1, steps, features), a
+    row of a table one (1, 1, columns).
+
+    Args:
+        name: what it is called.
+        train_images: `(samples, channels, height, width)`; uint8, or float32 if networks are to see them as they are.
+        train_labels: `(samples,)`, int64, from 0.
+        test_images: like the training images.
+        test_labels: like the training labels.
+        classes: number of classes.
+        owners: whose each training sample is, from 0, `(samples,)`, int64, where data say it.
+    """
+
+    name: str
+    train_images: np.ndarray
+    train_labels: np.ndarray
+    test_images: np.ndarray
+    test_labels: np.ndarray
+    classes: int
+    owners: np.ndarray | None = None
+
+    @property
+    def image(self) -> tuple[int, int, int]:
+        """(channels, height, width)."""
+        channels, height, width = self.train_images.shape[1:]
+        return int(channels), int(height), int(width)
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether the images are bytes, that is pixels, which are standardised."""
+        return self.train_images.dtype == np.uint8
+
+    @property
+    def standardisation(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and deviation of each channel of the training images, float32 (1, channels, 1, 1); never divide by 0.
+
+        Zero and one of images that are no bytes.
+        """
+        if not self.in_bytes:
+            channels = (1, self.image[0], 1, 1)
+            return np.zeros(channels, dtype=np.float32), np.ones(channels, dtype=np.float32)
+        axes = (0, 2, 3)
+        mean = self.train_images.mean(axes, dtype=np.float64, keepdims=True)
+        deviation = self.train_images.std(axes, dtype=np.float64, keepdims=True)
+        return mean.astype(np.float32), np.where(deviation > 0, deviation, 1.0).astype(np.float32)
+
+    def standardised(self) -> tuple[np.ndarray, np.ndarray]:
+        """Training and test images as networks see them: bytes as float32 with mean 0 and deviation 1 in each channel
+        of the training images, all else as it is."""
+        if not self.in_bytes:
+            return self.train_images, self.test_images
+        shift, scale = self.standardisation
+        return (self.train_images - shift) / scale, (self.test_images - shift) / scale
+
+
+def checksum(dataset: Dataset) -> str:
+    """A fingerprint of all images and labels, for cache keys: 64 hexadecimal digits (SHA-256)."""
+    digest = hashlib.sha256(f"{dataset.name} {dataset.classes}".encode())
+    owned = () if dataset.owners is None else (dataset.owners,)
+    for part in (dataset.train_images, dataset.train_labels, dataset.test_images, dataset.test_labels, *owned):
+        digest.update(f" {part.dtype.str} {part.shape} ".encode())
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLike[str] | None = None) -> Dataset:
+    """A data set by name: images, sequences or tables, made here or from local files.
+
+    | name | folder | files | training, test |
+    |---|---|---|---|
+    | `digits` | none | bundled with scikit-learn | 1,442, 355 |
+    | `glyphs` | none | made from matplotlib's fonts, see `glyphs` | 20,000, 4,000 |
+    | `sequences` | none | made here, see `sequences` | 10,000, 2,000 |
+    | `views` | none | made here: objects from twelve sides, see `views` | 4,000, 1,000 |
+    | `breast-cancer` | none | bundled with scikit-learn: 30 columns, 2 classes (1: benign) | 456, 113 |
+    | `wine` | none | bundled with scikit-learn: 13 columns, 3 classes | 144, 34 |
+    | `characters` | none | made here, see `characters` | 20,000, 4,000 |
+    | `fashion-mnist` | `fashion-mnist/` or `FashionMNIST/raw/` | four IDX files, gzipped or not | 60,000, 10,000 |
+    | `cifar-10` | `cifar-10-batches-bin/` | the binary version | 50,000, 10,000 |
+    | `cifar-100` | `cifar-100-binary/` | the binary version; the labels are the 100 fine ones | 50,000, 10,000 |
+    | `svhn` | `svhn/` or `SVHN/` | `train_32x32.mat`, `test_32x32.mat` (not the extra ones) | 73,257, 26,032 |
+    | `cinic-10` | `cinic-10/` or `CINIC-10/` | `train/CLASS/*.png`, `test/CLASS/*.png` (not `valid`) | 90,000, 90,000 |
+    | `mimic-iii` | `in-hospital-mortality/` | `train/`, `test/`, see `read_stay` | 14,681 or 17,903, 3,236 |
+    | `modelnet40` | `modelnet40/` | twelve views of every object, see `modelnet40` | 9,843, 2,468 |
+
+    Args:
+        name: which one; or a table, `kind` its name and the arguments of its function, if it has any.
+        data: the folder that holds these folders; if not given, the environment variable FEDBOUNDS_DATA, else `./data`.
+
+    Raises:
+        FedboundsError: an unknown name; a file that is missing (which, where it comes from, where to put it), too
+            large, cut short or damaged.
+
+    Example:
+        >>> digits = load_dataset("digits")
+        >>> digits.image, len(digits.train_labels), len(digits.test_labels)
+        ((1, 8, 8), 1442, 355)
+        >>> load_dataset({"kind": "glyphs", "classes": 36, "train": 72, "test": 36, "color": True}).train_images.shape
+        (72, 3, 32, 32)
+    """
+    arguments: dict[str, Any] = {"kind": name} if isinstance(name, str) else dict(name)
+    kind = arguments.pop("kind", None)
+    if not isinstance(kind, str) or kind not in DATASETS:
+        raise unknown_name("data set", str(kind), DATASETS)
+    make = DATASETS[kind]
+    known = list(inspect.signature(make).parameters)
+    for key in arguments:
+        if known == ["data"]:
+            raise FedboundsError(f"data set {kind!r} has no key {quote(key)}: it is given by its name")
+        if key not in known or key == "data":
+            raise unknown_name(f"key of data set {kind!r}:", str(key), [name for name in known if name != "data"])
+    if "data" in known:
+        arguments["data"] = Path(data or os.environ.get("FEDBOUNDS_DATA") or "data")
+    return make(**arguments)
+
+
+def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: bool = False, seed: int = 0) -> Dataset:
+    """Digits and letters of matplotlib's fonts under random changes, made here: no file is read but the fonts.
+
+    Each image shows one character in one of 15 faces, turned, stretched, slanted and moved, on a shaded ground, lighter
+    or darker than it; around it parts of others, across it a stroke and a patch, over everything noise. The classes are
+    balanced and come in turn. Training and test images share the faces and no random number. An image depends on the
+    seed, the classes and its place alone, so that a smaller set is the beginning of a larger one.
+
+    Args:
+        train: training images.
+        test: test images.
+        classes: the first so many of 0 to 9, A to Z, and the small letters a b d e f g h n q r t, which do not look
+            like their capitals: 10 are the digits, 36 have the capitals, 47 are all.
+        color: 32 x 32 pixels in color instead of 28 x 28 in gray.
+        seed: of all that is random.
+
+    Raises:
+        FedboundsError: a value outside its range, fewer images than classes, or matplotlib is missing.
+    """
+    classes = check_count("classes", classes, FEWEST_CLASSES, MOST_CLASSES, "digits, capitals, eleven small letters")
+    few = "at least one image of each class"
+    sizes = check_count("train", train, classes, why=few), check_count("test", test, classes, why=few)
+    color, seed = check_flag("color", color), check_count("seed", seed, low=0, high=2**32 - 1)
+    pixels = 3 * 32 * 32 if color else 28 * 28
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} images", 5 * pixels * sum(sizes))  # bytes, then float32
+    drawn = [draw_images(seed, k, size, classes, color) for k, size in enumerate(sizes)]
+    (images, labels), (test_images, test_labels) = [tuple(part.copy() for part in pair) for pair in drawn]
+    return Dataset("glyphs", images, labels, test_images, test_labels, classes)
+
+
+def sequences(
+    train: int = 10_000,
+    test: int = 2_000,
+    steps: int = 48,
+    features: int = 76,
+    groups: int = 4,
+    positives: float = 0.16,
+    seed: int = 0,
+) -> Dataset:
+    """Measurements of patients over time, made here, and who was badly off: one of two classes, most are not.
+
+    The measurements are in groups of consecutive columns. All of a group follow, with loadings of either sign, one
+    noisy state and a second factor that says nothing, and each has noise of its own. In some groups of some patients
+    the state goes up at some step, and stays there; the label is 1 where that happens in two groups at least (in the
+    one, if there is no other). So a group alone says little, and a single step less than all of them. A sequence
+    depends on the seed and its place alone, so that a smaller set is the beginning of a larger one.
+
+    Args:
+        train: training sequences.
+        test: test sequences.
+        steps: of a sequence, 48 in the benchmark of in-hospital mortality on MIMIC-III.
+        features: measurements of a step, 76 there.
+        groups: of measurements, as equal as they can be, the larger ones first.
+        positives: the share of sequences of class 1, in expectation; 0.16 there.
+        seed: of all that is random.
+
+    Raises:
+        FedboundsError: a value outside its range.
+    """
+    sizes = check_count("train", train), check_count("test", test)
+    steps, features = check_count("steps", steps), check_count("features", features)
+    groups = check_count("groups", groups, high=features, why="each has a feature at least")
+    share = check_number("positives", positives, 0.01, 0.5, "the share of sequences of class 1")
+    seed = check_count("seed", seed, low=0, high=2**32 - 1)
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} sequences", 8 * steps * features * sum(sizes))
+    drawn = [draw_sequences(seed, k, size, steps, features, groups, share) for k, size in enumerate(sizes)]
+    (train_data, labels), (test_data, test_labels) = [tuple(part.copy() for part in pair) for pair in drawn]
+    return Dataset("sequences", train_data, labels, test_data, test_labels, 2)
+
+
+def characters(train: int = 20_000, test: int = 4_000, steps: int = 20, speakers: int = 100, seed: int = 0) -> Dataset:
+    """Text in a made language, and which character comes next: 27 classes, the letters and the space.
+
+    A sample is a piece of text, a row for each character, of which one column is 1, and the character after it. Words
+    are those of a dictionary of 300, made of syllables; a speaker says one of ten favorites every second time, else one
+    by Zipf's law. Every sample is a speaker's, in turn, who owns it. A sample depends on the seed and its place alone,
+    so that a smaller set is the beginning of a larger one.
+
+    Args:
+        train: training samples.
+        test: test samples.
+        steps: characters that are seen; 80 in the task on Shakespeare's plays that this stands for.
+        speakers: who say them, each about as many.
+        seed: of all that is random.
+
+    Raises:
+        FedboundsError: a value outside its range.
+    """
+    speakers = check_count("speakers", speakers)
+    sizes = check_count("train", train, speakers, why="at least one sample of each speaker"), check_count("test", test)
+    steps, seed = check_count("steps", steps), check_count("seed", seed, low=0, high=2**32 - 1)
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} samples", 8 * steps * len(ALPHABET) * sum(sizes))
+    parts: list[np.ndarray] = []
+    for split, size in enumerate(sizes):
+        text, _ = draw_characters(seed, split, size, steps, speakers)
+        parts += [np.eye(len(ALPHABET), dtype=np.float32)[text[:, None, :-1]], text[:, -1].copy()]
+    owners = np.arange(sizes[0]) % speakers
+    return Dataset("characters", parts[0], parts[1], parts[2], parts[3], len(ALPHABET), owners)
+
+
+def views(train: int = 4_000, test: int = 1_000, classes: int = 10, side: int = 16, seed: int = 0) -> Dataset:
+    """Objects made here, each seen from twelve sides around it, 30 degrees apart: a view is a channel.
+
+    A class is an arrangement of five balls in space. Each object has them moved, larger or smaller, and turned together
+    by up to 28 degrees, with two balls among them that say nothing; nearer balls are brighter. In every view a patch is
+    hidden, over everything is noise. The classes are balanced and come in turn. An object depends on the seed, the
+    number of classes and its place alone, so that a smaller set is the beginning of a larger one.
+
+    Args:
+        train: training objects.
+        test: test objects.
+        classes: number of classes.
+        side: height and width of a view in pixels.
+        seed: of all that is random.
+
+    Raises:
+        FedboundsError: a value outside its range, fewer objects than classes.
+    """
+    classes = check_count("classes", classes, 2, 1000)
+    few = "at least one object of each class"
+    sizes = check_count("train", train, classes, why=few), check_count("test", test, classes, why=few)
+    side, seed = check_count("side", side, SMALLEST, 256), check_count("seed", seed, low=0, high=2**32 - 1)
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} objects", 5 * VIEWS * side * side * sum(sizes))
+    drawn = [draw_views(seed, k, size, classes, side) for k, size in enumerate(sizes)]
+    (images, labels), (test_images, test_labels) = [tuple(part.copy() for part in pair) for pair in drawn]
+    return Dataset("views", images, labels, test_images, test_labels, classes)
+
+
+def modelnet40(data: Path, side: int = 32) -> Dataset:
+    """Pictures of twelve views of every object of ModelNet40, or of ModelNet10, in gray; a view is a channel.
+
+    The files: `modelnet40/CLASS/train/` and `modelnet40/CLASS/test/`, with a folder of twelve PNG files for each
+    object, or with all files side by side, those of an object called alike but for the view's number at the end, as
+    `airplane_0001_shaded_v001.png` or `airplane_0001.001.png`. Classes are numbered in the order of their names.
+
+    Args:
+        data: the folder in which `modelnet40/` lies.
+        side: height and width to which the pictures are made smaller, by means over pixels; they are 224 in the files.
+
+    Raises:
+        FedboundsError: a file or folder that is missing, damaged, too large; an object without its twelve views.
+    """
+    side = check_count("side", side, SMALLEST, 224)
+    home, parts = data / "modelnet40", []
+    if not os.path.isdir(home):
+        raise _missing("folder modelnet40", _MODELNET, data)
+    classes = sorted(path.name for path in home.iterdir() if path.is_dir())
+    if not classes:
+        raise _missing("folders of classes", _MODELNET, home)
+    for split in ("train", "test"):
+        for name in classes:
+            if not os.path.isdir(home / name / split):
+                raise _missing(f"folder {name}/{split}", _MODELNET, home)
+        parts += read_views([home / name / split for name in classes], VIEWS, side)
+    return Dataset("modelnet40", parts[0], parts[1], parts[2], parts[3], len(classes))
+
+
+def _digits(data: Path) -> Dataset:
+    """scikit-learn's 1,797 handwritten digits of 8x8 pixels; in every class, each fifth sample is a test sample."""
+    pixels, labels = _bundled("digits")
+    images, test = pixels.astype(np.uint8).reshape(-1, 1, 8, 8), _each_fifth(labels)
+    return Dataset("digits", images[~test], labels[~test], images[test], labels[test], 10)
+
+
+def _table(name: str) -> Dataset:
+    """One of scikit-learn's tables, its columns standardized; in every class, each fifth row is a test sample."""
+    numbers, labels = _bundled(name)
+    test = _each_fifth(labels)
+    rows = ((numbers - numbers[~test].mean(0)) / numbers[~test].std(0)).astype(np.float32)[:, None, None]
+    return Dataset(name, rows[~test], labels[~test], rows[test], labels[test], int(labels.max()) + 1)
+
+
+@lru_cache
+def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers (samples, columns) and labels of a data set that comes with scikit-learn."""
+    try:
+        from sklearn import datasets
+    except ImportError:
+        raise MissingExtra("empirical", "scikit-learn") from None
+    load = {"digits": datasets.load_digits, "breast-cancer": datasets.load_breast_cancer, "wine": datasets.load_wine}
+    numbers, labels = load[name](return_X_y=True)
+    return np.asarray(numbers), np.asarray(labels).astype(np.int64)
+
+
+def _each_fifth(labels: np.ndarray) -> np.ndarray:
+    """Which samples are the fifth, tenth, ... of their class."""
+    chosen = np.zeros(len(labels), dtype=bool)
+    for label in range(int(labels.max()) + 1):
+        chosen[np.flatnonzero(labels == label)[4::5]] = True
+    return chosen
+
+
+def _fashion_mnist(data: Path) -> Dataset:
+    folders = [data / "fashion-mnist", data / "FashionMNIST" / "raw"]
+    parts: list[np.ndarray] = []
+    for split in ("train", "t10k"):
+        images_path = _find(folders, f"{split}-images-idx3-ubyte", _FASHION)
+        labels_path = _find(folders, f"{split}-labels-idx1-ubyte", _FASHION)
+        images, labels = read_idx(images_path, 3), read_idx(labels_path, 1).astype(np.int64)
+        if len(images) != len(labels):
+            raise FedboundsError(f"{labels_path}: {len(labels)} labels for {len(images)} images in {images_path.name}")
+        check_labels(labels_path, labels, 10)
+        parts += [images[:, None], labels]
+    if parts[0].shape[1:] != parts[2].shape[1:]:
+        sizes = " and ".join("x".join(map(str, part.shape[2:])) for part in (parts[0], parts[2]))
+        raise FedboundsError(f"{images_path}: training and test images differ in size ({sizes})")
+    return Dataset("fashion-mnist", parts[0], parts[1], parts[2], parts[3], 10)
+
+
+def _cifar10(data: Path) -> Dataset:
+    folders = [data / "cifar-10-batches-bin"]
+    names = [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]
+    batches = [read_cifar(_find(folders, name, _CIFAR, packed=False), 10) for name in names]
+    train_images = np.concatenate([images for images, _ in batches[:5]])
+    train_labels = np.concatenate([labels for _, labels in batches[:5]])
+    return Dataset("cifar-10", train_images, train_labels, *batches[5], 10)
+
+
+def _cifar100(data: Path) -> Dataset:
+    folders = [data / "cifar-100-binary"]
+    paths = [_find(folders, name, _CIFAR, packed=False) for name in ("train.bin", "test.bin")]
+    return Dataset("cifar-100", *read_cifar(paths[0], 100, labels=2), *read_cifar(paths[1], 100, labels=2), 100)
+
+
+def _svhn(data: Path) -> Dataset:
+    folders = [data / "svhn", data / "SVHN"]
+    paths = [_find(folders, f"{split}_32x32.mat", _SVHN, packed=False) for split in ("train", "test")]
+    return Dataset("svhn", *read_svhn(paths[0]), *read_svhn(paths[1]), 10)
+
+
+def _cinic10(data: Path) -> Dataset:
+    folders = [data / "cinic-10", data / "CINIC-10"]
+    home = next((folder for folder in folders if os.path.isdir(folder)), folders[0])
+    parts: list[np.ndarray] = []
+    for split in ("train", "test"):
+        classes = [home / split / name for name in _CINIC_CLASSES]
+        for place in classes:
+            if not os.path.isdir(place):
+                raise _missing(f"folder {split}/{place.name}", _CINIC, home)
+        parts += read_png_folder(classes, 32)
+    return Dataset("cinic-10", parts[0], parts[1], parts[2], parts[3], 10)
+
+
+def _mimic(data: Path) -> Dataset:
+    """In-hospital mortality, without the benchmark's validation stays where `train_listfile.csv` leaves them out."""
+    home = data / "in-hospital-mortality"
+    lists = {"train": [home / "train_listfile.csv", home / "train" / "listfile.csv"],
+             "test": [home / "test" / "listfile.csv"]}  # fmt: skip
+    found: dict[str, Path] = {}
+    for split, paths in lists.items():
+        there = [path for path in paths if os.path.isfile(path)]
+        if not there:
+            raise _missing(f"file {split}/listfile.csv", _MIMIC, home)
+        found[split] = there[0]
+    (train, test), (labels, test_labels) = read_mortality(home, found)
+    return Dataset("mimic-iii", train, labels, test, test_labels, 2)
+
+
+DATASETS: Mapping[str, Callable[..., Dataset]] = {
+    "digits": _digits,
+    "breast-cancer": lambda data: _table("breast-cancer"),
+    "wine": lambda data: _table("wine"),
+    "fashion-mnist": _fashion_mnist,
+    "cifar-10": _cifar10,
+    "cifar-100": _cifar100,
+    "svhn": _svhn,
+    "cinic-10": _cinic10,
+    "mimic-iii": _mimic,
+    "modelnet40": modelnet40,
+    "glyphs": glyphs,
+    "sequences": sequences,
+    "characters": characters,
+    "views": views,
+}
+
+
+def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> Path:
+    for folder in folders:
+        for path in [folder / name, folder / f"{name}.gz"][: 1 + packed]:
+            if os.path.isfile(path):
+                return path
+    raise _missing(f"file {name} or {name}.gz" if packed else f"file {name}", source, folders[0])
+
+
+def _missing(what: str, source: str, folder: Path) -> FedboundsError:
+    return FedboundsError(f"missing {what}: get it from {source} and put it into {folder.absolute()}")

@@ -1,0 +1,124 @@
+"""The table of a paper: the largest ratio found for every form of its results, searched, merged and completed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.registry import paper
+from fedbounds.empirical.falsification.adversary import (
+    AGREE,
+    EFFORTS,
+    KEPT,
+    WorstInstance,
+    from_families,
+    replay,
+    searched,
+)
+
+FAMILIES = "families"  # the effort that tries the known extremal runs alone
+
+
+def rows(name: str, effort: str, seed: int, known: Sequence[Mapping[str, Any]] = ()) -> Iterator[dict[str, Any]]:
+    """The row of every form of a paper's results, the worse of what this search finds and what is known.
+
+    Args:
+        name: the paper.
+        effort, seed: of the search; what it has found already is not searched again, but completed by the known
+            extremal runs where it is from before these. With `families` that is all that is done.
+        known: rows of an earlier table; of a form that has changed since they do not count, except with `families`.
+    """
+    before = {(row["key"], row["form"], row["claim"]): row for row in known if row["ratio"] is not None}
+    for result in paper(name).results:
+        for form in result.forms:
+            claim = ResultForm(result, form).claim()
+            old = before.get((result.key, form.name, claim.hash))
+            if effort == FAMILIES:
+                old = old or next((row for row in known if (row["key"], row["form"]) == (result.key, form.name)), None)
+            if old is not None and (effort == FAMILIES or searched_as(old) == (effort, seed)):
+                yield completed(old, claim)
+                continue
+            last = replay(old) if old is not None else None
+            found = searched(claim, EFFORTS["light" if effort == FAMILIES else effort], seed, effort, last)
+            head = {"key": result.key, "form": form.name, "claim": claim.hash}
+            if isinstance(found, str):
+                yield head | {"ratio": None, "why": found}
+            else:
+                yield head | row_of(found if last is None else worse(last, found))
+
+
+def completed(row: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
+    """A row after the known extremal runs of its form have been tried, if the form has such.
+
+    Args:
+        row: of the form; of another version of it if its instance is covered by this one too.
+        claim: about the form.
+    """
+    if row["ratio"] is None or (row["claim"] == claim.hash and "families" in row["budget"]):
+        return {**row, "claim": claim.hash}
+    old, found = replay(row), from_families(claim, row["budget"]["seed"], row["budget"]["effort"])
+    if old.status == "not covered":
+        raise FedboundsError(f"{claim.id} has changed, and its instance is {old.status}: search it with --effort deep")
+    if found is None:
+        return {**row, "claim": claim.hash} | (row_of(old) if row["claim"] != claim.hash else {})
+    return {**row, "claim": claim.hash, **row_of(worse(old, found))}
+
+
+def merged(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of a table with what other searches found, each replayed: the worse of both, and both budgets.
+
+    Args:
+        known: the table.
+        found: rows of other searches, of all its forms or of some. Those of forms that have changed since do not
+            count, nor does what the table has already by its effort and its seed.
+    """
+    others = {(row["key"], row["form"], row["claim"]): row for row in found if row["ratio"] is not None}
+    for row in known:
+        other = others.get((row["key"], row["form"], row["claim"]))
+        if other is None or (row["ratio"] is not None and searched_as(row) == searched_as(other)):
+            yield dict(row)
+        else:
+            head, there = {name: row[name] for name in ("key", "form", "claim")}, replay(other)
+            yield head | row_of(there if row["ratio"] is None else worse(replay(row), there))
+
+
+def crossed(found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of a table, each with the worst of all the table's instances of its own class, as the form covers them.
+
+    Args:
+        found: the rows; a row keeps its budget.
+    """
+    measured = [row for row in found if row["ratio"] is not None]
+    for row in found:
+        best = None if row["ratio"] is None else replay(row)
+        for other in measured if best is not None else ():
+            if other["kind"] != row["kind"] or other["instance"] == row["instance"]:
+                continue
+            with suppress(FedboundsError):
+                there = replay({**row, "instance": other["instance"]})
+                if best is not None and there.ratio > best.ratio * (1 + AGREE) and not there.rounded:
+                    best = there
+        yield dict(row) if best is None else {name: row[name] for name in ("key", "form", "claim")} | row_of(best)
+
+
+def searched_as(row: Mapping[str, Any]) -> tuple[str, int]:
+    """Effort and seed of a row's last search."""
+    return row["budget"]["effort"], row["budget"]["seed"]
+
+
+def worse(old: WorstInstance, new: WorstInstance) -> WorstInstance:
+    """The worse of two instances, with the budget of both searches, and the effort and the seed of the later one."""
+    counts = {
+        name: number + old.budget.get(name, 0) for name, number in new.budget.items() if name not in ("effort", "seed")
+    }
+    return replace(old if old.ratio > new.ratio else new, budget={**new.budget, **counts})
+
+
+def row_of(found: WorstInstance) -> dict[str, Any]:
+    """What a table keeps of an instance: as JSON knows it, without what a replay tells again."""
+    return {name: json_value(value) for name, value in found.as_document().items() if name in KEPT}

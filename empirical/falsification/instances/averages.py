@@ -1,0 +1,222 @@
+"""Averages over rounds, windows and blocks, on sequences: each obeys the bound of one round with equality.
+
+A rule that averages says how many rounds there are, what their decreases add up to, and which symbol is the average of
+what. Here these are counted: a run of T rounds, one after the other, gives what is averaged, and every letter and
+symbol means what the paper's room says (`instances.means`), whatever the rule says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage
+from fedbounds.bounds.audit.claim import Claim, Relation
+from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.concentration import AllAtOnce
+from fedbounds.bounds.audit.derivations import InExpectation
+from fedbounds.bounds.audit.proof_step_checker import StepOf, relation_of
+from fedbounds.bounds.audit.rules import Everywhere, Telescope
+from fedbounds.bounds.evaluation.numpy_code import arguments, compile_expressions
+from fedbounds.bounds.theory.assumptions import Assumption
+from fedbounds.bounds.theory.client_reductions import OverClients
+from fedbounds.bounds.theory.symbols import Notation
+from fedbounds.empirical.falsification.instances.premises import PremiseCases, premise_sides
+from fedbounds.empirical.falsification.instances.sides import Trial
+
+CASES = 30
+SIZES = ((1, 1, 1), (7, 3, 2), (12, 4, 4), (1, 1, 100), (40, 5, 8), (41, 1, 8))
+SMALL = ("local_step_size", "server_multiplier", "server_step_size")
+Letters = dict[str, np.ndarray]
+Means = Mapping[sp.Symbol, sp.Expr]
+Gaps = Mapping[sp.Symbol, sp.Symbol]
+Averaging = Telescope | InExpectation | Everywhere | AverageOverClients | AllAtOnce
+
+
+class LetteredRun(NamedTuple):
+    """A run of so many rounds, with windows and blocks of so many, and letters for all that it does not decide.
+
+    Attributes:
+        rounds, window, block: how many rounds.
+        interval: the letter for the rounds of a window; "" where the paper has none.
+        letters: each (CASES, 1), or one for each client.
+        rng: for the sequences.
+        means: each symbol of an average, and what it is the average of.
+        gaps: of what falls from round to round, the most that it falls in a run.
+    """
+
+    rounds: int
+    window: int
+    block: int
+    interval: str
+    letters: Letters
+    rng: np.random.Generator
+    means: Means
+    gaps: Gaps
+
+
+Builder = Callable[..., Letters]
+
+
+def value(expression: sp.Expr, letters: Mapping[str, np.ndarray]) -> np.ndarray:
+    """An expression at these letters."""
+    symbols = arguments((expression,))
+    with np.errstate(all="ignore"):
+        return np.asarray(compile_expressions(symbols, (expression,))(*(letters[s.name] for s in symbols))[0])
+
+
+def named(rule: Averaging) -> tuple[sp.Symbol, ...]:
+    """The symbols that a rule says are averages of something, or the largest of it."""
+    sides: tuple[sp.Expr, ...]
+    match rule:
+        case Telescope():
+            sides = (rule.average, *(mean for _, mean in rule.means))
+        case InExpectation():
+            sides = tuple(mean for _, mean in rule.means)
+        case AverageOverClients():
+            sides = (rule.average,)
+        case AllAtOnce():
+            sides = (rule.every,)
+        case Everywhere():
+            same = arguments((rule.of or sp.S.Zero,))  # what is no average stays as it is
+            return tuple(s for s in arguments((rule.is_ or sp.S.Zero,)) if s not in same)
+    return arguments(sides)
+
+
+def averaged(rule: Averaging, premise: Relation, cases: Letters, run: LetteredRun) -> Letters:
+    """Every average that the rule names, of what the room says, where the premise holds with equality in each case."""
+    names = named(rule)
+    if not names:
+        raise KeyError(f"{type(rule).__name__} says of nothing that it is an average")
+    parts = {s for name in names for s in arguments((run.means[name],))}
+    shape = (CASES, max(v.shape[1] for v in cases.values()))
+    known = run.letters | cases
+    free = next(s for s in sorted(arguments((premise.left,)), key=str) if s in parts)
+    at_0, at_1 = (value(premise.left, known | {free.name: np.full(shape, x)}) for x in (0.0, 1.0))
+    known = known | {free.name: (value(premise.right, known) - at_0) / (at_1 - at_0)}
+    return {
+        name.name: np.broadcast_to(value(run.means[name], known), shape).mean(axis=1, keepdims=True) for name in names
+    }
+
+
+def telescoped(rule: Telescope, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """What one round bounds, at its largest, averaged; the gap is the sum of the decreases, of either sign."""
+    number = run.block if "one block" in rule.average.name else run.rounds
+    if run.interval in {s.name for s in arguments((rule.rounds,))}:
+        number = len(range(0, run.rounds - run.window + 1, run.window))
+    decrease = run.rng.normal(size=(CASES, number))
+    decrease[:, :1] += np.maximum(0, 0.1 - decrease.sum(axis=1, keepdims=True))
+    varying = drawn(named(rule), run, number) | {rule.decrease.name: decrease}
+    return averaged(rule, premises[0], varying, run) | {
+        run.gaps[rule.decrease].name: decrease.sum(axis=1, keepdims=True)
+    }
+
+
+def drawn(names: Sequence[sp.Symbol], run: LetteredRun, number: int) -> Letters:
+    """What is averaged, in so many cases: any numbers of its sign."""
+    parts = sorted({s for name in names for s in arguments((run.means[name],))}, key=str)
+    draws = {s: run.rng.exponential if s.is_nonnegative else run.rng.normal for s in parts}
+    return {s.name: draw(size=(CASES, number)) for s, draw in draws.items()}
+
+
+def expected(rule: InExpectation | Everywhere, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """As many cases as there are rounds, all equally likely."""
+    return averaged(rule, premises[0], drawn(named(rule), run, run.rounds), run)
+
+
+def of_clients(rule: AverageOverClients, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """Every client at its own bound."""
+    return averaged(rule, premises[0], drawn(named(rule), run, 3), run)
+
+
+def together(rule: AllAtOnce, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """Every window fails with the probability that its bound allows, and no two of them at once."""
+    number = len(range(0, run.rounds - run.window + 1, run.window))
+    (every,) = named(rule)
+    if run.means[every] != premises[0].left:
+        raise KeyError(f"{every} is the largest of another quantity")
+    level = value(premises[0].right, run.letters | {rule.c.name: run.letters[rule.c.name] / number})
+    return {every.name: np.broadcast_to(level, (CASES, 1))}
+
+
+def harmonic(rule: HarmonicAverage, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """A first round and rounds t = 1, ..., T-1, each at its bound."""
+    t = np.arange(1.0, run.rounds)[None]
+    first = np.broadcast_to(value(premises[0].right, run.letters), (CASES, 1))
+    others = np.broadcast_to(value(premises[1].right, run.letters | {rule.round.name: t}), (CASES, run.rounds - 1))
+    return {rule.average.name: np.concatenate([first, others], axis=1).mean(axis=1, keepdims=True)}
+
+
+AVERAGES: Mapping[type, Builder] = {
+    Telescope: telescoped,
+    HarmonicAverage: harmonic,
+    InExpectation: expected,
+    Everywhere: expected,
+    AverageOverClients: of_clients,
+    AllAtOnce: together,
+}
+
+
+def average_trial(
+    claim: Claim, docket: Docket | None, builders: Mapping[type, Builder], means: Means, gaps: Gaps
+) -> Trial | None:
+    """How a step that averages is tried; None if it does not, or if its premises are not at hand.
+
+    Args:
+        claim: any.
+        docket: where premises of other proofs are found.
+        builders: of the paper's own rules that average; those of all papers are known here.
+        means, gaps: what the symbols of its averages stand for, as `LetteredRun` has them.
+    """
+    builders = {**AVERAGES, **builders}
+    subject = claim.subject
+    if not isinstance(subject, StepOf) or type(subject.step.rule) not in builders:
+        return None
+    if isinstance(subject.step.rule, Averaging) and not set(named(subject.step.rule)) <= set(means):
+        return None
+    local = all(subject.proof.step(p) for p in subject.step.premises if isinstance(p, str))
+    if docket is None:
+        if not local:
+            return None
+        docket = Docket.of_claims([claim], ())
+    names = [p for p in subject.step.premises if isinstance(p, str)]
+    premises = tuple(relation_of(docket, subject.proof, name) for name in names)
+    build = builders[type(subject.step.rule)]
+    return Trial(lambda _, cells: _runs(subject, premises, build, means, gaps), premise_sides, True)
+
+
+def _runs(
+    subject: StepOf, premises: tuple[Relation, ...], build: Builder, means: Means, gaps: Gaps
+) -> Iterator[PremiseCases]:
+    rng, conclusion = np.random.default_rng(173), subject.step.conclusion
+    symbols = arguments([side for r in (*premises, conclusion) for side in (r.left, r.right)])
+    notation = subject.proof.result.notation
+    interval = next((q.name for q in notation.values() if q.concept == "interval"), "")
+    of_clients = any(side.has(OverClients) for r in (*premises, conclusion) for side in (r.left, r.right))
+    met = frozenset(p.name for p in subject.step.premises if isinstance(p, Assumption))
+    for rounds, window, block in SIZES:
+        letters = {s.name: _letter(s, notation, rng, of_clients) for s in symbols}
+        sizes = {"rounds": rounds, "iterations": rounds, "interval": window, "snapshot_period": block}
+        counted = {q.name: sizes[q.concept] for q in notation.values() if q.concept in sizes}
+        letters |= {name: np.full((CASES, 1), float(number)) for name, number in counted.items()}
+        found = build(
+            subject.step.rule, premises, LetteredRun(rounds, window, block, interval, letters, rng, means, gaps)
+        )
+        whole = {name: n for name, n in counted.items() if conclusion.right.has(sp.Sum)}
+        values = letters | found
+        left = value(conclusion.left, values)
+        yield PremiseCases(values, whole, met, np.isfinite(left) & (left > 0))
+
+
+def _letter(symbol: sp.Symbol, notation: Notation, rng: np.random.Generator, of_clients: bool) -> np.ndarray:
+    """A whole number, a small step size, or any number of its sign; one for each client where these differ."""
+    known = notation.resolve(symbol.name)
+    shape = (CASES, 3) if of_clients and known and known.shape else (CASES, 1)
+    if symbol.is_integer:
+        return np.floor(10 ** rng.uniform(0, 1.5, shape))
+    scale = 1e-3 if known and known.concept in SMALL else 1.0
+    drawn = scale * 10 ** rng.uniform(-1, 1, shape)
+    return drawn / 10 if known and known.domain.high <= 1 else drawn

@@ -1,0 +1,118 @@
+"""Adversarial search: from the worst of many random instances uphill in measured/bound, until a claim breaks or holds.
+
+All instances of a population climb at once, each by itself: a random neighbor replaces an instance if its score is
+higher. Scales are searched in logarithms, step sizes stay within their caps, and an instance that leaves the claim's
+hypotheses scores minus infinity. The same seed is the same search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from fedbounds.bounds.audit.claim import Claim
+from fedbounds.empirical.falsification.instances.population import Population
+from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, Trial, examined
+
+P = TypeVar("P", bound=Population)
+Score = Callable[[Sides], np.ndarray]
+
+
+class SearchEffort(NamedTuple):
+    """How hard to look.
+
+    Attributes:
+        cells: shapes of random instances, about 40 of each.
+        climbers: from how many populations the adversary starts, those with the worst instances.
+        generations: how often each instance tries a neighbor.
+        longest: populations whose measurement takes more steps than this are not climbed.
+        terms: claims with at most so many terms are also searched for the smallest planted error in every single one.
+    """
+
+    cells: int
+    climbers: int
+    generations: int
+    longest: int
+    terms: int = 0
+
+
+LIGHT = SearchEffort(cells=30, climbers=1, generations=8, longest=60)
+DEEP = SearchEffort(cells=120, climbers=5, generations=60, longest=350, terms=8)
+
+
+def ratio(sides: Sides) -> np.ndarray:
+    """The score of an instance: its largest measured/bound, (B,)."""
+    return sides.ratios().max(axis=1)
+
+
+def exposure(term: str) -> Score:
+    """The score that asks how small one term could be: the factor in front of it that the instance contradicts."""
+
+    def score(sides: Sides) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            total, left = sides.total(), sides.left - sides.rounding
+            here = np.broadcast_to(sides.terms[term], left.shape)
+            seen = np.broadcast_to(sides.covered, left.shape) & (here > 1e-12 * total)
+            return np.where(seen, (left - total + here) / here, -np.inf).max(axis=1)
+
+    return score
+
+
+def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.random.Generator, score: Score = ratio) -> P:
+    """Each instance of the population moved uphill.
+
+    Args:
+        start: where to begin.
+        sides: both sides of a claim on a population of this kind.
+        generations: how many neighbors each instance tries.
+        rng: where neighbors come from.
+        score: what to increase, (B,) from the two sides.
+    """
+    here, best = start, score(sides(start))
+    for _ in range(generations):
+        there = here.mutated(rng)
+        with np.errstate(all="ignore"):
+            found = score(sides(there))
+        better = found > best
+        if better.any():
+            here, best = here.replaced_where(better, there), np.maximum(best, found)
+    return here
+
+
+def searched(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int = 61) -> InstanceFinding:
+    """Random populations first, then the adversary from the worst of them.
+
+    Args:
+        claim: what is on trial.
+        trial: how it is tried on instances.
+        effort: how hard to look.
+        seed: of the adversary.
+    """
+    drawn = [(population, trial.sides(claim, population)) for population in trial.draw(claim, effort.cells)]
+    return examined([sides for _, sides in drawn] + _climbed(claim, trial, drawn, effort, np.random.default_rng(seed)))
+
+
+def _climbed(
+    claim: Claim, trial: Trial, drawn: list[tuple[Any, Sides]], effort: SearchEffort, rng: np.random.Generator
+) -> list[Sides]:
+    """The sides at the end of each climb; none where instances have no neighbors."""
+    able = [(z, sides) for z, sides in drawn if "mutated" in type(z).__dict__ and z.cost <= effort.longest]
+    goals: list[tuple[Score, Iterable[Any]]] = [(ratio, _steepest(able, ratio, effort.climbers))]
+    if able and len(able[0][1].terms) <= effort.terms:
+        for term in able[0][1].terms:
+            goals.append((exposure(term), _steepest(able, exposure(term), max(1, effort.climbers // 4))))
+    ends = []
+    for score, starts in goals:
+        for z in starts:
+            end = climb(z, lambda y: trial.sides(claim, y), effort.generations, rng, score)
+            ends.append(trial.sides(claim, end))
+    return ends
+
+
+def _steepest(drawn: list[tuple[P, Sides]], score: Score, number: int) -> list[P]:
+    """The populations with the highest scores still below one: at equality nothing is left to climb."""
+    scored = [(float(score(sides).max()), k) for k, (_, sides) in enumerate(drawn)]
+    open_ = sorted((s for s in scored if -np.inf < s[0] < 1 - 1e-6), reverse=True)
+    return [drawn[k][0] for _, k in open_[:number]]

@@ -1,0 +1,64 @@
+"""Lemmas on instances that say what a proof's letters are; the left side is that of the step that ends at the form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
+from fedbounds.bounds.audit.proof_step_checker import Proof
+from fedbounds.empirical.falsification.instances.population import Population
+from fedbounds.empirical.falsification.instances.premises import CANCELED, PremiseCases, lettered
+from fedbounds.empirical.falsification.instances.readable import against_form, evaluated
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+
+P = TypeVar("P", bound=Population)
+
+
+def lemma_trial(
+    claim: Claim,
+    proofs: Sequence[Proof],
+    draw: Callable[[], Iterable[P]],
+    cases: Callable[[P], Sequence[PremiseCases]],
+) -> Trial | None:
+    """A form at which a proof ends, against the left side of the step that does; None for a form without a proof.
+
+    Args:
+        claim: about the form.
+        proofs: of its room.
+        draw: instances.
+        cases: the letters of a proof on them, for every place of which the lemma speaks.
+    """
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    name = subject.form.name
+    proof = next((p for p in proofs if p.result is subject.result and name in p.ends), None)
+    end = proof.step(proof.ends[name]) if proof else None
+    if proof is None or end is None:
+        return None
+    left, letters = end.conclusion.left, proof.substitute
+    return Trial(lambda _, cells: draw(), lambda claim, z: _sides(claim, z, left, letters, cases(z)))
+
+
+def _sides(
+    claim: Claim, z: Population, left: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr], cases: Sequence[PremiseCases]
+) -> Sides:
+    """Both sides of a form."""
+    reading = lettered(Relation(left, sp.S.Zero))
+    measured = [evaluated(reading, one.values, len(z)) for one in cases]
+    errors = [CANCELED * size + one.error for one, (_, size, _) in zip(cases, measured, strict=True)]
+    names = {str(of): step.name for step, of in letters.items()}
+    said = [{**one.values, **{of: one.values[k] for of, k in names.items() if k in one.values}} for one in cases]
+    return against_form(
+        claim,
+        np.hstack([found for found, _, _ in measured]),
+        {name: np.hstack([values[name] for values in said]) for name in said[0]},
+        dict.fromkeys(frozenset.intersection(*(one.met for one in cases)), True),
+        np.hstack([np.broadcast_to(one.covered, (len(z), 1)) for one in cases]),
+        (np.hstack(errors), CANCELED),
+        frozenset(),
+        z.describe,
+    )

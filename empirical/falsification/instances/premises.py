@@ -1,0 +1,90 @@
+"""What a proof says and does not show, tried on numbers that mean what its letters mean.
+
+An assumption where it is used, a definition, a theorem that is cited, an average over rounds: the letters of the
+step's relation get the values that they stand for, computed from weights, vectors and sequences by other means than the
+relation, and both sides are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.bounds.audit.claim import Claim, Relation
+from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.audit.vectors import gram_symbols
+from fedbounds.bounds.evaluation.numpy_code import arguments
+from fedbounds.empirical.falsification.instances.readable import Readable, compared, evaluated, not_measured, readable
+from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+
+CANCELED = 1e-12  # error of both sides relative to the sizes of their summands
+
+
+@dataclass(frozen=True, eq=False)
+class PremiseCases:
+    """B cases of a premise.
+
+    Attributes:
+        values: of each letter: a number for each case, (B, 1), or one for each client, (B, N). An inner product is
+            named as the proof writes it.
+        whole: letters for whole numbers, the same in all cases.
+        met: the assumptions that the cases meet.
+        covered: the cases that count, broadcasting to (B, X).
+        error: absolute, of both sides, where letters are differences.
+    """
+
+    values: Mapping[str, np.ndarray]
+    whole: Mapping[str, int] = field(default_factory=dict)
+    met: frozenset[str] = frozenset()
+    covered: np.ndarray = field(default_factory=lambda: np.ones((1, 1), dtype=bool))
+    error: np.ndarray | float = 0.0
+
+    def __len__(self) -> int:
+        return max((len(v) for v in self.values.values()), default=1)
+
+    def describe(self, index: int) -> dict[str, Any]:
+        """All numbers of one case."""
+        return dict(self.whole) | {
+            k: np.broadcast_to(v, (len(self), *v.shape[1:]))[index].tolist() for k, v in self.values.items()
+        }
+
+
+@lru_cache(maxsize=1024)
+def lettered(relation: Relation, whole: tuple[tuple[str, int], ...] = ()) -> Readable:
+    """The relation at these whole numbers, its sums added up; inner products are letters like others."""
+    numbers = dict(whole)
+    symbols = arguments((relation.left, relation.right))
+    at = {s: sp.Integer(numbers[s.name]) for s in symbols if s.name in numbers}
+
+    def put_in(side: sp.Expr) -> sp.Expr:
+        return side.xreplace(at).replace(sp.Sum, lambda *args: sp.Sum(*args).doit())
+
+    said = Relation(put_in(relation.left), put_in(relation.right), relation.op)
+    names = {name for pair in gram_symbols(said.left - said.right).values() for name in pair}
+    return readable(said, tuple((name, (name,)) for name in sorted(names)))
+
+
+def premise_sides(claim: Claim, cases: PremiseCases) -> Sides:
+    """Both sides of a step's relation in every case."""
+    subject = claim.subject
+    assert isinstance(subject, StepOf)
+    conclusion = subject.step.conclusion
+    used = {s.name for s in arguments((conclusion.left, conclusion.right))}
+    reading = lettered(conclusion, tuple(sorted((k, n) for k, n in cases.whole.items() if k in used)))
+    if missing := set(reading.names) - set(cases.values):
+        return not_measured(missing, len(cases))
+    unmet = sorted({a.name for a in claim.assumptions} - cases.met)
+    found = evaluated(reading, cases.values, len(cases))
+    covered = cases.covered & (not unmet)
+    why = f"not met here: {', '.join(unmet)}" if unmet else ""
+    return compared(conclusion, reading, found, covered, CANCELED * found[1] + cases.error, why, cases.describe)
+
+
+def premise_trial(draw: Callable[[Claim], Iterable[PremiseCases]]) -> Trial:
+    """A premise on these cases, whatever the effort."""
+    return Trial(lambda claim, _: draw(claim), premise_sides)

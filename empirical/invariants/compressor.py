@@ -1,0 +1,428 @@
+r"""Is a compressor what it says it is? Measured on any implementation: bias, errors, bytes, state, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import stdtrit
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count, check_memory
+from fedbounds.empirical.invariants.cases import digits
+from fedbounds.empirical.invariants.report import BrokenInvariant, Counterexample, InvariantVerdict
+
+CERTAIN = 1e-6  # how often a compressor without bias is called biased
+ROUNDING = 1e-5  # of float32 sums, relative
+DIRECTIONS = 16  # in which a bias is looked for
+SINGLE = 12.0  # standard errors in one entry; 3e-12 for two values that are each expected in 50 messages
+SIZES = (1, 2, 3, 5, 12, 100)  # that are tried besides the size that is asked for
+FEW = 100  # messages of each update of these sizes
+
+
+class Codec(Protocol):
+    """What is asked of an implementation."""
+
+    def encode(self, update: np.ndarray, rng: np.random.Generator, /) -> bytes:
+        """The message for an update (d,)."""
+        ...
+
+    def decode(self, message: bytes, /) -> np.ndarray:
+        """The update that the message means, (d,)."""
+        ...
+
+
+UPDATES: dict[str, Callable[[int, np.random.Generator], np.ndarray]] = {
+    "normal": lambda d, rng: rng.standard_normal(d),
+    "one entry": lambda d, rng: np.eye(1, d)[0],
+    "all equal": lambda d, rng: np.ones(d),
+    "alternating": lambda d, rng: np.where(np.arange(d) % 2, 1.0, -1.0),
+    "heavy tails": lambda d, rng: np.sign(rng.standard_normal(d)) / rng.random(d).clip(1e-3),
+    "one large": lambda d, rng: np.where(np.arange(d), 1 / (np.sqrt(d) + 1), 1.0),
+}
+
+
+# entries whose sizes stand in simple ratios, so that what usual compressors do by chance is not rare
+SMALL_UPDATES: dict[str, Callable[[int, np.random.Generator], np.ndarray]] = {
+    "mixed": lambda d, rng: rng.choice([-1.0, -0.5, 0.5, 1.0], d),
+    "all negative": lambda d, rng: -np.ones(d),
+    "last entry": lambda d, rng: 0.3 * np.eye(1, d, d - 1)[0],
+    "small": lambda d, rng: 1e-3 * rng.choice([-1.0, -0.5, 0.5, 1.0], d),
+    "zero": lambda d, rng: np.zeros(d),
+}
+BY_ENTRY = ("all equal", "alternating")  # of these every entry is tested by itself
+
+
+@dataclass(frozen=True)
+class CompressorCase:
+    """One update of a check.
+
+    Args:
+        name: of `UPDATES` or `SMALL_UPDATES`.
+        update: x, (d,).
+    """
+
+    name: str
+    update: np.ndarray
+
+    def __str__(self) -> str:
+        shown = digits(self.update[:8]) + (" and so on" if len(self.update) > 8 else "")
+        return f"update:  '{self.name}', d = {len(self.update)}, x = {shown}"
+
+
+@dataclass(frozen=True)
+class CompressorTrial:
+    r"""What many messages of one update x say.
+
+    Attributes:
+        update: which x, in words.
+        norm: $\|x\|$.
+        relative_error: the mean of $\|\mathcal S(x)-x\|^2/\|x\|^2$.
+        standard_error: of that mean.
+        bias: $\|E[\mathcal S(x)]-x\|/\|x\|$, estimated without the part that chance adds, at least 0.
+        bias_error: how far a standard error of its square moves it, up or down.
+        visible: the least bias along x itself, as a part of its length, that would be called one.
+        evidence: in standard errors, the largest of the mean's distances from x in some directions, x among them.
+        bits: sent for each number.
+    """
+
+    update: str
+    norm: float
+    relative_error: float
+    standard_error: float
+    bias: float
+    bias_error: float
+    visible: float
+    evidence: float
+    bits: float
+
+
+@dataclass(frozen=True, eq=False)
+class CompressorReport:
+    """What was measured of a compressor; prints as a table.
+
+    Attributes:
+        size: d.
+        messages: of each update.
+        trials: one for each update.
+        biased: whether a bias was seen, beyond chance, in any size.
+        limit: in standard errors, what a direction must show to be called biased.
+        refused: how a damaged message was met: `"refused"`, or what was accepted.
+        verdicts: one for each property that a compressor must have, or says that it has.
+    """
+
+    size: int
+    messages: int
+    trials: tuple[CompressorTrial, ...]
+    biased: bool
+    limit: float
+    refused: str
+    verdicts: tuple[InvariantVerdict, ...]
+
+    @property
+    def broken(self) -> tuple[InvariantVerdict, ...]:
+        """The verdicts of the properties that it does not have."""
+        return tuple(verdict for verdict in self.verdicts if verdict.counterexample is not None)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is broken."""
+        return not self.broken
+
+    def raise_if_broken(self) -> None:
+        """For tests.
+
+        Raises:
+            BrokenInvariant: some property does not hold; the message is the whole report.
+        """
+        if self.broken:
+            raise BrokenInvariant(str(self))
+
+    @property
+    def relative_error(self) -> float:
+        r"""The largest mean of $\|\mathcal S(x)-x\|^2/\|x\|^2$: no $q^2$ below it is one."""
+        return max(trial.relative_error for trial in self.trials)
+
+    @property
+    def bits(self) -> float:
+        """Bits sent for each number, at most."""
+        return max(trial.bits for trial in self.trials)
+
+    def __str__(self) -> str:
+        worst = max(self.trials, key=lambda trial: (trial.evidence, trial.bias))
+        mean = f"the mean of {self.messages} messages"
+        if worst.evidence > self.limit:
+            seen = (
+                f"biased: on '{worst.update}' {mean} is off by {worst.bias:.2g} of the norm, {worst.evidence:.1f} "
+                "standard errors in one direction"
+            )
+        elif self.biased:
+            seen = "biased, as seen in single entries or in other sizes alone"
+        else:
+            seen = (
+                f"no bias seen: {mean} is at most {worst.evidence:.1f} standard errors off in any direction that was "
+                f"tried ('{worst.update}'), and {self.limit:.1f} would be called a bias"
+            )
+        lines = [
+            seen,
+            f"relative squared error q^2 at least {self.relative_error:.4g}; {self.bits:.4g} bits a number, "
+            f"d = {self.size}",
+            f"damaged messages: {self.refused}",
+            *(str(verdict) for verdict in self.verdicts),
+            f"{'update':12s} {'|S(x)-x|^2/|x|^2':>22s} {'bias/|x|':>18s} {'seen from':>10s} {'bits':>8s}",
+        ]
+        for t in self.trials:
+            error = f"{t.relative_error:.4g} +- {t.standard_error:.1g}"
+            bias = f"{t.bias:.2g} +- {t.bias_error:.1g}"
+            lines.append(f"{t.update:12s} {error:>22s} {bias:>18s} {t.visible:10.2g} {t.bits:8.4g}")
+        lines.append("(+- one standard error; updates too long or short by what is under 'seen from' are seen)")
+        return "\n".join(lines)
+
+
+def check_compressor(
+    codec: Codec,
+    size: int = 256,
+    messages: int = 400,
+    *,
+    scale: float = 1.0,
+    seed: int = 0,
+    sizes: Sequence[int] = SIZES,
+) -> CompressorReport:
+    r"""Measures an implementation of a compressor on updates of several shapes and sizes.
+
+    Whether it is unbiased is told from the mean of many messages of the same update, in several directions, at an error
+    probability of about one in a million for all together, if whatever happens to a number by chance may be expected in
+    50 messages: an entry that is sent with a smaller probability than 50 / messages may be in too few of them, and its
+    absence looks like a bias. "No bias seen" is no proof: what did not happen in any of the messages is not known, and
+    updates that come out too long or too short by less than what is printed under "seen from" are not seen.
+
+    A compressor is taken to be unbiased unless it says `unbiased = False`. If it has methods `relative_error(size)`,
+    `squared_error(update)` or `message_bytes(size)`, what they state is compared with what is measured.
+
+    Args:
+        codec: anything with `encode(update, rng) -> bytes` and `decode(bytes) -> update`.
+        size: d.
+        messages: of each update, at least 20.
+        scale: by what the updates are multiplied, for compressors that know the size of updates beforehand.
+        seed: of the updates and of the clients' randomness.
+        sizes: other d that are tried with up to 100 messages of each of five updates, zero among them; none for a
+            compressor of one size.
+
+    Returns:
+        The table of what was measured, and a verdict for each property: "unbiased", "every size", "stated error",
+        "stated length", "unchanged arguments" (`encode` leaves the update as it is) and "repeated" (the same update and
+        the same state of `rng` give the same message, whatever was encoded before).
+
+    Raises:
+        FedboundsError: what it decodes is no finite vector (d,), or the same message means two things, or what it
+            encodes is not bytes.
+
+    Example:
+        >>> from fedbounds.empirical.algorithms.messages import StochasticSign, TopK
+        >>> report = check_compressor(TopK(0.25), 64, 20)
+        >>> report.biased, report.relative_error, report.refused, report.passed
+        (True, 0.75, 'refused', True)
+        >>> check_compressor(StochasticSign(), 64, 100).biased
+        False
+    """
+    size, messages = check_count("size", size), check_count("messages", messages, low=20)
+    sizes = tuple(check_count("sizes", each) for each in sizes if each != size)
+    check_memory(f"size = {size} and messages = {messages}", 8 * size * messages)
+    rng = np.random.default_rng(seed)
+    tests = DIRECTIONS * (len(UPDATES) + len(SMALL_UPDATES) * len(sizes))
+    checked = _Checked(codec, rng, tests)
+    made = (CompressorCase(name, _single(scale * make(size, rng))) for name, make in UPDATES.items())
+    trials = tuple(checked.trial(case, messages) for case in made)
+    biased = checked.biased
+    for each in sizes:
+        for name, make in SMALL_UPDATES.items():
+            checked.tried(CompressorCase(name, _single(scale * make(each, rng))), min(FEW, messages))
+    checked.repeat(CompressorCase("normal", _single(scale * rng.standard_normal(size))))
+    refused = _met(codec, scale * rng.standard_normal(size), rng)
+    limit = checked.limit(messages)
+    return CompressorReport(size, messages, trials, biased or checked.biased, limit, refused, checked.verdicts())
+
+
+def _single(update: np.ndarray) -> np.ndarray:
+    return update.astype(np.float32).astype(np.float64)
+
+
+PROPERTIES = {
+    "unbiased": "The mean of many messages is the update.",
+    "every size": "Updates of every size, zero among them, come out as finite vectors of that size.",
+    "stated error": "The mean squared error is the stated one, and at most the stated part of the squared norm.",
+    "stated length": "Messages are as long as stated.",
+    "unchanged arguments": "What is encoded is left as it is.",
+    "repeated": "The same update and the same random numbers give the same message.",
+}
+
+
+@dataclass
+class _Checked:
+    """A compressor, and what was found wrong with it, the first of each kind."""
+
+    codec: Any
+    rng: np.random.Generator
+    tests: int
+    found: dict[str, Counterexample] = field(default_factory=dict)
+    tried_of: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PROPERTIES, 0))
+    biased: bool = False
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether it says so, or says nothing."""
+        return bool(getattr(self.codec, "unbiased", True))
+
+    def limit(self, messages: int) -> float:
+        """In standard errors, what is called a bias."""
+        return -float(stdtrit(messages - 1, CERTAIN / (2 * self.tests)))
+
+    def note(self, name: str, case: CompressorCase, told: str | None) -> None:
+        """One more try of a property, and what is wrong, if anything."""
+        self.tried_of[name] += 1
+        if told is not None:
+            self.found.setdefault(name, Counterexample(case, told))
+
+    def verdicts(self) -> tuple[InvariantVerdict, ...]:
+        """One for each property."""
+        skipped = {name: "it states none" for name, count in self.tried_of.items() if not count}
+        if not self.unbiased:
+            skipped["unbiased"] = "it says unbiased = False"
+        if "every size" in skipped:
+            skipped["every size"] = "no other sizes are given"
+        return tuple(
+            InvariantVerdict(name, says, self.tried_of[name], self.found.get(name), skipped.get(name))
+            for name, says in PROPERTIES.items()
+        )
+
+    def tried(self, case: CompressorCase, messages: int) -> None:
+        """A trial of another size, in which it may fail."""
+        told = None
+        try:
+            self.trial(case, messages if self.unbiased else min(messages, 5))
+        except Exception as error:
+            told = str(error) if isinstance(error, FedboundsError) else f"it raised {type(error).__name__}: {error}"
+        self.note("every size", case, told)
+
+    def trial(self, case: CompressorCase, messages: int) -> CompressorTrial:
+        """Many messages of one update."""
+        x, codec, d = case.update, self.codec, len(case.update)
+        signs = self.rng.choice([-1.0, 1.0], (DIRECTIONS - 3, d))
+        directions = np.vstack([x, np.sign(x), np.ones_like(x), signs])
+        meant, lengths, unchanged = np.empty((messages, d)), np.empty(messages), True
+        for k in range(messages):
+            given = x.copy()
+            message = codec.encode(given, self.rng)
+            unchanged &= np.array_equal(given, x)
+            if not isinstance(message, bytes | bytearray):
+                raise FedboundsError(f"encode returned {type(message).__name__}; expected bytes")
+            message = bytes(message)
+            meant[k], lengths[k] = _decoded(codec, message, d), len(message)
+            if not k and not np.array_equal(meant[k], _decoded(codec, message, d)):
+                raise FedboundsError("the same message decodes to two updates: what decodes it is random")
+        self.note("unchanged arguments", case, None if unchanged else "encode changed the update that it was given")
+        norm, limit = float(np.linalg.norm(x)), self.limit(messages)
+        shift, chance = _shifts(meant, x, directions)
+        evidence = _in_errors(shift, chance)
+        largest, allowed, where = evidence.max(), limit, "in one direction"
+        if case.name in BY_ENTRY and largest <= limit:
+            alone = _in_errors(*_shifts(meant, x, np.eye(d)))
+            largest, allowed, where = alone.max(), SINGLE, f"in entry {alone.argmax()}"
+        far = bool(largest > allowed)
+        told = (
+            f"the mean of {messages} messages is {largest:.1f} standard errors off {where}, and {allowed:.1f} is a "
+            "bias; if one is meant, set unbiased = False"
+        )
+        self.biased |= far
+        self.note("unbiased", case, told if far and self.unbiased else None)
+        errors = np.square(meant - x).sum(1)
+        self._errors_as_stated(case, errors, limit)
+        self._lengths_as_stated(case, lengths)
+        away, spread = meant.mean(0) - x, meant.std(0, ddof=1) / messages**0.5
+        square = max(0.0, float(away @ away - spread @ spread))
+        around = (meant - meant.mean(0)) / (messages * (messages - 1)) ** 0.5
+        moved = around @ around.T if messages < d else around.T @ around  # as the covariance of the mean, in squares
+        error = float(4 * np.square(around @ away).sum() + 2 * np.square(moved).sum()) ** 0.5  # of the squared bias
+        bias, unit = square**0.5, norm or 1.0
+        bias_error = max((square + error) ** 0.5 - bias, bias - max(square - error, 0.0) ** 0.5)
+        visible = limit * float(chance[0]) / unit**2 + ROUNDING  # the first direction is x
+        return CompressorTrial(
+            case.name, norm, float(errors.mean()) / unit**2, float(errors.std(ddof=1)) / unit**2 / messages**0.5,
+            bias / unit, bias_error / unit, visible, float(evidence.max()), 8 * float(lengths.max()) / d,
+        )  # fmt: skip
+
+    def _errors_as_stated(self, case: CompressorCase, errors: np.ndarray, limit: float) -> None:
+        square = float(case.update @ case.update)
+        within = limit * float(errors.std(ddof=1)) / len(errors) ** 0.5 + ROUNDING * square
+        mean = float(errors.mean())
+        part, exact = self._stated("relative_error", len(case.update)), self._stated("squared_error", case.update)
+        if part is not None:
+            over = mean > part * square + within
+            told = f"the mean of |S(x)-x|^2 is {mean:.6g}, and relative_error states at most {part * square:.6g}"
+            self.note("stated error", case, told if over else None)
+        if exact is not None and case.name not in ("heavy tails", "normal"):  # there the large errors may be rare
+            told = f"the mean of |S(x)-x|^2 is {mean:.6g}, and squared_error states {exact:.6g}"
+            self.note("stated error", case, told if abs(mean - exact) > within + ROUNDING * exact else None)
+
+    def _lengths_as_stated(self, case: CompressorCase, lengths: np.ndarray) -> None:
+        stated = self._stated("message_bytes", len(case.update))
+        if stated is not None:
+            wrong = lengths[lengths != stated]
+            told = f"a message has {int(wrong[0])} bytes, and message_bytes states {stated:g}" if len(wrong) else None
+            self.note("stated length", case, told)
+
+    def _stated(self, name: str, of: Any) -> float | None:
+        """What it says of itself, if it does."""
+        says = getattr(self.codec, name, None)
+        stated: Any = says(of) if callable(says) else None
+        return stated
+
+    def repeat(self, case: CompressorCase) -> None:
+        """The same message again, after others, one and two of them."""
+        other = CompressorCase(case.name, -case.update[::-1])
+        order = [(case, 1), (other, 2), (case, 1), (other, 2), (other, 2), (case, 1)]
+        made = [bytes(self.codec.encode(of.update.copy(), np.random.default_rng(state))) for of, state in order]
+        told = "encoded again with the same state of rng, after another, it is another message"
+        self.note("repeated", case, None if made[0] == made[2] == made[5] else told)
+
+
+def _shifts(meant: np.ndarray, x: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far the mean is from x in some directions, beyond rounding, and the standard errors of that."""
+    along = (meant - x) @ directions.T
+    shift = np.abs(along.mean(0)) - ROUNDING * np.abs(x) @ np.abs(directions).T  # float32 rounds, which is no bias
+    return shift, along.std(0, ddof=1) / len(meant) ** 0.5
+
+
+def _in_errors(shift: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(shift > 0, shift / chance, 0.0)
+
+
+def _decoded(codec: Codec, message: bytes, size: int) -> np.ndarray:
+    meant = np.asarray(codec.decode(bytes(message)), np.float64)
+    if meant.shape != (size,):
+        raise FedboundsError(f"decode returned shape {meant.shape}; expected finite numbers ({size},)")
+    if not np.isfinite(meant).all():
+        odd = np.flatnonzero(~np.isfinite(meant))
+        raise FedboundsError(f"decode returned {meant[odd[0]]} at {odd[0]}, {len(odd)} of {size} numbers not finite")
+    return meant
+
+
+def _met(codec: Codec, x: np.ndarray, rng: np.random.Generator) -> str:
+    """What becomes of messages that were damaged on the way."""
+    message = bytes(codec.encode(x, rng))
+    meant = np.asarray(codec.decode(message))
+    flipped = bytearray(message)
+    flipped[len(message) // 2] ^= 16
+    damaged = {"cut short": message[:-1], "one byte too long": message + b"\0", "one bit flipped": bytes(flipped)}
+    accepted = []
+    for what, wrong in damaged.items():
+        try:
+            found = np.asarray(codec.decode(wrong))
+        except Exception:  # however it refuses
+            continue
+        if found.shape != meant.shape or not np.array_equal(found, meant):
+            accepted.append(what)
+    return f"accepted, with another meaning: {', '.join(accepted)}" if accepted else "refused"

@@ -1,0 +1,552 @@
+r"""Strategies of hypothesis for property tests: problems, participation, schedules, step sizes, and whole cases.
+
+Numbers are small and round, so that what hypothesis shrinks to can be read and replayed by hand. Needs the extra
+`testing`.
+
+Example:
+    >>> from hypothesis import given, settings
+    >>> @settings(max_examples=10)
+    ... @given(quadratics(clients=3))
+    ... def test_every_client_has_a_center(problem):
+    ...     assert problem.centers.shape == (3, problem.dimension)
+    >>> test_every_client_has_a_center()
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbounds.bounds.errors import MissingExtra, unknown_name
+from fedbounds.bounds.theory.symbols import Constant
+from fedbounds.empirical.invariants.averaging import AveragingCase
+from fedbounds.empirical.invariants.cases import Case, PlainProblem
+from fedbounds.empirical.invariants.coverage import SizeClass, covering, transformed
+from fedbounds.empirical.participation import (
+    Bernoulli,
+    Cyclic,
+    CyclicClients,
+    CyclicFromInactive,
+    Full,
+    GroupMarkov,
+    Markovian,
+    PeriodicGroups,
+    Permutation,
+    Process,
+    Recorded,
+    WithoutReplacement,
+    WithReplacement,
+)
+from fedbounds.empirical.problems import CosineQuadratic, Quadratic
+
+try:
+    from hypothesis import strategies as st
+    from hypothesis.strategies import SearchStrategy
+except ImportError:
+    raise MissingExtra("testing", "hypothesis") from None
+
+FORMS = ("shared diagonal", "different diagonal", "shared", "different")
+PARTICIPATION = ("one-hot", "subsets", "proportions", "Dirichlet")
+_EIGENVALUES = (1.0, 0.5, 0.25)
+# the sizes of cases, the smallest first, and those where bugs of many clients and of late rounds show more often
+CLIENTS = (1, 2, 3, 4, 5, 4)
+ROUNDS = (1, 2, 3, 4, 5, 6, 3, 4)
+LOCAL_STEPS = (1, 2, 3)
+INTERVALS = (1, 2, 3)
+
+
+class Schedule(NamedTuple):
+    """I local steps, amplification every P rounds, T rounds."""
+
+    local_steps: int
+    interval: int
+    rounds: int
+
+
+class Size(NamedTuple):
+    """N clients, T rounds, I local steps, amplification every P rounds."""
+
+    clients: int
+    rounds: int
+    local_steps: int
+    interval: int
+
+
+# together they have N from 1 to 7, every I from 1 to 10, every P from 1 to 8, and T up to 40; no case has all at once
+SIZES = (
+    Size(3, 40, 1, 7),
+    Size(7, 14, 2, 4),
+    Size(2, 4, 10, 2),
+    Size(5, 13, 1, 5),
+    Size(4, 8, 5, 1),
+    Size(6, 12, 3, 6),
+    Size(2, 24, 1, 1),
+    Size(7, 8, 1, 1),
+    Size(1, 15, 4, 7),
+    Size(3, 6, 7, 3),
+    Size(2, 17, 1, 8),
+    Size(4, 36, 1, 5),
+    Size(2, 5, 8, 2),
+    Size(3, 4, 9, 3),
+    Size(5, 20, 2, 3),
+    Size(3, 10, 6, 1),
+)
+
+
+class StepSizes(NamedTuple):
+    r"""$\gamma$, unit x^2/f, and $\eta$."""
+
+    local_step_size: float
+    server_multiplier: float
+
+
+def _sizes(given: int | None, most: int) -> SearchStrategy[int]:
+    return st.integers(1, most) if given is None else st.just(given)
+
+
+def halves(draw: st.DrawFn, *shape: int, most: int = 4) -> np.ndarray:
+    """An array of multiples of one half, between -most/2 and most/2."""
+    size = int(np.prod(shape))
+    numbers = draw(st.lists(st.integers(-most, most), min_size=size, max_size=size))
+    return np.array(numbers, dtype=float).reshape(shape) / 2
+
+
+@st.composite
+def quadratics(
+    draw: st.DrawFn,
+    clients: int | None = None,
+    dimension: int | None = None,
+    forms: tuple[str, ...] = FORMS,
+    noise: float = 0.0,
+) -> Quadratic:
+    r"""Quadratics $\frac12(x-c_n)^\top A_n(x-c_n)$ with eigenvalues 1, 1/2 and 1/4, so that $L \le 1$.
+
+    Args:
+        clients: N; 1 to 4 if not given.
+        dimension: d; 1 to 3 if not given.
+        forms: which of `FORMS` the Hessians may have, the simplest first.
+        noise: s, of the gradients, per coordinate.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(quadratics(forms=("different",)), lambda problem: not problem.diagonal).dimension > 1
+        True
+    """
+    N, d = draw(_sizes(clients, 4)), draw(_sizes(dimension, 3))
+    form = draw(st.sampled_from(forms))
+    many = N if form.startswith("different") else 1
+    spectra = draw(st.lists(st.sampled_from(_EIGENVALUES), min_size=many * d, max_size=many * d))
+    hessians = np.reshape(spectra, (many, d))[:, :, None] * np.eye(d)
+    if not form.endswith("diagonal"):
+        hessians = np.stack([turn @ A @ turn for turn, A in zip(_mirrors(draw, many, d), hessians, strict=True)])
+        hessians = (hessians + hessians.transpose(0, 2, 1)) / 2
+    return Quadratic(hessians if many == N else hessians[0], halves(draw, N, d), noise, halves(draw, d))
+
+
+def _mirrors(draw: st.DrawFn, many: int, d: int) -> np.ndarray:
+    r"""Symmetric orthogonal matrices $I - 2vv^\top/\|v\|^2$; the identity for v = 0. (many, d, d)."""
+    v = halves(draw, many, d, most=2)
+    length = np.maximum((v**2).sum(1), 0.25)[:, None, None]  # entries are halves: no other vector is as short
+    return np.eye(d) - 2 * v[:, :, None] * v[:, None, :] / length
+
+
+@st.composite
+def cosine_quadratics(
+    draw: st.DrawFn, clients: int | None = None, dimension: int | None = None, noise: float = 0.0
+) -> CosineQuadratic:
+    """Rippled bowls with a slope for each client, convex or not, with $L \\le 2$.
+
+    Args:
+        clients: N; 1 to 4 if not given.
+        dimension: d; 1 to 3 if not given.
+        noise: s, of the gradients, per coordinate.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(cosine_quadratics(), lambda problem: problem.ripple > problem.curvature).clients
+        1
+    """
+    N, d = draw(_sizes(clients, 4)), draw(_sizes(dimension, 3))
+    curvature, ripple = draw(st.sampled_from([0.5, 1.0, 0.25, 0.0])), draw(st.sampled_from([0.5, 1.0, 0.25]))
+    slopes = halves(draw, N, d)
+    return CosineQuadratic(slopes - slopes.mean(0), curvature, ripple, noise, 2 * halves(draw, d))
+
+
+@st.composite
+def participation_matrices(
+    draw: st.DrawFn,
+    rounds: int | None = None,
+    clients: int | None = None,
+    *,
+    unit_sum: bool = True,
+    kinds: tuple[str, ...] = PARTICIPATION,
+) -> np.ndarray:
+    """Weights $q_t^n$, (rounds, clients), each row on the simplex: one-hot, equal weights of a subset, small
+    proportions, or a draw from a Dirichlet law; all but the last with zeros. Or everyone, with the same weights in
+    every round.
+
+    Args:
+        rounds: T; 1 to 8 if not given.
+        clients: N; 1 to 5 if not given.
+        unit_sum: false multiplies each row by 0, 1/2, 1 or 3/2: rows outside the theory, and empty ones.
+        kinds: which of "one-hot", "subsets", "proportions", "Dirichlet" and "everyone"; all but the last by default.
+
+    Raises:
+        FedboundsError: an unknown kind.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(participation_matrices(1, 3), lambda q: (q > 0).sum() == 2).tolist()
+        [[0.0, 0.5, 0.5]]
+    """
+    for kind in kinds:
+        if kind not in (*PARTICIPATION, "everyone"):
+            raise unknown_name("kind of participation", str(kind), (*PARTICIPATION, "everyone"))
+    T, N = draw(_sizes(rounds, 8)), draw(_sizes(clients, 5))
+    kind = draw(st.sampled_from(kinds))
+    if kind == "one-hot":
+        q = np.eye(N)[draw(st.lists(st.integers(0, N - 1), min_size=T, max_size=T))]
+    elif kind == "Dirichlet":
+        rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+        q = rng.dirichlet(np.full(N, draw(st.sampled_from([1.0, 0.1, 10.0]))), size=T)
+    elif kind == "everyone":
+        q = np.tile(draw(st.lists(st.integers(1, 4), min_size=N, max_size=N)), (T, 1)).astype(float)
+    else:
+        most = 1 if kind == "subsets" else 4
+        counts = draw(st.lists(st.integers(0, most), min_size=T * N, max_size=T * N))
+        q = np.reshape(counts, (T, N)).astype(float)
+        q[q.sum(1) == 0] = 1.0
+    q /= q.sum(1, keepdims=True)
+    if not unit_sum:
+        q *= np.array(draw(st.lists(st.sampled_from([1.0, 0.5, 0.0, 1.5]), min_size=T, max_size=T)))[:, None]
+    return q
+
+
+@st.composite
+def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = False) -> Process:
+    """Participation processes of every kind.
+
+    Args:
+        clients: N; 1 to 6 if not given.
+        unit_sum: only those whose weights always sum to one, as the theorems need.
+
+    Example:
+        >>> from hypothesis import given, settings
+        >>> @settings(max_examples=10)
+        ... @given(processes(clients=4))
+        ... def test_mean_weights_are_at_least_zero(process):
+        ...     assert (process.mean(0) >= 0).all()
+        >>> test_mean_weights_are_at_least_zero()
+    """
+    N = draw(_sizes(clients, 6))
+    counts, flags = st.integers(1, N), st.booleans()
+    groups = draw(st.sampled_from([g for g in range(1, N + 1) if N % g == 0]))
+    fractions = st.integers(0, 4).map(lambda k: k / 4)
+    slots = st.integers(1, 4)
+    offset = st.none() | st.just(1)
+    periodic = {"sampling": st.sampled_from(["permutation", "independent"]), "groups": st.just(groups)}
+    kinds: list[SearchStrategy[Process]] = [
+        st.just(Full(N)),
+        st.builds(WithReplacement, st.just(N), counts),
+        st.builds(WithoutReplacement, st.just(N), counts),
+        st.builds(Permutation, st.just(N), counts, flags),
+        st.builds(PeriodicGroups, st.just(N), st.integers(1, N // groups), slots, offset=offset, **periodic),
+        st.builds(Cyclic, st.just(N), st.just(groups), flags),
+        st.builds(Recorded, participation_matrices(8, N, unit_sum=unit_sum)),
+    ]
+    if groups > 1:
+        kinds.append(st.builds(GroupMarkov, st.just(N), groups=st.just(groups), leave=fractions))
+    if not unit_sum:
+        each = st.lists(fractions, min_size=N, max_size=N)
+        kinds.append(st.builds(Bernoulli, st.just(N), each, flags))
+        kinds.append(st.builds(Markovian, st.just(N), each, st.sampled_from([0.5, 1.0, 0.05])))
+        kinds.append(st.builds(CyclicClients, st.just(N), each, slots))
+        kinds.append(st.builds(CyclicFromInactive, st.just(N), each, slots))
+    return draw(st.one_of(kinds))
+
+
+@st.composite
+def schedules(draw: st.DrawFn, *, covered: bool = True) -> Schedule:
+    """Local steps I, amplification interval P and rounds T.
+
+    Args:
+        covered: $T \\ge 2P$, as Theorem 3.1 needs; false takes any T from 1, even less than P.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(schedules(), lambda schedule: schedule.interval == 2)
+        Schedule(local_steps=1, interval=2, rounds=4)
+
+    Source: Wang & Ji 2022, Theorem 3.1.
+    """
+    I, P = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    return Schedule(I, P, draw(st.integers(2 * P, 8) if covered else st.integers(1, 6)))
+
+
+@st.composite
+def step_sizes(draw: st.DrawFn, smoothness: float, local_steps: int, interval: int) -> StepSizes:
+    r"""Step sizes inside the caps of Theorem 3.1: $\gamma < \frac1{12LIP}$ and $\gamma\eta < \frac1{2LIP}$.
+
+    Args:
+        smoothness: L > 0, unit f/x^2.
+        local_steps: I.
+        interval: P.
+
+    Example:
+        >>> from hypothesis import find
+        >>> gamma, eta = find(step_sizes(1.0, 2, 3), lambda found: True)
+        >>> gamma < 1 / 72 and gamma * eta < 1 / 12
+        True
+
+    Source: Wang & Ji 2022, Theorem 3.1.
+    """
+    shares = st.sampled_from([0.5, 0.999, 0.125, 0.001])
+    gamma, both = (draw(shares) / (cap * smoothness * local_steps * interval) for cap in (12, 2))
+    return StepSizes(gamma, both / gamma)
+
+
+def plain_problems(clients: int | None = None) -> SearchStrategy[Quadratic | CosineQuadratic]:
+    """Quadratics of every form, and rippled bowls."""
+    return st.one_of(quadratics(clients), cosine_quadratics(clients))
+
+
+def cases(
+    *,
+    problems: SearchStrategy[Any] | None = None,
+    multipliers: tuple[float, ...] = (2.0, 0.5, 1.0, 4.0),
+    intervals: tuple[int, ...] | None = None,
+    local_steps: tuple[int, ...] | None = None,
+    participation: tuple[str, ...] = PARTICIPATION,
+    unit_sum: bool = True,
+    empty_rounds: bool = False,
+    noise: bool | None = False,
+) -> SearchStrategy[Case]:
+    r"""Runs for `fedbounds.empirical.invariants`: a problem, weights that sum to one, and the numbers of Algorithm 1.
+
+    What the cases do not have, no invariant asks of a run: leave out here what yours does without.
+
+    Local steps are stable, $\gamma L \le \frac12$, but not as small as Theorem 3.1 needs: a wrong sign shows more
+    in large steps. T may be less than P, and need not be a multiple. Drawn cases are small. A check tries also one of
+    each of `SIZES`: up to 7 clients with cohorts of every size, 40 rounds, 10 local steps and intervals of 8 rounds.
+
+    Args:
+        problems: a strategy of `Quadratic` or `CosineQuadratic`; both kinds if not given.
+        multipliers: the $\eta$ to try.
+        intervals: the P to try; 1 to 8 if not given.
+        local_steps: the I to try; 1 to 10 if not given.
+        participation: the kinds of `participation_matrices`; "one-hot" and "subsets" give equal weights to those who
+            take part, and "everyone" has them all take part in every round.
+        unit_sum: whether the weights of each round sum to one, as the theory has it.
+        empty_rounds: whether there are rounds without participants.
+        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1. If None, those of each of
+            `SIZES` are, and small ones are not.
+
+    Example:
+        >>> from hypothesis import given, settings
+        >>> from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
+        >>> @settings(max_examples=10)
+        ... @given(cases(noise=True))
+        ... def test_every_round_has_a_model(case):
+        ...     assert len(case.models(generalized_fedavg)) == case.rounds + 1
+        >>> test_every_round_has_a_model()
+    """
+    P, I = (None if numbers is None else tuple(numbers) for numbers in (intervals, local_steps))
+    kinds = tuple(participation)
+    return _covering(_Wanted(problems, tuple(multipliers), P, I, kinds, unit_sum, empty_rounds, noise))
+
+
+@cache  # the same strategy again is drawn from once
+def _covering(wanted: _Wanted) -> SearchStrategy[Case]:
+    """Small cases of what is wanted, and those of each of `SIZES`."""
+    exact = [_sized_case(wanted, size, place) for place, size in enumerate(SIZES)]
+    up_to = [_small_case(wanted, size) for size in SIZES]
+    return covering(_small_case(wanted, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
+
+
+CUTOFFS = (float("inf"), 8.0, 2.0, 5.0, 20.0, 3.0, 1.0)  # the longest cases have the latest
+
+
+@cache
+def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy[Case]:
+    """Cases with numbers of the algorithm alone, for runs that take them.
+
+    Args:
+        cases: a strategy.
+        names: "cutoff", a number of rounds or infinity; "client_weights" and "probability", one for each client.
+
+    Example:
+        >>> from hypothesis import find
+        >>> sorted(find(with_own_numbers(cases(), "cutoff"), lambda case: case.own["cutoff"] > 5).own)
+        ['cutoff']
+    """
+
+    def drawn(of: SearchStrategy[Case]) -> SearchStrategy[Case]:
+        def told(case: Case) -> SearchStrategy[Case]:
+            return st.fixed_dictionaries(values(case)).map(lambda own: replace(case, own=own))
+
+        return of.flatmap(told)
+
+    def values(case: Case) -> dict[str, SearchStrategy[Any]]:
+        each: dict[str, SearchStrategy[Any]] = {"cutoff": st.sampled_from(CUTOFFS)}
+        for name, most in (("client_weights", 16), ("probability", 8)):
+            numbers = st.lists(st.integers(1, most), min_size=case.problem.clients, max_size=case.problem.clients)
+            each[name] = numbers.map(lambda eighths: np.array(eighths) / 8)
+        return {name: each[name] for name in names}
+
+    def exact(of: SearchStrategy[Case], place: int) -> SearchStrategy[Case]:
+        def told(case: Case) -> Case:
+            order = np.random.default_rng(place).permutation(case.problem.clients) + 1
+            own = {"cutoff": CUTOFFS[place % len(CUTOFFS)], "client_weights": order / 4, "probability": order / 8}
+            return replace(case, own={name: own[name] for name in names})
+
+        return of.map(told)
+
+    return transformed(cases, drawn, exact)
+
+
+class _Wanted(NamedTuple):
+    """What `cases` is asked for."""
+
+    problems: SearchStrategy[Any] | None
+    multipliers: tuple[float, ...]
+    intervals: tuple[int, ...] | None
+    local_steps: tuple[int, ...] | None
+    participation: tuple[str, ...]
+    unit_sum: bool
+    empty_rounds: bool
+    noise: bool | None
+
+
+def _case(
+    wanted: _Wanted, size: Size, problem: Any, q: np.ndarray, share: float, multiplier: float, noise_seed: int | None
+) -> Case:
+    """A case of these parts, with step size share/L."""
+    smoothness = problem.constants()["smoothness"]
+    assert isinstance(smoothness, Constant)
+    noises = None
+    if noise_seed is not None:
+        shape = (len(q), problem.clients, size.local_steps, problem.dimension)
+        noises = np.random.default_rng(noise_seed).standard_normal(shape).round(2)
+    numbers = {"local_steps": size.local_steps, "multiplier": multiplier, "interval": size.interval}
+    return Case(PlainProblem.of(problem, noises), q, step_size=share / float(smoothness.value), **numbers)
+
+
+@st.composite
+def _small_case(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> Case:
+    """A case that is drawn number by number: small, or up to this size, the simplest first."""
+    noisy = most is not None and draw(st.booleans()) if wanted.noise is None else wanted.noise
+    clients = st.sampled_from(CLIENTS) if most is None else st.integers(1, most.clients)
+    problem = draw(plain_problems(draw(clients)) if wanted.problems is None else wanted.problems)
+    usual = (LOCAL_STEPS, INTERVALS) if most is None else (_to(most.local_steps), _to(most.interval))
+    I, P = (
+        draw(st.sampled_from(own or up_to))
+        for own, up_to in zip((wanted.local_steps, wanted.intervals), usual, strict=True)
+    )
+    T = draw(st.sampled_from(ROUNDS) if most is None else st.integers(1, most.rounds))
+    q = draw(participation_matrices(T, problem.clients, unit_sum=wanted.unit_sum, kinds=wanted.participation))
+    if wanted.empty_rounds:
+        q = q * ~np.array(draw(st.lists(st.sampled_from([False, False, False, True]), min_size=T, max_size=T)))[:, None]
+    seed = draw(st.integers(0, 2**16)) if noisy else None
+    share, multiplier = draw(st.sampled_from([0.5, 0.25, 0.125])), draw(st.sampled_from(wanted.multipliers))
+    return _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, seed)
+
+
+def _to(most: int) -> tuple[int, ...]:
+    return tuple(range(1, most + 1))
+
+
+@st.composite
+def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> Case:
+    """A case of one size, with values in general position; long ones take steps in which round-off does not grow."""
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng((seed, place))
+    if wanted.problems is None:
+        problem = _general_problem(rng, size.clients, 1 + place % 3, rippled=place % 4 == 3)
+    else:
+        problem = draw(wanted.problems)
+    I, P = (
+        number if own is None else min(own, key=lambda allowed, number=number: abs(allowed - number))
+        for own, number in ((wanted.local_steps, size.local_steps), (wanted.intervals, size.interval))
+    )
+    q = _cohorts_of_every_size(rng, size.rounds, problem.clients, wanted.participation, place)
+    if not wanted.unit_sum:
+        q = q * np.resize([1.0, 0.5, 1.5, 0.0], size.rounds)[:, None]
+    if wanted.empty_rounds:
+        q[[t for t in range(size.rounds) if t % 11 in (2, 3)]] = 0
+    noise_seed = None if wanted.noise is False else seed
+    multiplier = sorted(wanted.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[0]
+    share = 0.25 if size.rounds > 8 or size.local_steps > 4 else 0.5
+    return _case(wanted, Size(problem.clients, size.rounds, I, P), problem, q, share, multiplier, noise_seed)
+
+
+def _general_problem(rng: np.random.Generator, N: int, d: int, *, rippled: bool) -> Quadratic | CosineQuadratic:
+    """Clients of which no two are alike, and no number is zero."""
+    values = rng.permutation(np.arange(1, N * d + 1)).reshape(N, d) * np.where(rng.random((N, d)) < 0.5, -0.25, 0.25)
+    start = rng.choice([-1.5, -0.5, 0.5, 1.5], size=d)
+    if rippled:
+        return CosineQuadratic(values - values.mean(0), 0.5, 0.25, 0.0, 2 * start)
+    hessians = rng.choice(_EIGENVALUES, size=(N, d))[:, :, None] * np.eye(d)
+    v = rng.choice([-1.0, 1.0], size=(N, d))
+    turn = np.eye(d) - 2 / d * v[:, :, None] * v[:, None, :]
+    hessians = turn @ hessians @ turn
+    return Quadratic((hessians + hessians.transpose(0, 2, 1)) / 2, values, 0.0, start)
+
+
+def _cohorts_of_every_size(rng: np.random.Generator, T: int, N: int, kinds: tuple[str, ...], place: int) -> np.ndarray:
+    """Weights of T rounds in which cohorts of 1 to N clients take turns, of one of these kinds; (T, N).
+
+    Where there are many rounds, client 0 is absent in most: in more than the latest finite cut-off.
+    """
+    several = [kind for kind in kinds if kind != "one-hot"] or list(kinds)
+    kind = several[place % len(several)]
+    if kind == "everyone":
+        q = np.tile(rng.permutation(np.arange(1.0, N + 1)), (T, 1))
+    else:
+        sizes = np.ones(T, int) if kind == "one-hot" else np.resize(rng.permutation(N) + 1, T)
+        q = (rng.random((T, N)).argsort(axis=1) < sizes[:, None]).astype(float)
+        if T > 30:
+            q[2 : T - 4, 0] = 0
+            q[q.sum(1) == 0, -1] = 1
+        q *= 1.0 if kind in ("one-hot", "subsets") else rng.integers(1, 5, size=(T, N))
+    return q / q.sum(1, keepdims=True)
+
+
+@cache
+def averaging_cases() -> SearchStrategy[AveragingCase]:
+    """Steps of a server for `check_averaging`: drawn ones of up to 4 clients in up to 2 dimensions, and cohorts of
+    every size of 1 to 7 clients.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(averaging_cases(), lambda case: len(case.shares) == 3).shares.tolist()
+        [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
+    """
+    sizes = sorted(((N, K) for N in range(1, 8) for K in range(1, N + 1)), key=lambda size: size[0] * size[1] % 5)
+    classes = [SizeClass(_sized_step(N, K), _small_step(N)) for N, K in sizes]
+    return covering(_small_step(), classes)
+
+
+@st.composite
+def _small_step(draw: st.DrawFn, most: int = 4) -> AveragingCase:
+    N, d = draw(st.integers(1, most)), draw(st.integers(1, 2))
+    grid = st.integers(-8, 8).map(lambda k: k / 4)
+    numbers = draw(st.lists(grid, min_size=(N + 1) * d, max_size=(N + 1) * d))
+    sizes = np.array(draw(st.lists(st.integers(1, 4), min_size=N, max_size=N)), dtype=float)
+    cohort = draw(st.sets(st.integers(0, N - 1), min_size=1))
+    rows = np.array(numbers).reshape(N + 1, d)
+    return AveragingCase(rows[0], rows[1:], sizes / sizes.sum(), np.array(sorted(cohort)))
+
+
+@st.composite
+def _sized_step(draw: st.DrawFn, N: int, K: int) -> AveragingCase:
+    """Clients of which no two are alike, and K of which take part; sometimes one of them sends a zero update."""
+    rng = np.random.default_rng((draw(st.integers(0, 2**16)), N, K))
+    d = 1 + (N + K) % 3
+    rows = rng.permutation(np.arange(1, (N + 1) * d + 1)).reshape(N + 1, d) * rng.choice([-0.25, 0.25], (N + 1, d))
+    sizes, cohort = rng.permutation(np.arange(1.0, N + 1)), np.sort(rng.permutation(N)[:K])
+    if K > 2 and N % 2:
+        rows[1 + cohort[1]] = 0
+    return AveragingCase(rows[0], rows[1:], sizes / sizes.sum(), cohort)

@@ -1,0 +1,130 @@
+"""What a paper must keep of who took part, so that its results can be asked about the rounds so far at any time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.registry import merged
+from fedbounds.bounds.theory.symbols import Constant
+from fedbounds.empirical.participation import Process
+from fedbounds.empirical.participation.mixing import Presences
+
+State = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """What was said before the first round.
+
+    Attributes:
+        clients: N.
+        process: who is said to take part, or None.
+        intervals: the lengths P of windows that are accounted, rising from 1.
+        cutoff: K of weights that are estimated on the way.
+        offsets: grad F_n - grad f, the same at every x, (clients, dimension), or None where nobody knows them.
+    """
+
+    clients: int
+    process: Process | None
+    intervals: tuple[int, ...]
+    cutoff: float
+    offsets: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about a result.
+
+    Attributes:
+        interval: P of the analysis, one of those accounted.
+        rounds: how many there were.
+        given: what the user knows, by concept.
+        ahead: whether it is about more rounds than there were.
+    """
+
+    interval: int
+    rounds: int
+    given: Mapping[str, float]
+    ahead: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an account says for a result.
+
+    Attributes:
+        constants: by concept.
+        checked: assumption name to whether the rounds so far show that it holds.
+        implied: names of assumptions that hold if the declared process is the true one.
+        trusting: whether a constant comes from the declared process and not from the rounds.
+        outside: why results that assume `weights` say nothing of the rounds so far ("" if they do).
+    """
+
+    constants: Mapping[str, Constant] = field(default_factory=dict)
+    checked: Mapping[str, bool] = field(default_factory=dict)
+    implied: frozenset[str] = frozenset()
+    trusting: bool = False
+    outside: str = ""
+
+
+class Account(ABC):
+    """One paper's account of participation, of a size that does not grow with the rounds.
+
+    Attributes:
+        state: arrays by name, changed in place; all that must be saved.
+    """
+
+    def __init__(self, declared: Declared) -> None:
+        self.declared = declared
+        self.state: State = {}
+
+    @abstractmethod
+    def add(self, t: int, present: np.ndarray, weights: np.ndarray) -> None:
+        """Take note of round t.
+
+        Args:
+            t: the round, from 0.
+            present: booleans (N,).
+            weights: (N,), zero where absent.
+        """
+
+    @abstractmethod
+    def quantities(self, rounds: int) -> dict[str, float]:
+        """What the paper measures of the rounds so far, by name."""
+
+    @abstractmethod
+    def facts(self, asked: Asked) -> Facts:
+        """What the rounds so far, or the declared process, say for a result.
+
+        Raises:
+            FedboundsError: too few rounds for it, or a client that never took part.
+        """
+
+    @abstractmethod
+    def inconsistency(self, presences: Presences) -> str:
+        """What in the state cannot be of rounds with these presences, in words ("" if nothing)."""
+
+
+def accounts(declared: Declared) -> dict[str, Account]:
+    """A new account of every paper that keeps one (`empirical.papers.<paper>.accounting:ACCOUNT`).
+
+    Raises:
+        FedboundsError: an ACCOUNT that is none.
+
+    Example:
+        >>> list(accounts(Declared(3, None, (1,), 50, None)))
+        ['arbitrary-participation', 'fedau']
+    """
+    found = {}
+    for paper, kind in merged("empirical", "accounting", lambda module: {module.PAPER: module.ACCOUNT}).items():
+        if not (isinstance(kind, type) and issubclass(kind, Account)):
+            raise FedboundsError(
+                f"the paper {paper}: ACCOUNT must be a fedbounds.empirical.monitoring.account_protocol.Account"
+            )
+        found[paper] = kind(declared)
+    return found

@@ -1,0 +1,565 @@
+r"""An accountant of participation: what the theory says of a run, from who took part in it so far.
+
+A server feeds it one round after the other, and may ask at any time. Its state has a fixed size, O(clients) for each
+interval that is accounted, whatever the number of rounds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.evaluation.consistency import check_agreement
+from fedbounds.bounds.evaluation.evaluate import Evaluation, Value, evaluate
+from fedbounds.bounds.evaluation.resolution import as_constant
+from fedbounds.bounds.inputs.checks import check_count, check_memory, check_number, is_finite, is_number, quote
+from fedbounds.bounds.inputs.output_files import DOCUMENT, Output, write_output
+from fedbounds.bounds.inputs.user_files import read_text
+from fedbounds.bounds.participation.constants import centered_offsets
+from fedbounds.bounds.search.rounds import rounds as rounds_to_reach
+from fedbounds.bounds.search.rounds_answers import Between, Largest, Never, Reached
+from fedbounds.bounds.theory.argument_checks import check_constants, names_of
+from fedbounds.bounds.theory.expectation import Statement, in_expectation
+from fedbounds.bounds.theory.registry import as_result
+from fedbounds.bounds.theory.result import Form, Result, reachable
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.empirical.monitoring.account_protocol import Account, Asked, Declared, Facts, State, accounts
+from fedbounds.empirical.participation import Process, process_from_spec
+from fedbounds.empirical.participation.mixing import Mixing, Presences
+from fedbounds.empirical.participation.process_tests import Conformity, Declaration
+
+FORMAT = "fedbounds participation account, version 2"
+LARGEST = 2**28  # bytes of a saved account
+Name = str | int
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """How many more rounds for a target.
+
+    Attributes:
+        answer: for the whole run, as `fedbounds.rounds` gives it.
+        seen: rounds so far.
+        more: how many are left, 0 if none; None where no number of rounds is known to do.
+        guarantee: whether the bound there is one.
+        why_not: the reasons why it is not.
+    """
+
+    answer: Reached | Never | Largest | Between
+    seen: int
+    more: int | None
+    guarantee: bool
+    why_not: tuple[str, ...]
+
+
+class ParticipationAccountant:
+    r"""Who took part so far, and what the theory makes of it.
+
+    Weights that are not given are those of the declared process: $q_t^n=\frac1{S_t}$ for each of $S_t$ participants, or
+    $\frac1N$ where it is not normalized; $\frac1{S_t}$ if nothing is declared. What is kept is all that these need:
+
+    $$\tilde\delta^2(P)=\max_{t_0\in\{0,P,\dots\}}\Big\|\sum_n\overline{q^n_{t_0}}\nabla F_n-\nabla f\Big\|^2,\qquad
+      \frac1{NT}\sum_{t,n}(p_n\omega_t^n-1)^2,\qquad
+      \hat r=\frac{\sum_{t,n}(\mathbb 1_t^n-\hat p_n)(\mathbb 1_{t+1}^n-\hat p_n)}{(T-1)\sum_n\hat p_n(1-\hat p_n)}$$
+
+    where $\omega_t^n$ are FedAU's weights with cut-off K. Who took part in which round is *not* kept: other intervals
+    P, windows that start elsewhere, another K, or a process that is declared afterwards need the record (`Recorder`).
+
+    Args:
+        clients: N, whose names are then 0, ..., N - 1; or the names, strings or whole numbers.
+        process: who is said to take part, or None.
+        intervals: the P to be accounted, besides 1.
+        cutoff: K of FedAU's weights, or infinity.
+        offsets: $\nabla F_n-\nabla f$, (clients, dimension), where they are the same at every x; without them
+            $\tilde\delta$ is bounded by the d of Assumption 3.
+        error: the chance that a true declaration is ever called refuted, in (0, 1).
+
+    Raises:
+        FedboundsError: a number outside its domain, names that are not different, a process of other clients.
+
+    Example:
+        >>> from fedbounds.empirical.participation import Bernoulli
+        >>> accountant = ParticipationAccountant(["a", "b"], Bernoulli(2, 0.5), intervals=[2])
+        >>> for present in (["a"], ["b"], ["a", "b"], ["a"]):
+        ...     accountant.add(present)
+        >>> accountant.rounds, accountant.conformity().status
+        (4, 'not refuted')
+        >>> accountant.quantities()["arbitrary-participation"]["delta^2(2) over d^2"]
+        0.25
+        >>> again = ParticipationAccountant.from_json(accountant.to_json())
+        >>> again.quantities() == accountant.quantities()
+        True
+
+    Source: Wang & Ji 2022, eq. (7); Wang & Ji 2024, Algorithm 2 and Theorem 2.
+    """
+
+    def __init__(
+        self,
+        clients: int | Sequence[Name],
+        process: Process | None = None,
+        *,
+        intervals: Iterable[int] = (),
+        cutoff: float = 50,
+        offsets: ArrayLike | None = None,
+        error: float = 1e-3,
+    ) -> None:
+        self.names = _names(clients)
+        self.places: dict[Hashable, int] = {name: n for n, name in enumerate(self.names)}
+        N = len(self.names)
+        if process is not None and not isinstance(process, Process):
+            raise FedboundsError(f"process = {quote(process)} must be a participation process, or None")
+        if process is not None and process.clients != N:
+            raise FedboundsError(f"the process is of {process.clients} clients, and there are {N}")
+        listed = [check_count(f"intervals[{i}]", P) for i, P in enumerate(as_list("intervals", intervals))]
+        lengths = tuple(sorted({1, *listed}))
+        check_memory(f"clients = {N} and {len(lengths)} intervals", 8 * N * (20 + 3 * len(lengths)))
+        K = np.inf if is_number(cutoff) and cutoff == np.inf else check_count("cutoff", cutoff, why="or inf for never")
+        v = None if offsets is None else centered_offsets(offsets, N)
+        self.error = check_number("error", error, 0, 1)
+        if not 0 < self.error < 1:
+            raise FedboundsError(f"error = {error:g} must lie in (0, 1)")
+        self.declared = Declared(N, process, lengths, K, v)
+        self.accounts: dict[str, Account] = accounts(self.declared)
+        self._declaration, self.presences = Declaration(process, self.error), Presences(N)
+
+    def __repr__(self) -> str:
+        """One line; `quantities` and `conformity` say the rest."""
+        process = "no process" if self.declared.process is None else type(self.declared.process).__name__
+        return f"<ParticipationAccountant of {len(self.names)} clients: {self.rounds} rounds, {process} declared>"
+
+    @property
+    def rounds(self) -> int:
+        """T, how many rounds there were."""
+        return self.presences.rounds
+
+    @property
+    def participations(self) -> np.ndarray:
+        """How often each client took part, (clients,)."""
+        return self.presences.state["present"].copy()
+
+    def add(self, participants: Iterable[Name] | Mapping[Name, float], weights: Iterable[float] | None = None) -> None:
+        """Take note of one more round; of one without participants too.
+
+        Args:
+            participants: the names of those who took part, or their weights by name.
+            weights: one for each of them, positive.
+
+        Raises:
+            FedboundsError: an unknown name, one that comes twice, or weights that are none; nothing is changed.
+
+        Example:
+            >>> accountant = ParticipationAccountant(3)
+            >>> accountant.add([0, 2])
+            >>> accountant.add({1: 0.75, 2: 0.25})
+            >>> accountant.participations.tolist()
+            [1, 1, 2]
+        """
+        present, q = self._round(participants, weights)
+        self._declaration.add(self.rounds, present, q, self.names)
+        for account in self.accounts.values():
+            account.add(self.rounds, present, q)
+        self.presences.add(present)
+
+    def quantities(self) -> dict[str, dict[str, float]]:
+        r"""What each paper measures of the rounds so far, by paper and name; divergences are squared.
+
+        Example:
+            >>> accountant = ParticipationAccountant(2, offsets=[[-2.0], [2.0]], intervals=[2], cutoff=3)
+            >>> for n in (0, 1, 0, 0):
+            ...     accountant.add([n])
+            >>> accountant.quantities()["arbitrary-participation"]["delta^2(2)"]
+            4.0
+            >>> accountant.quantities()["fedau"]["largest weight"]
+            2.0
+        """
+        return {paper: account.quantities(self.rounds) for paper, account in self.accounts.items()}
+
+    def mixing(self) -> Mixing:
+        r"""The correlation of presence in successive rounds, and the memory that it means.
+
+        An estimate; the correlation alone says how soon participation forgets only for chains of two states.
+        `quantities` has $P\,\mathrm{Var}(\overline q)$ for each interval, which tends to the long-run variance
+        $\hat\upsilon^2$ of whatever mixes.
+
+        Raises:
+            FedboundsError: fewer than two rounds.
+
+        Source: Wang & Ji 2022, Lemma 4.5 and Proposition 4.6.
+        """
+        return self.presences.mixing()
+
+    def conformity(self) -> Conformity:
+        r"""Whether what was observed is what was declared, by exact tests that may be read after every round.
+
+        What the process makes impossible refutes it at once and without error; what it makes unlikely, when an e-value
+        passes $1/\text{error}$. A true declaration is ever refuted with probability at most `error`, however often one
+        looks. Not refuted is not proved: see `untested`, and a small deviation needs many rounds to be seen.
+
+        Example:
+            >>> from fedbounds.empirical.participation import Cyclic
+            >>> accountant = ParticipationAccountant(3, Cyclic(3))
+            >>> for n in (0, 1, 1):
+            ...     accountant.add([n])
+            >>> found = accountant.conformity()
+            >>> found.status, found.why
+            ('impossible', 'round 2: client 1 was present, out of turn')
+
+        Source: Ville's inequality; `fedbounds.empirical.participation.bets`.
+        """
+        return self._declaration.conformity()
+
+    def bound(
+        self,
+        result: Result | str,
+        given: Mapping[str, Value],
+        form: str | None = None,
+        *,
+        interval: int | None = None,
+        assume: str | Iterable[str] = (),
+        trust: str | Iterable[str] = (),
+    ) -> Evaluation:
+        r"""What a result promises for the rounds so far.
+
+        The constants of participation are those of the rounds that were seen, where the paper's results are about any
+        given sequence of weights, and of the declared process where they are about a law. Everything that rests on the
+        declaration is no guarantee once `conformity` refutes it, or cannot test it. That the run is one of the result's
+        algorithm is your word, as everything that you `assume`.
+
+        Args:
+            result: what is promised, or its key.
+            given: the other constants, by letter or concept.
+            form: its name or kind; the strongest one that is not refuted by default.
+            interval: P of the analysis; that of `given`, or the only one that was asked for, by default.
+            assume, trust: as for `fedbounds.evaluate`.
+
+        Raises:
+            FedboundsError: a constant is missing or contradicts what was seen, an interval that was not accounted, or
+                no round yet.
+
+        Example:
+            >>> accountant = ParticipationAccountant(3, intervals=[3])
+            >>> for t in range(30):
+            ...     accountant.add([t % 3])
+            >>> known = dict(L=1, F=1.5, I=1, gamma=1/36, eta=6, sigma=0, d=2)
+            >>> theorem = "arbitrary-participation/theorem-3.1"
+            >>> found = accountant.bound(theorem, known, "explicit", assume="all")
+            >>> round(float(found.value), 6), found.guarantee, float(found.constants["delta"].value)
+            (6.4, True, 0.0)
+
+        Source: the result's.
+        """
+        statement, known, facts, reasons = self._asked(result, given, form, interval, ahead=False)
+        result, chosen = statement.result, statement.form
+        evaluation = evaluate(
+            result,
+            known,
+            form=chosen.name,
+            assume=self._taken(chosen, facts, assume),
+            checked=_of_form(chosen, facts.checked),
+            trust=trust,
+        )
+        return evaluation.revoked(*reasons)
+
+    def rounds_left(
+        self,
+        result: Result | str,
+        epsilon: float,
+        given: Mapping[str, Value],
+        form: str | None = None,
+        *,
+        interval: int | None = None,
+        assume: str | Iterable[str] = (),
+    ) -> Remaining:
+        r"""How many more rounds until the bound is at most epsilon.
+
+        For the rounds to come the constants of participation are those of the declared process, if it is stationary and
+        the result is known for it; else those of the rounds so far, which later ones may exceed: then the answer is
+        only estimated, and no guarantee.
+
+        Args:
+            result, given, form, interval, assume: as for `bound`.
+            epsilon: the target, positive.
+
+        Raises:
+            FedboundsError: as for `bound`; an epsilon that is not positive.
+
+        Example:
+            >>> from fedbounds.empirical.participation import Full
+            >>> accountant = ParticipationAccountant(4, Full(4))
+            >>> for t in range(100):
+            ...     accountant.add(range(4))
+            >>> known = dict(L=1, F=1, I=1, P=1, gamma=0.01, eta=10, sigma=0, d=1)
+            >>> theorem = "arbitrary-participation/theorem-3.1"
+            >>> left = accountant.rounds_left(theorem, 0.1, known, "explicit", assume="all")
+            >>> left.seen + left.more == left.answer.rounds, left.guarantee
+            (True, True)
+
+        Source: as `fedbounds.rounds`.
+        """
+        statement, known, facts, reasons = self._asked(result, given, form, interval, ahead=True)
+        result, chosen = statement.result, statement.form
+        taken = self._taken(chosen, facts, statement.assumed(assume))
+        answer = rounds_to_reach(result, epsilon, known, form=chosen.name, assume=tuple(taken))
+        if not isinstance(answer, Reached):
+            return Remaining(answer, self.rounds, None, False, (*reasons, "no number of rounds is known to do"))
+        counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
+        letters = {str(symbol) for step in chosen.prescribes.values() for symbol in step.free_symbols}
+        if counters & letters:
+            reasons = (
+                *reasons,
+                "the result sets step sizes by the number of rounds, which were set without knowing it",
+            )
+        assert answer.evaluation is not None
+        there = evaluate(
+            result,
+            answer.evaluation.constants,
+            form=chosen.name,
+            assume=taken,
+            checked=_of_form(chosen, facts.checked),
+            strict=False,
+        ).revoked(*reasons)
+        more = max(0, answer.rounds - self.rounds)
+        return Remaining(answer, self.rounds, more, there.guarantee, there.why_not)
+
+    # --- What is kept ------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """Everything that was declared and is kept, as JSON; an account read from it goes on bit for bit the same."""
+        declared = self.declared
+        arrays = {key: {"dtype": a.dtype.name, "values": a.tolist()} for key, a in self._state().items()}
+        document = {
+            "format": FORMAT,
+            "clients": list(self.names),
+            "process": None if declared.process is None else declared.process.spec(),
+            "intervals": list(declared.intervals),
+            "cutoff": None if declared.cutoff == np.inf else declared.cutoff,
+            "offsets": None if declared.offsets is None else declared.offsets.tolist(),
+            "error": self.error,
+            "broken": self._declaration.broken,
+            "state": arrays,
+        }
+        document = json.loads(json.dumps(document, default=np.ndarray.tolist))  # as it is read again
+        return json.dumps(document | {"checksum": _checksum(document)})
+
+    @classmethod
+    def from_json(cls, text: str) -> ParticipationAccountant:
+        """An account as `to_json` wrote it.
+
+        Raises:
+            FedboundsError: it is damaged, or of another version.
+        """
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise FedboundsError(f"the account is no JSON: {' '.join(str(error).split())}") from None
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise FedboundsError(f"the account must be of the format {FORMAT!r}")
+        if document.pop("checksum", None) != _checksum(document):
+            raise FedboundsError("the account is damaged: its checksum is not that of its contents; load a saved copy")
+        try:
+            spec, cutoff, state = document["process"], document["cutoff"], document["state"]
+            account = cls(
+                document["clients"],
+                None if spec is None else process_from_spec(spec),
+                intervals=document["intervals"],
+                cutoff=np.inf if cutoff is None else cutoff,
+                offsets=None,
+                error=document["error"],
+            )
+            if document["offsets"] is not None:  # centered before; centering again would change the last bit
+                account._take_offsets(np.array(document["offsets"], dtype=float))
+            account._declaration.broken = str(document["broken"])
+            account._restore(state)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, FedboundsError):
+                raise FedboundsError(f"the account is damaged: {error}") from None
+            raise FedboundsError(f"the account is damaged: {type(error).__name__}: {quote(str(error))}") from None
+        return account
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the account to a file, whole or not at all; an account that is there is overwritten.
+
+        Args:
+            path: of the file.
+            force: overwrite any other file, too.
+
+        Raises:
+            FedboundsError: the place cannot be written, or holds another file.
+        """
+        output = Output(Path(path), DOCUMENT + b"fedbounds participation account")
+        write_output(output, self.to_json().encode(), force)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ParticipationAccountant:
+        """Read an account from a file.
+
+        Raises:
+            FedboundsError: it cannot be read, or is damaged.
+        """
+        try:
+            return cls.from_json(read_text(path, f"the account {path}", LARGEST))
+        except FedboundsError as error:
+            raise FedboundsError(f"{path}: {error}" if str(path) not in str(error) else str(error)) from None
+
+    def _state(self) -> State:
+        parts = {"presences": self.presences.state, "declaration": self._declaration.state}
+        parts |= {paper: account.state for paper, account in self.accounts.items()}
+        return {f"{part}/{key}": array for part, state in parts.items() for key, array in state.items()}
+
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        state = self._state()
+        if saved.keys() != state.keys():
+            raise FedboundsError(f"its state has other parts: {', '.join(sorted(saved.keys() ^ state.keys()))}")
+        for key, array in state.items():
+            values = np.array(saved[key]["values"], dtype=array.dtype)
+            if values.shape != array.shape or saved[key]["dtype"] != array.dtype.name:
+                raise FedboundsError(f"{key} has shape {values.shape}; expected {array.shape} of {array.dtype}")
+            array[...] = values
+        wrong = self.presences.inconsistency() or next(
+            (why for account in self.accounts.values() if (why := account.inconsistency(self.presences))), ""
+        )
+        if wrong:
+            raise FedboundsError(f"{wrong}, which no {self.rounds} rounds can give")
+
+    def _take_offsets(self, offsets: np.ndarray) -> None:
+        before = self.declared
+        self.declared = Declared(before.clients, before.process, before.intervals, before.cutoff, offsets)
+        self.accounts = accounts(self.declared)
+
+    # --- What is asked -----------------------------------------------------------------------------------------
+
+    def _round(
+        self, participants: Iterable[Name] | Mapping[Name, float], weights: Iterable[float] | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Who took part, booleans (N,), with which weight (N,)."""
+        if isinstance(participants, Mapping):
+            if weights is not None:
+                raise FedboundsError("weights are given twice: with the participants and on their own")
+            participants, weights = list(participants), list(participants.values())
+        who = as_list("participants", participants)
+        present, q = np.zeros(len(self.names), bool), np.zeros(len(self.names))
+        for name in who:
+            n = self.places.get(name) if isinstance(name, Hashable) and not isinstance(name, bool) else None
+            if n is None:
+                raise unknown_name("client", str(name), map(str, self.names))
+            if present[n]:
+                raise FedboundsError(f"client {name!r} is named twice in round {self.rounds}: give weights instead")
+            present[n] = True
+        at = [self.places[name] for name in who]
+        if weights is None:
+            q[at] = 1 / self._declaration.share(len(at))
+            return present, q
+        numbers = as_list("weights", weights)
+        if len(numbers) != len(who):
+            raise FedboundsError(f"there are {len(who)} participants and {len(numbers)} weights")
+        for name, number in zip(who, numbers, strict=True):
+            if not is_finite(number) or not number > 0:
+                raise FedboundsError(f"the weight {quote(number)} of client {name!r} must be a positive number")
+        q[at] = numbers
+        return present, q
+
+    def _asked(
+        self, result: Result | str, given: Mapping[str, Value], form: str | None, interval: int | None, *, ahead: bool
+    ) -> tuple[Statement, dict[str, Value], Facts, tuple[str, ...]]:
+        """The statement, all constants, what is known of its assumptions, and why it is not covered."""
+        result = as_result(result)
+        check_constants(given)
+        if not self.rounds:
+            raise FedboundsError("no round was added yet: there is nothing to bound")
+        statement, process = Statement(result, result.form(form), result.key), self.declared.process
+        if ahead and statement.given_participation and process is not None and not process.certain(self.rounds):
+            statement = in_expectation(statement)
+        result, chosen, own = statement.result, statement.form, dict(given)
+        numbers = {}
+        for name in given:
+            quantity = result.notation.resolve(name)
+            if quantity is not None and not isinstance(given[name], NoConstant):
+                numbers[quantity.concept] = as_constant(quantity, given[name]).value
+        P = self._interval(interval, numbers.get("interval"))
+        used = reachable(chosen, prescribed=True)
+        account, reasons = self.accounts.get(result.paper), ()
+        facts = Facts()
+        if account is None:
+            reasons = (f"not known to cover this run: nobody keeps an account of participation for {result.paper}",)
+        else:
+            scalars = {name: float(value) for name, value in numbers.items() if np.ndim(value) == 0}
+            facts = account.facts(Asked(P, self.rounds, scalars, ahead))
+        if facts.outside and any(a.name == "weights" for a in chosen.assumptions):
+            raise FedboundsError(f"{result.key} [{chosen.name}] does not cover this run: {facts.outside}")
+        constants = dict(facts.constants) | {"interval": Constant(float(P), "given", "of the algorithm")}
+        if not ahead:
+            constants["rounds"] = Constant(float(self.rounds), "exact", "so far")
+        for quantity in result.notation.values():
+            fact = constants.get(quantity.concept)
+            if fact is None or quantity.name not in used:
+                continue
+            if quantity.concept not in numbers:
+                own[quantity.name] = fact
+            elif fact.source != "estimated":
+                check_agreement(quantity, np.asarray(numbers[quantity.concept]), np.asarray(fact.value), fact.note)
+        if ahead:
+            own = {n: v for n, v in own.items() if (q := result.notation.resolve(n)) is None or q.concept != "rounds"}
+        participation = {a.name for a in chosen.assumptions if a.participation}
+        found = self.conformity()
+        if (facts.trusting or participation & facts.implied) and found.status != "not refuted":
+            reasons += (f"not known to cover this run: {found.why}",)
+        if not participation and not self._everybody():
+            reasons += (
+                "not known to cover this run: the result says nothing of who takes part, and here not every client "
+                "took part in every round",
+            )
+        return statement, own, facts, (*statement.doubts, *reasons)
+
+    def _interval(self, interval: int | None, given: object) -> int:
+        known = self.declared.intervals
+        said = None if given is None else check_count("P", float(np.asarray(given)))
+        if interval is not None and said is not None and interval != said:
+            raise FedboundsError(f"interval = {interval} and P = {said} are given: which is it?")
+        if interval is None and said is None and len(known) > 2:
+            raise FedboundsError(f"which interval? accounted are {', '.join(map(str, known))}")
+        return check_count("interval", interval or said or known[len(known) - 1])
+
+    def _everybody(self) -> bool:
+        return bool((self.presences.state["present"] == self.rounds).all())
+
+    def _taken(self, form: Form, facts: Facts, assume: str | Iterable[str]) -> set[str]:
+        """What is taken for granted: by the user, or as the declared process implies it."""
+        return {*names_of("assume", assume), *(a.name for a in form.assumptions if a.name in facts.implied)}
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    """Of everything in a saved account."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def as_list(name: str, values: object) -> list[Any]:
+    """The values of a list, tuple, range, set or array, or an error that quotes them."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values.tolist()
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise FedboundsError(f"{name} = {quote(values)} must be a list")
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def _names(clients: int | Sequence[Name]) -> tuple[Name, ...]:
+    if not isinstance(clients, Sequence) or isinstance(clients, str):
+        return tuple(range(check_count("clients", clients, high=2**31)))
+    for n, name in enumerate(clients):
+        if not isinstance(name, str | int) or isinstance(name, bool):
+            raise FedboundsError(f"clients[{n}] = {quote(name)} must be a name: a string or a whole number")
+    if len(set(clients)) < len(clients) or not clients:
+        raise FedboundsError("clients must have names of their own, at least one")
+    return tuple(clients)
+
+
+def _of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:
+    names = {a.name for a in form.assumptions}
+    return {name: holds for name, holds in checked.items() if name in names}

@@ -1,0 +1,184 @@
+"""Advice for whoever has a log of who took part, or declares a process: `fedbounds.advise`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds.bounds.advice.advise import Advice, Watch
+from fedbounds.bounds.advice.advise import advise as advise_question
+from fedbounds.bounds.advice.request import Presence, Question
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import quote
+from fedbounds.bounds.inputs.user_files import read_toml
+from fedbounds.bounds.theory.problem_class import Setting
+from fedbounds.empirical.monitoring.account_protocol import Asked
+from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
+from fedbounds.empirical.participation import Process, Recorded, process_from_spec
+
+LONGEST = 100  # intervals up to this are accounted
+DRAWN = 400  # rounds that are drawn of a process whose moments change from round to round
+BETTER = 0.99  # of the window divergence of the longest interval before, to be worth a try
+CLOSEST = 1.15  # of two intervals that are tried, at least
+
+AFRESH = ("uniform-sampling", "with-replacement", "independent-rounds", "coins-known-rates", "coins-unknown-rates")
+OPEN = ("not refuted", "not tested")  # what may be said of a log and a declared process
+
+
+def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None, watch: Watch | None = None) -> Advice:
+    """Ask every result that covers a setting how its target is reached best.
+
+    Args:
+        setting: the path of a TOML file, or what stands in it as a dictionary (see the page *What should I do?*).
+        paper: only this one.
+        watch: told (results done, results in all, now=the one under way).
+
+    Raises:
+        FedboundsError: an entry that is unknown, missing, or does not say what it should; a log that cannot be read.
+
+    Example:
+        >>> asked = {"setting": "non-convex, arbitrary participation, bounded heterogeneity, bounded variance",
+        ...          "target": 0.1, "measure": "squared gradient norm of f", "choose": {"local_steps": [1, 10]},
+        ...          "constants": dict(smoothness=1, initial_gap=5, gradient_noise=1, gradient_divergence_sup=1),
+        ...          "participation": {"kind": "full", "clients": 10}}
+        >>> found = advise(asked, paper="arbitrary-participation").of("arbitrary-participation/theorem-3.1")
+        >>> found.status, found.at["P"], found.guarantee
+        ('reached', 1.0, False)
+    """
+    home = Path()
+    if isinstance(setting, str | Path):
+        home, document = Path(setting).parent, read_toml(setting)
+    elif isinstance(setting, Mapping):
+        document = setting
+    else:
+        raise FedboundsError(f"setting = {quote(setting)} must be the path of a TOML file, or a dictionary")
+    table = document.get("participation")
+    longest = document.get("choose", {})
+    who = None if table is None else _participation(table, home, longest if isinstance(longest, Mapping) else {})
+    question = Question.of(document, who)
+    if who is not None and who.logged:
+        _check_setting(question.setting, who)
+    return advise_question(question, paper=paper, watch=watch)
+
+
+@dataclass
+class Observed:
+    """Who takes part, as an accountant of a log, or of a declared process, tells it.
+
+    Attributes:
+        accountant: with the rounds of the log, or rounds drawn of the process.
+        logged: how many rounds of it are of a log.
+    """
+
+    accountant: ParticipationAccountant
+    logged: int
+    present: float
+    seen: dict[tuple[str, int, float | None], Presence] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """What is known, in one line."""
+        process, N = self.accountant.declared.process, self.accountant.declared.clients
+        said = f"{N} clients, {self.present:.4g} in a round on average"
+        log = [f"a log of {self.logged} rounds"] if self.logged else []
+        declared = [] if process is None else [f"declared as {process.kind}"]
+        return ", ".join([said, *log, *declared])
+
+    def intervals(self, low: int, high: int) -> tuple[int, ...]:
+        """The intervals worth a try."""
+        found: list[int] = []
+        least = np.inf
+        for P in self.accountant.declared.intervals:
+            if not low <= P <= high or (found and CLOSEST * found[-1] > P and least > 0 and P > 10):
+                continue
+            try:
+                facts = self.known("arbitrary-participation", P, {"gradient_divergence_sup": 1.0})
+            except FedboundsError:  # no window of this length is complete
+                continue
+            divergence = float(np.ravel(facts.constants["window_divergence"].value)[0])
+            if divergence < BETTER * least:
+                found.append(P)
+                least = divergence
+        return tuple(found) or (low,)
+
+    @property
+    def averaged(self) -> bool:
+        """Whether the constants are expected values over a random participation that was declared."""
+        process = self.accountant.declared.process
+        if process is None or not (process.stationary and process.sums_to_one):
+            return False
+        return not process.certain(self.accountant.rounds)
+
+    def known(self, paper: str, interval: int, given: Mapping[str, float]) -> Presence:
+        """For the results of a paper."""
+        account = self.accountant.accounts.get(paper)
+        key = (paper, interval, given.get("gradient_divergence_sup"))
+        if account is None:
+            return Presence()
+        if key not in self.seen:
+            facts = account.facts(Asked(interval, max(1, self.accountant.rounds), given, ahead=True))
+            constants = {name: c for name, c in facts.constants.items() if name != "cutoff_interval"}
+            self.seen[key] = Presence(constants, facts.checked, facts.implied)
+        return self.seen[key]
+
+
+def _check_setting(setting: Setting, who: Observed) -> None:
+    """Refuse a log that is of none of the kinds of participation that the setting names.
+
+    Raises:
+        FedboundsError: it is of none of them, and what to write instead.
+    """
+    found = {kind: _contradiction(kind, who) for kind in setting.said.get("participation", ())}
+    if found and all(found.values()):
+        why = "; ".join(f"{kind}: {reason}" for kind, reason in found.items())
+        raise FedboundsError(
+            f"the log is not of the participation that setting names: {why}; write arbitrary participation in setting"
+        )
+
+
+def _contradiction(kind: str, who: Observed) -> str:
+    """Why a log is not of a kind of participation ("" if it may be)."""
+    seen, accountant = who.accountant.presences, who.accountant
+    if kind == "all" and (accountant.participations < accountant.rounds).any():
+        return "some client is absent in some round"
+    chance = seen.order_p_value() if kind in AFRESH else 1.0
+    if chance < accountant.error:
+        return f"rounds are not independent (runs test over the clients: p = {chance:.2g})"
+    return ""
+
+
+def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Observed:
+    """What the table [participation] says: a log, a process, or both.
+
+    Raises:
+        FedboundsError: neither, not of the same clients, or a log that the process would not make.
+    """
+    if not isinstance(table, Mapping):
+        raise FedboundsError(f"participation = {quote(table)} must be a table with a log, or with a kind of process")
+    spec = dict(table)
+    log = spec.pop("log", None)
+    record = None if log is None else Recorded.from_csv(home / str(log))
+    process = process_from_spec(spec) if spec or record is None else None
+    clients = record.clients if record is not None else process.clients if process is not None else 0
+    ends = choose.get("interval", (1, LONGEST))
+    longest = int(max(ends)) if isinstance(ends, list | tuple) and all(isinstance(e, int | float) for e in ends) else 1
+    accountant = ParticipationAccountant(clients, process, intervals=range(1, max(longest, 1) + 1))
+    rows = np.zeros((0, clients)) if record is None else np.asarray(record.weights, dtype=float)
+    weights = _drawn(process, longest) if record is None and process is not None else rows
+    zeros_and_ones = bool(np.isin(weights, (0.0, 1.0)).all())
+    for row in weights:
+        present = np.flatnonzero(row)
+        accountant.add(present.tolist(), None if zeros_and_ones else row[present].tolist())
+    found = accountant.conformity()
+    if record is not None and process is not None and found.status not in OPEN:
+        raise FedboundsError(f"the log is not of the declared process: {found.why}")
+    return Observed(accountant, len(rows), float((weights > 0).sum(axis=1).mean()))
+
+
+def _drawn(process: Process, longest: int) -> np.ndarray:
+    """Rounds of a process: to count who is there, and, where its moments change, to estimate what they are."""
+    return process.matrix(max(DRAWN, 4 * longest), np.random.default_rng(0))

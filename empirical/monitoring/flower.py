@@ -1,0 +1,122 @@
+"""Participation in Flower: who a reply is from, and an account of it around any server strategy of the message API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.monitoring.accountant import Name, ParticipationAccountant
+
+ClientOf = Callable[[Message], Name]
+
+
+def node(reply: Message) -> int:
+    """The node that a reply is from: the name of a client where nobody says another."""
+    return reply.metadata.src_node_id
+
+
+def those_who_came(replies: Iterable[Message]) -> list[Message]:
+    """The replies without an error, whose senders took part."""
+    return [reply for reply in replies if not reply.has_error()]
+
+
+class Numbered:
+    """Clients, numbered from 0 in the order in which they first appear.
+
+    Args:
+        clients: N, how many there may be.
+        client_of: the name of a reply's client; its node by default.
+    """
+
+    def __init__(self, clients: int, client_of: ClientOf | None = None) -> None:
+        self.clients, self.client_of = clients, client_of or node
+        self.places: dict[Name, int] = {}
+
+    def __call__(self, reply: Message) -> int:
+        """The number of a reply's client.
+
+        Raises:
+            FedboundsError: more clients than there may be.
+        """
+        name = self.client_of(reply)
+        if name not in self.places and len(self.places) == self.clients:
+            raise FedboundsError(f"client {name!r} is one more than clients = {self.clients}: say how many there are")
+        return self.places.setdefault(name, len(self.places))
+
+
+class Accounting(Strategy):
+    """Any strategy, with an account of who took part: of those whose replies to a training round had no error.
+
+    Rounds are accounted before the strategy aggregates them, which it does as without the account.
+
+    Args:
+        strategy: that does the work.
+        accountant: fed after every round, and asked at any time.
+        client_of: the name of a reply's client in the accountant. By default nodes are numbered as they appear, which
+            says nothing less where all clients are alike; a process that tells clients apart, and an account that is
+            resumed, need names.
+        weighted_by_key: the metric by whose share the strategy weights clients; None for equal weights, as for FedAU.
+
+    Raises:
+        FedboundsError: a process that tells clients apart, without `client_of`; in a round, a client or a weight that
+            the accountant refuses, or replies without the metric.
+
+    Source: Wang & Ji 2022, Section 3, with the weights that Flower's FedAvg gives.
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        accountant: ParticipationAccountant,
+        *,
+        client_of: ClientOf | None = None,
+        weighted_by_key: str | None = "num-examples",
+    ) -> None:
+        process = accountant.declared.process
+        if client_of is None and (accountant.rounds or (process is not None and not process.exchangeable)):
+            why = "it goes on from before" if accountant.rounds else "the process tells clients apart"
+            raise FedboundsError(f"the account needs client_of=, the name of a reply's client: {why}")
+        numbers = Numbered(accountant.declared.clients)
+        self.strategy, self.accountant, self.weighted_by_key = strategy, accountant, weighted_by_key
+        self.client_of: ClientOf = client_of or (lambda reply: accountant.names[numbers(reply)])
+
+    def summary(self) -> None:
+        """That of the strategy."""
+        self.strategy.summary()
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """As the strategy does."""
+        return self.strategy.configure_train(server_round, arrays, config, grid)
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Take note of the round, then as the strategy does."""
+        everything = list(replies)
+        came = those_who_came(everything)
+        weights = None if self.weighted_by_key is None else [self._size(reply, self.weighted_by_key) for reply in came]
+        total = sum(weights or ())
+        self.accountant.add(map(self.client_of, came), weights and [size / total for size in weights])
+        return self.strategy.aggregate_train(server_round, everything)
+
+    def _size(self, reply: Message, key: str) -> float:
+        for metrics in reply.content.metric_records.values():
+            if isinstance(size := metrics.get(key), int | float) and size > 0:
+                return size
+        raise FedboundsError(f"a reply has no positive metric {key!r}: name the one that weights clients, or None")
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """As the strategy does."""
+        return self.strategy.configure_evaluate(server_round, arrays, config, grid)
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """As the strategy does."""
+        return self.strategy.aggregate_evaluate(server_round, replies)

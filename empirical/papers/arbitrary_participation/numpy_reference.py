@@ -1,0 +1,141 @@
+"""Algorithm 1 on plain problems of NumPy arrays: the pseudo-code itself, and nothing of an engine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedbounds.empirical.algorithms import algorithms
+from fedbounds.empirical.invariants.cases import PlainProblem, Run
+from fedbounds.empirical.papers.arbitrary_participation import pseudocode
+from fedbounds.empirical.simulation.reference_algorithms import twins
+
+
+class _Asked:
+    """A plain problem, and its given noise in place of random streams, as the pseudo-code asks for them."""
+
+    dtype = torch.float64
+
+    def __init__(self, problem: PlainProblem) -> None:
+        self._problem = problem
+
+    def generator(self, name: str, t: int, n: int) -> Iterator[np.ndarray]:
+        """The noise of client n in round t, local step by local step."""
+        return (self._problem.noise(t, n, i) for i in count())
+
+    def draw(self, noises: Iterator[np.ndarray], n: int) -> np.ndarray:
+        """The noise of the next step."""
+        return next(noises)
+
+    def stochastic_gradient(self, y: torch.Tensor, client: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+        """The gradient of one client with this noise, (1, 1, d)."""
+        return torch.from_numpy(self._problem.gradient(int(client), y[0, 0].numpy()))[None, None] + noise
+
+
+def generalized_fedavg(
+    problem: PlainProblem,
+    weights: np.ndarray,
+    *,
+    rounds: int,
+    step_size: float,
+    local_steps: int,
+    multiplier: float = 1.0,
+    interval: int = 1,
+    seed: int = 0,
+) -> np.ndarray:
+    r"""Algorithm 1 as the paper prints it, with the accumulator u.
+
+    Args:
+        problem: the clients.
+        weights: $q_t^n$, (T, N).
+        rounds: T.
+        step_size: $\gamma$, unit x^2/f.
+        local_steps: I.
+        multiplier: $\eta$.
+        interval: P.
+        seed: not used; the noise is given by the problem.
+
+    Returns:
+        $x_0,\dots,x_T$, (T + 1, d).
+
+    Example:
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> toy = PlainProblem.of(toy_example())
+        >>> generalized_fedavg(toy, np.eye(3), rounds=3, step_size=0.5, local_steps=1)[1]
+        array([0., 1.])
+
+    Source: Wang & Ji 2022, Algorithm 1.
+    """
+    asked = _Asked(problem)
+    models = pseudocode.generalized_fedavg(
+        asked,  # type: ignore[arg-type]
+        np.asarray(weights)[:rounds],
+        torch.from_numpy(problem.x0),
+        asked,  # type: ignore[arg-type]
+        local_step_size=step_size,
+        local_steps=local_steps,
+        server_multiplier=multiplier,
+        interval=interval,
+    )
+    return torch.stack(models).numpy()
+
+
+# the algorithms whose pseudo-code asks for gradients of given noise alone, with what a run calls their own numbers
+OWN_NUMBERS = {
+    "generalized-fedavg": {},
+    "fedavg": {},
+    "frozen-gradient": {},
+    "average-participating": {},
+    "average-all": {},
+    "fixed-weights": {"client_weights": "weights"},
+    "known-participation": {"probability": "probability"},
+    "fedau": {"cutoff": "cutoff"},
+    "fedvarp": {},
+    "mifa": {},
+}
+
+
+def reference_run(kind: str) -> Run:
+    r"""The pseudo-code of an algorithm, as a run on plain problems.
+
+    Args:
+        kind: one of `OWN_NUMBERS`.
+
+    Returns:
+        A run that takes also the numbers of this algorithm alone, such as `cutoff`.
+
+    Example:
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> toy, there = PlainProblem.of(toy_example()), np.array([[0, 0, 1], [1, 0, 1]])
+        >>> reference_run("fedau")(toy, there, rounds=2, step_size=0.5, local_steps=1, cutoff=2).shape
+        (3, 2)
+
+    Source: the papers of the algorithms.
+    """
+    names = [field.name for field in dataclasses.fields(algorithms()[kind])]  # type: ignore[arg-type]
+    called = {field: own for own, field in OWN_NUMBERS[kind].items()}
+
+    def run(problem: PlainProblem, weights: np.ndarray, **numbers: Any) -> np.ndarray:
+        asked = _Asked(problem)
+        steps = {
+            "local_step_size": numbers["step_size"],
+            "server_multiplier": numbers.get("multiplier", 1.0),
+            "interval": 1,
+            "rate": None,
+        }
+        given = steps | numbers
+        models = twins()[kind](
+            asked,
+            np.asarray(weights),
+            torch.from_numpy(problem.x0),
+            asked,
+            **{name: given[called.get(name, name)] for name in names},
+        )
+        return torch.stack(models).numpy()
+
+    return run

@@ -1,0 +1,1 @@
+"""Random streams, counter-based random numbers, and devices."""

@@ -1,0 +1,1 @@
+"""Runs: engines, traces, exact moments, reference algorithms and estimates of their time."""

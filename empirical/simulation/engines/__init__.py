@@ -1,0 +1,122 @@
+"""Engines: different walks through the same round, chosen by problem and device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.algorithms import Algorithm, Cohort
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.simulation.engines.batched import Batched
+from fedbounds.empirical.simulation.engines.closed_form import ClosedForm
+from fedbounds.empirical.simulation.engines.closed_tiers import ClosedTiers
+from fedbounds.empirical.simulation.engines.compiled import Compiled, may_repay
+from fedbounds.empirical.simulation.engines.engine import Engine
+from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch, MaskedInTurn
+from fedbounds.empirical.simulation.engines.sequential import InTurn
+from fedbounds.empirical.simulation.engines.tiers import Tiers
+
+MINIMIZING: Mapping[str, Callable[..., Engine]] = {
+    "in turn": InTurn,
+    "batched": Batched,
+    "compiled": Compiled,
+    "closed form": ClosedForm,
+}
+MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedInTurn, "masked batch": MaskedBatch}
+TIERED: Mapping[str, Callable[..., Engine]] = {"tiers": Tiers, "closed form": ClosedTiers}
+PLAIN = ("compiled", "closed form")  # for plain steps of SGD alone
+ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX, *TIERED]))
+
+
+def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int = 0, seeds: int = 1) -> Engine:
+    """The engine of that name; for "auto", the fastest for the problem and the device it lives on.
+
+    Quadratics are solved in closed form, split over silos or not. Other problems say whether they prefer a batch
+    (small models, and all models on a GPU) or one client in turn (networks on a CPU). For minimax algorithms the batch
+    is masked, as clients may take different numbers of local steps; silos go tier by tier. Dense networks on a CPU are
+    compiled in runs so long that it repays.
+
+    Args:
+        name: "auto", "in turn", "batched", "compiled", "closed form", "masked batch" or "tiers" (a hyphen will do for
+            the space).
+        problem: whose gradients are used.
+        algorithm: as it runs on the problem.
+        rounds, seeds: how long it runs, and how many seeds together, where that is known.
+
+    Raises:
+        FedboundsError: an unknown name, or an engine that cannot run the problem or the algorithm.
+    """
+    plain = check_engine(name, algorithm)
+    if plain == "auto":
+        batch = "masked batch" if algorithm.ascends else "batched"
+        walk = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "in turn"
+        plain = "closed form" if problem.affine and algorithm.plain_steps else walk
+        small = plain == "batched" and problem.prefers_company and problem.device.type == "cpu"
+        long = small and algorithm.plain_steps and may_repay(rounds * seeds, problem.clients, algorithm.local.steps)
+        if long:
+            return Compiled(problem, algorithm.local, algorithm.needs_updates, rounds)
+    return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
+
+
+def may_join(walk: Engine, algorithms: Sequence[Algorithm]) -> bool:
+    """Whether an engine may walk through the rounds of several algorithms at once, as they run on one problem.
+
+    Their clients must take plain steps of SGD that differ in nothing but their size, and send nothing else.
+    """
+    first = algorithms[0]
+    return walk.joins and all(
+        not each.tiered
+        and each.plain_steps
+        and each.needs_updates == first.needs_updates
+        and replace(each.local, step_size=first.local.step_size) == first.local
+        for each in algorithms
+    )
+
+
+def check_engine(name: str, algorithm: Algorithm) -> str:
+    """The name of an engine that can run an algorithm, or "auto", with spaces for hyphens.
+
+    Raises:
+        FedboundsError: an unknown name, or an engine that is not for algorithms of its kind.
+    """
+    plain = name.replace("-", " ") if isinstance(name, str) else name
+    if not isinstance(plain, str) or plain not in ("auto", *ENGINES):
+        raise unknown_name("engine", str(name), ["auto", *ENGINES])
+    fit = _fit(algorithm)
+    if plain not in ("auto", *fit):
+        what = "algorithms that minimize"
+        if algorithm.tiered:
+            what = "algorithms of silos"
+        elif not algorithm.plain_steps:
+            what = (
+                "minimax algorithms" if algorithm.ascends else f"{algorithm.kind}, whose local steps are not plain SGD"
+            )
+        raise FedboundsError(f"engine {plain!r} is not for {what}; use {', '.join(map(repr, fit))} or 'auto'")
+    return plain
+
+
+def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
+    if algorithm.ascends:
+        return MINIMAX
+    every = TIERED if algorithm.tiered else MINIMIZING
+    return {name: engine for name, engine in every.items() if algorithm.plain_steps or name not in PLAIN}
+
+
+__all__ = [
+    "ENGINES",
+    "Batched",
+    "ClosedForm",
+    "ClosedTiers",
+    "Cohort",
+    "Compiled",
+    "Engine",
+    "InTurn",
+    "MaskedBatch",
+    "MaskedInTurn",
+    "Tiers",
+    "check_engine",
+    "choose_engine",
+    "may_join",
+    "may_repay",
+]

@@ -1,0 +1,205 @@
+"""The local steps of a round as one compiled function: no Python between them.
+
+On a processor `torch.compile` makes machine code of a step and a loop of it; on a CUDA device the steps are recorded
+once, as a CUDA graph, and played back. Both come of the functions that the batched engine calls, and agree with it up
+to rounding.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from fedbounds.empirical.algorithms import LocalSGD
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.simulation.engines.batched import Batched
+from fedbounds.empirical.simulation.engines.local_steps import Blocks
+
+Steps = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+_LOG = logging.getLogger("fedbounds")
+
+REPAID = 16_000_000  # local steps of dense networks: they save 4 microseconds each, and compiling takes half a minute
+WRITTEN_OUT = 16  # local steps that are compiled one after another: an eighth faster than a loop, for a second each
+IN_A_ROW = 3  # rounds of one shape, before it is compiled for it
+MOST_SHAPES = 2  # that are compiled for
+
+
+def may_repay(rounds: int, clients: int, steps: int) -> bool:
+    """Whether a compilation may repay itself: all clients take so many steps, in rounds of all seeds together."""
+    return rounds * clients * steps >= REPAID
+
+
+def python_steps(problem: Problem, local: LocalSGD) -> Steps:
+    """The updates of pairs, as `update(start, clients, drawn, sizes)` of tensors: a loop over what was drawn.
+
+    Args:
+        problem: whose stochastic gradients are taken.
+        local: the number of steps, and where their gradients are taken.
+
+    Returns:
+        From the received models (seeds, cohort, d), the clients (seeds, cohort), what was drawn (steps, seeds, cohort,
+        ...) and the step sizes (seeds, cohort, 1) to the updates (seeds, cohort, d).
+    """
+
+    def update(start: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
+        if not local.frozen:
+            return problem.walked(start, clients, drawn, sizes) - start
+        y = start
+        for own in drawn:
+            y = torch.addcmul(y, problem.stochastic_gradient(start, clients, own), sizes, value=-1)
+        return y - start
+
+    return update
+
+
+def looped_steps(problem: Problem, local: LocalSGD) -> Steps:
+    """The same as `python_steps` with a loop that a compiler sees as one, whatever the number of steps."""
+    from torch._higher_order_ops.while_loop import while_loop  # a prototype of torch's, and may go
+
+    def update(start: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
+        def goes_on(k: Tensor, y: Tensor) -> Tensor:
+            return k < local.steps
+
+        def step(k: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            own = drawn.index_select(0, k.unsqueeze(0))
+            if not local.frozen:
+                return k + 1, problem.walked(y, clients, own, sizes)
+            found = problem.stochastic_gradient(start, clients, own[0])
+            return k + 1, torch.addcmul(y, found, sizes, value=-1)
+
+        first = torch.zeros((), dtype=torch.int64, device=start.device)
+        return while_loop(goes_on, step, (first, start))[1] - start
+
+    return update
+
+
+def compiled_steps(steps: Steps, backend: str, *given: Tensor) -> Steps:
+    """A function compiled for tensors like these, and for no others.
+
+    Source: `torch.compile`; what it remembers of other runs is forgotten, as it compiles no function more than a few
+    times.
+    """
+    from torch._inductor import config  # a second of its own
+
+    torch.compiler.reset()
+    unasked: dict[str, str | int | bool | Callable[..., Any]] = {
+        "guard_filter_fn": torch.compiler.skip_all_guards_unsafe
+    }
+    made = torch.compile(steps, fullgraph=True, dynamic=False, backend=backend, options=unasked)
+    with config.patch(cpp_wrapper=True):  # what is around the products in C++ too: a fifth faster
+        # once for all: to look the code up and to ask whether it still fits takes a third of a round of a small network
+        found = made.aot_compile((given, {}))
+    found.disable_guard_check()
+    return found
+
+
+class Recorded:
+    """A function recorded as a CUDA graph for tensors of one shape: it must move nothing and wait for nothing.
+
+    Args:
+        steps: the function.
+        given: tensors like those that it will be called with.
+    """
+
+    def __init__(self, steps: Callable[..., Tensor], *given: Tensor) -> None:
+        self.given, self.graph = [one.clone() for one in given], torch.cuda.CUDAGraph()
+        with torch.cuda.device(given[0].device):
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                for _ in range(2):  # libraries make their plans and workspaces outside of the graph
+                    steps(*self.given)
+            torch.cuda.current_stream().wait_stream(side)
+            with torch.cuda.graph(self.graph):
+                self.found = steps(*self.given)
+
+    def __call__(self, *given: Tensor) -> Tensor:
+        for place, one in zip(self.given, given, strict=True):
+            place.copy_(one)
+        self.graph.replay()
+        return self.found.clone()
+
+
+class Compiled(Batched):
+    """The batched engine with compiled local steps, where that is possible and pays; elsewhere as it is.
+
+    A shape of the batch that has come for some rounds in a row is compiled for; others, as those of a few cohorts of
+    random size, are walked through step by step. If it cannot be compiled the reason is logged.
+
+    Args:
+        problem, local, needs_updates: as for any engine.
+        rounds: of the phase, from which follows whether compiling pays; None if it is asked for anyway.
+
+    Attributes:
+        backend: of `torch.compile`.
+    """
+
+    label = "batched"  # until something is compiled
+    backend: ClassVar[str] = "inductor"
+
+    def __init__(
+        self, problem: Problem, local: LocalSGD, needs_updates: bool = False, rounds: int | None = None
+    ) -> None:
+        super().__init__(problem, local, needs_updates)
+        self.possible = local.plain and local.oracle == "stochastic" and not problem.statistics
+        self.rounds, self.joins = rounds, problem.device.type != "cpu"  # here numbers may depend on the whole batch
+        self.made: dict[tuple[int, ...], Callable[..., Tensor]] = {}
+        self.before: tuple[int, ...] = ()
+        self.times = 0
+
+    def updates(
+        self,
+        x: Tensor,
+        clients: Tensor,
+        drawn: Blocks,
+        correction: Tensor | None,
+        words: Tensor | None,
+        step_sizes: Tensor | None,
+    ) -> Tensor:
+        if correction is None and words is None and self._wanted(x):
+            blocks = list(drawn)
+            sizes = x.new_full((*x.shape[:-1], 1), self.local.step_size) if step_sizes is None else step_sizes
+            found = self._found(x.contiguous(), clients, [own for _, own in blocks if own is not None], sizes)
+            if found is not None:
+                self.label = "compiled"
+                return found
+            drawn = iter(blocks)
+        return super().updates(x, clients, drawn, correction, words, step_sizes)
+
+    def _wanted(self, x: Tensor) -> bool:
+        """Whether the shape of a batch is compiled for, or now should be."""
+        shape = tuple(x.shape)
+        if not self.possible or shape in self.made:
+            return self.possible
+        self.times, self.before = self.times + 1 if shape == self.before else 1, shape
+        if len(self.made) == MOST_SHAPES:
+            return False
+        steps = x.shape[0] * x.shape[1] * self.local.steps
+        return self.rounds is None or (self.times >= IN_A_ROW and self.rounds * steps >= REPAID)
+
+    def _found(self, x: Tensor, clients: Tensor, drawn: Sequence[Tensor], sizes: Tensor) -> Tensor | None:
+        """The updates; None if they cannot be compiled, of which the reason is logged once."""
+        try:
+            every = drawn[0] if len(drawn) == 1 else torch.cat(list(drawn))
+            given, shape = (x, clients.long(), every.contiguous(), sizes), tuple(x.shape)
+            if shape not in self.made:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of a compiler about itself
+                    self.made[shape] = self._compiled(*given)
+            return self.made[shape](*given)
+        except Exception as error:  # of a compiler, a backend, a driver: anything
+            self.possible = False
+            reason = str(error).strip().partition("\n")[0] if drawn else "only stochastic gradients are"
+            _LOG.warning("local steps are not compiled: %s: %s", type(error).__name__, reason)
+            return None
+
+    def _compiled(self, *given: Tensor) -> Callable[..., Tensor]:
+        if given[0].device.type == "cuda":
+            return Recorded(python_steps(self.problem, self.local), *given)
+        steps = python_steps if self.local.steps <= WRITTEN_OUT else looped_steps
+        return compiled_steps(steps(self.problem, self.local), self.backend, *given)

@@ -1,0 +1,202 @@
+r"""Clients with different numbers of local steps in one batch, for minimax algorithms.
+
+The pairs of a round stand in a batch in decreasing order of their $\tau_i$, so that those who still compute in local
+step k are its first rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbounds.empirical.algorithms import Cohort, LocalDescentAscent
+from fedbounds.empirical.algorithms.descent_ascent import blocks
+from fedbounds.empirical.problems import Minimax
+from fedbounds.empirical.runtime.streams import Streams
+from fedbounds.empirical.simulation.engines.ahead import NUMBERS
+from fedbounds.empirical.simulation.engines.engine import Engine
+from fedbounds.empirical.simulation.engines.local_steps import AT_ONCE, as_drawn, largest_batch
+
+
+class MaskedBatch(Engine):
+    """Advances the pairs together, each for as many local steps as are its own, in batches of bounded size.
+
+    Args:
+        problem: whose gradients are used.
+        local: what each client computes.
+        needs_updates: report the single updates too.
+
+    Attributes:
+        most: pairs of a batch.
+    """
+
+    label = "masked batch"
+
+    def __init__(self, problem: Minimax, local: LocalDescentAscent, needs_updates: bool = False) -> None:
+        super().__init__(problem, local, needs_updates)
+        self.game, self.most = problem, largest_batch(problem.device, problem.dimension)
+        self.step = blocks(problem, -local.step_size, local.ascent_step_size)
+        one_for_each = len(local.optimizers) > 1
+        optimizers = local.optimizers if one_for_each else local.optimizers * problem.clients
+        self.momentum = self._column([one.momentum for one in optimizers], neutral=0.0)
+        self.contraction = self._column([one.contraction for one in optimizers], neutral=1.0)
+        self.rates = self._rates([one.rates or () for one in optimizers])
+
+    def _column(self, values: Sequence[float], neutral: float) -> Tensor | None:
+        """One number for each client, (n, 1); None if they change nothing."""
+        if all(value == neutral for value in values):
+            return None
+        return torch.tensor(values, dtype=self.game.dtype, device=self.game.device)[:, None]
+
+    def _rates(self, rates: Sequence[Sequence[float]]) -> Tensor | None:
+        """$v_k$ of each client, (most steps, n, 1), one where a client has none; None if nobody has any."""
+        longest = max(map(len, rates))
+        if not longest:
+            return None
+        filled = [[*own, *[1.0] * (longest - len(own))] for own in rates]
+        return torch.tensor(filled, dtype=self.game.dtype, device=self.game.device).T[..., None]
+
+    def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray] | None:
+        """The order in which the pairs stand, its inverse, and what they draw, `drawn` (most steps, pairs, ...)."""
+        assert cohort.steps is not None
+        order = np.argsort(-cohort.steps, kind="stable")
+        clients, steps = cohort.clients[order], cohort.steps[order]
+        own = [streams[seed] for seed in cohort.seeds[order].tolist()]
+        first = int(clients[0])
+        one = self.game.draws(self.pool.aim(0, own[0], "noise", t, first), first, 1)
+        places = {"order": order, "inverse": np.argsort(order)}
+        if one is None:
+            return places
+        if one.size * int(steps[0]) * len(clients) > NUMBERS:
+            return None
+        (drawn,) = self._blocks(clients, steps, t, own, int(steps[0]))
+        assert drawn is not None
+        return places | {"drawn": drawn}
+
+    def compute(
+        self, x: Tensor, cohort: Cohort, t: int, streams: Sequence[Streams], correction: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        assert cohort.steps is not None
+        placed, order = cohort.on(x.device), np.argsort(-cohort.steps, kind="stable")
+        if cohort.ahead is None:
+            places = [torch.from_numpy(indices).to(x.device) for indices in (order, np.argsort(order))]
+        else:
+            places = [cohort.ahead.tables[name] for name in ("order", "inverse")]
+        ordered, inverse = places
+        sums = []
+        for start in range(0, len(order), self.most):
+            some = order[start : start + self.most]
+            there = ordered[start : start + self.most]
+            received = x.expand(len(some), -1) if len(x) == 1 else x[placed.seeds[there]]
+            clients, steps = cohort.clients[some], cohort.steps[some]
+            if cohort.ahead is None:
+                own = [streams[seed] for seed in cohort.seeds[some].tolist()]
+                drawn = self.on_the_way(clients, steps, t, own)
+            elif "drawn" in cohort.ahead.tables:
+                drawn = iter(self._as_drawn(cohort.ahead.tables["drawn"][:, start : start + self.most]))
+            else:
+                drawn = repeat(None)
+            sums.append(self.local_sums(received, placed.clients[there], steps, drawn))
+        updates = torch.cat(sums) if len(sums) > 1 else sums[0]
+        updates = updates[inverse]
+        return cohort.combine(updates), updates
+
+    def local_sums(
+        self,
+        received: Tensor,
+        clients: Tensor,
+        steps: np.ndarray,
+        randomness: Iterator[Tensor | None],
+        watch: Callable[[Tensor], None] | None = None,
+    ) -> Tensor:
+        r"""$u_\tau=\sum_{k<\tau}a^{(k)}G_k$ of pairs in decreasing order of their steps.
+
+        Args:
+            received: (x, y), or (x, y, snapshot), (pairs, d) or (pairs, d + d_x).
+            clients: (pairs,).
+            steps: (pairs,).
+            randomness: step by step what the pairs draw, (1, pairs, ...).
+            watch: is shown every point at which gradients are taken, (pairs that still compute, d).
+
+        Returns:
+            (pairs, d).
+        """
+        game, who = self.game, clients[None]  # the axis of seeds has length one
+        z, snapshot = received[None, :, : game.dimension], received[None, :, game.dimension :]
+        momentum, contraction = (None if c is None else c[who] for c in (self.momentum, self.contraction))
+        u = torch.zeros_like(z)
+        buffer = u if momentum is None else torch.zeros_like(z)
+        y = game.split(z)[1].clone() if game.constrained else None  # as it is after its projections
+        still = len(steps) - np.searchsorted(steps[::-1], np.arange(steps[0]), side="right")
+        for k, m in enumerate(still.tolist()):  # the first m pairs have more than k steps
+            so_far, mine, drawn = u[:, :m], who[:, :m], next(randomness)
+            now = torch.addcmul(z[:, :m], so_far, self.step)
+            if y is not None:
+                now = game.join(game.split(now)[0], y[:, :m])
+            if watch is not None:
+                watch(now[0])
+            xi = None if drawn is None else drawn[:, :m]
+            if self.local.at_snapshot:
+                gradient = game.snapshot_gradient(now, snapshot[:, :m], mine, xi)
+            else:
+                gradient = game.stochastic_gradient(now, mine, xi)
+            if self.rates is not None and k < len(self.rates):
+                gradient = gradient * self.rates[k][mine]
+            if momentum is not None:
+                gradient = buffer[:, :m].mul_(momentum[:, :m]).add_(gradient)
+            before = so_far.clone() if game.constrained else so_far
+            if contraction is not None:
+                so_far.mul_(contraction[:, :m])
+            so_far.add_(gradient)
+            if y is not None:
+                move = game.split(so_far - before)[1]
+                y[:, :m] = game.project(y[:, :m].add(move, alpha=self.local.ascent_step_size))
+        return u[0]
+
+    def on_the_way(
+        self, clients: np.ndarray, steps: np.ndarray, t: int, streams: Sequence[Streams]
+    ) -> Iterator[Tensor | None]:
+        """Step by step what the pairs draw, (1, pairs, ...), no more of it at once than may be held."""
+        most = max(1, AT_ONCE // (len(clients) * self.game.dimension))
+        done = 0
+        for drawn in self._blocks(clients, steps, t, streams, most):
+            size = min(most, int(steps[0]) - done)
+            yield from [None] * size if drawn is None else self._as_drawn(torch.from_numpy(drawn))
+            done += size
+
+    def _blocks(
+        self, clients: np.ndarray, steps: np.ndarray, t: int, streams: Sequence[Streams], most: int
+    ) -> Iterator[np.ndarray | None]:
+        """What the pairs draw, each from the place (round, client) of its noise: blocks (steps, pairs, ...)."""
+        names, left = clients.tolist(), steps.tolist()
+        generators = [self.pool.aim(k, streams[k], "noise", t, name) for k, name in enumerate(names)]
+        for done in range(0, left[0], most):
+            table: np.ndarray | None = None
+            size = min(most, left[0] - done)
+            for k, (generator, name, tau) in enumerate(zip(generators, names, left, strict=True)):
+                if tau <= done:
+                    break
+                drawn = self.game.draws(generator, name, min(size, tau - done))
+                if drawn is None:
+                    break
+                if table is None:
+                    table = np.zeros((size, len(names), *drawn.shape[1:]), drawn.dtype)
+                table[: len(drawn), k] = drawn
+            yield table
+
+    def _as_drawn(self, drawn: Tensor) -> Tensor:
+        return as_drawn(self.game, drawn, (1, drawn.shape[1]))
+
+
+class MaskedInTurn(MaskedBatch):
+    """The same, one pair at a time: the fastest way through networks that keep the processor busy alone."""
+
+    label = "in turn"
+
+    def __init__(self, problem: Minimax, local: LocalDescentAscent, needs_updates: bool = False) -> None:
+        super().__init__(problem, local, needs_updates)
+        self.most = 1

@@ -1,0 +1,273 @@
+r"""The exact mean and covariance of the models of an algorithm on quadratics, without sampling anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.inputs.checks import check_count, check_memory
+from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, ServerSchedule, algorithms
+from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
+from fedbounds.empirical.participation import Process, Recorded
+from fedbounds.empirical.problems import Problem, Quadratic
+from fedbounds.empirical.simulation.moments.correlated import correlated_rounds
+from fedbounds.empirical.simulation.moments.local_work import Coordinates, LocalWork
+from fedbounds.empirical.simulation.moments.minimax import MinimaxMoments, minimax_moments
+from fedbounds.empirical.simulation.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
+from fedbounds.empirical.simulation.moments.tiers import TierMoments, tier_moments
+from fedbounds.empirical.simulation.runtime_estimate import check_work
+
+Noise = Literal["independent", "common"]
+Label = Literal["exact", "exact given the record"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    r"""Exact expectations along a run of T rounds.
+
+    Attributes:
+        label: "exact", over gradient noise and participation; or "exact given the record", over gradient noise.
+        mean: $\mathbb Ex_t$, (T+1, d), units of x.
+        variance: of the components of $x_t$ along `directions`, (T+1, d), units of x^2.
+        directions: orthonormal columns, (d, d): eigenvectors of the Hessian if all clients share it, else unit vectors.
+        gradient_norm_squared: $\mathbb E\|\nabla f(x_t)\|^2$, (T+1,); infinite beyond floating point.
+        objective_gap: $\mathbb Ef(x_t)-\min f$, (T+1,); infinite where f is unbounded below.
+        algorithm, problem, participation, noise: what was run; a given matrix is a `Recorded` process.
+    """
+
+    label: Label
+    mean: np.ndarray
+    variance: np.ndarray
+    directions: np.ndarray
+    gradient_norm_squared: np.ndarray
+    objective_gap: np.ndarray
+    algorithm: Algorithm
+    problem: Quadratic
+    participation: Process
+    noise: Noise = "independent"
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return len(self.mean) - 1
+
+
+@overload
+def moments(
+    algorithm: MinimaxAlgorithm,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    noise: Noise = "independent",
+) -> MinimaxMoments: ...
+@overload
+def moments(
+    algorithm: TieredAlgorithm,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    noise: Noise = "independent",
+) -> TierMoments: ...
+@overload
+def moments(
+    algorithm: Algorithm,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    noise: Noise = "independent",
+) -> Moments: ...
+@np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
+def moments(
+    algorithm: Algorithm,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    noise: Noise = "independent",
+) -> Moments | MinimaxMoments | TierMoments:
+    r"""The exact moments of $x_0,\dots,x_T$ over gradient noise and, unless it is given, over participation.
+
+    On quadratics a round is an affine map of the model, with weights and noise that are independent of it, so that mean
+    and covariance obey a recursion of their own:
+
+    - equal or diagonal Hessians, participation given or independent between rounds: O(d) a round and participant;
+    - equal Hessians, any process whose weights sum to one: O(T d) a round, from its covariances over time;
+    - different Hessians, participation given: O(d^3 + S d^2) a round;
+    - different Hessians, participation independent between rounds: O(N d^3) a round, in two matrix products.
+
+    Minimax algorithms on quadratic minimax problems have moments of their own kind, over clients drawn without
+    replacement: see `fedbounds.empirical.simulation.moments.minimax`. Algorithms of silos have theirs on block
+    quadratics, and on problems whose few rounds can be enumerated: see `fedbounds.empirical.simulation.moments.tiers`.
+
+    Args:
+        algorithm: generalized FedAvg with any step sizes, steps and interval, FedAvg, the frozen-gradient limit, or a
+            baseline that waits for everyone and computes once per interval; FedAvg with constant weights, under
+            independent rounds in which participants have weight 1/N, or a record; FedAU given a record; minimax
+            algorithms without snapshots whose local steps are given.
+        problem: a `Quadratic`; a `QuadraticMinimax` for minimax algorithms; a `BlockQuadratic` or another `Vertical`
+            for algorithms of silos.
+        participation: a process, or the weights themselves as a matrix (at least T, N).
+        rounds: T; as many as a matrix has, if not given.
+        noise: "independent" between clients, or "common" to all clients (equal Hessians only), which Wang & Ji 2022
+            exclude without saying so.
+
+    Raises:
+        FedboundsError: the moments do not close: what is missing; or a number outside its domain.
+
+    Example:
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
+        >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
+        >>> run.label, run.gradient_norm_squared[[0, 3, 30]].round(10).tolist()
+        ('exact given the record', [3.0239322566, 0.814487379, 0.0004398725])
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA
+        >>> from fedbounds.empirical.participation import Full, WithoutReplacement
+        >>> from fedbounds.empirical.problems import random_quadratic_minimax
+        >>> game = moments(LocalSGDA(0.1, 0.2, 3), random_quadratic_minimax(4, 2, 2), WithoutReplacement(4, 2), 10)
+        >>> game.envelope_gradient_norm_squared().shape
+        (11,)
+        >>> from fedbounds.empirical.papers.tdcd.algorithms import TDCD
+        >>> from fedbounds.empirical.problems import random_block_quadratic
+        >>> silos = moments(TDCD(0.1, 5), random_block_quadratic(2, 3, 4, noise=0.1), Full(6), 10)
+        >>> silos.gradient_norm_squared.shape, silos.silo_variances[0].round(9).tolist()
+        ((11,), [0.04, 0.04])
+
+    Source: Wang & Ji 2022, Algorithm 1; the recursion for equal Hessians in
+    `fedbounds.empirical.simulation.moments.correlated`,
+    for all others in `fedbounds.empirical.simulation.moments.rounds`.
+    """
+    if noise not in ("independent", "common"):
+        raise unknown_name("noise", str(noise), ["independent", "common"])
+    process = participation if isinstance(participation, Process) else Recorded(participation)
+    process.require_one_update("exact moments")
+    if rounds is None and isinstance(process, Recorded):
+        rounds = process.rounds
+    T = check_count("rounds", rounds)
+    if isinstance(algorithm, MinimaxAlgorithm):
+        if noise == "common":
+            raise FedboundsError("noise = 'common' is not for minimax algorithms: their clients' noise is independent")
+        algorithm.check(problem, T)
+        check_work(algorithm, problem, T, 1, problem.dimension, closed=True)
+        return minimax_moments(algorithm, problem, process, T)
+    if isinstance(algorithm, TieredAlgorithm):
+        if noise == "common":
+            raise FedboundsError("noise = 'common' is for the problem to say if parameters lie in silos: shared_noise")
+        algorithm.check(problem, T)
+        check_work(algorithm, problem, T, 1, problem.dimension, closed=problem.affine)
+        return tier_moments(algorithm, problem, process, T)
+    algorithm.check(problem, T)
+    quadratic = require_quadratic(problem)
+    if process.clients != quadratic.clients:
+        raise FedboundsError(f"participation is of {process.clients} clients, the problem has {quadratic.clients}")
+    check_memory(
+        f"the moments of rounds = {T} in dimension = {quadratic.dimension}", 16 * T * (quadratic.dimension + 1)
+    )
+    check_work(algorithm, problem, T, 1, quadratic.dimension, closed=True)
+    algorithm = algorithm.informed(process)
+    coordinates = Coordinates.of(quadratic)
+    if noise == "common" and not quadratic.shared:
+        raise FedboundsError("noise = 'common' needs equal Hessians: otherwise clients filter the noise differently")
+
+    label: Label = "exact given the record" if isinstance(process, Recorded) else "exact"
+    d = quadratic.dimension
+    mean, variance, norm, gap = np.empty((T + 1, d)), np.empty((T + 1, d)), np.empty(T + 1), np.empty(T + 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t, (m, c) in enumerate(_path(algorithm, coordinates, process, T, common=noise == "common")):
+            mean[t], variance[t] = m, c if c.ndim == 1 else np.diag(c)
+            norm[t], gap[t] = coordinates.squared_gradient(m, c), coordinates.objective_gap(m, c)
+        mean = mean @ coordinates.directions.T
+    norm[np.isnan(norm)], gap[np.isnan(gap)] = np.inf, np.inf
+    return Moments(label, mean, variance, coordinates.directions, norm, gap, algorithm, quadratic, process, noise)
+
+
+def require_quadratic(problem: Problem) -> Quadratic:
+    """The problem, if it is one whose moments close.
+
+    Raises:
+        FedboundsError: it is not quadratic.
+    """
+    if not isinstance(problem, Quadratic):
+        raise FedboundsError(
+            f"exact moments need a Quadratic, the problem is {type(problem).__name__}: gradients that are not affine "
+            "do not map means to means; simulate it instead"
+        )
+    return problem
+
+
+def _schedule(algorithm: Algorithm) -> ServerSchedule:
+    """How the server of an algorithm whose moments are known here moves the models.
+
+    Raises:
+        FedboundsError: they are not known.
+    """
+    found = algorithm.schedule
+    if found is None:
+        known = [kind for kind, each in algorithms().items() if each.schedule is not Algorithm.schedule]
+        raise FedboundsError(f"exact moments of {algorithm.kind} are not known; known: {', '.join(known)}")
+    return found
+
+
+def _path(
+    algorithm: Algorithm, coordinates: Coordinates, process: Process, rounds: int, *, common: bool
+) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    """Mean and covariance of each model, in `coordinates`."""
+    interval, multiplier, frozen = _schedule(algorithm)
+    local = algorithm.local
+    work = coordinates.work(local.step_size, local.steps, frozen=frozen, noisy=local.oracle == "stochastic")
+    laws: Iterable[RoundLaw]
+    if algorithm.waits is not None:
+        laws = _waiting_rounds(algorithm.waits, work, rounds, common)
+    elif isinstance(process, Recorded):
+        q = process.matrix(rounds, np.random.default_rng())  # a record draws nothing
+        laws = recorded_rounds(work, algorithm.weights_in(q), common=common)
+    elif process.independent_rounds:
+        weighed = algorithm.reweighed(process)
+        if weighed is None:
+            raise FedboundsError(
+                f"exact moments of {algorithm.kind} under {process.kind} participation are not known: its weights are "
+                "no constants times independent ones; give a record (process.matrix(rounds, rng))"
+            )
+        process, omega = weighed
+        laws = _independent_rounds(process, work, rounds, common, omega)
+    elif coordinates.problem.shared and process.sums_to_one and not algorithm.own_weights:
+        return correlated_rounds(
+            coordinates, work, process, rounds,
+            interval=interval, multiplier=multiplier, frozen=frozen, common=common,
+        )  # fmt: skip
+    else:
+        sums_to_one = process.sums_to_one and not algorithm.own_weights
+        why = "the Hessians differ" if sums_to_one else "its weights do not sum to one"
+        raise FedboundsError(
+            f"{process.kind} participation depends on its past and {why}, so moments do not close; give a record of "
+            "it (process.matrix(rounds, rng)), a process with independent rounds, or equal Hessians"
+        )
+    return propagate(coordinates, laws, interval=interval, multiplier=multiplier, frozen=frozen)
+
+
+def _independent_rounds(
+    process: Process, work: LocalWork, rounds: int, common: bool, omega: np.ndarray
+) -> Iterator[RoundLaw]:
+    """The laws of rounds that are independent of each other; the same one throughout if the process is stationary."""
+    law, squares = None, np.outer(omega, omega)
+    for t in range(rounds):
+        if law is None or not process.stationary:
+            law = random_round(work, omega * process.mean(t), squares * process.covariance(t, t), common=common)
+        yield law
+
+
+def _waiting_rounds(interval: int, work: LocalWork, rounds: int, common: bool) -> Iterator[RoundLaw]:
+    """Everyone in the last round of each interval, nobody in the others."""
+    clients = len(work.shifts)
+    weights = np.zeros((2, clients))
+    weights[1] = 1 / clients
+    wait, step = recorded_rounds(work, weights, common=common)
+    for t in range(rounds):
+        yield wait if (t + 1) % interval else step

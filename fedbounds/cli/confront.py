@@ -1,0 +1,196 @@
+"""fedbounds confront: the runs of a sweep held against a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.inputs.output_files import check_outputs
+from fedbounds.bounds.theory.registry import load
+from fedbounds.cli.options import (
+    Count,
+    OutputPath,
+    PathArgument,
+    assume_option,
+    constants_options,
+    device_option,
+    emit,
+    force_option,
+    form_option,
+    json_option,
+    key_argument,
+    read_constants,
+    trust_option,
+)
+
+if TYPE_CHECKING:
+    from fedbounds.empirical.comparison.compare_run import Confrontation
+    from fedbounds.empirical.comparison.compare_sweep import Setting
+    from fedbounds.figures.charts.picture import Picture
+
+
+@click.command("confront")
+@click.argument("spec", metavar="SPEC.toml", type=PathArgument())
+@key_argument
+@form_option
+@constants_options
+@click.option("--interval", metavar="P", type=Count(), help="P of the analysis, where the algorithm leaves it free.")
+@assume_option
+@trust_option
+@click.option(
+    "--out", required=True, metavar="F", type=OutputPath(), help="The figure: .png, .pdf or .svg; its data beside it."
+)
+@force_option
+@click.option("--results", metavar="DIR", type=PathArgument(), default="results", show_default=True, help="Kept runs.")
+@click.option("--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes for missing runs.")
+@device_option
+@json_option
+def confront(
+    spec: str,
+    key: str,
+    form: str | None,
+    settings: tuple[str, ...],
+    source: str | None,
+    bare: tuple[str, ...],
+    interval: int | None,
+    assume: tuple[str, ...],
+    trust: tuple[str, ...],
+    out: str,
+    force: bool,
+    results: str,
+    workers: int,
+    device: str | None,
+    as_json: bool,
+) -> int:
+    """Hold the runs of SPEC.toml against the result KEY: what was measured under what was promised.
+
+    Runs that are missing are made first, with models, participation and gradient norms recorded; where the problem
+    states no constant, as of a network, it is measured along the runs, and the bound is no guarantee. Exits with 1 if
+    a bound is crossed where its conditions hold.
+
+    \b
+    fedbounds confront examples/fedau.toml fedau/theorem-2 --workers 2 --out fedau.png
+    """
+    result = load(key)
+    given = read_constants(settings, source, bare)
+    from fedbounds.cli.sweeps import runs_bar
+    from fedbounds.empirical.comparison.compare_sweep import confront_sweep
+    from fedbounds.empirical.sweep import read_sweep
+    from fedbounds.figures.charts.picture import figure_outputs
+
+    sweep = read_sweep(spec)
+    check_outputs(figure_outputs(out), force)
+    with runs_bar(sweep.name) as progress:
+        found = confront_sweep(
+            sweep, result, form, results=results, workers=workers, device=device, progress=progress,
+            interval=interval, given=given, assume=assume, trust=trust,
+        )  # fmt: skip
+    written = picture(found, sweep.name, spec).save(out, force=force)
+    if as_json:
+        document = {"spec": spec, "result": result.key, "form": result.form(form).name}
+        compared = [to_dict(setting, c) for setting, c in found.items()]
+        emit("confront", {**document, "settings": compared, "written": [str(path) for path in written]})
+    else:
+        click.echo(describe(found))
+        click.echo("\n".join(f"written {path}" for path in written))
+    return 1 if any(c.covered_crossings.size for c in found.values()) else 0
+
+
+def picture(found: Mapping[Setting, Confrontation], name: str, spec: str) -> Picture:
+    """One setting with its terms; several in panels. The keys of the runs are in the manifest."""
+    from dataclasses import replace
+
+    from fedbounds.figures.charts.overlay import overlay, overlay_settings
+    from fedbounds.figures.charts.picture import as_text
+
+    first = next(iter(found.values()))
+    where = first.result.source
+    title = f"{as_text(name)} under {where.paper}, {where.number} [{first.form.name}]"
+    if len(found) == 1:
+        drawn = overlay(first, title)
+    else:
+        drawn = overlay_settings({as_text(setting.label): c for setting, c in found.items()}, title=title)
+    runs = {setting.label: {"keys": [r.key for r in setting.runs], "seeds": setting.seeds} for setting in found}
+    return replace(drawn, provenance={**drawn.provenance, "spec": spec, "runs": runs})
+
+
+def describe(found: Mapping[Setting, Confrontation]) -> str:
+    """A line for each setting at its largest T; then of each why it is no guarantee, and its constants."""
+    first = next(iter(found.values()))
+    head = ["", first.letter, "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]
+    lines = [head]
+    for setting, c in found.items():
+        error = "" if c.standard_error is None else f" +- {number(float(c.standard_error[-1]))}"
+        lines.append(
+            [
+                setting.label,
+                str(int(c.rounds[-1])),
+                f"{number(float(c.measured[-1]))}{error}",
+                number(float(c.bound[-1])),
+                f"{float(c.ratio[-1]):.3g}",
+                "yes" if c.valid[-1] else "no",
+                c.evaluation.promise.partition(",")[0],
+                f"{len(c.crossings)} of {len(c.rounds)} T" if c.crossings.size else "none",
+            ]
+        )
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    said = [f"{first.result.key} [{first.form.name}]   {first.result.source}", str(first.measure), "", *table]
+    for setting, c in found.items():
+        said += ["", f"{setting.label}: {c.label}"]
+        if c.evaluation.conditional_on:
+            said.append(f"  conditional on {c.evaluation.conditional_on}")
+        said += [f"  no guarantee: {'; '.join(c.why_not)}"] if c.why_not else []
+        said += [f"  {_constant(name, c)}" for name in c.constants if name not in c.evaluation.unused]
+        said += [f"  {note}" for note in c.notes]
+    return "\n".join(said)
+
+
+def _constant(name: str, c: Confrontation) -> str:
+    """A constant with its kind and where it comes from."""
+    constant = c.constants[name]
+    return f"{name} = {number(constant.value)}   {constant.source}{f' ({constant.note})' if constant.note else ''}"
+
+
+def to_dict(setting: Setting, c: Confrontation) -> dict[str, Any]:
+    """The document of one setting that `fedbounds confront --json` prints."""
+    return {
+        "label": setting.label,
+        "labels": setting.task["labels"],
+        "seeds": setting.seeds,
+        "keys": [run.key for run in setting.runs],
+        "sampled": c.label,
+        "measure": str(c.measure),
+        "rounds": c.rounds,
+        "measured": c.measured,
+        "standard_error": c.standard_error,
+        "bound": c.bound,
+        "ratio": c.ratio,
+        "terms": dict(c.terms),
+        "valid": c.valid,
+        "guarantee": c.guarantee,
+        "why_not": list(c.why_not),
+        "conditional_on": c.evaluation.conditional_on,
+        "crossings": c.crossings,
+        "covered_crossings": c.covered_crossings,
+        "constants": {
+            name: {
+                "value": constant.value,
+                "source": constant.source,
+                "note": constant.note,
+                "meaning": c.result.notation[name].meaning,
+                "used": name not in c.evaluation.unused,
+            }
+            for name, constant in c.constants.items()
+        },
+        "conditions": [
+            {"text": check.text, "holds": bool(np.all(check.holds)), "why": check.why}
+            for check in c.evaluation.conditions
+        ],
+        "assumptions": dict(c.evaluation.assumptions),
+        "notes": list(c.notes),
+    }

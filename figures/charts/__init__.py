@@ -1,0 +1,1 @@
+"""One function for each kind of picture, and what pictures share: scales, styles, files."""

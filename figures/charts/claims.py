@@ -1,0 +1,279 @@
+"""Claims of a paper against what was measured: agrees, disagrees, inconclusive, or not tested at this scale.
+
+A claim compares means over seeds by the tests of `fedbounds.figures.charts.significance`. Holm's method corrects all
+different
+comparisons that the claims about one figure or table make, over all of its panels, columns and metrics. A claim agrees
+if its comparisons say so, and disagrees if one of them says the opposite. Otherwise it is inconclusive, with the number
+of seeds that would tell.
+
+A paper's claim about what training ends with is **not tested at this scale** where the network is smaller than the
+paper's, or where a curve that it compares still moves: the table then says which, and what the comparisons found here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds.bounds.inputs.output_files import Output, write_output
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.paper_gallery import series
+from fedbounds.figures.charts.significance import (
+    AnyTest,
+    Corrected,
+    Finding,
+    Level,
+    Part,
+    decide,
+    error_of_mean,
+    holm,
+    tests_in,
+)
+from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
+
+TABLE = ",".join(COLUMNS[:4]).encode()  # how a table of claims begins
+LAST_FIFTH = 0.2  # of a run, over which a curve must stay level
+
+Found = Mapping[Any, Level]  # method or setting -> a level
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: where it stands, what is tested, what was measured, and what that says of it.
+
+    Attributes:
+        source: the figure, table or statement; claims with the same source are one family of comparisons.
+        text: what is tested.
+        measured: the numbers.
+        found: the comparisons, or whether it holds.
+        paper: what the paper says and where, if that is not `text` itself.
+        limits: why the scale does not allow a verdict on the paper's claim; empty if it does.
+        family: the comparisons that are corrected together; those of the claim itself if empty.
+    """
+
+    source: str
+    text: str
+    measured: str
+    found: Part
+    paper: str = ""
+    limits: str = ""
+    family: tuple[AnyTest, ...] = ()
+
+    @cached_property
+    def _corrected(self) -> dict[tuple[object, ...], Corrected]:
+        return holm(self.family or tests_in(self.found))
+
+    @cached_property
+    def here(self) -> Finding:
+        """What the comparisons found at this scale."""
+        return decide(self.found, self._corrected)
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether what was measured agrees; None: it cannot be told, or is not tested."""
+        return None if self.limits else self.here.agrees
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words.
+
+        Example:
+            >>> [Claim("", "", "", agrees).verdict for agrees in (True, False, None)]
+            ['agrees', 'disagrees', 'inconclusive']
+            >>> Claim("", "", "", True, limits="a smaller network").verdict
+            'not tested at this scale'
+        """
+        return NOT_TESTED if self.limits else self.at_this_scale
+
+    @property
+    def at_this_scale(self) -> str:
+        """What the comparisons found, whatever the scale allows to say of the paper."""
+        return "inconclusive" if self.here.agrees is None else "agrees" if self.here.agrees else "disagrees"
+
+    @property
+    def note(self) -> str:
+        """The seeds that would tell; where the claim is not tested, why, and what was found here.
+
+        Example:
+            >>> Claim("", "", "", True, limits="a smaller network").note
+            'a smaller network; here: agrees'
+        """
+        if not self.limits:
+            return self.here.power
+        return f"{self.limits}; here: {self.at_this_scale}{f', {self.here.power}' if self.here.power else ''}"
+
+    @property
+    def comparisons(self) -> str:
+        """The comparisons that decide, with 95 % intervals and corrected p-values, each once."""
+        tests = list({test.key: test for test in tests_in(self.found, deciding=True)}.values())
+        if not tests:
+            return ""
+        words = "; ".join(test.words(self._corrected[test.key].p) for test in tests)
+        kinds = " and ".join(dict.fromkeys(test.kind for test in tests))
+        many = len(self._corrected)
+        return f"{words} ({kinds}; Holm, {many} comparison{'s' if many > 1 else ''})"
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """For tables, by `COLUMNS`."""
+        said = self.paper or self.text
+        return self.source, said, self.text, self.measured, self.comparisons, self.verdict, self.note
+
+
+def correct(claims: Iterable[Claim]) -> list[Claim]:
+    """The claims, each with the comparisons of all that have its source as the family that Holm's method corrects.
+
+    Example:
+        >>> zero, unsure, open_ = Level(0.0, 0.0, 5), Level(1.0, 0.3, 5), Level(1.0, 0.5, 5)  # p = 0.029 and 0.12
+        >>> claims = [Claim("Figure 1", "", "", zero.below(one)) for one in (unsure, open_)]
+        >>> [claim.verdict for claim in claims], [claim.verdict for claim in correct(claims)]
+        (['agrees', 'inconclusive'], ['inconclusive', 'inconclusive'])
+    """
+    made = list(claims)
+    families: dict[str, list[AnyTest]] = {}
+    for claim in made:
+        families.setdefault(claim.source, []).extend(tests_in(claim.found))
+    return [replace(claim, family=tuple(families[claim.source])) for claim in made]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What keeps a scale from testing what a paper says of the end of training.
+
+    Attributes:
+        network: a network that is smaller than the paper's, or empty.
+        moving: the settings whose curves still move.
+    """
+
+    network: str = ""
+    moving: frozenset[str] = frozenset()
+
+    def apply(self, claims: Iterable[Claim]) -> list[Claim]:
+        """The claims, with what limits each: the network, and those of the moving curves that it compares."""
+        return [replace(claim, limits=self._words(claim)) for claim in claims]
+
+    def _words(self, claim: Claim) -> str:
+        compared = {name for test in tests_in(claim.found) for name in test.names}
+        moving = [name for name in sorted(self.moving) if name in compared]
+        reasons = [f"network {self.network} is smaller than the paper's"] if self.network else []
+        return "; ".join(reasons + ([f"still moving: {', '.join(moving)}"] if moving else []))
+
+
+def limits_of(
+    network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: int, metric: str
+) -> Limits:
+    """The limits of runs.
+
+    Args:
+        network: of the runs.
+        own: the networks that are not smaller than the paper's.
+        runs: setting to runs; settings are named as in comparisons.
+        window: the last rounds, over which a level is averaged.
+        metric: of the level.
+    """
+    moving = frozenset(str(name) for name, traces in runs.items() if still_moves(*series(traces, metric), window))
+    return Limits("" if network in own else network, moving)
+
+
+def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
+    """Whether a level moved by more than its standard error over the last fifth of a run; this is the plateau rule.
+
+    The level is the mean over a window of rounds, and moves from the window that ends where the last fifth begins to
+    the one that ends the run. Seeds that diverged are left out. Of a single seed any movement counts.
+
+    Args:
+        rounds: at which the quantity was measured, (points,).
+        values: of every seed, (seeds, points).
+        window: the last rounds, over which a level is averaged.
+
+    Example:
+        >>> rounds, rises = np.arange(101), np.linspace(0, 1, 101)
+        >>> still_moves(rounds, np.stack([rises, rises + 0.1]), 10)
+        True
+        >>> still_moves(rounds, np.stack([np.minimum(rises, 0.5), np.minimum(rises, 0.6)]), 10)
+        False
+    """
+    begins = rounds[-1] - LAST_FIFTH * (rounds[-1] - rounds[0])
+    finite = values[np.isfinite(values).all(axis=1)]
+    if not len(finite):
+        return False
+    before, after = (finite[:, (rounds > end - window) & (rounds <= end)].mean(axis=1) for end in (begins, rounds[-1]))
+    error = error_of_mean(after) if len(finite) > 1 else 0.0
+    return bool(abs(after.mean() - before.mean()) > error)
+
+
+def named(found: Mapping[Any, np.ndarray], letter: str = "") -> dict[Any, Level]:
+    """Levels of one number for each seed, named by method, or by a letter and its value."""
+    return {key: Level.of(values, f"{letter} = {key:g}" if letter else str(key)) for key, values in found.items()}
+
+
+def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss", name: str = "") -> Level:
+    """A loss, or one less an accuracy or an F1 score, averaged over the last `cycle` rounds; a diverged seed makes it
+    infinite."""
+    rounds, values = series(traces, metric)
+    last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
+    ids = [int(seed) for trace in traces for seed in trace.arrays.get("seed", ())]
+    return Level.of(1 - last if metric.endswith(("_accuracy", "_f1")) else last, name, ids)
+
+
+def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:
+    """The final level of every setting."""
+    return {label: level(traces, cycle, metric, label) for label, traces in runs.items()}
+
+
+def in_words(found: Mapping[str, Level], against: str) -> str:
+    """The levels, best first, and in brackets how far each is from the one that it is held against.
+
+    Example:
+        >>> in_words({"a": Level.of(np.array([1.0, 2.0])), "b": Level.of(np.array([1.1, 2.3]))}, "a")
+        'a 1.5000 +- 0.5000; b 1.7000 +- 0.6000 (0.2000 +- 0.1000 above)'
+    """
+    base = found[against]
+
+    def held(value: Level) -> str:
+        gap = value.minus(base)
+        if value is base or not np.isfinite(gap.mean):
+            return str(value)
+        return f"{value} ({abs(gap.mean):.4f} +- {gap.error:.4f} {'above' if gap.mean > 0 else 'below'})"
+
+    return "; ".join(f"{label} {held(value)}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
+
+
+def claims_output(path: Path) -> Output:
+    """The table of claims as a file."""
+    return Output(path, TABLE)
+
+
+def write_claims(claims: Sequence[Claim], path: Path, *, force: bool = False) -> Path:
+    """The table of claims as CSV, corrected within each figure."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(claim.row for claim in correct(claims))
+    write_output(claims_output(path), text.getvalue().encode(), force)
+    return path
+
+
+def mean_in_words(found: Level, form: str = ".2f") -> str:
+    """A mean over seeds and its standard error, which has no sign.
+
+    Example:
+        >>> one = Level.of(np.array([1.0, 2.0]))
+        >>> mean_in_words(one), mean_in_words(one, "+.1f")
+        ('1.50 +- 0.50', '+1.5 +- 0.5')
+    """
+    return f"{found.mean:{form}} +- {found.error:{form.lstrip('+')}}"
+
+
+def means_in_words(found: Found) -> str:
+    """Means with standard errors over seeds, best first."""
+    return "; ".join(
+        f"{label} {mean_in_words(one)}" for label, one in sorted(found.items(), key=lambda item: -item[1].mean)
+    )

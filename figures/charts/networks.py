@@ -1,0 +1,238 @@
+"""The gradient norm of a network under a theorem of a paper: runs of one setting, the picture, and what is claimed.
+
+Along the run, or over T: then every T has its own run at the step sizes that a result sets for it, from constants that
+a pilot run of other seeds has measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.symbols import Constant
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
+from fedbounds.empirical.comparison.compare_sweep import confront_sweep, joined
+from fedbounds.empirical.comparison.convergence_slopes import Rate
+from fedbounds.empirical.participation import process_from_spec
+from fedbounds.empirical.problems import problem_from_spec
+from fedbounds.empirical.runtime.device import resolve_device
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.empirical.sweep import Store, execute, plan, resolve
+from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.overlay import overlay
+from fedbounds.figures.charts.paper_gallery import AnyScale, PaperGallery
+from fedbounds.figures.charts.picture import Picture
+from fedbounds.figures.charts.rate import rate, rate_claims
+from fedbounds.figures.charts.significance import LEVEL
+
+SEEDS, PILOT_SEEDS = (0, 1, 2, 3), (100, 101)
+POINTS = 64
+ONE_START = {"initialization": 0}  # of all runs, so that the initial gap is one number
+
+
+def along_the_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], result: str) -> Confrontation:
+    """The runs of one setting under a result, with the constants that were measured along them.
+
+    Args:
+        gallery: where runs are kept, how many processes make them, and on which device.
+        setting: a sweep of one setting, as in a file of `fedbounds confront`.
+        result: its key.
+    """
+    (found,) = confront_sweep(
+        resolve(setting, source=str(setting["name"])),
+        result,
+        results=gallery.results,
+        workers=gallery.workers,
+        device=gallery.device,
+        progress=gallery.of_runs,
+    ).values()
+    return found
+
+
+def network_picture(comparison: Confrontation, title: str, setting: Mapping[str, Any], words: str) -> Picture:
+    """The overlay of such runs.
+
+    Args:
+        comparison: from `along_the_run`.
+        title: above the picture.
+        setting: of the runs, for the manifest.
+        words: what was run, and at which scale.
+    """
+    drawn = overlay(comparison, title)
+    caption = f"{title}. {words} No guarantee: constants that are measured along a run say nothing beyond it. "
+    shown = f"{drawn.caption[0].upper()}{drawn.caption[1:]}"
+    return replace(drawn, caption=caption + shown, provenance={**drawn.provenance, "setting": dict(setting)})
+
+
+def stays_below(comparison: Confrontation) -> Claim:
+    """What a theorem says of the runs, if the constants along them are those of the problem.
+
+    Agrees if nothing is above the bound where its conditions hold, disagrees if something is by a one-sided t-test over
+    seeds, corrected for all horizons there; without conditions that hold, or between the two, it cannot be told.
+    """
+    c = comparison
+    last = f"{c.letter} = {int(c.rounds[-1])}"
+    ratio = f"measured {c.measured[-1]:.3g}, bound {c.bound[-1]:.3g}, ratio {c.ratio[-1]:.2g} at {last}"
+    where = f"conditions hold at {np.count_nonzero(c.valid)} of {len(c.rounds)} {c.letter}"
+    crossed = f"crossed at {len(c.covered_crossings)} of them" if c.covered_crossings.size else "never crossed there"
+    above = (c.measured > c.bound) & c.valid
+    if c.standard_error is not None:
+        level = LEVEL / max(1, np.count_nonzero(c.valid))
+        above &= c.measured - stdtrit(max(c.seeds - 1, 1), 1 - level) * c.standard_error > c.bound
+    clear = bool(above.any())
+    agrees = False if clear else True if c.valid[-1] and not c.covered_crossings.size else None
+    return Claim(
+        c.result.source.number,
+        f"the {c.measure.aggregate} {c.measure.of} of a CNN stays below the bound (constants of the run)",
+        f"{ratio}, mean of {c.seeds} seeds; {where}, {crossed}",
+        agrees,
+    )
+
+
+@dataclass(frozen=True)
+class NetworkFamily:
+    """Runs of a network over T at the step sizes of a result, and the pilot run that measures the constants for them.
+
+    Attributes:
+        name: of the directory of the runs.
+        result, form: what sets the step sizes.
+        theorem: the result that is held against the pilot run, and so has its constants measured.
+        letters: of the constants that are taken from there.
+        problem, participation: of all runs, as in a sweep.
+        pilot: the pilot's algorithm, as in a sweep, and its number of rounds.
+        rounds: T.
+        since: the least T of the fits.
+        local_steps, interval: I and P.
+        seeds: of the runs.
+        points: records of a run; a minimum over rounds is over these, an average over straight lines between them.
+    """
+
+    name: str
+    result: str
+    form: str
+    theorem: str
+    letters: tuple[str, ...]
+    problem: Mapping[str, Any]
+    participation: Mapping[str, Any]
+    pilot: tuple[Mapping[str, Any], int]
+    rounds: tuple[int, ...]
+    since: int
+    local_steps: int
+    interval: int = 1
+    seeds: tuple[int, ...] = SEEDS
+    points: int = POINTS
+
+    def sweep(
+        self, algorithm: Mapping[str, Any], rounds: int, seeds: tuple[int, ...] = (), points: int = POINTS
+    ) -> dict[str, Any]:
+        """Runs of one algorithm."""
+        return {
+            "name": self.name, "problem": {**self.problem, "gradient_norm": True}, "participation": self.participation,
+            "algorithm": algorithm, "rounds": rounds, "seeds": [*seeds], "streams": ONE_START,
+            "record_every": max(1, rounds // points),
+        }  # fmt: skip
+
+
+def piloted(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Confrontation:
+    """The pilot run under the theorem, with its constants measured."""
+    return along_the_run(gallery, family.sweep(*family.pilot, PILOT_SEEDS), family.theorem)
+
+
+def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate:
+    """The runs over T, each at the step sizes that the result sets for the constants of the pilot.
+
+    Raises:
+        FedboundsError: a run failed; says which and why.
+    """
+    pilot = piloted(gallery, family)
+    note = f"of a pilot run: {family.pilot[1]} rounds, {len(PILOT_SEEDS)} other seeds"
+    given = {
+        name: Constant(float(np.asarray(pilot.constants[name].value)), "estimated", note) for name in family.letters
+    }
+
+    def run(algorithm: Algorithm, T: int) -> Trace:
+        runs = plan(
+            resolve(family.sweep(_stated(algorithm.spec()), T, family.seeds, family.points)), device=gallery.device
+        )
+        store = Store(gallery.results / family.name)
+        for outcome in execute(runs, store, workers=gallery.workers, progress=gallery.of_runs):
+            if outcome.failed:
+                raise FedboundsError(f"{family.name}, T = {T}: {outcome.status}")
+        return joined([store.load(one.key) for one in runs])
+
+    problem = problem_from_spec(family.sweep({}, 1)["problem"], device=resolve_device(gallery.device or "auto", True))
+    found = confront_family(
+        family.result, problem, process_from_spec(family.participation), family.rounds, form=family.form,
+        local_steps=family.local_steps, interval=family.interval, given=given, run=run,
+    )  # fmt: skip
+    return Rate(found, family.since, start=float(pilot.measured[0]))
+
+
+@dataclass(frozen=True)
+class Networks:
+    """What one paper's room runs on networks: one setting under a theorem, and families over T.
+
+    Attributes:
+        result: of the setting, by its key.
+        setting: a sweep of one setting, as in a file of `fedbounds confront`.
+        title, words: of its picture, and what was run at which scale.
+        families: panel to its runs; none, if not given.
+        rates_title, rates_words: of their picture.
+    """
+
+    result: str
+    setting: Mapping[str, Any]
+    title: str
+    words: str
+    families: Mapping[str, NetworkFamily] = field(default_factory=dict)
+    rates_title: str = ""
+    rates_words: str = ""
+
+    def along(self, gallery: PaperGallery[Any]) -> Confrontation:
+        """The runs of the setting, and the bound."""
+        return along_the_run(gallery, self.setting, self.result)
+
+    def picture(self, gallery: PaperGallery[Any]) -> Picture:
+        """The gradient norm under the bound."""
+        return network_picture(self.along(gallery), self.title, self.setting, self.words)
+
+    def rates(self, gallery: PaperGallery[Any]) -> Picture:
+        """The gradient norms over T."""
+        return network_rate_picture(gallery, self.families, self.rates_title, self.rates_words)
+
+    def claims(self, gallery: PaperGallery[Any]) -> list[Claim]:
+        """What the theorem says of the setting, and the rates of the runs over T."""
+        found = {name: network_rate(gallery, family) for name, family in self.families.items()}
+        return [stays_below(self.along(gallery)), *rate_claims(found)]
+
+
+def _stated(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table as a sweep has it, where nothing says None."""
+    tables = {name: _stated(value) if isinstance(value, Mapping) else value for name, value in table.items()}
+    return {name: value for name, value in tables.items() if value is not None}
+
+
+def network_rate_picture(
+    gallery: PaperGallery[AnyScale], families: Mapping[str, NetworkFamily], title: str, words: str
+) -> Picture:
+    """The rates of networks, one panel each.
+
+    Args:
+        gallery: as in `along_the_run`.
+        families: panel to its runs.
+        title: above the picture.
+        words: what was run, and at which scale.
+    """
+    records = " or ".join(str(points) for points in dict.fromkeys(one.points for one in families.values()))
+    caption = (
+        f"{words} No guarantee: constants are measured once, along a pilot run of {len(PILOT_SEEDS)} other seeds from "
+        f"the same start, and say nothing beyond it. Runs have {records} records at most: a minimum is over those, "
+        "an average over straight lines between them."
+    )
+    return rate({name: network_rate(gallery, one) for name, one in families.items()}, title=title, caption=caption)

@@ -1,0 +1,373 @@
+"""Overlay: what was measured under what was promised, term by term, red where it crosses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.symbols import SOFT
+from fedbounds.figures.charts.picture import BOUND, COLORS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.charts.terms import HATCHES, looks
+from fedbounds.figures.charts.theory import axis_label, conditions_in_words, horizon_label
+
+if TYPE_CHECKING:
+    from fedbounds.empirical.comparison.compare_run import Confrontation
+
+VISIBLE = 0.004  # of the height: a band of about one pixel
+MOST_PANELS = 24  # of one picture
+LINE = 0.05  # of the height: a line of words
+TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
+
+
+def overlay(comparison: Confrontation, title: str = "") -> Picture:
+    r"""The measured left-hand side under the bound, over the number of rounds T, on logarithmic axes.
+
+    Shaded below the bound: its terms, stacked, the smallest (at the largest T) lowest. Where more was measured than
+    promised the measured curve is red; where a condition fails the bound is dotted.
+
+    Args:
+        comparison: from `fedbounds.empirical.comparison.compare_run.confront`.
+        title: above the picture (the result and form by default).
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+        >>> from fedbounds.empirical.comparison.compare_run import confront
+        >>> from fedbounds.empirical.simulation.moments import moments
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> run = moments(GeneralizedFedAvg(1 / 36, 1, 6, 3), toy_example(), np.tile(np.eye(3), (10, 1)))
+        >>> picture = overlay(confront(run, load("arbitrary-participation/theorem-3.1"), "explicit"))
+        >>> [curve.label for curve in picture.curves][:2]
+        ['measured (exact given the record)', 'bound']
+    """
+    c = comparison
+    T, floor = c.rounds.astype(float), _floor(c)
+    with styled():
+        figure = Figure(figsize=(6.6, 4.6))
+        axes = figure.subplots()
+        thin = _draw_all(axes, c, floor)
+        axes.text(0.98, 0.97, _verdict(c), transform=axes.transAxes, fontsize=8, va="top", ha="right")
+        _make_room(axes, c, _verdict(c))
+        axes.set_xlabel(horizon_label(c.measure, c.letter))
+        axes.set_ylabel(axis_label(c.measure))
+        axes.set_title(title or f"{c.result.source} [{c.form.name}]")
+        figure.legend(loc="outside lower center", ncols=3)
+    crossing, hidden = _crossing(c), f"Too small to see: {', '.join(thin)}. " if thin else ""
+    return Picture(
+        figure,
+        f"{_leads(c)}{c.measure} against {c.result.source} [{c.form.name}]. "
+        f"{conditions_in_words(c.evaluation)} {crossing} "
+        f"{hidden}"
+        f"{_constants(c)} {_notes(c)}".strip(),
+        f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at {c.letter} = {int(T[-1])}. {crossing}",
+        [
+            _measured(c, f"measured ({c.label})", slice(None)),
+            Curve("bound", T, c.bound, valid=c.valid),
+            *(Curve(f"term: {name}", T, c.terms[name]) for name in c.terms),
+        ],
+        _provenance(c),
+    )
+
+
+def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, caption: str = "") -> Picture:
+    """Several runs under one form of a result, in panels that share their axes, each as in `overlay`.
+
+    Args:
+        comparisons: panel to the comparison of one run.
+        title: above the picture.
+        caption: what a reader must know beside the bounds and the crossings.
+
+    Raises:
+        FedboundsError: more panels than a picture holds.
+    """
+    if len(comparisons) > MOST_PANELS:
+        raise FedboundsError(f"a picture holds {MOST_PANELS} runs at most, these are {len(comparisons)}")
+    everything = list(comparisons.values())
+    first, columns = everything[0], min(3, len(everything))
+    rows, floor = -(-len(everything) // columns), min(_floor(c) for c in everything)
+    with styled():
+        figure = Figure(figsize=(max(4.8, 3.2 * columns), 1.3 + 2.7 * rows))
+        grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+        for axes in grid.ravel()[len(everything) :]:
+            axes.set_visible(False)
+        for (label, c), axes in zip(comparisons.items(), grid.ravel(), strict=False):
+            _draw_all(axes, c, floor)
+            axes.text(0.97, 0.97, _verdict(c), transform=axes.transAxes, fontsize=6.5, va="top", ha="right")
+            axes.set_title(fill(label, 44), fontsize=8.5)
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(horizon_label(c.measure, c.letter))
+        highest = max(float(np.max(c.bound[np.isfinite(c.bound)], initial=floor)) for c in everything)
+        grid[0, 0].set_ylim(floor, 10 * highest)
+        for axes in grid[:, 0]:
+            axes.set_ylabel(axis_label(first.measure), fontsize=8)
+        handles: dict[str, Any] = {}
+        for axes in grid.ravel():
+            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    data = []
+    for label, c in comparisons.items():
+        some = np.unique(np.geomspace(1, len(c.rounds), TABULATED).round().astype(int)) - 1
+        T = c.rounds[some].astype(float)
+        data += [
+            _measured(c, f"{label}: measured ({c.label})", some),
+            Curve(f"{label}: bound", T, c.bound[some], valid=c.valid[some]),
+        ]
+    said = [
+        f"{label}: {_leads(c)}{_crossing(c)} {conditions_in_words(c.evaluation)} {_constants(c)} {_notes(c)}".strip()
+        for label, c in comparisons.items()
+    ]
+    return Picture(
+        figure,
+        f"{first.measure} against {first.result.source} [{first.form.name}]. {caption} {' '.join(said)}",
+        f"{len(everything)} panels of a measured curve under a bound; {sum(len(c.crossings) for c in everything)} "
+        "crossings.",
+        data,
+        {label: _provenance(c) for label, c in comparisons.items()},
+    )
+
+
+def overlays(
+    rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title: str, caption: str = "", shaded: str = ""
+) -> Picture:
+    r"""Several runs, each under several forms of a result, in a grid of panels; a column shares its axes.
+
+    In each panel the measured left-hand side, the bounds, and the largest ratio of the two for each form, of those T
+    at which the conditions hold.
+
+    Args:
+        rows: row to (panel to the comparisons of one run with several forms); every row has the same panels.
+        title: above the picture.
+        caption: what a reader must know beside the bounds and the crossings.
+        shaded: the form whose terms are shaded, stacked in all panels as in `overlay` of the first; none if not given.
+    """
+    order: list[str] = []
+    columns = list(next(iter(rows.values())))
+    flat = {(row, panel): forms for row, group in rows.items() for panel, forms in group.items()}
+    everything = [c for forms in flat.values() for c in forms]
+    names = list(dict.fromkeys(c.form.name for c in everything))
+    floor = min(float(c.measured[c.measured > 0].min(initial=np.inf)) for c in everything) / 3
+    with styled():
+        figure = Figure(figsize=(max(4.8, 2.7 * len(columns)), 0.9 + 2.5 * len(rows)))
+        grid = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey="col")
+        for (row, panel), axes in zip(flat, grid.ravel(), strict=True):
+            forms = flat[row, panel]
+            axes.set_yscale("log")
+            axes.set_xscale("log")
+            for c in forms:
+                if c.form.name == shaded:
+                    order = order or _by_size(c)
+                    _draw_terms(axes, c, floor, order)
+            for c in forms:
+                k = names.index(c.form.name)
+                _draw_bound(axes, c, f"bound [{c.form.name}]", COLORS[(1 + k) % len(COLORS)] if k else BOUND, k)
+            _draw_measured(axes, forms[0], floor)
+            words = "measured / bound at most\n" + "\n".join(f"{_ratio(c)} [{c.form.name}]" for c in forms)
+            axes.text(0.97, 0.97, words, transform=axes.transAxes, fontsize=7, va="top", ha="right")
+            axes.set_title(f"{row}, {panel}" if row else panel, fontsize=9)
+        for panel, axes in zip(columns, grid[0], strict=True):
+            highest = max(float(c.bound.max()) for group in rows.values() for c in group[panel])
+            axes.set_ylim(floor, 30 * highest)  # room for the words
+        for axes in grid[-1]:
+            axes.set_xlabel(horizon_label(c.measure, c.letter))
+        for axes in grid[:, 0]:
+            axes.set_ylabel(axis_label(everything[0].measure), fontsize=8)
+        handles: dict[str, Any] = {}
+        for axes in grid.ravel():
+            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        across = max(1, min(4, int(figure.get_figwidth() // (0.065 * max(map(len, handles)) + 0.6))))
+        figure.set_figheight(figure.get_figheight() + 0.2 * max(0, -(-len(handles) // across) - 2))
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=across)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    said = [
+        f"{', '.join(filter(None, place))} [{c.form.name}]: {_leads(c)}{_crossing(c)} "
+        f"{conditions_in_words(c.evaluation)}"
+        for place, forms in flat.items()
+        for c in forms
+    ]
+    data = []
+    for place, forms in flat.items():
+        name, first = ", ".join(filter(None, place)), forms[0]
+        some = np.unique(np.geomspace(1, len(first.rounds), TABULATED).round().astype(int)) - 1
+        T = first.rounds[some].astype(float)
+        data.append(_measured(first, f"{name}: measured ({first.label})", some))
+        data += [Curve(f"{name}: bound [{c.form.name}]", T, c.bound[some]) for c in forms]
+    crossings = sum(len(c.crossings) for c in everything)
+    return Picture(
+        figure,
+        f"{everything[0].measure} against {everything[0].result.source}. {caption} {' '.join(said)}".strip(),
+        f"{len(flat)} panels of a measured curve under {len(next(iter(flat.values())))} bounds; {crossings} crossings.",
+        data,
+        {
+            ", ".join(filter(None, place)): {
+                c.form.name: {
+                    "result": c.result.key,
+                    "guarantee": c.guarantee,
+                    "why_not": list(c.why_not),
+                    "ratio": float(c.ratio[-1]),
+                    "constants": {n: {"value": k.value, "source": k.source} for n, k in c.constants.items()},
+                }
+                for c in forms
+            }
+            for place, forms in flat.items()
+        },
+    )
+
+
+def _floor(c: Confrontation) -> float:
+    """Where the axis of a picture begins."""
+    return max(min(float(c.measured[c.measured > 0].min(initial=np.inf)), float(c.bound.min())) / 3, 1e-300)
+
+
+def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
+    """Terms, bound and measured curve on logarithmic axes; the names of the terms that are too small to see."""
+    T = c.rounds.astype(float)
+    axes.set_yscale("log")
+    if T[-1] > 30 * T[0]:
+        axes.set_xscale("log")
+    thin = _draw_terms(axes, c, floor, _by_size(c))
+    _draw_bound(axes, c, "bound")
+    _draw_measured(axes, c, floor)
+    axes.set_ylim(bottom=floor)
+    return thin
+
+
+def _make_room(axes: Any, c: Confrontation, words: str) -> None:
+    """Raises the top of the axis where the bound would run through words in the upper right corner."""
+    finite = np.isfinite(c.bound)
+    places = (axes.transData - axes.transAxes).transform(np.column_stack([c.rounds, c.bound])[finite])
+    highest = float(places[places[:, 0] > 0.5, 1].max(initial=0.0))
+    free = 0.95 - LINE * len(words.splitlines())
+    if highest > free:
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(bottom, bottom * (top / bottom) ** (highest / free))
+
+
+def _by_size(c: Confrontation) -> list[str]:
+    """The terms, the smallest at the largest T first."""
+    return sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
+
+
+def _draw_terms(axes: Any, c: Confrontation, floor: float, order: Sequence[str]) -> list[str]:
+    """The terms, stacked in this order, the first lowest; the names of those that are too small to see."""
+    T = c.rounds.astype(float)
+    order = [name for name in order if (c.terms[name] > 0).any()]
+    below = np.full_like(T, floor)
+    look, thin = looks(c.terms), [name for name in c.terms if name not in order]
+    top = float(np.max(c.bound[np.isfinite(c.bound)], initial=floor))
+    for i, name in enumerate(order):
+        above = np.maximum(floor, np.sum([c.terms[other] for other in order[: i + 1]], axis=0))
+        with np.errstate(invalid="ignore"):  # both are infinite where a condition fails
+            high = float(np.nanmax(np.append(np.log(above / below), 0.0)))
+        seen = high > VISIBLE * float(np.log(top / floor))
+        thin += [] if seen else [name]
+        axes.fill_between(T, below, above, color=COLORS[look[name]], alpha=0.28, linewidth=0,
+                          hatch=HATCHES[look[name]], label=name if seen else "_")  # fmt: skip
+        below = above
+    return thin
+
+
+def _measured(c: Confrontation, label: str, some: Any) -> Curve:
+    """The measured curve at some horizons, with its band of two standard errors."""
+    T, y = c.rounds[some].astype(float), c.measured[some]
+    if c.standard_error is None:
+        return Curve(label, T, y)
+    error = 2 * c.standard_error[some]
+    return Curve(label, T, y, y - error, y + error)
+
+
+def _verdict(c: Confrontation) -> str:
+    """The ratio at the largest T and whether the bound is a guarantee, in short; the caption has all reasons."""
+    if not np.isfinite(c.bound[-1]):
+        return f"no bound at {c.letter} = {int(c.rounds[-1])}:\na condition fails"
+    lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at {c.letter} = {int(c.rounds[-1])}"]
+    used = {name: constant for name, constant in c.constants.items() if name not in c.evaluation.unused}
+    soft = [
+        f"{', '.join(names)} {words}"
+        for kind, words in SOFT.items()
+        if (names := [name for name, constant in used.items() if constant.source == kind])
+    ]
+    if c.guarantee:
+        lines.append("a guarantee")
+    elif soft:
+        lines.append(fill(f"no guarantee: {'; '.join(soft)}", 36))
+    else:
+        lines.append("no guarantee")
+    return "\n".join(lines)
+
+
+def _provenance(c: Confrontation) -> dict[str, Any]:
+    """What was promised, with its constants."""
+    return {
+        "result": c.result.key,
+        "form": c.form.name,
+        "guarantee": c.guarantee,
+        "why_not": list(c.why_not),
+        "constants": {n: {"value": k.value, "source": k.source, "note": k.note} for n, k in c.constants.items()},
+    }
+
+
+def _constants(c: Confrontation) -> str:
+    """The constants that the form uses, with their kinds."""
+    used = {name: k for name, k in c.constants.items() if name not in c.evaluation.unused}
+    said = ", ".join(f"{n} = {_short(k.value)} ({k.source})" for n, k in used.items())
+    return f"Constants at the largest {c.letter}: {said}."
+
+
+def _notes(c: Confrontation) -> str:
+    """What else a reader must know, in sentences."""
+    band = () if c.standard_error is None else ("the band is two standard errors over seeds",)
+    return " ".join(f"{note[0].upper()}{note[1:]}." for note in (*band, *c.notes))
+
+
+def _draw_measured(axes: Any, c: Confrontation, floor: float) -> None:
+    """The measured curve with a band of two standard errors, red where it crosses the bound."""
+    T = c.rounds.astype(float)
+    dot = "o" if len(T) == 1 else ""
+    label = f"measured ({c.label})"
+    axes.plot(T, c.measured, color=COLORS[0], linestyle="--", linewidth=2, label=label, marker=dot)
+    if c.standard_error is not None:
+        low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
+        axes.fill_between(T, np.maximum(low, floor), high, color=COLORS[0], alpha=0.2, linewidth=0)
+    crossed = c.measured > c.bound
+    if crossed.any():
+        axes.plot(T, np.where(crossed, c.measured, np.nan), color=CROSSED, linewidth=3, label="crossed", marker="x")
+
+
+def _draw_bound(axes: Any, c: Confrontation, label: str, color: str = BOUND, dash: int = 0) -> None:
+    """The bound, dotted where a condition fails."""
+    T = c.rounds.astype(float)
+    dot = "o" if len(T) == 1 else ""
+    if c.valid.any():
+        axes.plot(T, np.where(c.valid, c.bound, np.nan), color=color, label=label, marker=dot, linestyle=DASHES[dash])
+    if (np.isfinite(c.bound) & ~c.valid).any():
+        words = "a condition fails" if c.valid.any() else f"{label}, a condition fails"
+        axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=DOTTED, label=words, marker=dot)
+
+
+def _leads(c: Confrontation) -> str:
+    """A crossing inside the conditions is what a reader must know first."""
+    return f"{c.revoked[0].upper()}{c.revoked[1:]}. " if c.revoked else ""
+
+
+def _crossing(c: Confrontation) -> str:
+    """Where the bound is crossed, or how close it comes."""
+    if c.crossings.size:
+        return f"Crossed at {len(c.crossings)} of {len(c.rounds)} {c.letter}, first {c.letter} = {int(c.crossings[0])}."
+    return f"Never crossed; measured over bound at most {float(np.max(c.ratio)):.3g}."
+
+
+def _ratio(c: Confrontation) -> str:
+    """The largest ratio of measured to bound where the conditions hold."""
+    return f"{float(np.max(c.ratio[c.valid])):.2g}" if c.valid.any() else "a condition fails"
+
+
+def _short(value: object) -> str:
+    array = np.asarray(value, dtype=float)
+    return f"{float(array):.4g}" if array.ndim == 0 else f"vector of {array.size}"

@@ -1,0 +1,138 @@
+"""What the figures of every paper have in common: a scale, kept runs, and one function per figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.empirical.sweep import Store, Sweep, execute, plan
+from fedbounds.empirical.sweep.executor import Progress
+from fedbounds.figures.charts.curves import panels, seed_curve
+from fedbounds.figures.charts.picture import Picture
+
+SMOOTH = 0.03  # the papers' moving average over 3 % of the points
+Traces = Mapping[str, Sequence[Trace]]
+
+
+class AnyScale(Protocol):
+    """How large the experiments of a paper are made."""
+
+    @property
+    def words(self) -> str:
+        """The scaling-down, for captions."""
+        ...
+
+
+ScaleT = TypeVar("ScaleT", bound=AnyScale)
+
+
+def traces_of(
+    sweep: Sweep, results: Path, workers: int = 1, progress: Progress | None = None, device: str | None = None
+) -> dict[str, list[Trace]]:
+    """The traces of a sweep by the label of their algorithm; what is missing is run first.
+
+    Raises:
+        FedboundsError: a run failed; says which and why.
+    """
+    runs, store = plan(sweep, device=device), Store(results / sweep.name)
+    grouped: dict[str, list[Trace]] = {}
+    for outcome in execute(runs, store, workers=workers, progress=progress):
+        if outcome.failed:
+            raise FedboundsError(f"{sweep.name}, {outcome.run.title}: {outcome.status}")
+        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(store.load(outcome.run.key))
+    return grouped
+
+
+def series(traces: Sequence[Trace], metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rounds (points,) and the metric of every seed (seeds, points) over several traces."""
+    return traces[0].arrays["round"], np.concatenate([t.arrays[metric] for t in traces])
+
+
+def convergence(title: str, traces: Traces, scale: AnyScale, note: str, start: int = 0) -> Picture:
+    """Training loss and test accuracy against rounds, from `start` on: mean and one standard deviation over seeds."""
+    groups = {}
+    for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
+        curves = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
+        groups[panel] = [curve.since(start) for curve in curves]
+    diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})
+    lost = f" Diverged and not drawn from there on: {', '.join(diverged)}." if diverged else ""
+    return panels(
+        groups,
+        x_label="round $t$",
+        y_labels=["$f(x_t)$", "share of test images"],
+        title=title,
+        caption=f"{title}. {note} {scale.words}. Moving average over 3 % of the points; mean and standard deviation "
+        f"over seeds{f', from round {start} on' if start else ''}.{lost}",
+        alternative=f"Two panels, training loss and test accuracy against rounds, for {', '.join(traces)}.",
+        provenance={"scale": scale.words, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
+        y_scales=["linear" if start else "log", "linear"],
+    )
+
+
+class PaperGallery(Generic[ScaleT]):
+    """The figures of one paper at one scale, from runs kept in one directory of results.
+
+    A paper's room says with `scale_of` how large its experiments are for a data set, a network and `full`, and with
+    `usual` which data set it draws where none is named.
+
+    Args:
+        results: where runs are kept, one directory per figure.
+        dataset: the room's usual one if not given, or one of the paper's, from local files.
+        data: the directory of the local files.
+        network: by the data set if not given.
+        workers: local processes.
+        scale: another scale than the data set's own.
+        progress: called after every run, or worst case, with how many are there and how many there are in all.
+        full: the paper's own numbers of clients, rounds and seeds.
+        device: where to compute; as in `fedbounds.empirical.runtime.device.resolve_device`.
+    """
+
+    scale_of: Callable[[str, str | None, bool], ScaleT]
+    usual = "digits"
+
+    def __init__(
+        self,
+        results: str | Path,
+        dataset: str | None = None,
+        data: str | None = None,
+        network: str | None = None,
+        workers: int = 1,
+        scale: ScaleT | None = None,
+        progress: Callable[[int, int], None] | None = None,
+        full: bool = False,
+        device: str | None = None,
+    ) -> None:
+        self.scale: ScaleT = scale or self.scale_of(dataset or self.usual, network, full)
+        self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
+        self.device = device
+
+    @property
+    def of_runs(self) -> Progress | None:
+        """What a sweep calls after every run."""
+        advance = self.progress
+        return None if advance is None else (lambda outcome, done, total: advance(done, total))
+
+    def run(self, sweep: Sweep, workers: int | None = None) -> dict[str, list[Trace]]:
+        """The traces of a sweep by the label of their algorithm."""
+        return traces_of(sweep, self.results, workers or self.workers, self.of_runs, self.device)
+
+
+GalleryT = TypeVar("GalleryT")
+
+
+def draw_by_name(
+    paper: str, figures: Mapping[str, Callable[[GalleryT], Picture]], gallery: GalleryT, name: str
+) -> Picture:
+    """One figure of a paper by name.
+
+    Raises:
+        FedboundsError: no such figure; names the nearest.
+    """
+    if name not in figures:
+        raise unknown_name(f"figure of {paper}", name, figures)
+    return figures[name](gallery)

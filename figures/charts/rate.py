@@ -1,0 +1,233 @@
+"""Rate: one run per number of rounds with the step sizes that a result sets for it, on log-log axes with slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from fedbounds.empirical.comparison.convergence_slopes import CONFIDENCE, FAR, Rate, grid, number
+from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.charts.terms import looks
+from fedbounds.figures.charts.theory import axis_label, conditions_in_words, horizon_label
+
+REACH = 3  # how far beyond the last change or run the bound is drawn
+POINTS = 24  # of a bound, which is nearly straight on these axes
+
+
+def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: bool = True) -> Picture:
+    r"""Families of runs over T, one panel each: above what was measured under the bound, below the local slopes.
+
+    The bound goes on beyond the runs to where it falls as predicted; upright lines stand where another of its terms
+    becomes the largest. A gray line has the predicted slope.
+
+    Args:
+        rates: panel to a family, its fits and its predicted exponent.
+        title: above the picture.
+        caption: what a reader must know beside the slopes.
+        terms: whether the terms of the bound are drawn.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbounds.empirical.comparison.compare_run import confront_family
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> in_turn = np.tile(np.eye(3), (200, 1))
+        >>> family = confront_family("arbitrary-participation/corollary-3.2", toy_example(), in_turn, [60, 180, 540],
+        ...                          local_steps=1, interval=3, form="explicit")
+        >>> picture = rate({"without noise": Rate(family, since=180)}, title="Corollary 3.2")
+        >>> picture.provenance["without noise"]["predicted"]
+        -1.0
+    """
+    data: list[Curve] = []
+    with styled():
+        figure = Figure(figsize=(max(4.8, 3.35 * len(rates)), 5.6))
+        grid_of_axes = figure.subplots(2, len(rates), squeeze=False, sharex="col", height_ratios=(5, 2))
+        for k, (name, one) in enumerate(rates.items()):
+            data += _panel(grid_of_axes[0][k], grid_of_axes[1][k], name, one, terms)
+            grid_of_axes[0][k].set_title(name, fontsize=9)
+            grid_of_axes[1][k].set_xlabel(horizon_label(one.family.measure, one.family.letter))
+        grid_of_axes[0][0].set_ylabel(axis_label(next(iter(rates.values())).family.measure), fontsize=8)
+        grid_of_axes[1][0].set_ylabel("local slope", fontsize=8)
+        handles: dict[str, Any] = {}
+        for axes in grid_of_axes[0]:
+            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, 1 + len(rates)))
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    said = " ".join(f"{name}: {in_words(one)}" for name, one in rates.items())
+    letter = next(iter(rates.values())).family.letter
+    return Picture(
+        figure,
+        f"{title}. One run per {letter}, each with the step sizes that the result sets for it. {caption} {said} "
+        f"{method(rates)} Upright lines: where another term of the bound becomes the largest.",
+        f"{len(rates)} panels of what was measured under its bound against {letter}; slopes "
+        + ", ".join(f"{one.measured} where {fraction(one.predicted)} is predicted" for one in rates.values())
+        + ".",
+        data,
+        {name: _provenance(one) for name, one in rates.items()},
+    )
+
+
+def method(rates: Mapping[str, Rate]) -> str:
+    """How the slopes were fitted."""
+    words = "Slopes: ordinary least squares of logarithms"
+    seeds = sorted({one.measured.seeds for one in rates.values()} - {0})
+    sampled = f", in brackets {CONFIDENCE:.0%} by the jackknife over {' or '.join(map(str, seeds))} seeds"
+    exact = any(not one.measured.seeds for one in rates.values())
+    return words + (sampled if seeds else "") + ("; exact runs have no interval, but local slopes." if exact else ".")
+
+
+def in_words(one: Rate) -> str:
+    """A family in words: its slopes, whether its regime is reached, and where the bound changes."""
+    c, since = one.family, int(one.family.rounds[one.fitted][0])
+    ends = f"{c.letter} = {number(since)} to {number(int(c.rounds[-1]))}"
+    words = (
+        f"{c.result.source} [{c.form.name}], {c.label}: over {ends} measured {one.measured}, bound {one.promised:.3f}, "
+        f"predicted {fraction(one.predicted)} ({one.leading}). "
+    )
+    words += "".join(f"{_capital(str(change))}. " for change in one.changes)
+    if one.regime is None:
+        words += f"By no {c.letter} up to {number(FAR)} does the bound fall like that. "
+    elif one.reached:
+        words += f"The bound falls like that from {c.letter} = {number(one.regime)} on. "
+    else:
+        begins = f"{c.letter} = {number(one.regime)}"
+        words += f"The runs do not reach the predicted regime: the bound falls like that from {begins} on. "
+    if one.start is not None:
+        none = f"by no {c.letter} up to {number(FAR)}"
+        below = none if one.telling is None else f"from {c.letter} = {number(one.telling)} on"
+        words += f"Before the first round {one.start:.2g} is measured; the bound is below that {below}. "
+    if one.covered is None:
+        words += f"The conditions hold at no {c.letter} up to {number(FAR)}. "
+    elif one.covered > c.rounds[0]:
+        words += f"The conditions hold from {c.letter} = {number(one.covered)} on. "
+    words += f"Measured over bound {c.ratio[-1]:.2g} at the largest {c.letter}. "
+    words += f"{_capital(c.spacing)}. " if c.spacing else ""
+    if not c.ground.doubts:
+        return words + conditions_in_words(c.evaluation)
+    failed = [condition.text for condition in c.evaluation.conditions if not np.all(condition.holds)]
+    kept = f"Fails: {'; '.join(failed)}. " if failed else "All conditions hold. "
+    guessed = ", ".join(f"{n} = {float(np.ravel(k.value)[0]):.3g}" for n, k in c.constants.items()
+                        if k.source == "estimated" and n not in c.evaluation.unused)  # fmt: skip
+    return f"{words}{kept}Not a guarantee: only estimated, and not bounded at every model, are {guessed}."
+
+
+def rate_claims(rates: Mapping[str, Rate]) -> list[Claim]:
+    """Of every family that what was measured falls at least as fast as the result says, and stays under the bound."""
+    claims = []
+    for name, one in rates.items():
+        c, since = one.family, int(one.family.rounds[one.fitted][0])
+        source = f"{c.result.source.number}, rate"
+        over = f"{c.letter} = {number(since)} to {number(int(c.rounds[-1]))}, {c.label}"
+        under = f"no {c.letter} at which its conditions hold" if not c.valid.any() else None
+        highest = under or f"measured over bound at most {float(np.max(c.ratio[c.valid])):.2g}"
+        claims += [
+            Claim(source, f"{_fall(one.predicted, c.letter)} ({name})",
+                  f"slope {one.measured} over {over}; bound {one.promised:.3f}", one.as_fast,
+                  f"{c.result.source.number}: an upper bound that falls so; that what is measured does is ours"),
+            Claim(source, f"stays under the bound where its conditions hold ({name})", highest,
+                  None if under else not c.covered_crossings.size),
+        ]  # fmt: skip
+    return claims
+
+
+def _fall(power: float, letter: str) -> str:
+    return f"falls at least as fast as {letter}^({fraction(power)})" if power else f"does not grow with {letter}"
+
+
+def fraction(value: float) -> str:
+    """An exponent as it is written: -1/2."""
+    return str(Fraction(value).limit_denominator(100))
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _panel(above: Any, below: Any, name: str, one: Rate, terms: bool) -> list[Curve]:
+    c = one.family
+    T, far = c.rounds.astype(float), _end(one)
+    above.set_xscale("log")
+    above.set_yscale("log")
+    above.xaxis.set_minor_formatter(NullFormatter())
+    everywhere = grid(int(T[0]), far)
+    everywhere = everywhere[:: max(1, len(everywhere) // POINTS)].astype(float)
+    evaluated = one.at_any_rounds(everywhere)
+    bound, valid = (np.broadcast_to(v, everywhere.shape) for v in (evaluated.value, evaluated.valid))
+    error = None if c.standard_error is None else 2 * c.standard_error
+    data = [
+        Curve(f"{name}: measured ({c.label})", T, c.measured,
+              None if error is None else c.measured - error, None if error is None else c.measured + error),
+        Curve(f"{name}: bound of the runs", T, c.bound, valid=c.valid),
+        Curve(f"{name}: bound [{c.form.name}]", everywhere, bound, valid=valid),
+    ]  # fmt: skip
+    if terms:
+        look = looks(c.terms)
+        for term, values in evaluated.terms.items():
+            if (np.broadcast_to(values, everywhere.shape) > bound / 1000).any():
+                above.plot(everywhere, np.broadcast_to(values, everywhere.shape), color=COLORS[look[term]], linewidth=1,
+                           alpha=0.8, linestyle=DASHES[1 + look[term] % 7], label=f"term: {term}")  # fmt: skip
+                data.append(Curve(f"{name}: term {term}", everywhere, np.broadcast_to(values, everywhere.shape)))
+    for shown, style, label in ((valid, "-", "bound"), (~valid, DOTTED, "bound, a condition fails")):
+        if shown.any():
+            above.plot(everywhere, np.where(shown, bound, np.nan), color=BOUND, linestyle=style, label=label)
+    above.plot(T, c.bound, color=BOUND, linestyle="", marker="o", markersize=3)
+    if one.start is not None:
+        above.axhline(one.start, color=COLORS[0], linestyle=DOTTED, linewidth=1, label="before the first round")
+    above.errorbar(T, c.measured, error, color=COLORS[0], linestyle="", marker="D", markersize=4, label="measured")
+    start = float(T[one.fitted][0])
+    line = np.array([start, float(T[-1])])
+    anchor = float(np.exp(np.log(c.measured[one.fitted]).mean() - one.measured.value * np.log(T[one.fitted]).mean()))
+    above.plot(line, anchor * line**one.measured.value, color=COLORS[0], linewidth=1, label="fitted")
+    guide = c.measured[one.fitted][0] / 2 * (line / start) ** one.predicted
+    above.plot(line, guide, color="#777777", linestyle=DASHES[2], linewidth=1.2, label="predicted slope")
+    for change in one.changes:
+        if change.rounds <= far:
+            above.axvline(change.rounds, color="#777777", linewidth=0.8)
+            below.axvline(change.rounds, color="#777777", linewidth=0.8)
+    above.set_xlim(left=10 ** np.floor(np.log10(T[0])))
+    lowest = min(float(c.measured.min()), float(guide.min()))
+    above.set_ylim(lowest / 3, 60 * float(np.max(bound[np.isfinite(bound)])))
+    words = f"measured {one.measured}\nbound {one.promised:.3f}\npredicted {fraction(one.predicted)}"
+    above.text(0.97, 0.97, words, transform=above.transAxes, fontsize=7.5, va="top", ha="right")
+    middle = np.sqrt(T[1:] * T[:-1])
+    local = np.diff(np.log(c.measured)) / np.diff(np.log(T))
+    of_bound = one.doubling(everywhere)
+    below.plot(everywhere, of_bound, color=BOUND)
+    below.plot(middle, local, color=COLORS[0], linestyle="", marker="D", markersize=4)
+    below.axhline(one.predicted, color="#777777", linestyle=DASHES[2], linewidth=1.2)
+    below.set_ylim(min(-1.2, one.predicted - 0.3, local.min() - 0.1), max(0.2, local.max() + 0.1))
+    return [*data, Curve(f"{name}: local slope measured", middle, local),
+            Curve(f"{name}: local slope of the bound", everywhere, of_bound)]  # fmt: skip
+
+
+def _end(one: Rate) -> int:
+    """The T up to which the bound is drawn."""
+    ends = [int(one.family.rounds[-1]), *(change.rounds for change in one.changes), one.regime or 0, one.covered or 0]
+    return min(FAR // 10, REACH * max(ends))
+
+
+def _provenance(one: Rate) -> dict[str, Any]:
+    c = one.family
+    return {
+        "result": c.result.key,
+        "form": c.form.name,
+        "measured": {"slope": one.measured.value, "low": one.measured.low, "high": one.measured.high},
+        "seeds": one.measured.seeds,
+        "fitted from T": int(c.rounds[one.fitted][0]),
+        "bound": one.promised,
+        "predicted": one.predicted,
+        "leading term": one.leading,
+        "largest term changes": [[change.rounds, change.before, change.after] for change in one.changes],
+        "regime from T": one.regime,
+        "conditions from T": one.covered,
+        "measured before the first round": one.start,
+        "bound below that from T": None if one.start is None else one.telling,
+        "guarantee": c.guarantee,
+        "why_not": list(c.why_not),
+        "constants at the largest T": {n: {"value": k.value, "source": k.source} for n, k in c.constants.items()},
+    }

@@ -1,0 +1,235 @@
+"""Pictures of theory alone: the terms of a bound, and which term or form wins where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.registry import as_result
+from fedbounds.bounds.theory.result import Result
+from fedbounds.bounds.theory.symbols import Notation
+from fedbounds.figures.charts.curves import draw
+from fedbounds.figures.charts.picture import COLORS, Curve, Picture, styled
+from fedbounds.figures.charts.terms import HATCHES, looks
+
+TIE = 1e-9  # terms this close are equal (a prescribed step size often balances two of them); the first is shown
+BLACK = COLORS.index("#000000")
+
+
+def axis_label(measure: Measure) -> str:
+    """What is measured and its unit, on two lines."""
+    return f"{measure.of}\n({measure.dimension.words})"
+
+
+def horizon_label(measure: Measure, letter: str = "T") -> str:
+    """What the letter is the number of."""
+    return f"number of {'iterations' if measure.over == 'iterations' and letter == 'T' else 'rounds'} ${letter}$"
+
+
+def breakdown(evaluation: Evaluation) -> Picture:
+    """The terms of one evaluated bound: bars, largest first, for one setting; shares over the constant that varies,
+    under the bound itself, for many.
+
+    Raises:
+        FedboundsError: settings of more than one dimension; `regime_map` shows two constants.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("arbitrary-participation/corollary-3.2")
+        >>> shares = breakdown(evaluate(theorem, dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01, sigma=1,
+        ...                                           T=[20, 2000, 200000])))
+        >>> shares.curves[0].label, shares.curves[0].x.tolist()
+        ('bound', [20.0, 2000.0, 200000.0])
+    """
+    dimensions = np.ndim(evaluation.value)
+    if dimensions > 1:
+        raise FedboundsError(f"breakdown: the settings vary along {dimensions} axes, at most 1; see regime_map for two")
+    return _over_one_constant(evaluation) if dimensions else _bars(evaluation)
+
+
+def _bars(evaluation: Evaluation) -> Picture:
+    measure = evaluation.form.measure or evaluation.result.measure
+    names = sorted(evaluation.terms, key=lambda name: -float(evaluation.terms[name]))
+    values = np.array([float(evaluation.terms[name]) for name in names])
+    total, look = float(evaluation.value), looks(evaluation.terms)
+    with styled():
+        figure = Figure(figsize=(6.4, 1.2 + 0.36 * len(names)))
+        axes = figure.subplots()
+        for i, (name, v) in enumerate(zip(names, values, strict=True)):
+            share = float(evaluation.shares[name])
+            axes.barh(i, v if np.isfinite(v) else 0.0, color=COLORS[look[name]])
+            words = f" {v:.3g} ({share:.0%})" if np.isfinite(share) else f" {v:.3g}"
+            axes.annotate(words, (v if np.isfinite(v) else 0.0, i), va="center", fontsize=8)
+        axes.set_yticks(range(len(names)), names)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set_xlabel(f"contribution to the bound ({measure.dimension.words})")
+        axes.margins(x=0.22)
+        axes.set_title(f"{evaluation.result.key} [{evaluation.form.name}] = {total:.4g}")
+    return Picture(
+        figure,
+        f"Terms of {evaluation.result.source} [{evaluation.form.name}]. {conditions_in_words(evaluation)}",
+        f"Bar chart; the largest term is {names[0]} with {values[0]:.3g} of {total:.3g}.",
+        [Curve(name, np.array([i]), np.array([v])) for i, (name, v) in enumerate(zip(names, values, strict=True))],
+        _provenance(evaluation),
+    )
+
+
+def _over_one_constant(evaluation: Evaluation) -> Picture:
+    notation, settings = evaluation.result.notation, np.size(evaluation.value)
+    varying = {
+        name: np.asarray(c.value, dtype=float)
+        for name, c in evaluation.constants.items()
+        if np.ndim(c.value) > len(notation[name].shape) and np.ptp(np.asarray(c.value, dtype=float)) > 0
+    }
+    given = [n for n in varying if evaluation.constants[n].source != "derived" and n not in evaluation.unused]
+    axis = next((n for n in given if not notation[n].shape), "")
+    x = np.broadcast_to(varying[axis], settings) if axis else np.arange(1.0, settings + 1)
+    order = np.argsort(x, kind="stable")
+    x, value = x[order], np.broadcast_to(evaluation.value, settings)[order]
+    valid = np.broadcast_to(evaluation.valid, settings)[order]
+    terms = {name: np.broadcast_to(term, settings)[order] for name, term in evaluation.terms.items()}
+    shares = {name: np.broadcast_to(share, settings)[order] for name, share in evaluation.shares.items()}
+    look, ratio = looks(terms), float(x[-1] / x[0]) if x[0] > 0 else 0.0
+    with styled():
+        figure = Figure(figsize=(6.4, 5.2))
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
+        above.set_yscale("log" if (value[np.isfinite(value)] > 0).all() else "linear")
+        above.set_xscale("log" if ratio > 30 else "linear")
+        draw(above, [((BLACK, 0), Curve("bound", x, value, valid=valid))])
+        above.set_ylabel(axis_label(evaluation.form.measure or evaluation.result.measure), fontsize=8.5)
+        above.set_title(f"{evaluation.result.key} [{evaluation.form.name}]")
+        base = np.zeros(settings)
+        for name, share in shares.items():
+            seen = float(np.nanmax(share, initial=0.0)) > 0.004
+            below.fill_between(x, base, base + share, color=COLORS[look[name]], hatch=HATCHES[look[name]],
+                               alpha=0.45, linewidth=0, label=name if seen else "_")  # fmt: skip
+            base = base + share
+        below.set_ylim(0, 1)
+        below.set_ylabel("share of the bound")
+        below.set_xlabel(f"{axis}: {notation[axis].meaning}" if axis else "setting")
+        figure.legend(loc="outside lower center", ncols=3)
+    with_it = [name for name in varying if name != axis]
+    said = f" {', '.join(with_it)} {'vary' if len(with_it) > 1 else 'varies'} with it." if with_it else ""
+    return Picture(
+        figure,
+        f"The bound of {evaluation.result.source} [{evaluation.form.name}] and its terms' shares over "
+        f"{axis or 'the settings'}.{said} {conditions_in_words(evaluation)}",
+        f"Shares of {len(shares)} terms over {axis or 'the settings'}; largest at the ends: "
+        f"{max(terms, key=lambda n: terms[n][0])}, {max(terms, key=lambda n: terms[n][-1])}.",
+        [Curve("bound", x, value, valid=valid), *(Curve(name, x, term) for name, term in terms.items())],
+        _provenance(evaluation),
+    )
+
+
+def _provenance(evaluation: Evaluation) -> dict[str, Any]:
+    return {name: {"value": c.value, "source": c.source} for name, c in evaluation.constants.items()}
+
+
+def conditions_in_words(evaluation: Evaluation) -> str:
+    """Which conditions hold, which fail, and whether the value is a guarantee."""
+    failed = [c.text for c in evaluation.conditions if not np.all(c.holds)]
+    words = "All conditions hold." if not failed else f"Fails: {'; '.join(failed)}."
+    condition = f", conditional on {evaluation.conditional_on}" if evaluation.conditional_on else ""
+    return words + (
+        f" A guarantee{condition}." if evaluation.guarantee else f" Not a guarantee: {'; '.join(evaluation.why_not)}."
+    )
+
+
+def regime_map(
+    result: Result | str,
+    constants: Mapping[str, float],
+    x: tuple[str, np.ndarray],
+    y: tuple[str, np.ndarray],
+    *,
+    form: str | None = None,
+) -> Picture:
+    """Which term dominates over two constants; hatched in gray where a condition fails.
+
+    Args:
+        result: whose bound, or its key.
+        x, y: a constant's name and its values (one-dimensional; drawn on logarithmic axes).
+
+    Raises:
+        FedboundsError: an axis that is not a constant of the result or has fewer than two values.
+
+    Example:
+        >>> picture = regime_map("arbitrary-participation/corollary-3.2",
+        ...     dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01),
+        ...     ("T", np.unique(np.geomspace(20, 1e6, 30).round())), ("sigma", np.geomspace(0.01, 10, 30)))
+        >>> len(picture.curves) > 1
+        True
+    """
+    result = as_result(result)
+    (x_name, x_values), (y_name, y_values) = x, y
+    for name, values in (x, y):
+        if np.ndim(values) != 1 or np.size(values) < 2:
+            raise FedboundsError(f"regime map: {name} needs at least two values, got {np.size(values)}")
+    setting = {**constants, x_name: np.asarray(x_values)[None, :], y_name: np.asarray(y_values)[:, None]}
+    evaluation = evaluate(result, setting, form=form)
+    names, look = list(evaluation.terms), looks(evaluation.terms)
+    shape = (len(y_values), len(x_values))
+    stack = np.stack([np.broadcast_to(evaluation.terms[name], shape) for name in names])
+    winner = np.argmax(stack >= (1 - TIE) * stack.max(axis=0), axis=0)
+    valid = np.broadcast_to(evaluation.valid, shape)
+    present = [i for i in range(len(names)) if (winner == i).any()]
+    with styled():
+        figure = Figure(figsize=(6.4, 4.4))
+        axes = figure.subplots()
+        axes.grid(visible=False)
+        colors = ListedColormap([COLORS[look[name]] for name in names])
+        axes.pcolormesh(x_values, y_values, winner, cmap=colors, vmin=-0.5, vmax=len(names) - 0.5, alpha=0.55)
+        for i in present:
+            axes.contourf(
+                x_values,
+                y_values,
+                (winner == i) * 1.0,
+                levels=[0.5, 1.5],
+                colors="none",
+                hatches=[HATCHES[look[names[i]]]],
+            )
+        if not valid.all():
+            axes.contourf(x_values, y_values, (~valid) * 1.0, levels=[0.5, 1.5], colors=["#ffffff"], alpha=0.7)
+        height = np.log10(np.broadcast_to(evaluation.value, shape))
+        finite = height[np.isfinite(height)]
+        if finite.size and np.ptp(finite) > 0:
+            whole = np.arange(np.ceil(finite.min()), np.floor(finite.max()) + 1)
+            lines = whole if len(whole) > 1 else np.linspace(finite.min(), finite.max(), 6)[1:-1]
+            contours = axes.contour(
+                x_values, y_values, height, levels=lines, colors="black", linewidths=0.7, linestyles="solid"
+            )
+            axes.clabel(contours, fmt=lambda v: f"$10^{{{v:.3g}}}$", fontsize=7)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        meaning = result.notation
+        axes.set_xlabel(f"{x_name}: {_meaning(meaning, x_name)}")
+        axes.set_ylabel(f"{y_name}: {_meaning(meaning, y_name)}")
+        handles = [
+            Patch(facecolor=COLORS[look[names[i]]], alpha=0.55, hatch=HATCHES[look[names[i]]], label=names[i])
+            for i in present
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3)
+        axes.set_title(f"Dominant term of {result.key} [{evaluation.form.name}]")
+    curves = [Curve(f"{x_name} = {v:.6g}: dominant term's index", np.asarray(y_values), winner[:, j] * 1.0)
+              for j, v in enumerate(x_values)]  # fmt: skip
+    return Picture(
+        figure,
+        f"Dominant term of {result.source} [{evaluation.form.name}] over {x_name} and {y_name}; lines of equal bound; "
+        "paler where a condition fails. Terms by index: " + ", ".join(f"{i} {name}" for i, name in enumerate(names)),
+        f"Map of regimes: {', '.join(names[i] for i in present)} dominate in turn.",
+        curves,
+        {name: value for name, value in constants.items()},
+    )
+
+
+def _meaning(notation: Notation, name: str) -> str:
+    quantity = notation.resolve(name)
+    return quantity.meaning if quantity is not None else ""

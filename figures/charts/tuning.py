@@ -1,0 +1,249 @@
+"""Fair comparisons: every method has the same grid and the same budget, on seeds that no method is judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.empirical.sweep import Sweep
+from fedbounds.figures.charts.claims import level
+from fedbounds.figures.charts.paper_gallery import Traces, series
+
+FIRST_SEED = 1000  # of the seeds for tuning; those that are judged begin at 0
+EXTENSIONS = 4  # values that are added on either side of a grid
+FINEST = 1.01  # ratio of steps that a search takes
+
+Setting = Mapping[str, float]
+Scores = Callable[[Sequence[Setting]], Sequence[float]]
+
+
+def tuning_seeds(count: int) -> list[int]:
+    """Seeds that nothing is judged on."""
+    return list(range(FIRST_SEED, FIRST_SEED + count))
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """How a method got its step sizes.
+
+    Attributes:
+        grid: parameter to its values as they were given.
+        searched: parameter to its values in the end; every combination of them was tried.
+        tried: every setting with its score, in the order in which they were tried.
+    """
+
+    grid: Mapping[str, Sequence[float]]
+    searched: Mapping[str, Sequence[float]]
+    tried: tuple[tuple[Setting, float], ...]
+
+    @property
+    def winner(self) -> Setting:
+        """The setting with the smallest score; of equals, as where all diverged, the one with the smaller steps."""
+        return min(self.tried, key=lambda one: (one[1], *one[0].values()))[0]
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """Parameters of several values of which the winner has the smallest or the largest."""
+        return tuple(
+            name
+            for name, values in self.searched.items()
+            if len(values) > 1 and self.winner[name] in (values[0], values[-1])
+        )
+
+    @property
+    def words(self) -> str:
+        """The winner, and whether it stands at an edge, for captions."""
+        values = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in self.winner.items())
+        return values + (f" (still at the edge of its grid: {', '.join(self.edges)})" if self.edges else "")
+
+    def summary(self) -> dict[str, Any]:
+        """For manifests that hold many of them: the winner, between what it was found, and its score."""
+        return {
+            "winner": dict(self.winner),
+            "score": float(f"{min(score for _, score in self.tried):.5g}"),
+            "settings tried": len(self.tried),
+            "least and largest tried": {name: [values[0], values[-1]] for name, values in self.searched.items()},
+            "at the edge": list(self.edges),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """For manifests."""
+        return {
+            "grid": {name: list(values) for name, values in self.grid.items()},
+            "searched": {name: list(values) for name, values in self.searched.items()},
+            "tried": [{**setting, "score": score} for setting, score in self.tried],
+            "winner": dict(self.winner),
+            "at the edge": list(self.edges),
+        }
+
+
+def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = EXTENSIONS) -> Tuned:
+    """Try every combination of a grid, which grows where the winner stands at an edge of it.
+
+    Args:
+        grid: parameter to its values, in ascending order; one with a single value is held.
+        scores: the scores of several settings at once, on `tuning_seeds`; smaller is better, infinite if one diverged.
+        extensions: how many values may be added on each side of each parameter, each by the ratio of the last two
+            values, in six digits.
+
+    Raises:
+        FedboundsError: values are not in ascending order, or a score is no number.
+
+    Example:
+        >>> found = tune({"step": (0.01, 0.1)}, lambda settings: [abs(one["step"] - 1) for one in settings])
+        >>> found.winner, found.searched, found.edges
+        ({'step': 1.0}, {'step': (0.01, 0.1, 1.0, 10.0)}, ())
+    """
+    for name, values in grid.items():
+        if not values or list(values) != sorted(set(values)):
+            raise FedboundsError(f"the grid of {name} must be different values in ascending order, it is {values}")
+    left = {(name, side): extensions for name in grid for side in (0, -1)}
+    searched, known = {name: tuple(values) for name, values in grid.items()}, {}
+    while True:
+        new = [one for one in product(*searched.values()) if one not in known]
+        for one, score in zip(new, scores([dict(zip(grid, one, strict=True)) for one in new]), strict=True):
+            if score != score:
+                raise FedboundsError("a score is no number; what diverged must score infinity")
+            known[one] = float(score)
+        found = Tuned(grid, searched, tuple((dict(zip(grid, one, strict=True)), s) for one, s in known.items()))
+        wider = dict(searched)
+        for name in found.edges:
+            side = 0 if found.winner[name] == searched[name][0] else -1
+            if left[name, side]:
+                left[name, side] -= 1
+                wider[name] = _wider(searched[name], side)
+        if wider == searched:
+            return found
+        searched = wider
+
+
+def search(
+    start: Setting, scores: Scores, budget: int, ratio: float = 3.0, extensions: int = 0, gain: float = 0.0
+) -> Tuned:
+    """Walk along lines in logarithms, for more parameters than a grid of every combination allows.
+
+    First all parameters move together by a ratio, then each by itself; where a step is better, another one follows in
+    its direction. When no line is better the ratio becomes its root. A method tries exactly as many settings as any
+    other that has the same budget, from the same start; where the best then stands at the edge of what was tried, the
+    search goes on beyond it.
+
+    Args:
+        start: where every method begins.
+        scores: as in `tune`.
+        budget: how many settings are tried.
+        ratio: of the first steps.
+        extensions: how many settings more may be tried beyond edges.
+        gain: the share of its score by which a setting must be better to be gone on from, so that no budget is spent
+            on a parameter that hardly matters.
+
+    Raises:
+        FedboundsError: a score is no number, or no budget.
+
+    Example:
+        >>> found = search({"x": 1.0, "y": 1.0}, lambda s: [abs(one["x"] - 9) + abs(one["y"] - 3) for one in s], 12)
+        >>> found.winner, len(found.tried)
+        ({'x': 9.0, 'y': 3.0}, 12)
+    """
+    if budget < 1:
+        raise FedboundsError(f"budget = {budget} must be at least 1")
+    names, known, allowed = tuple(start), {}, budget
+    lines = (names, *((name,) for name in names)) if len(names) > 1 else (names,)
+
+    def score(setting: Setting) -> float:
+        key = tuple(setting.values())
+        if key not in known:
+            if len(known) == allowed:
+                return inf
+            (found,) = scores([setting])
+            if found != found:
+                raise FedboundsError("a score is no number; what diverged must score infinity")
+            known[key] = float(found)
+        return known[key]
+
+    best, least, factor = dict(start), score(start), ratio
+    while len(known) < budget and factor > FINEST:
+        if least == inf:  # smaller steps until one does not diverge
+            best = _along(best, names, 1 / factor)
+            least = score(best)
+            continue
+        before = least
+        for line in lines:
+            for step in (factor, 1 / factor):
+                while (value := score(moved := _along(best, line, step))) < least - gain * abs(least):
+                    best, least = moved, value
+        if least == before:
+            factor = factor**0.5
+
+    def found() -> Tuned:
+        tried = tuple((dict(zip(names, key, strict=True)), value) for key, value in known.items())
+        values = {name: tuple(sorted({one[name] for one, _ in tried})) for name in names}
+        return Tuned({name: (value,) for name, value in start.items()}, values, tried)
+
+    allowed, flat = budget + extensions, set[str]()
+    while len(known) < allowed and (edges := [name for name in found().edges if name not in flat]):
+        best, least, name = found().winner, min(known.values()), edges[0]
+        outward = ratio if best[name] == found().searched[name][-1] else 1 / ratio
+        if not score(_along(best, (name,), outward)) < least - gain * abs(least):
+            flat.add(name)
+    return found()
+
+
+def _along(setting: Setting, line: Sequence[str], step: float) -> dict[str, float]:
+    return {name: float(f"{value * step:.6g}") if name in line else value for name, value in setting.items()}
+
+
+def settled_level(traces: Sequence[Trace], last: int, metric: str) -> float:
+    """The mean over seeds of a loss over the last rounds, and by how much it differs from that over as many rounds
+    before: what still moves, or swings, is worse than it looks. Infinite if a seed diverged."""
+    before, after = stretches(traces, last, metric)
+    score = after.mean() + abs(after.mean() - before.mean())
+    return float(score) if np.isfinite(score) else inf
+
+
+def stretches(traces: Sequence[Trace], last: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """The means over the last rounds but as many, and over the last, each (seeds,)."""
+    rounds, values = series(traces, metric)
+    ends = (rounds[-1] - last, rounds[-1])
+    before, after = (values[:, (rounds > end - last) & (rounds <= end)].mean(axis=1) for end in ends)
+    return before, after
+
+
+def tune_by_runs(
+    run: Callable[[Sweep], Traces],
+    sweep_of: Callable[[Mapping[str, Mapping[str, Any]]], Sweep],
+    method: Callable[[Setting], Mapping[str, Any]],
+    grid: Mapping[str, Sequence[float]],
+    cycle: int,
+    metric: str = "train_loss",
+) -> Tuned:
+    """Tune one method by what its runs end with.
+
+    Args:
+        run: makes the runs of a sweep or takes those that are kept, as `PaperGallery.run`.
+        sweep_of: the sweep of some algorithms by label, on `tuning_seeds`.
+        method: the algorithm of a setting.
+        grid: as in `tune`.
+        cycle: the last rounds, over which a score is averaged.
+        metric: a loss, or an accuracy, of which the share got wrong is the score.
+    """
+
+    def scores(settings: Sequence[Setting]) -> list[float]:
+        labels = [", ".join(f"{name} = {value:g}" for name, value in one.items()) for one in settings]
+        traces = run(sweep_of({label: method(one) for label, one in zip(labels, settings, strict=True)}))
+        return [level(traces[label], cycle, metric).mean for label in labels]
+
+    return tune(grid, scores)
+
+
+def _wider(values: Sequence[float], side: int) -> tuple[float, ...]:
+    """One more value, by the ratio of the last two on that side, as one would write it down."""
+    edge, inner = (values[0], values[1]) if side == 0 else (values[-1], values[-2])
+    more = float(f"{edge * edge / inner:.6g}")
+    return (more, *values) if side == 0 else (*values, more)
