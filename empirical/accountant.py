@@ -31,7 +31,7 @@ from fedbounds.bounds.result import Form, Result, reachable
 from fedbounds.bounds.rounds import rounds as rounds_to_reach
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.accounting import Account, Asked, Declared, Facts, State, accounts
-from fedbounds.empirical.in_expectation import Statement, in_expectation
+from fedbounds.empirical.in_expectation import PREFIX, Statement, in_expectation
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.participation.conformity import Conformity, Declaration
 from fedbounds.empirical.participation.mixing import Mixing, Presences
@@ -39,6 +39,10 @@ from fedbounds.empirical.participation.mixing import Mixing, Presences
 FORMAT = "fedbounds participation account, version 2"
 LARGEST = 2**28  # bytes of a saved account
 Name = str | int
+_OF_LAW = (
+    "its constants are expectations over participation, which no record gives: declare a stationary process whose "
+    "weights sum to one, or ask the result given the participation"
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,14 @@ class Remaining:
     more: int | None
     guarantee: bool
     why_not: tuple[str, ...]
+    _of: str = ""
+    _notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """How many are left of which result, whether that is a guarantee, and why it is not."""
+        left = "no number of rounds is known to do" if self.more is None else f"{self.more} more rounds"
+        lines = [f"{self._of}: {left} after {self.seen}   guarantee: {'yes' if self.guarantee else 'no'}"]
+        return "\n".join([*lines, *(f"  {note}" for note in self._notes), *(f"  - {why}" for why in self.why_not)])
 
 
 class ParticipationAccountant:
@@ -228,8 +240,9 @@ class ParticipationAccountant:
     ) -> Evaluation:
         r"""What a result promises for the rounds so far.
 
-        The constants of participation are those of the rounds that were seen, where the paper's results are about any
-        given sequence of weights, and of the declared process where they are about a law. Everything that rests on the
+        The constants of participation are those of the rounds that were seen, where the result holds given the
+        participation, and expectations over the declared process where it is about a law, as every `-expected` result:
+        without a stationary declared process, such a result is no guarantee. Everything that rests on the
         declaration is no guarantee once `conformity` refutes it, or cannot test it. That the run is one of the result's
         algorithm is your word, as everything that you `assume`.
 
@@ -280,9 +293,11 @@ class ParticipationAccountant:
     ) -> Remaining:
         r"""How many more rounds until the bound is at most epsilon.
 
-        For the rounds to come the constants of participation are those of the declared process, if it is stationary and
-        the result is known for it; else those of the rounds so far, which later ones may exceed: then the answer is
-        only estimated, and no guarantee.
+        None are left if `bound` is at most epsilon already. For the rounds to come the constants of participation are
+        those of the declared process, if it is stationary and the result is known for it; else those of the rounds so
+        far, which later ones may exceed: then the answer is only estimated, and no guarantee. Where the declared
+        participation is random and the result holds given the participation, the answer is that of the result in
+        expectation over participation (`-expected`), which `print` names.
 
         Args:
             result, given, form, interval, assume: as for `bound`.
@@ -304,15 +319,19 @@ class ParticipationAccountant:
 
         Source: as `fedbounds.rounds`.
         """
-        statement, known, facts, reasons = self._asked(result, given, form, interval, ahead=True)
+        asked = result
+        statement, known, facts, reasons = self._asked(asked, given, form, interval, ahead=True)
         result, chosen = statement.result, statement.form
         taken = self._taken(chosen, facts, statement.assumed(assume))
         answer = rounds_to_reach(result, epsilon, known, form=chosen.name, assume=tuple(taken))
+        title = f"{result.key} [{chosen.name}]"
+        now = self._reached(asked, epsilon, given, form, interval, assume)
+        if now is not None:
+            return now
         if not isinstance(answer, Reached):
-            return Remaining(answer, self.rounds, None, False, (*reasons, "no number of rounds is known to do"))
-        counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
-        letters = {str(symbol) for step in chosen.prescribes.values() for symbol in step.free_symbols}
-        if counters & letters:
+            reasons = (*reasons, "no number of rounds is known to do")
+            return Remaining(answer, self.rounds, None, False, reasons, title, statement.notes)
+        if _by_rounds(result, chosen):
             reasons = (
                 *reasons,
                 "the result sets step sizes by the number of rounds, which were set without knowing it",
@@ -327,7 +346,31 @@ class ParticipationAccountant:
             strict=False,
         ).revoked(*reasons)
         more = max(0, answer.rounds - self.rounds)
-        return Remaining(answer, self.rounds, more, there.guarantee, there.why_not)
+        return Remaining(answer, self.rounds, more, there.guarantee, there.why_not, title, statement.notes)
+
+    def _reached(
+        self,
+        result: Result | str,
+        epsilon: float,
+        given: Mapping[str, Value],
+        form: str | None,
+        interval: int | None,
+        assume: str | Iterable[str],
+    ) -> Remaining | None:
+        """No more rounds, where the bound for those so far is at most epsilon; None where it is not."""
+        try:
+            now = self.bound(result, given, form, interval=interval, assume=assume)
+        except FedboundsError:  # no complete window yet, say
+            return None
+        if _by_rounds(now.result, now.form) or not (now.valid and now.value <= epsilon):
+            return None
+        counters = {q.name for q in now.result.notation.values() if q.concept == "rounds"}
+        known = {n: c for n, c in now.constants.items() if n not in counters and c.source != "derived"}
+        taken = tuple(name for name, status in now.assumptions.items() if status == "assumed")
+        answer = rounds_to_reach(now.result, epsilon, known, form=now.form.name, assume=taken)
+        if not isinstance(answer, Reached) or answer.rounds > self.rounds:
+            return None
+        return Remaining(answer, self.rounds, 0, now.guarantee, now.why_not, now.view.title)
 
     # --- What is kept ------------------------------------------------------------------------------------------
 
@@ -485,13 +528,16 @@ class ParticipationAccountant:
                 numbers[quantity.concept] = as_constant(quantity, given[name]).value
         P = self._interval(interval, numbers.get("interval"))
         used = reachable(chosen, prescribed=True)
+        of_law = any(a.participation and a.name.startswith(PREFIX) for a in chosen.assumptions)
         account, reasons = self.accounts.get(result.paper), ()
         facts = Facts()
         if account is None:
             reasons = (f"not known to cover this run: nobody keeps an account of participation for {result.paper}",)
         else:
-            scalars = {name: float(value) for name, value in numbers.items() if np.ndim(value) == 0}
-            facts = account.facts(Asked(P, self.rounds, scalars, ahead))
+            scalars = _Read({name: float(value) for name, value in numbers.items() if np.ndim(value) == 0})
+            facts = account.facts(Asked(P, self.rounds, scalars, ahead or of_law))
+            idle = {q.name for q in result.notation.values() if q.name not in used and q.concept in scalars.read}
+            own = {n: v for n, v in own.items() if (q := result.notation.resolve(n)) is None or q.name not in idle}
         if facts.outside and any(a.name == "weights" for a in chosen.assumptions):
             raise FedboundsError(f"{result.key} [{chosen.name}] does not cover this run: {facts.outside}")
         constants = dict(facts.constants) | {"interval": Constant(float(P), "given", "of the algorithm")}
@@ -505,6 +551,17 @@ class ParticipationAccountant:
                 own[quantity.name] = fact
             elif fact.source != "estimated":
                 check_agreement(quantity, np.asarray(numbers[quantity.concept]), np.asarray(fact.value), fact.note)
+        estimated = any(isinstance(c, Constant) and c.source == "estimated" for c in own.values())
+        if of_law and not facts.trusting and estimated:
+            reasons += (_OF_LAW,)
+        lacking = [q.name for q in result.notation.values() if q.name in used and q.concept.endswith("_divergence")]
+        if lacking and self.declared.offsets is None and "gradient_divergence_sup" not in numbers:
+            lacking = [name for name in lacking if name not in own and result.notation[name].concept not in numbers]
+            if lacking:
+                raise FedboundsError(
+                    f"{result.key} [{chosen.name}] needs {', '.join(lacking)}: give d (gradient_divergence_sup), from "
+                    "which all follow, or offsets= to the accountant"
+                )
         if ahead:
             own = {n: v for n, v in own.items() if (q := result.notation.resolve(n)) is None or q.concept != "rounds"}
         participation = {a.name for a in chosen.assumptions if a.participation}
@@ -558,6 +615,24 @@ def _names(clients: int | Sequence[Name]) -> tuple[Name, ...]:
     if len(set(clients)) < len(clients) or not clients:
         raise FedboundsError("clients must have names of their own, at least one")
     return tuple(clients)
+
+
+def _by_rounds(result: Result, form: Form) -> bool:
+    """Whether a form sets step sizes by the number of rounds."""
+    counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
+    return any(str(symbol) in counters for step in form.prescribes.values() for symbol in step.free_symbols)
+
+
+class _Read(dict[str, float]):
+    """Numbers by concept, and which of them were read."""
+
+    def __init__(self, numbers: Mapping[str, float]) -> None:
+        super().__init__(numbers)
+        self.read: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().get(name, default)
 
 
 def _of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:
