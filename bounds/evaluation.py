@@ -313,7 +313,8 @@ def evaluate_form(
         why_not = ("the value is infinite, which promises nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
-    why_not = (*impossible, *why_not)
+    miscounted = _miscounted(chosen, numbers, checks)
+    why_not = (*((f"no run has these constants: {miscounted}",) if miscounted else ()), *impossible, *why_not)
     evaluation = Evaluation(
         view=chosen,
         value=total,
@@ -331,7 +332,32 @@ def evaluate_form(
     )
     if strict:
         _refuse_the_meaningless(evaluation)
+        if miscounted and " settings" not in miscounted:
+            raise FedboundsError(f"{chosen.title}: {miscounted}")
     return evaluation
+
+
+def _miscounted(form: FormView, numbers: Mapping[str, np.ndarray], checks: Sequence[CheckedCondition]) -> str:
+    """Why the counts cannot be of one run, whether the form uses them or not, in words; "" if they can."""
+    notation = form.result.notation
+    clients = next((n for n in numbers if notation[n].concept == "clients"), None)
+    if clients is None or not all(np.all(c.holds) for c in checks):
+        return ""
+    count = numbers[clients]
+    for name, value in numbers.items():
+        part = notation[name].concept == "participating_clients"
+        if not part and not notation[name].shape:
+            continue
+        wrong = value > count if part else count != value.shape[-1]
+        if np.any(wrong):
+            value, count = np.broadcast_arrays(value if part else np.asarray(value.shape[-1]), count)
+            where = f" at {wrong.sum()} of {wrong.size} settings" if wrong.ndim and not wrong.all() else ""
+            first, whole = f"{value[wrong].flat[0]:g}", f"{clients} = {count[wrong].flat[0]:g}{where}"
+            meaning = notation[name].meaning
+            if part:
+                return f"{name} = {first} ({meaning}) exceeds {whole} (number of clients); give {name} <= {clients}"
+            return f"{name} has {first} values ({meaning}), and {whole}; give one value for each client"
+    return ""
 
 
 def _refuse_the_meaningless(evaluation: Evaluation) -> None:

@@ -19,6 +19,7 @@ from fedbounds.bounds.reading import read_toml
 from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
+    from fedbounds.bounds.evaluation import Evaluation
     from fedbounds.bounds.result import Result
     from fedbounds.bounds.views import FormView, ResultView
 
@@ -262,6 +263,14 @@ def emit(schema: str, document: Mapping[str, Any]) -> None:
 def evaluations_bar() -> AbstractContextManager[Advance | None]:
     """How many evaluations of those allowed a search has used."""
     return progress_bar("evaluations, at most")
+
+
+def promised(there: Evaluation, assuming: str) -> str:
+    """Whether the bound at an answer is a guarantee, and if not, why; with what takes the assumptions for granted."""
+    if there.guarantee:
+        return there.promise
+    hint = f" ({assuming} takes them for granted)" if "not checked" in there.assumptions.values() else ""
+    return f"no: {'; '.join(there.why_not)}{hint}"
 
 
 def caveats(form: FormView, constants: Iterable[str]) -> list[str]:

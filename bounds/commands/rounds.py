@@ -22,12 +22,12 @@ from fedbounds.bounds.commands.options import (
     json_option,
     key_argument,
     over_names,
+    promised,
     ranges,
     read_functions,
     refuse_lists,
     within_option,
 )
-from fedbounds.bounds.evaluation import Evaluation
 from fedbounds.bounds.grammar import parse_assignments
 from fedbounds.bounds.kept_views import as_view, keep_view
 from fedbounds.bounds.plain_text import number, number_to, whole_to
@@ -153,15 +153,7 @@ def rounds(
             click.echo(f"  {name} = {number(value)}")
         if answer.evaluation is not None:
             told = any("no guarantee" in line for line in said)
-            click.echo(f"  guarantee: {'no' if told else _promise(answer.evaluation)}")
-
-
-def _promise(there: Evaluation) -> str:
-    """Whether the bound at the answer is a guarantee, and if not, why."""
-    if there.guarantee:
-        return there.promise
-    hint = " (--assume all takes them for granted)" if "not checked" in there.assumptions.values() else ""
-    return f"no: {'; '.join(there.why_not)}{hint}"
+            click.echo(f"  guarantee: {'no' if told else promised(answer.evaluation, '--assume all')}")
 
 
 def _point_to(result: ResultView, forms: Mapping[str, int]) -> None:
