@@ -20,7 +20,7 @@ from fedbounds.bounds.commands.options import (
     key_argument,
     over_names,
     over_option,
-    promised,
+    guarantee_line,
     ranges,
     read_functions,
     refuse_lists,
@@ -95,7 +95,7 @@ def optimize(
         click.echo(f"  largest term: {answer.evaluation.dominant}   ({answer.method})")
         if answer.note:
             click.echo(f"  {answer.note}")
-        click.echo(f"  guarantee: {promised(answer.evaluation, '`fedbounds eval` there with --assume all')}")
+        click.echo(f"  guarantee: {guarantee_line(answer.evaluation, '`fedbounds eval` there with --assume all')}")
     elif isinstance(answer, Infeasible | Undecided):
         click.echo(f"{key} [{result.form(form).name}]\n  {answer.status}: {answer.why}")
     else:

@@ -265,7 +265,7 @@ def evaluations_bar() -> AbstractContextManager[Advance | None]:
     return progress_bar("evaluations, at most")
 
 
-def promised(there: Evaluation, assuming: str) -> str:
+def guarantee_line(there: Evaluation, assuming: str) -> str:
     """Whether the bound at an answer is a guarantee, and if not, why; with what takes the assumptions for granted."""
     if there.guarantee:
         return there.promise

@@ -22,7 +22,7 @@ from fedbounds.bounds.commands.options import (
     json_option,
     key_argument,
     over_names,
-    promised,
+    guarantee_line,
     ranges,
     read_functions,
     refuse_lists,
@@ -153,7 +153,7 @@ def rounds(
             click.echo(f"  {name} = {number(value)}")
         if answer.evaluation is not None:
             told = any("no guarantee" in line for line in said)
-            click.echo(f"  guarantee: {'no' if told else promised(answer.evaluation, '--assume all')}")
+            click.echo(f"  guarantee: {'no' if told else guarantee_line(answer.evaluation, '--assume all')}")
 
 
 def _point_to(result: ResultView, forms: Mapping[str, int]) -> None:
