@@ -509,10 +509,12 @@ def _described(evaluation: Evaluation) -> str:
             )
     if any(not c.holds for c in evaluation.feasible):
         lines += ["", "constants that cannot occur together"]
-        for i, c in enumerate(evaluation.feasible):
-            if not c.holds:
-                text = c.text if i < len(evaluation.view.feasible or ()) else f"problems are known: {c.why}"
-                lines.append(f"  FAILS  {text}   ({number(float(c.left))} against {number(float(c.right))})")
+        count = len(evaluation.view.feasible or ())
+        violated = [c for c in evaluation.feasible[:count] if not c.holds]
+        for c in violated or [c for c in evaluation.feasible if not c.holds]:
+            sides = f"{number(float(c.left))} against {number(float(c.right))}"
+            known = f"open   a problem is known only for {c.why}   (that needs {c.condition.op}: {sides})"
+            lines.append(f"  FAILS  {c.text} ({c.why})   ({sides})" if violated else f"  {known}")
     lines += ["", "legal constants"] if legal else []
     lines += [f"  {'holds' if c.holds else 'FAILS'}  {c.why}" for c in legal]
     lines += ["", "constants"]

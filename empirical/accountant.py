@@ -65,6 +65,10 @@ class Remaining:
     _of: str = ""
     _notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """One line; `print` adds the reasons."""
+        return f"<Remaining of {str(self).splitlines()[0]}>"
+
     def __str__(self) -> str:
         """How many are left of which result, whether that is a guarantee, and why it is not."""
         left = "no number of rounds is known to do" if self.more is None else f"{self.more} more rounds"

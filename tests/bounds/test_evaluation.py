@@ -406,3 +406,13 @@ def test_participants_that_no_form_uses_are_counted_against_derived_clients():
     assert evaluate("fedau/theorem-2", known | dict(S=2), assume="all").guarantee
     with pytest.raises(FedboundsError, match=r"S = 3 .* exceeds N = 2"):
         evaluate("fedau/theorem-2", known | dict(S=3), assume="all")
+
+
+def test_what_is_missing_is_named_with_the_fewer_constants_that_it_follows_from():
+    known = dict(L=1, F=1, I=2, gamma=1e-3, eta=1, sigma=0.1, delta=1, G=1, T=10)
+    with pytest.raises(FedboundsError, match=r"; N, Q, W follow from K, p$"):
+        evaluate("fedau/theorem-2", known)
+    assert evaluate("fedau/theorem-2", known | dict(K=3, p=[0.5, 0.5])).valid
+    with pytest.raises(FedboundsError) as plain:
+        evaluate("fedau/theorem-2", {name: value for name, value in known.items() if name != "L"} | dict(N=2, Q=1, W=0))
+    assert "follow" not in str(plain.value)

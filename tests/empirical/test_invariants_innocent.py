@@ -65,7 +65,8 @@ def test_what_an_algorithm_does_without_is_skipped_with_the_reason():
     assert report.without == ("no multiplier (eta = 1)", "no interval (P = 1)")
     assert str(report).splitlines()[:2] == [
         "16 invariants, none broken, 3 skipped",
-        "cases have no multiplier (eta = 1), no interval (P = 1): the run names no such parameter, and none matters",
+        "cases have no multiplier (eta = 1), no interval (P = 1): "
+        "the run names no such parameter, and values change nothing",
     ]
     assert "\nskipped frozen gradient limit: no case has a multiplier other than 1\n" in str(report)
     assert {v.name for v in report.skipped} == {"frozen gradient limit", "plain multiplier", "weights as given"}
