@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,14 @@ from fedbounds.bounds.constants import centered_offsets
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import Evaluation, Value, evaluate
 from fedbounds.bounds.outputs import DOCUMENT, Output, write_output
-from fedbounds.bounds.reached import Between, Largest, Never, Reached
+from fedbounds.bounds.reached import Reached
 from fedbounds.bounds.reading import read_text
 from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.resolution import as_constant
 from fedbounds.bounds.result import Form, Result, reachable
 from fedbounds.bounds.rounds import rounds as rounds_to_reach
 from fedbounds.bounds.symbols import Constant, NoConstant
-from fedbounds.empirical.accounting import Account, Asked, Declared, Facts, State, accounts
+from fedbounds.empirical.accounting import Account, Asked, Declared, Facts, Remaining, State, _Read, accounts
 from fedbounds.empirical.in_expectation import PREFIX, Statement, in_expectation
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.participation.conformity import Conformity, Declaration
@@ -43,37 +42,6 @@ _OF_LAW = (
     "its constants are expectations over participation, which no record gives: declare a stationary process whose "
     "weights sum to one, or ask the result given the participation"
 )
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """How many more rounds for a target.
-
-    Attributes:
-        answer: for the whole run, as `fedbounds.rounds` gives it.
-        seen: rounds so far.
-        more: how many are left, 0 if none; None where no number of rounds is known to do.
-        guarantee: whether the bound there is one.
-        why_not: the reasons why it is not.
-    """
-
-    answer: Reached | Never | Largest | Between
-    seen: int
-    more: int | None
-    guarantee: bool
-    why_not: tuple[str, ...]
-    _of: str = ""
-    _notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        """One line; `print` adds the reasons."""
-        return f"<Remaining of {str(self).splitlines()[0]}>"
-
-    def __str__(self) -> str:
-        """How many are left of which result, whether that is a guarantee, and why it is not."""
-        left = "no number of rounds is known to do" if self.more is None else f"{self.more} more rounds"
-        lines = [f"{self._of}: {left} after {self.seen}   guarantee: {'yes' if self.guarantee else 'no'}"]
-        return "\n".join([*lines, *(f"  {note}" for note in self._notes), *(f"  - {why}" for why in self.why_not)])
 
 
 class ParticipationAccountant:
@@ -625,18 +593,6 @@ def _by_rounds(result: Result, form: Form) -> bool:
     """Whether a form sets step sizes by the number of rounds."""
     counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
     return any(str(symbol) in counters for step in form.prescribes.values() for symbol in step.free_symbols)
-
-
-class _Read(dict[str, float]):
-    """Numbers by concept, and which of them were read."""
-
-    def __init__(self, numbers: Mapping[str, float]) -> None:
-        super().__init__(numbers)
-        self.read: set[str] = set()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.read.add(name)
-        return super().get(name, default)
 
 
 def _of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:

@@ -453,7 +453,7 @@ def test_a_record_of_who_was_there_says_what_to_type(tmp_path):
         constants.check_weights([[1, 1, 0], [0, 1, 1]])
     with pytest.raises(FedboundsError, match="in every round: a round without participants is not covered"):
         constants.check_weights([[1, 0], [0, 0]])
-    with pytest.raises(FedboundsError, match="nobody takes part in round 1, which is not covered"):
+    with pytest.raises(FedboundsError, match="round 1 sum to 0: nobody takes part in it, which is not covered"):
         Recorded([[1, 0], [0, 0]]).require_unit_sum("the theorem")
     with pytest.raises(FedboundsError, match=r'needs weights \(rounds, clients\), or file = "weights.csv"'):
         process_from_spec({"kind": "recorded"})
