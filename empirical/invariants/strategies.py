@@ -471,15 +471,16 @@ def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> Cas
         number if own is None else min(own, key=lambda allowed, number=number: abs(allowed - number))
         for own, number in ((wanted.local_steps, size.local_steps), (wanted.intervals, size.interval))
     )
-    q = _cohorts_of_every_size(rng, size.rounds, problem.clients, wanted.participation, place)
+    T = max(size.rounds, P) if place == 0 else size.rounds  # the longest of given intervals is complete
+    q = _cohorts_of_every_size(rng, T, problem.clients, wanted.participation, place)
     if not wanted.unit_sum:
-        q = q * np.resize([1.0, 0.5, 1.5, 0.0], size.rounds)[:, None]
+        q = q * np.resize([1.0, 0.5, 1.5, 0.0], T)[:, None]
     if wanted.empty_rounds:
-        q[[t for t in range(size.rounds) if t % 11 in (2, 3)]] = 0
+        q[[t for t in range(T) if t % 11 in (2, 3)]] = 0
     noise_seed = None if wanted.noise is False else seed
     multiplier = sorted(wanted.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[0]
-    share = 0.25 if size.rounds > 8 or size.local_steps > 4 else 0.5
-    return _case(wanted, Size(problem.clients, size.rounds, I, P), problem, q, share, multiplier, noise_seed)
+    share = 0.25 if T > 8 or size.local_steps > 4 else 0.5
+    return _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, noise_seed)
 
 
 def _general_problem(rng: np.random.Generator, N: int, d: int, *, rippled: bool) -> Quadratic | CosineQuadratic:

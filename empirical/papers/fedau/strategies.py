@@ -20,10 +20,11 @@ RATES = (0.5, 0.9, 0.2, 0.35, 0.7, 1.0, 0.06)  # of participation, of one client
 @cache
 def weight_cases(*, cutoffs: tuple[float, ...] = CUTOFFS) -> SearchStrategy[WeightCase]:
     """Records of participation for `check_weights`: drawn ones of up to 8 rounds and 2 clients with any cut-off, and
-    long ones of up to 60 rounds and 7 clients.
+    long ones of up to 60 rounds and 7 clients, longer where a cut-off needs it.
 
     Args:
-        cutoffs: the K to try; (inf,) for an estimator without.
+        cutoffs: the K to try; (inf,) for an estimator without. Some record has an interval longer than each up to 300,
+            and where all are infinite, one of 101 rounds.
 
     Example:
         >>> from hypothesis import find
@@ -36,7 +37,9 @@ def weight_cases(*, cutoffs: tuple[float, ...] = CUTOFFS) -> SearchStrategy[Weig
         SizeClass(_long_record(T, N, late[place % len(late)]), _record(T, N, cutoffs))
         for place, (T, N) in enumerate(SIZES)
     ]
-    return covering(_record(8, 2, cutoffs), classes)
+    beyond = [(int(K), K) for K in cutoffs if 20 < K <= 300] or [(100, np.inf)] * all(np.isinf(cutoffs))
+    absences = [SizeClass(*(_absences(both, *each) for both in (True, False))) for each in beyond]
+    return covering(_record(8, 2, cutoffs), [*absences, *classes])
 
 
 @st.composite
@@ -44,6 +47,16 @@ def _record(draw: st.DrawFn, rounds: int, clients: int, cutoffs: tuple[float, ..
     T, N = draw(st.integers(1, rounds)), draw(st.integers(1, clients))
     present = draw(st.lists(st.booleans(), min_size=T * N, max_size=T * N))
     return WeightCase(np.reshape(present, (T, N)), draw(st.sampled_from(cutoffs)))
+
+
+def _absences(both: bool, length: int, cutoff: float) -> SearchStrategy[WeightCase]:
+    """A client that is absent for so many rounds, for one more, or for both in turn."""
+    gaps = [(length, length + 1)] if both else [(length,), (length + 1,), (length, length + 1)]
+
+    def record(each: tuple[int, ...]) -> WeightCase:
+        return WeightCase(np.isin(np.arange(sum(each) + 2)[:, None], [0, *np.cumsum(each)]), cutoff)
+
+    return st.sampled_from(gaps).map(record)
 
 
 @st.composite
