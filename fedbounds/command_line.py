@@ -18,27 +18,27 @@ from fedbounds.bounds._version import __version__
 COMMANDS = {
     "list": ("fedbounds.cli.catalog:list_results", "List every result of every paper."),
     "show": ("fedbounds.cli.catalog:show", "Show one result as the paper prints it."),
-    "covers": ("fedbounds.cli.covers:covers_command", "Which theorems cover a setting, and why not."),
-    "advise": ("fedbounds.cli.advise:advise_command", "What to do in a setting: the best choice for a target."),
+    "covers": ("fedbounds.cli.covers:covers_command", "List the theorems that cover a setting, and why others do not."),
+    "advise": ("fedbounds.cli.advise:advise_command", "Recommend a method and step sizes for a target."),
     "eval": ("fedbounds.cli.evaluate:evaluate", "Evaluate a result for chosen constants."),
     "optimize": ("fedbounds.cli.optimize:optimize", "Find the best step sizes of a bound."),
-    "rounds": ("fedbounds.cli.rounds:rounds", "How many rounds until a bound is below epsilon."),
-    "compare": ("fedbounds.cli.compare:compare", "Draw bounds against each other over a varying constant."),
+    "rounds": ("fedbounds.cli.rounds:rounds", "Count the rounds until a bound is below epsilon."),
+    "compare": ("fedbounds.cli.compare:compare", "Compare bounds over a varying constant."),
     "explore": ("fedbounds.cli.explore:explore", "Write web pages with sliders for every result."),
-    "audit": ("fedbounds.cli.audit:audit", "Put the claims on trial and compare with the ledger."),
+    "audit": ("fedbounds.cli.audit:audit", "Verify the claims and compare with the ledger."),
     "refute": ("fedbounds.cli.audit:refute", "Replay the counterexample to a claim."),
     "adversary": (
         "fedbounds.cli.adversary:adversary_command",
-        "How near an instance can come to a bound, and the worst one.",
+        "Search for instances that come close to a bound.",
     ),
-    "certify": ("fedbounds.cli.certify:certify", "A proof as a file that is checked without fedbounds."),
+    "certify": ("fedbounds.cli.certify:certify", "Write a proof as a file that a stand-alone checker verifies."),
     "run": ("fedbounds.cli.sweeps:run", "Run the simulations of a TOML file."),
-    "results": ("fedbounds.cli.sweeps:results", "The table of a TOML file's runs."),
-    "schema": ("fedbounds.cli.sweeps:schema", "The JSON Schema of a TOML file, for editors."),
-    "confront": ("fedbounds.cli.confront:confront", "Hold the runs of a TOML file against a result."),
+    "results": ("fedbounds.cli.sweeps:results", "Print the table of a TOML file's runs."),
+    "schema": ("fedbounds.cli.sweeps:schema", "Print the JSON Schema of a TOML file, for editors."),
+    "confront": ("fedbounds.cli.confront:confront", "Compare the runs of a TOML file with a result."),
     "figure": ("fedbounds.cli.figures:figure", "Draw a figure by name or from a TOML file."),
-    "report": ("fedbounds.cli.report:report", "Write a page on a TOML file's runs, or on a paper."),
-    "demo": ("fedbounds.cli.figures:demo", "The main job on real images, offline, in two minutes."),
+    "report": ("fedbounds.cli.report:report", "Write an HTML report on the runs of a TOML file, or on a paper."),
+    "demo": ("fedbounds.cli.figures:demo", "Run the main comparison on images, offline, in two minutes."),
 }
 CLOSED_PIPE = 141  # 128 + SIGPIPE
 LONG_WORD = re.compile(r"\S{300,}")
@@ -119,8 +119,8 @@ def _show_version(context: click.Context, _parameter: click.Parameter, wanted: b
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="The version, and exit."
 )
 def cli() -> None:
-    """Convergence theory you can run: every numbered result of five federated-learning papers, evaluated for your
-    constants, drawn against the real algorithms, and put on trial."""
+    """Convergence theory you can run: the numbered results of five federated-learning papers, evaluated for your
+    constants, drawn against the real algorithms, and verified."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -72,7 +72,7 @@ def test_whatever_counts_findings_names_the_version_of_the_paper(name):
     assert f"findings ({version}):" in findings_in_words(name)
     assert findings_in_words(name) in counted(name)
     assert f", {version}." in note(name) and findings_in_words(name) in note(name)
-    assert f"\n- {name}: {findings_in_words(name)}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"\n- {name}: {findings_in_words(name)}\n" in (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
     assert f"\nVersion of the paper: {version}\n" in run("refute", room_errata(name)[0].id)[1]
 
 
