@@ -11,7 +11,7 @@ SITE    ?= site
 DIST    ?= dist
 # the time that all files of a release bear: that of its commit
 EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
-SHIPPED := pyproject.toml README.md LICENSE CHANGELOG.md CITATION.cff constraints.txt fedbounds bounds empirical figures
+SHIPPED := pyproject.toml setup.py README.md LICENSE CHANGELOG.md CITATION.cff constraints.txt fedbounds bounds empirical figures
 
 BIN   := $(VENV)/bin
 PY    := $(BIN)/python

@@ -199,6 +199,30 @@ def test_the_source_archive_makes_the_wheel(dist: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.wheel
+def test_a_checkout_without_links_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    """Where links are checked out as text files, as on Windows; the cached forms are added by `make dist` alone."""
+    source = tmp_path / "source"
+    for name in ("fedbounds", *TOPS):
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    for top in TOPS:
+        (source / "fedbounds" / top).unlink()
+        (source / "fedbounds" / top).write_text(f"../{top}")
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(source)]
+    done = subprocess.run(build, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (again,) = tmp_path.glob("*.whl")
+    kept = {i.filename: i.CRC for i in zipfile.ZipFile(wheel).infolist() if not i.filename.endswith("views.json")}
+    found = {i.filename: i.CRC for i in zipfile.ZipFile(again).infolist()}
+    record = next(name for name in kept if name.endswith("/RECORD"))
+    assert found.keys() == kept.keys() and not [n for n in kept if n != record and found[n] != kept[n]]
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        assert not [m.name for m in packed.getmembers() if m.issym()]
+
+
+@pytest.mark.wheel
 def test_the_core_needs_no_torch_and_brings_none(clean: Path) -> None:
     found = subprocess.run([clean / "venv/bin/python", "-c", "import torch"], cwd=clean, capture_output=True, text=True)
     assert "ModuleNotFoundError" in found.stderr
@@ -208,7 +232,9 @@ def test_the_core_needs_no_torch_and_brings_none(clean: Path) -> None:
 @pytest.mark.wheel
 def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     shipped = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    front = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedbounds").glob("*.*")}
+    own = [p for p in (ROOT / "fedbounds").iterdir() if not p.is_symlink() and p.name != "__pycache__"]
+    inside = [q for p in own for q in (p.rglob("*") if p.is_dir() else (p,))]
+    front = {q.relative_to(ROOT).as_posix() for q in inside if q.is_file() and "__pycache__" not in q.parts}
     views = {f"fedbounds/{path.parent.as_posix()}/views.json" for path in files("bounds") if path.name == "ledger.json"}
     assert shipped == front | views | {f"fedbounds/{path.as_posix()}" for top in TOPS for path in files(top)}
     assert f"fedbounds-{__version__}-" in wheel.name
@@ -306,7 +332,9 @@ def test_folders_of_the_user_with_the_same_names_do_no_harm(clean: Path) -> None
     (home / "figures").mkdir(parents=True)
     for name in ("bounds.py", "empirical.py", "figures/__init__.py"):
         (home / name).write_text("raise ImportError('the user's own')\n")
-    script = "import fedbounds; print(fedbounds.load('fedau/theorem-2').key); from fedbounds.figures import theory"
+    script = (
+        "import fedbounds; print(fedbounds.load('fedau/theorem-2').key); from fedbounds.figures.charts import theory"
+    )
     (home / "script.py").write_text(script)
     done = subprocess.run([clean / "venv/bin/python", "script.py"], cwd=home, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout == "fedau/theorem-2\n", done.stderr
