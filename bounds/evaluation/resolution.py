@@ -59,7 +59,8 @@ def resolve(
         if rule.name in given and rule.free is not True:
             _agree(form, rule, given)
     for rule in result.floors:
-        if rule.name in given and all(i in known and known[i].source not in SOFT for i in rule.inputs):
+        sure = [known.get(i) for i in (*rule.inputs, *({rule.name} - {*given}))]
+        if rule.name in known and all(c is not None and c.source not in SOFT for c in sure):
             _agree(form, rule, known)
     order = [n for n in result.notation if n in known and (n in needed or n in given or known[n].note == "default")]
     return {n: known[n] for n in order}
@@ -138,8 +139,9 @@ def _agree(form: FormView, rule: Follows, given: Mapping[str, Constant]) -> None
     if wrong.any():
         relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "contradicts")
         rest = "" if relation == "contradicts" else " or a value beyond it"
+        here = f" ({given[rule.name].note})" if given[rule.name].source == "derived" else ""
         raise FedboundsError(
-            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}, "
+            f"{rule.name} = {value[wrong][0]:.12g}{here} {relation} {derived[wrong][0]:.12g}, "
             f"which follows{' from ' if rule.inputs else ''}{', '.join(rule.inputs)} ({rule.why}); "
             f"give {'one or the other' if rule.inputs else 'none'}{rest}"
         )
@@ -214,8 +216,15 @@ def as_constant(quantity: Quantity, value: Value) -> Constant:
 
 
 def _same_clients(result: ResultView, given: Mapping[str, Constant]) -> None:
-    """Vectors over clients must agree on how many clients there are."""
+    """Vectors over clients must agree on how many clients there are, with each other and with their number."""
     lengths = {n: np.asarray(c.value).shape[-1] for n, c in given.items() if result.notation[n].shape}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{n} has {k}" for n, k in lengths.items())
         raise FedboundsError(f"the vectors over clients differ in length: {listed}")
+    for name, constant in given.items():
+        counts, vector = np.ravel(constant.value), next(iter(lengths), "")
+        if vector and result.notation[name].concept == "clients" and (wrong := counts != lengths[vector]).any():
+            raise FedboundsError(
+                f"{name} = {counts[wrong][0]:.12g} contradicts {lengths[vector]}, which follows from {vector} "
+                f"(the length of {vector}); give one or the other"
+            )

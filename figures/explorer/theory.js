@@ -112,7 +112,8 @@ function agree(form, rule, given) {
   entries(given[rule.name].value).forEach((value, n) => {
     if (admits(rule.free, value, derived[n])) return;
     const relation = { upwards: "is below", downwards: "is above" }[rule.free] ?? "contradicts";
-    throw Error(`${rule.name} = ${number(value, 12)} ${relation} ${number(derived[n], 12)}, which follows`
+    const here = given[rule.name].source === "derived" ? ` (${given[rule.name].note})` : "";
+    throw Error(`${rule.name} = ${number(value, 12)}${here} ${relation} ${number(derived[n], 12)}, which follows`
       + `${rule.inputs.length ? " from " : ""}${rule.inputs.join(", ")} (${rule.why})`);
   });
 }
@@ -127,6 +128,14 @@ function resolve(form, given) {
   if (new Set(lengths.map(([, length]) => length)).size > 1) {
     throw Error(`the vectors over clients differ in length: ${lengths.map(([n, k]) => `${n} has ${k}`).join(", ")}`);
   }
+  for (const [vector, length] of lengths.slice(0, 1)) {
+    for (const name of Object.keys(given).filter(n => form.theory.letters[n].concept === "clients")) {
+      if (given[name] !== length) {
+        throw Error(`${name} = ${number(given[name], 12)} contradicts ${length}, which follows from ${vector} `
+          + `(the length of ${vector})`);
+      }
+    }
+  }
   const missing = form.needed.filter(name => !derive(form, name, known));
   if (missing.length) throw Error(`needs ${missing.map(n => `${n} (${form.theory.letters[n].meaning})`).join(", ")}`);
   const asGiven = Object.fromEntries(Object.keys(given).map(name => [name, known[name]]));
@@ -134,7 +143,7 @@ function resolve(form, given) {
     if (rule.name in given && rule.free !== true) agree(form, rule, asGiven);
   }
   for (const rule of form.theory.floors.map(k => form.theory.rules[k])) {
-    if (rule.name in given && rule.inputs.every(i => i in known)) agree(form, rule, known);
+    if (rule.name in known && rule.inputs.every(i => i in known)) agree(form, rule, known);
   }
   return known;
 }
