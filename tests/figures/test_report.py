@@ -155,7 +155,9 @@ def told(place):
 
 def test_every_number_of_a_page_is_that_of_confront(place, told, capsys):
     assert told["schema"] == "fedbounds.report/1" and not told["crossed"]
-    assert {place / path for path in told["written"]} == {*(place / "page").iterdir()}
+    assert {place / path for path in told["written"]} == {*(place / "page").iterdir()} - {
+        place / "page" / ".fedbounds.json"
+    }
     page, document = check(place / "page")
     assert len(page.images) == len(document["results"]) == 2
     for result in document["results"]:
@@ -203,7 +205,11 @@ def test_the_page_says_how_to_replay_and_where_it_comes_from(place):
     (run,) = setting["runs"]
     record = json.loads((place / "results" / "small" / f"{run['key']}.json").read_text())
     assert run["sha256"] == record["checksum"] in page.text and run["seeds"] == setting["seeds"] == [0, 1]
-    assert {*known["files"]} == {p.name for p in (place / "page").iterdir()} - {"index.html", "report.json"}
+    assert {*known["files"]} == {p.name for p in (place / "page").iterdir()} - {
+        "index.html",
+        "report.json",
+        ".fedbounds.json",
+    }
     assert any("wang2024" in entry or "Wang" in entry for entry in document["bibtex"])
     assert page.text.count("@software{fedbounds") == 1
 
