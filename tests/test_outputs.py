@@ -10,12 +10,13 @@ import click
 import numpy as np
 import pytest
 
+from fedbounds.bounds.display.plain_text import visible
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_output
 from fedbounds.bounds.inputs.user_files import noting_inputs, read_text, read_toml
 from fedbounds.cli.options import OutputPath, PathArgument
 from fedbounds.cli.report import report_paper
-from fedbounds.command_line import COMMANDS, cli
+from fedbounds.command_line import COMMANDS, cli, main
 from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
@@ -302,6 +303,23 @@ def test_the_records_of_runs_are_never_overwritten(line: str, here: Path) -> Non
         status, out, err = run(*words, f"{folder}/{place}", *force)
         assert (status, out) == (2, "") and "holds the records of runs; give a name in another folder" in err, err
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_labels_of_users_are_text_on_a_terminal_and_in_a_spreadsheet(here: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("click.utils.should_strip_ansi", lambda *_, **__: False)  # as on a terminal
+    red = RUNS.replace("[algorithm]", '[algorithms."\\u001b[31m\\u009bred\\u202e"]')
+    Path("s.toml").write_text(
+        red + red[red.index("[algorithms") :].replace("\\u001b[31m\\u009bred\\u202e", "=cmd|calc")
+    )
+    for words in (["run"], ["results"], ["results", "--csv", "x.csv"]):
+        assert main([words[0], "s.toml", *words[1:]]) == 0
+        out = "".join(capsys.readouterr())
+        assert r"\x1b[31m\x9bred\u202e" in out and out == visible(out), out
+    assert main(["show", "\x1b]0;title\x07"]) == 2 and visible(err := capsys.readouterr().err) == err
+    rows = Path("x.csv").read_text()
+    assert "\n'=cmd|calc," in rows and "\n=cmd" not in rows
+    assert main(["figure", "s.toml", "--out", "x.svg", "--force"]) == 0
+    assert "\n'=cmd|calc," in Path("x.csv").read_text()
 
 
 def test_accounts_and_traces_are_saved_over_themselves_and_nothing_else(here: Path) -> None:

@@ -182,13 +182,13 @@ def _for_all(result: ResultView, quantity: Quantity, value: Value, constants: Ma
     number = value.value if isinstance(value, Constant) else value
     clients = next((q for q in result.notation.values() if q.concept == "clients"), None)
     count = next((v for name, v in constants.items() if clients and result.notation.resolve(name) is clients), None)
-    if np.ndim(number) or clients is None or count is None:  # pyright: ignore[reportArgumentType]
+    if clients is None or count is None or isinstance(number, Sequence) or np.ndim(number):  # pyright: ignore[reportArgumentType]
         return value
     how_many = as_constant(clients, count).value
     if np.ndim(how_many):
         return value
     check_memory(f"{quantity.name} for {clients.name} = {how_many:g} clients", 8 * int(how_many))
-    every = np.full(int(how_many), number, dtype=float)
+    every = np.full(int(how_many), as_real(f"{quantity.name} ({quantity.meaning})", number))
     return replace(value, value=every) if isinstance(value, Constant) else every
 
 
