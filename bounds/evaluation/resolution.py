@@ -59,8 +59,7 @@ def resolve(
         if rule.name in given and rule.free is not True:
             _agree(form, rule, given)
     for rule in result.floors:
-        sure = [known.get(i) for i in (*rule.inputs, *({rule.name} - {*given}))]
-        if rule.name in known and all(c is not None and c.source not in SOFT for c in sure):
+        if rule.name in given and all(i in known and known[i].source not in SOFT for i in rule.inputs):
             _agree(form, rule, known)
     order = [n for n in result.notation if n in known and (n in needed or n in given or known[n].note == "default")]
     return {n: known[n] for n in order}
@@ -139,9 +138,8 @@ def _agree(form: FormView, rule: Follows, given: Mapping[str, Constant]) -> None
     if wrong.any():
         relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "contradicts")
         rest = "" if relation == "contradicts" else " or a value beyond it"
-        here = f" ({given[rule.name].note})" if given[rule.name].source == "derived" else ""
         raise FedboundsError(
-            f"{rule.name} = {value[wrong][0]:.12g}{here} {relation} {derived[wrong][0]:.12g}, "
+            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}, "
             f"which follows{' from ' if rule.inputs else ''}{', '.join(rule.inputs)} ({rule.why}); "
             f"give {'one or the other' if rule.inputs else 'none'}{rest}"
         )

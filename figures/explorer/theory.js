@@ -112,8 +112,7 @@ function agree(form, rule, given) {
   entries(given[rule.name].value).forEach((value, n) => {
     if (admits(rule.free, value, derived[n])) return;
     const relation = { upwards: "is below", downwards: "is above" }[rule.free] ?? "contradicts";
-    const here = given[rule.name].source === "derived" ? ` (${given[rule.name].note})` : "";
-    throw Error(`${rule.name} = ${number(value, 12)}${here} ${relation} ${number(derived[n], 12)}, which follows`
+    throw Error(`${rule.name} = ${number(value, 12)} ${relation} ${number(derived[n], 12)}, which follows`
       + `${rule.inputs.length ? " from " : ""}${rule.inputs.join(", ")} (${rule.why})`);
   });
 }
@@ -143,7 +142,7 @@ function resolve(form, given) {
     if (rule.name in given && rule.free !== true) agree(form, rule, asGiven);
   }
   for (const rule of form.theory.floors.map(k => form.theory.rules[k])) {
-    if (rule.name in known && rule.inputs.every(i => i in known)) agree(form, rule, known);
+    if (rule.name in given && rule.inputs.every(i => i in known)) agree(form, rule, known);
   }
   return known;
 }

@@ -87,7 +87,7 @@ def test_no_weights_have_constants_beyond_a_floor_and_some_attain_it(paper, rule
     rng, closest = np.random.default_rng(12), 0.0
     for trial in range(400):
         constants = TRUE[paper](rng, trial % 2 == 0)
-        if not constants.keys() >= {*rule.inputs}:
+        if not constants.keys() >= {rule.name, *rule.inputs}:
             continue
         true, floor = float(constants[rule.name]), floor_at(paper, rule, constants)
         assert rule.free == "downwards" or true >= floor * (1 - 1e-12) - 1e-12, constants
