@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from fedbounds.bounds._version import __version__
+from fedbounds.bounds.display.plain_text import visible
 
 COMMANDS = {
     "list": ("fedbounds.cli.catalog:list_results", "List every result of every paper."),
@@ -56,7 +57,7 @@ class LazyGroup(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _closed_pipe():
+        with _closed_pipe(), _visible_text():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -176,6 +177,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
+def _visible_text() -> Iterator[None]:
+    """What commands print holds no character that a terminal obeys: labels, files and plug-ins may have any."""
+    echo = click.echo
+
+    def shown(message: Any = None, *args: Any, **kwargs: Any) -> None:
+        echo(visible(message) if isinstance(message, str) else message, *args, **kwargs)
+
+    click.echo = shown
+    try:
+        yield
+    finally:
+        click.echo = echo
+
+
+@contextmanager
 def _closed_pipe() -> Iterator[None]:
     try:
         yield
@@ -187,7 +203,7 @@ def _say(text: str) -> None:
     """One line on standard error, if that can be written; a word of thousands of letters is quoted by its ends."""
     said = LONG_WORD.sub(lambda word: f"{word[0][:160]}...{word[0][-40:]}", " ".join(text.splitlines()))
     with suppress(OSError):
-        click.echo(f"fedbounds: {said}", err=True)
+        click.echo(f"fedbounds: {visible(said)}", err=True)
 
 
 def _drop_output() -> None:

@@ -10,12 +10,13 @@ import click
 import numpy as np
 import pytest
 
+from fedbounds.bounds.display.plain_text import visible
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_output
 from fedbounds.bounds.inputs.user_files import noting_inputs, read_text, read_toml
 from fedbounds.cli.options import OutputPath, PathArgument
 from fedbounds.cli.report import report_paper
-from fedbounds.command_line import COMMANDS, cli
+from fedbounds.command_line import COMMANDS, cli, main
 from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
@@ -240,7 +241,85 @@ def test_what_fedbounds_wrote_is_written_again(line: str, here: Path) -> None:
         status, _, err = run(*line.split())
         assert status == 0, err
         written = Path(line.split()[-1])
-        written.write_text(f"{written.read_text()}\n")  # or there would be nothing to write
+        write_output(Output(written), b"another table", force=True)  # or there would be nothing to write
+    written.write_text(f"{written.read_text()}\n")  # a row of mine
+    status, _, err = run(*line.split())
+    assert status == 2 and "fedbounds did not write it" in err and written.read_text().endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("trees.csv", "is valid,most dominant,note\n"), ("garden.csv", "seeds,status,key\n"), ("x.tex", "% written by f")],
+)
+def test_a_users_table_that_begins_as_ours_do_is_kept(name: str, text: str, here: Path) -> None:
+    line = "results s.toml --csv" if name == "garden.csv" else f"{COMPARED} --out"
+    Path(name).write_text(text)
+    status, _, err = run(*line.split(), name)
+    assert status == 2 and "fedbounds did not write it" in err and Path(name).read_text() == text
+
+
+def test_a_certificate_that_was_changed_is_kept(here: Path) -> None:
+    line = f"certify {THEOREM} --form explicit:I=P=1 --out proof.json".split()
+    assert run(*line)[0] == 0 == run(*line)[0]
+    proof = Path("proof.json")
+    proof.write_text(proof.read_text().replace('"source": ', '"source":  '))
+    assert run(*line)[0] == 2 and '"source":  ' in proof.read_text()
+
+
+def test_the_list_of_what_was_written_is_no_file_of_the_users(here: Path) -> None:
+    for name in ("x.csv", "y.csv"):
+        write_output(Output(Path(name)), b"a table")
+    listed = json.loads(Path(".fedbounds.json").read_text())
+    assert [*listed["sha256"]] == ["x.csv", "y.csv"]
+    Path("y.csv").unlink()
+    write_output(Output(Path("x.csv")), b"another")
+    assert [*json.loads(Path(".fedbounds.json").read_text())["sha256"]] == ["x.csv"]
+    Path("z").mkdir()
+    for mine in ('{"mine": 1}', ""):
+        Path("z/.fedbounds.json").write_text(mine)
+        write_output(Output(Path("z/x.csv")), b"a table", force=True)
+        assert Path("z/.fedbounds.json").read_text() == mine
+        with pytest.raises(FedboundsError, match="did not write it"):
+            write_output(Output(Path("z/x.csv")), b"another")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"confront s.toml {THEOREM} --out KEY.png",
+        "figure s.toml --out KEY.svg",
+        "results s.toml --csv KEY.json",
+        f"report s.toml --key {THEOREM} --out .",
+        f"confront s.toml {THEOREM} --out sub/x.png",
+    ],
+)
+def test_the_records_of_runs_are_never_overwritten(line: str, here: Path) -> None:
+    assert run("run", "s.toml")[0] == 0
+    folder = Path("results/s")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    key = next(path.stem for path in before if path.suffix == ".json")
+    *words, place = line.replace("KEY", key).split()
+    for force in ([], ["--force"]):
+        status, out, err = run(*words, f"{folder}/{place}", *force)
+        assert (status, out) == (2, "") and "holds the records of runs; give a name in another folder" in err, err
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_labels_of_users_are_text_on_a_terminal_and_in_a_spreadsheet(here: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("click.utils.should_strip_ansi", lambda *_, **__: False)  # as on a terminal
+    red = RUNS.replace("[algorithm]", '[algorithms."\\u001b[31m\\u009bred\\u202e"]')
+    Path("s.toml").write_text(
+        red + red[red.index("[algorithms") :].replace("\\u001b[31m\\u009bred\\u202e", "=cmd|calc")
+    )
+    for words in (["run"], ["results"], ["results", "--csv", "x.csv"]):
+        assert main([words[0], "s.toml", *words[1:]]) == 0
+        out = "".join(capsys.readouterr())
+        assert r"\x1b[31m\x9bred\u202e" in out and out == visible(out), out
+    assert main(["show", "\x1b]0;title\x07"]) == 2 and visible(err := capsys.readouterr().err) == err
+    rows = Path("x.csv").read_text()
+    assert "\n'=cmd|calc," in rows and "\n=cmd" not in rows
+    assert main(["figure", "s.toml", "--out", "x.svg", "--force"]) == 0
+    assert "\n'=cmd|calc," in Path("x.csv").read_text()
 
 
 def test_accounts_and_traces_are_saved_over_themselves_and_nothing_else(here: Path) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fedbounds.bounds.audit.ledger import mark
+from fedbounds.bounds.display.plain_text import as_cell
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION, Assumption
@@ -175,7 +176,8 @@ class Covered(Shown):
         for row in self.forms:
             open_axes = "; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in row.only_if.items())
             named = ["; ".join(a.name for a in listed) for listed in (row.you, row.excluded)]
-            writer.writerow([row.key, row.form, row.answer, open_axes, *named, row.mark, str(row.measure)])
+            cells = [row.key, row.form, row.answer, open_axes, *named, row.mark, str(row.measure)]
+            writer.writerow(map(as_cell, cells))
         return text.getvalue()
 
     def to_dict(self) -> dict[str, Any]:

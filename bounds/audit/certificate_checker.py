@@ -132,9 +132,9 @@ def fraction(text: str) -> Fraction:
     return Fraction(text)
 
 
-def words(name: str) -> set[str]:
-    """The letters and vectors that a letter is made of: dot a b, floor of, power of."""
-    return {*re.findall(r"[A-Za-z_]\w*", name)} - RESERVED
+def words(*names: str) -> set[str]:
+    """The letters and vectors that letters are made of: dot a b, floor of, power of."""
+    return {*re.findall(r"[A-Za-z_]\w*", " ".join(names))} - RESERVED
 
 
 spent = Counter[str]()  # in the certificate that is checked
@@ -246,7 +246,7 @@ def letter(name: str) -> Expression:
 
 
 class Reader:
-    """Reads expressions in declared letters, and remembers by what they divide; in numbers, `exp` is read too.
+    """Reads expressions in declared letters, and keeps these and the divisors; in numbers, `exp` is read too.
 
     Whole numbers, letters, brackets, + - * /, dot(vector, vector), floor(expression), exp(fraction), and powers, whose
     exponents are whole numbers to 100 or products of letters that are positive and whole. Inside of a floor, or of a
@@ -257,7 +257,7 @@ class Reader:
         self, known: Set[str], vectors: Set[str] = frozenset(), whole: Set[str] = frozenset(), exp: bool = False
     ) -> None:
         self.known, self.vectors, self.whole, self.exp = known, vectors, whole, exp
-        self.divisors = dict[str, Expression]()
+        self.divisors, self.names = dict[str, Expression](), set[str]()
 
     def __call__(self, text: str) -> Expression:
         spend(len(text))
@@ -274,6 +274,7 @@ class Reader:
                 return constant(value)
             case ast.Name(id=name):
                 need(name in self.known, f"the letter {quoted(name)} is not declared")
+                self.names.add(name)
                 return letter(name)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return constant(-1) * self._read(operand, deep - 1)
@@ -499,16 +500,22 @@ class Step:
         need(start.op == "==" and start.left.equals(now) and not start.right.above, "it does not start at 0")
         need(step.left.equals(after) and step.right.equals(m * now + b), "the recursion is not u -> m u + b")
         need(step.op == "<=" and not after.equals(now), "the step leads nowhere")
-        need(not now.letters & (m.letters | b.letters | n.letters), "the recursion is not linear")
+        fixed = m.letters | b.letters | n.letters
+        need(not words(*now.letters) & words(*fixed), "the recursion is not linear")
+        self._differ([words(*dict(monomial)) for monomial in after.above], fixed)
         need(n.counts(self.whole.whole), "the number of steps is no product of whole letters")
         self.believed += [f"{what}: {self.said[what]}" for what in ("now", "after", "steps")]
-        self._fixed(m.letters | b.letters | n.letters, "every step")
+        self._fixed(fixed, "every step")
         self.nonnegative(m - constant(1), self.said["grows"], "the multiplier less 1")
         self.nonnegative(b, self.said["adds"], "the additive term")
         self.read.divisors["grows"] = m - constant(1)
         wanted = b * (letter(f"power {m.key} {n.key}") - constant(1))
         need(self.conclusion.op == "<=" and self.conclusion.left.equals(now), "it bounds something else")
         need((self.conclusion.right * (m - constant(1))).equals(wanted), "it does not unroll to this")
+
+    def _differ(self, parts: list[set[str]], fixed: set[str]) -> None:
+        """Refuse if a part that differs from step to step is made only of letters that are the same in all."""
+        need(all(part - words(*fixed) for part in parts), f"what differs is made of {sorted(words(*fixed))}")
 
     def _fixed(self, letters: set[str], throughout: str) -> None:
         """Refuse if one of these is said to differ between steps or rounds; it is printed that none does."""
@@ -517,7 +524,7 @@ class Step:
         for name in letters if throughout == "every step" else ():
             still = (words(name) & self.read.vectors) <= {*self.said["still"]}
             need(still and not {name, *words(name)} & differing, f"{name} differs from step to step")
-        self.believed += [f"the same in {throughout}: {', '.join(sorted({w for s in letters for w in words(s)}))}"]
+        self.believed += [f"the same in {throughout}: {', '.join(sorted(words(*letters)))}"]
 
     def geometric_sum(self) -> None:
         """1 + m + ... + m^(n-1) <= c n for m = 1 + a/(n - 1/2), whole n >= 1 and c >= (e^a - 1)/a.
@@ -554,6 +561,7 @@ class Step:
                 self.nonnegative(Expression(own, one.slack.below), said["slope"], f"the factor of {said['of']}")
             self.believed += [f"the mean of {said['of']}{' is at most' if 'slope' in said else ''}: {said['is']}"]
         fixed = (one.right.letters | (one.left.letters if means else set())) - {*means}
+        self._differ([words(name) for name in means], fixed)
         self._fixed(fixed, f"every outcome of {quoted(self.said['random'])}" if "random" in self.said else "every step")
         ends = self.conclusion.left.equals(averaged(one.left, means))
         need(ends and self.conclusion.right.equals(averaged(one.right, means)), "it is not the mean")
@@ -574,7 +582,7 @@ def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expr
     """The expression with powers of letters replaced by their means; refused unless it is linear in these."""
     total = constant(0)
     need(not any(s in means for f in e.below for m, _ in f for s, _ in m), "it divides by what differs")
-    inside = {w for s in e.letters if "(" in s for w in words(s)} & {w for s in means for w in words(s)}
+    inside = words(*(s for s in e.letters if "(" in s)) & words(*means)
     need(not inside, f"{sorted(inside)} differs, and is in a floor or an exponent")
     for m, c in e.above.items():
         own = [(s, k) for s, k in m if s in means]
@@ -607,6 +615,7 @@ class Certificate:
         need(max(names.values(), default=1) == 1, f"{[n for n in names if names[n] > 1][:1]} is in two tables")
         self.lines, self.believed, self.count = list[str](), list[str](), Counter[str]()
         self.shown, self.facts, self.starts = dict[str, Relation](), dict[str, Expression](), set[str]()
+        self.used = set[str]()
         self.sign = {name: what["sign"] for name, what in letters.items()} | dict.fromkeys(numbers, "positive")
         self.whole = {name for name, what in letters.items() if what["whole"] and what["sign"] == "positive"}
         self.numbers = {name: Reader(set(), exp=True)(what["is"]) for name, what in numbers.items()}
@@ -639,6 +648,7 @@ class Certificate:
         except ERRORS as error:
             raise Refused(f"{quoted(said['id'])}: {reason_of(error)}") from error
         self.shown[said["id"]] = step.conclusion
+        self.used |= step.read.names
         self.starts |= {said["id"]} if "at" in said else set()
         how = "checked" if said["rule"] in SHOWN else "believed" if said["rule"] == "axiom" else "checked in part"
         place = " (at the start only)" if "at" in said else ""
@@ -679,7 +689,7 @@ class Certificate:
         need(len({part["is"] for part in listed}) == len(new), "two letters are renamed to one")
         sides = [Relation(c, said.read).slack for c in self.said["conditions"].values()]
         inside = {s for e in sides for s in e.letters} | ((shown.left.letters | shown.right.letters) - {*new})
-        held = inside | {w for s in inside for w in words(s)}
+        held = inside | words(*inside)
         for part, (name, (power, _)) in zip(listed, new.items(), strict=True):
             renamed = name in letters or (name.startswith("dot ") and said._sign(name) == "nonnegative")
             need(renamed and part["is"] in letters and power == 1, "a letter is renamed to what is no letter")
@@ -687,7 +697,8 @@ class Certificate:
             narrower = SIGNS.index(to["sign"]) >= SIGNS.index(old["sign"]) and (to["whole"] or not old["whole"])
             ranged = all(old[e] == to.get(e) for e in ("low", "high") if e in old)
             need(narrower and ranged, f"{part['is']} may have values that {part['of']} may not")
-            need(not {name, part["is"]} & held, f"{part['is']} or {part['of']} stands for something else, too")
+            need(name not in held, f"{part['of']} stands for something else, too")
+            need(part["is"] not in held | self.used, f"{part['is']} stands for something else, too")
         return new
 
     @property

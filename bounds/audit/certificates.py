@@ -108,10 +108,13 @@ class Writer(Words):
         }
 
     def _statement(self, end: Step) -> Json:
-        form = self.subject.form
-        bound = form.bound.doit()
+        form, substitute = self.subject.form, dict(self.proof.substitute)
+        kept = {substitute.pop(of): of for of in list(substitute) if substitute[of] in self.names}
+        if kept.keys() & {s for c in form.conditions for s in (c.left - c.right).free_symbols}:
+            raise FedboundsError(f"{self.subject.id} has conditions on a symbol that its steps use for another value")
+        bound = form.bound.doit().xreplace(kept)  # steps use the form's symbol for another value
         if form.order_only:
-            bound = end.conclusion.right.xreplace(dict(self.proof.substitute))
+            bound = end.conclusion.right.xreplace(substitute)
         follows: dict[str, list[Reason]] = {}
         own = {c.text: c for c in form.conditions}
         usable = [(f"condition {name}", condition_fact(c)) for name, c in own.items()]
@@ -126,11 +129,11 @@ class Writer(Words):
         for assumption in form.assumptions:
             self.assumptions[assumption.name] = assumption.statement
         return {
-            "left": self.text(end.conclusion.left.xreplace(dict(self.proof.substitute))),
+            "left": self.text(end.conclusion.left.xreplace(substitute)),
             "op": "<=",
             "right": self.text(bound),
             "measure": str(form.measure or self.subject.result.measure),
-            "rename": stands_for(self, list(self.proof.substitute.items())),
+            "rename": stands_for(self, list(substitute.items())),
             "conditions": list(own),
             "assumptions": [a.name for a in form.assumptions],
             "follows": follows,

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbounds.bounds.audit.status import Mark
 from fedbounds.bounds.comparison.comparability import Named, apart
-from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.display.plain_text import as_cell, number
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
@@ -143,13 +143,13 @@ class BoundComparison(Shown):
         for row in self.rows:
             header += [row.label, f"{row.label} valid", f"{row.label} dominant"]
             header += [f"{row.label} {name}" for name in row.at]
-        writer.writerow(header)
+        writer.writerow(map(as_cell, header))
         for i, setting in enumerate(self.settings):
             cells: list[str] = [f"{setting:.12g}"]
             for row in self.rows:
                 cells += [f"{row.values[i]:.12g}", "yes" if row.valid[i] else "no", row.dominant[i]]
                 cells += [f"{values[i]:.12g}" for values in row.at.values()]
-            writer.writerow(cells)
+            writer.writerow(map(as_cell, cells))
         return text.getvalue()
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from typing import Any
+
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # categories of characters
+_UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 
 
 def number(value: Any) -> str:
@@ -18,6 +23,32 @@ def number(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(number(v) for v in value[:8]) + (f", ... ({len(value)} values)" if len(value) > 8 else "")
     return f"{value:.6g}"
+
+
+def as_cell(value: Any) -> Any:
+    """A cell of a CSV file: text that a spreadsheet would take for a formula begins with an apostrophe.
+
+    Example:
+        >>> as_cell("=1+1"), as_cell("-0.5"), as_cell("fedau")
+        ("'=1+1", '-0.5', 'fedau')
+    """
+    if not isinstance(value, str) or value[:1] not in tuple("=+-@\t\r"):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
+def visible(text: str) -> str:
+    r"""Text in which characters that do not print, or that turn the direction of others, are written out.
+
+    Example:
+        >>> print(visible("a\x1b[31m\u202eb"))
+        a\x1b[31m\u202eb
+    """
+    return _UNUSUAL.sub(lambda c: repr(c[0])[1:-1] if unicodedata.category(c[0]) in HIDDEN else c[0], text)
 
 
 def number_to(side: str, value: float, digits: int = 6) -> str:

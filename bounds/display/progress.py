@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from fedbounds.bounds.display.plain_text import visible
+
 
 class Advance(Protocol):
     """What moves a bar: so many of so many are done, and what is under way, where that changes."""
@@ -28,6 +30,6 @@ def progress_bar(name: str) -> Iterator[Advance | None]:
         task = bars.add_task(name, total=None)
 
         def advance(done: int, total: int, /, now: str | None = None) -> None:
-            bars.update(task, completed=done, total=total, description=now)
+            bars.update(task, completed=done, total=total, description=now and visible(now))
 
         yield advance

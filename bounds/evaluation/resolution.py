@@ -200,13 +200,13 @@ def _for_all(result: ResultView, quantity: Quantity, value: Value, constants: Ma
     number = value.value if isinstance(value, Constant) else value
     clients = next((q for q in result.notation.values() if q.concept == "clients"), None)
     count = next((v for name, v in constants.items() if clients and result.notation.resolve(name) is clients), None)
-    if np.ndim(number) or clients is None or count is None:  # pyright: ignore[reportArgumentType]
+    if clients is None or count is None or isinstance(number, Sequence) or np.ndim(number):  # pyright: ignore[reportArgumentType]
         return value
     how_many = as_constant(clients, count).value
     if np.ndim(how_many):
         return value
     check_memory(f"{quantity.name} for {clients.name} = {how_many:g} clients", 8 * int(how_many))
-    every = np.full(int(how_many), number, dtype=float)
+    every = np.full(int(how_many), as_real(f"{quantity.name} ({quantity.meaning})", number))
     return replace(value, value=every) if isinstance(value, Constant) else every
 
 
@@ -234,8 +234,15 @@ def as_constant(quantity: Quantity, value: Value) -> Constant:
 
 
 def _same_clients(result: ResultView, given: Mapping[str, Constant]) -> None:
-    """Vectors over clients must agree on how many clients there are."""
+    """Vectors over clients must agree on how many clients there are, with each other and with their number."""
     lengths = {n: np.asarray(c.value).shape[-1] for n, c in given.items() if result.notation[n].shape}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{n} has {k}" for n, k in lengths.items())
         raise FedboundsError(f"the vectors over clients differ in length: {listed}")
+    for name, constant in given.items():
+        counts, vector = np.ravel(constant.value), next(iter(lengths), "")
+        if vector and result.notation[name].concept == "clients" and (wrong := counts != lengths[vector]).any():
+            raise FedboundsError(
+                f"{name} = {counts[wrong][0]:.12g} contradicts {lengths[vector]}, which follows from {vector} "
+                f"(the length of {vector}); give one or the other"
+            )

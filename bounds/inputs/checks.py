@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 LARGEST_COUNT = 2**63 - 1  # what numpy and TOML call an integer
+BOXED = 64  # bytes of a number that is an object of its own
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -74,9 +75,13 @@ def as_real(name: str, value: object, booleans: bool = False) -> np.ndarray:
     """
     kinds = {"b": "booleans", "c": "complex", "m": "durations", "M": "dates", "S": "bytes", "U": "text", "V": "records"}
     found = ""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | list | tuple):  # also one that holds nothing
+        check_memory(f"{name} = {quote(value)}", BOXED * _length(value))
     detach: Any = getattr(value, "detach", None)
     try:
         given: Any = value if detach is None else detach().cpu().double().numpy()
+        if isinstance(given, bytearray | memoryview):
+            given = bytes(given)
         raw = np.asanyarray(given)
         if np.any(getattr(raw, "mask", False)):  # of a masked array, whose module is not imported for this
             found = "masked entries"
@@ -90,9 +95,19 @@ def as_real(name: str, value: object, booleans: bool = False) -> np.ndarray:
         found = found or kinds.get(raw.dtype.kind, raw.dtype.name)
     except OverflowError:
         found = "numbers above 1.8e308"
+    except MemoryError:
+        found = "more numbers than fit into memory"
     except (TypeError, ValueError, RuntimeError, AttributeError):
         found = type(value).__name__
     raise FedboundsError(f"{name} = {quote(value)} must be a real number or an array of real numbers, not {found}")
+
+
+def _length(value: Sequence[object]) -> int:
+    """How many entries there are; of a range that may be more than `len` can say."""
+    try:
+        return len(value)
+    except OverflowError:
+        return LARGEST_COUNT
 
 
 def _is_real(value: object) -> bool:

@@ -1,7 +1,9 @@
 """Files for users: what fedbounds did not write is kept unless overwriting is forced; an input is always kept.
 
-Every command and every `save` writes through this module. A file counts as written by fedbounds if it begins as files
-of its kind do (JSON by its schema, a table by its columns), or if a manifest beside it lists its checksum.
+Every command and every `save` writes through this module. A file counts as written by fedbounds if a manifest beside it
+lists its checksum: that of a figure or of a report, else `.fedbounds.json`, which lists what was written into its
+folder. So what a user has changed since is the user's. Manifests, traces and other documents with a schema count by how
+they begin.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from fedbounds.bounds.inputs.user_files import inputs, open_regular, read_bytes
 
 BEGINNING = 2**16  # bytes in which a file says what it is
 LARGEST = 2**28  # bytes of a file whose checksum is compared
-PAGE = rb"(?s).{0,200}<meta name=\"generator\" content=\"fedbounds\">"
 DOCUMENT = rb'\s*\{\s*"(?:schema|format)": ?"'
 FIGURE = DOCUMENT + rb"fedbounds\.figure/"
 REPORT = DOCUMENT + rb"fedbounds\.report/"
+LIST = DOCUMENT + rb"fedbounds\.files/"
+LISTED = ".fedbounds.json"  # in each folder: the files written there that have no mark, with their SHA-256
 
 
 class Output(NamedTuple):
@@ -34,8 +37,9 @@ class Output(NamedTuple):
 
     Args:
         path: where.
-        mark: a regular expression for how files of this kind begin; empty where none says so itself.
-        manifests: JSON documents of which one has the file's SHA-256 under its name.
+        mark: a regular expression for how files of this kind begin, that no user's file matches by accident; empty
+            where there is none.
+        manifests: JSON documents of which one has the file's SHA-256 under its name, beside `.fedbounds.json`.
     """
 
     path: Path
@@ -45,7 +49,7 @@ class Output(NamedTuple):
 
 def listed_sums(manifest: Path) -> Mapping[str, str]:
     """The files beside a manifest of fedbounds that are as it lists them: their names, with their SHA-256."""
-    if not _begins(manifest, FIGURE) and not _begins(manifest, REPORT):
+    if not any(_begins(manifest, mark) for mark in (FIGURE, REPORT, LIST)):
         return {}
     try:
         document = json.loads(read_bytes(manifest, str(manifest), LARGEST, noted=False))
@@ -55,12 +59,13 @@ def listed_sums(manifest: Path) -> Mapping[str, str]:
         return {}
 
 
-def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
+def check_outputs(outputs: Iterable[Output], force: bool = False, runs: Path | None = None) -> None:
     """Refuse places that cannot be written, inputs, and files that fedbounds did not write.
 
     Args:
         outputs: what is to be written.
         force: overwrite what fedbounds did not write.
+        runs: a folder of kept runs, where nothing else is written: all files there are inputs.
 
     Raises:
         FedboundsError: names the first such file, and what to give instead.
@@ -81,6 +86,8 @@ def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
         if about is not None and not stat.S_ISREG(about.st_mode) and not stat.S_ISLNK(about.st_mode):
             raise FedboundsError(f"{where}: it is not a regular file; give another name")
         _check_place(path)
+        if runs is not None and Path(os.path.realpath(runs)) in Path(os.path.realpath(path)).parents:
+            raise FedboundsError(f"{where}: {str(runs)!r} holds the records of runs; give a name in another folder")
         if about is None:
             continue
         if (about.st_dev, about.st_ino) in (inputs() or ()):
@@ -93,7 +100,8 @@ def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
 def is_ours(output: Output, vouched: Callable[[Path], Mapping[str, str]] = listed_sums) -> bool:
     """Whether fedbounds wrote the file that is there."""
     path, mark, manifests = output
-    return _begins(path, mark) or any(path.name in vouched(manifest) for manifest in manifests)
+    lists = (*manifests, path.with_name(LISTED))
+    return _begins(path, mark) or any(path.name in vouched(manifest) for manifest in lists)
 
 
 def check_folder(folder: Path) -> None:
@@ -125,6 +133,18 @@ def write_outputs(outputs: Sequence[Output], contents: Sequence[bytes], force: b
     for output, content in new:
         assert not output.mark or re.match(output.mark, content[:BEGINNING]), f"{output.path} lacks its mark"
         write_file(output.path, content)
+    for folder in dict.fromkeys(output.path.parent for output in outputs):
+        pairs = zip(outputs, contents, strict=True)
+        _list(folder, {o.path.name: c for o, c in pairs if o.path.parent == folder and not (o.mark or o.manifests)})
+
+
+def _list(folder: Path, written: Mapping[str, bytes]) -> None:
+    """Note what was written into a folder, unless a file of the user's is in the place of the list."""
+    known = listed_sums(path := folder / LISTED)
+    sums = {**known, **{name: hashlib.sha256(content).hexdigest() for name, content in written.items()}}
+    if sums != known and (_status(path) is None or _begins(path, LIST)):
+        document = {"schema": "fedbounds.files/1", "sha256": dict(sorted(sums.items()))}
+        write_file(path, (json.dumps(document, indent=1) + "\n").encode())
 
 
 def write_stream(output: Output, write: Callable[[BinaryIO], object], force: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import as_real, quote
 from fedbounds.bounds.theory.symbols import Constant, Notation
+
+MOST_NAMES = 10_000  # in one list
 
 
 def names_of(what: str, names: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -25,10 +28,10 @@ def names_of(what: str, names: str | Iterable[str] | None) -> tuple[str, ...]:
     if isinstance(names, str):
         return tuple(part.strip() for part in names.split(",") if part.strip())
     try:
-        listed = list(names) if isinstance(names, Iterable) else [names]
+        listed = list(islice(names, MOST_NAMES + 1)) if isinstance(names, Iterable) else [names]
     except TypeError:  # tensors and arrays of one number say that they are iterable, and are not
         listed = [names]
-    if not all(isinstance(name, str) for name in listed):
+    if len(listed) > MOST_NAMES or not all(isinstance(name, str) for name in listed):
         raise FedboundsError(f"{what} = {quote(names)} must be names, as ['gamma', 'eta']")
     return tuple(str(name) for name in listed)
 

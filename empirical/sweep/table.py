@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fedbounds.bounds.display.plain_text import as_cell
 from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.empirical.sweep.provenance import origin
 from fedbounds.empirical.sweep.runs import Run
@@ -128,7 +129,7 @@ def flatten(rows: Sequence[RunRow]) -> tuple[list[str], list[dict[str, Any]]]:
 
 def table_output(path: str | Path) -> Output:
     """The flat table as a file."""
-    return Output(Path(path), rb"(?:[^\n]*,)?seeds,status,(?:[^\n]*,)?key\n")
+    return Output(Path(path))
 
 
 def write_csv(rows: Sequence[RunRow], path: str | Path, *, force: bool = False) -> None:
@@ -145,8 +146,8 @@ def write_csv(rows: Sequence[RunRow], path: str | Path, *, force: bool = False) 
     columns, records = flatten(rows)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow(map(as_cell, columns))
     for record in records:
         cells = (record.get(column, "") for column in columns)
-        writer.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
+        writer.writerow([json.dumps(cell) if isinstance(cell, list) else as_cell(cell) for cell in cells])
     write_output(table_output(path), text.getvalue().encode(), force)

@@ -11,11 +11,9 @@ from fedbounds.bounds.audit import certificate_checker as checker
 from fedbounds.bounds.audit.certificates import certificate
 from fedbounds.bounds.audit.claim_set import Docket
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.output_files import DOCUMENT, Output, check_outputs, write_output
+from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.bounds.theory.registry import load
 from fedbounds.cli.options import OutputPath, emit, force_option, form_option, json_option, key_argument
-
-CERTIFICATE = DOCUMENT + rb"fedbounds certificate"  # how the file begins
 
 
 @click.command("certify")
@@ -32,7 +30,7 @@ def certify(key: str, form: str | None, out: str | None, force: bool, as_json: b
     \b
     fedbounds certify arbitrary-participation/theorem-3.1 --form explicit --out proof.json
     """
-    outputs = [Output(Path(out), CERTIFICATE)] if out else []
+    outputs = [Output(Path(out))] if out else []
     check_outputs(outputs, force)
     result = load(key)
     claim = f"{result.key}[{result.form(form).name}]"

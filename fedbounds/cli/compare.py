@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 PGF = (".pgf", ".tex")
 # how the tables begin
-TABLE = rb'[^\n]* valid"?,"?[^\n]* dominant"?[,\n]'
-MATRIX = rb"first,second,relation,difference,"
 
 
 @click.command("compare")
@@ -123,7 +121,7 @@ def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) ->
     shown = full if keys else full.of_runs()
     written: list[Path] = []
     if out is not None and Path(out).suffix == ".csv":
-        write_output(Output(Path(out), MATRIX), full.to_csv().encode(), force)
+        write_output(Output(Path(out)), full.to_csv().encode(), force)
         written = [Path(out)]
     elif out is not None:
         from fedbounds.figures.charts.comparability import matrix_picture
@@ -190,7 +188,7 @@ def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
         FedboundsError: it is not one of a table or a figure.
     """
     if path.suffix == ".csv":
-        return [Output(path, MATRIX if matrix else TABLE)]
+        return [Output(path)]
     from fedbounds.figures.charts.pgf import pgf_output
     from fedbounds.figures.charts.picture import FORMATS, figure_outputs
 
@@ -205,7 +203,7 @@ def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
 def write(table: BoundComparison, path: Path, force: bool = False) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        write_output(Output(path, TABLE), table.to_csv().encode(), force)
+        write_output(Output(path), table.to_csv().encode(), force)
         return [path]
     if path.suffix in PGF:
         from fedbounds.figures.charts.pgf import save

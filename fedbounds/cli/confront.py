@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -83,7 +84,7 @@ def confront(
     from fedbounds.figures.charts.picture import figure_outputs
 
     sweep = read_sweep(spec)
-    check_outputs(figure_outputs(out), force)
+    check_outputs(figure_outputs(out), force, runs=Path(results) / sweep.name)
     with runs_bar(sweep.name) as progress:
         found = confront_sweep(
             sweep, result, form, results=results, workers=workers, device=device, progress=progress,

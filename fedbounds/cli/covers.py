@@ -16,7 +16,6 @@ from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
 from fedbounds.cli.options import OutputPath, emit, force_option, json_option, paper_option
 
 WIDTH = 118
-TABLE = rb"key,form,answer,only if,"  # how the table begins
 HEADINGS = {"covered": "Covered, as far as you answer for what you are asked", "if": "Covered if more is known"}
 
 
@@ -49,10 +48,10 @@ def covers_command(
     target = None if out is None else Path(out)
     if target is not None and target.suffix != ".csv":
         raise FedboundsError(f"{target}: the table of what covers a setting ends in .csv")
-    check_outputs([] if target is None else [Output(target, TABLE)], force)
+    check_outputs([] if target is None else [Output(target)], force)
     found = covers(" ".join(words), paper=wanted)
     if target is not None:
-        write_output(Output(target, TABLE), found.to_csv().encode(), force)
+        write_output(Output(target), found.to_csv().encode(), force)
     if as_json:
         emit("covers", {**found.to_dict(), "written": [str(target)] if target else []})
         return

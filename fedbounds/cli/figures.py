@@ -88,7 +88,7 @@ def figure(
     """
     written: list[Path] = []
     if name.endswith(".toml"):
-        target = _figure_path(out, Path(name).stem, force, name)
+        target = _figure_path(out, Path(name).stem, force, name, results)
         written += sweep_picture(name, metric, Path(results), workers, device).save(target, force=force)
     elif name == ATLAS:
         target = _figure_path(out, name, force)
@@ -181,20 +181,24 @@ def _paper(
         return [*written, *([write_claims(claims.all_claims(gallery), table, force=force)] if claims else [])]
 
 
-def _figure_path(out: str | Path, name: str, force: bool, spec: str = "") -> Path:
+def _figure_path(out: str | Path, name: str, force: bool, spec: str = "", results: str = "") -> Path:
     """The path of one figure, checked before any run is made; in a directory it is called by its name.
 
     Args:
         out, name: the path, and the name.
         force: overwrite files that fedbounds did not write.
-        spec: a TOML file of which it is drawn.
+        spec, results: a TOML file of which it is drawn, and where its runs are kept.
     """
     from fedbounds.figures.charts.picture import figure_outputs
 
+    runs = None
     if spec:
+        from fedbounds.empirical.sweep import read_sweep
+
         read_toml(spec)  # notes it and what it names as inputs
+        runs = Path(results) / read_sweep(spec).name
     outputs = figure_outputs(Path(out) / f"{name}.png" if os.path.isdir(out) else out)
-    check_outputs(outputs, force)
+    check_outputs(outputs, force, runs=runs)
     return outputs[0].path
 
 

@@ -11,7 +11,6 @@ import click
 from fedbounds.bounds._version import __version__
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
-from fedbounds.bounds.inputs.output_files import PAGE as HTML
 from fedbounds.bounds.inputs.output_files import REPORT, Output, check_folder, check_outputs, write_outputs
 from fedbounds.bounds.inputs.user_files import noting_inputs
 from fedbounds.cli import completion
@@ -138,7 +137,9 @@ def report_runs(
     from fedbounds.figures.report.runs import figures_of_runs, runs_document
 
     folder, sweep = Path(out), read_sweep(spec)
-    check_outputs([*_pages(folder), *figures_of_runs(folder, keys, len(sweep.tasks))], force)
+    check_outputs(
+        [*_pages(folder), *figures_of_runs(folder, keys, len(sweep.tasks))], force, runs=Path(results) / sweep.name
+    )
     with runs_bar(sweep.name) as progress:
         found = confront_results(
             sweep, keys, results=results, workers=workers, device=device, progress=progress, given=given, assume=assume
@@ -174,7 +175,7 @@ def report_paper(name: str, out: str | Path, figures: str | Path | None = None, 
 
 def _pages(folder: Path) -> tuple[Output, Output]:
     """The page and its document."""
-    return Output(folder / PAGE, HTML), Output(folder / DOCUMENT, REPORT)
+    return Output(folder / PAGE), Output(folder / DOCUMENT, REPORT)
 
 
 def _write(folder: Path, template: str, document: dict[str, Any], force: bool) -> list[Path]:

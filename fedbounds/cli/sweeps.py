@@ -150,7 +150,7 @@ def results(spec: str, device: str | None, csv_path: str | None, force: bool, ou
     from fedbounds.empirical.sweep.table import origins, table_output
 
     name, runs, store = _open(spec, out, device)
-    check_outputs([] if csv_path is None else [table_output(csv_path)], force)
+    check_outputs([] if csv_path is None else [table_output(csv_path)], force, runs=store.directory)
     rows = tabulate(runs, store)
     if all(row.status == "missing" for row in rows):
         other = sum(1 for _ in store.directory.glob("*.npz"))

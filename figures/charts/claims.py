@@ -38,7 +38,6 @@ from fedbounds.figures.charts.significance import (
 )
 from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 
-TABLE = ",".join(COLUMNS[:4]).encode()  # how a table of claims begins
 LAST_FIFTH = 0.2  # of a run, over which a curve must stay level
 
 Found = Mapping[Any, Level]  # method or setting -> a level
@@ -248,7 +247,7 @@ def in_words(found: Mapping[str, Level], against: str) -> str:
 
 def claims_output(path: Path) -> Output:
     """The table of claims as a file."""
-    return Output(path, TABLE)
+    return Output(path)
 
 
 def write_claims(claims: Sequence[Claim], path: Path, *, force: bool = False) -> Path:

@@ -30,7 +30,7 @@ DOCUMENT = r"""\documentclass{article}
 
 def pgf_output(path: Path) -> Output:
     """The figure as a file."""
-    return Output(path, MARK.encode())
+    return Output(path)
 
 
 def save(table: BoundComparison, path: Path, caption: str, *, force: bool = False) -> list[Path]:

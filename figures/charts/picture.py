@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from fedbounds.bounds._version import __version__
+from fedbounds.bounds.display.plain_text import as_cell
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, listed_sums, write_outputs
 
@@ -198,7 +199,10 @@ class Picture:
         for curve in (c.thinned() for c in self.curves):
             columns = [curve.x, curve.y, curve.low, curve.high]
             for i in range(len(curve.x)):
-                row = [curve.label.replace(r"\$", "$"), *("" if c is None else f"{float(c[i]):.6g}" for c in columns)]
+                row = [
+                    as_cell(curve.label.replace(r"\$", "$")),
+                    *("" if c is None else f"{float(c[i]):.6g}" for c in columns),
+                ]
                 holds = "" if curve.valid is None else "yes" if curve.valid[i] else "no"
                 writer.writerow([*row, holds] if checked else row)
         return text.getvalue().encode()

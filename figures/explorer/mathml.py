@@ -10,6 +10,10 @@ from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
 
+from fedbounds.bounds.display.plain_text import visible
+from fedbounds.bounds.display.tables import SIGNS, TEX
+from fedbounds.bounds.errors import FedboundsError
+
 # what a formula may consist of; whatever else the converter lets through is refused
 ELEMENTS = {
     *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mpadded", "mphantom", "menclose"),
@@ -23,6 +27,22 @@ ATTRIBUTES = {
 }
 # browsers draw letters of a style only where they are characters of their own
 STYLED = re.compile(r'<mi mathvariant="(bold|script|double-struck)">([A-Za-z])</mi>')
+# plain text as `fedbounds.bounds.display.tables.tex` writes it; the converter knows none of this in \\text
+ESCAPED = {said: letter for letter, said in (TEX | SIGNS).items()}
+ESCAPE = re.compile("|".join(map(re.escape, sorted(ESCAPED, key=len, reverse=True))))
+PLAIN = re.compile(rf"\\text\{{((?:{ESCAPE.pattern}|[^{{}}\\$<>&])*)\}}")
+GUARDED = {ord(c): 0xE000 + ord(c) for c in "\\{}$&#_%^~<>|"}  # to characters for private use, which pass the converter
+UNGUARDED = {private: letter for letter, private in GUARDED.items()}
+
+
+def _guarded(plain: re.Match[str]) -> str:
+    text = ESCAPE.sub(lambda said: ESCAPED[said[0]], plain[1])
+    shown = (visible(c) if c < " " else c for c in text)
+    return rf"\text{{{''.join(shown).translate(GUARDED)}}}"
+
+
+def _text(said: str | None) -> str:
+    return html.escape((said or "").translate(UNGUARDED), quote=False)
 
 
 def _styled(letter: re.Match[str]) -> str:
@@ -37,7 +57,8 @@ def mathml(tex: str, display: str = "inline") -> str:
     r"""A formula in MathML: elements and attributes of formulas only, whatever the text of the formula holds.
 
     Raises:
-        ValueError: it is no formula, has a command that MathML was not found for, or markup that is none of formulas.
+        FedboundsError: it is no formula, has a command that MathML was not found for, or markup that is none of
+            formulas.
 
     Example:
         >>> mathml(r"\mathbb E \gamma < 1")
@@ -45,25 +66,26 @@ def mathml(tex: str, display: str = "inline") -> str:
         >>> mathml(r"\text{<script>alert(1)</script>}")
         Traceback (most recent call last):
             ...
-        ValueError: <script> is no part of a formula: '\\text{<script>alert(1)</script>}'
+        fedbounds.bounds.errors.FedboundsError: <script> is no part of a formula: '\\text{<script>alert(1)</script>}'
     """
     try:
-        found = convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+        found = convert(PLAIN.sub(_guarded, tex), display=display).replace(
+            ' xmlns="http://www.w3.org/1998/Math/MathML"', ""
+        )
         root = ElementTree.fromstring(found)
     except Exception as error:  # the converter and the parser fail in many ways on what is no formula
-        raise ValueError(f"no formula: {tex!r} ({type(error).__name__})") from None
+        raise FedboundsError(f"no formula: {tex!r} ({type(error).__name__})") from None
     if unknown := re.search(r">\s*(\\\w+)", found):
-        raise ValueError(f"no MathML for {unknown[1]} in {tex!r}")
+        raise FedboundsError(f"no MathML for {unknown[1]} in {tex!r}")
     return STYLED.sub(_styled, _markup(root, tex))
 
 
 def _markup(element: ElementTree.Element, tex: str) -> str:
     """An element of a formula and what is in it, written anew with its text escaped."""
     if element.tag not in ELEMENTS:
-        raise ValueError(f"<{element.tag}> is no part of a formula: {tex!r}")
+        raise FedboundsError(f"<{element.tag}> is no part of a formula: {tex!r}")
     if other := element.attrib.keys() - ATTRIBUTES:
-        raise ValueError(f"the attribute {min(other)} is none of formulas: {tex!r}")
+        raise FedboundsError(f"the attribute {min(other)} is none of formulas: {tex!r}")
     said = "".join(f' {name}="{html.escape(value)}"' for name, value in element.attrib.items())
-    inside = html.escape(element.text or "", quote=False)
-    inside += "".join(_markup(child, tex) + html.escape(child.tail or "", quote=False) for child in element)
+    inside = _text(element.text) + "".join(_markup(child, tex) + _text(child.tail) for child in element)
     return f"<{element.tag}{said}>{inside}</{element.tag}>"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.bounds._version import __version__
-from fedbounds.bounds.inputs.output_files import PAGE, Output, check_outputs, write_outputs
+from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_outputs
 from fedbounds.bounds.search.effort import Watch
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.registry import paper
@@ -36,7 +36,7 @@ def explore(
         FedboundsError: no such paper, the folder cannot be written, or holds such a file.
     """
     chosen = [paper(name) for name in papers] or [*every_paper()]
-    outputs = [Output(Path(out, f"{name}.html"), PAGE) for name in (*(one.key for one in chosen), ALL)]
+    outputs = [Output(Path(out, f"{name}.html")) for name in (*(one.key for one in chosen), ALL)]
     check_outputs(outputs, force)
     measures = measures_of(chosen)
     scripts: dict[str, str] = {}

@@ -127,6 +127,14 @@ function resolve(form, given) {
   if (new Set(lengths.map(([, length]) => length)).size > 1) {
     throw Error(`the vectors over clients differ in length: ${lengths.map(([n, k]) => `${n} has ${k}`).join(", ")}`);
   }
+  for (const [vector, length] of lengths.slice(0, 1)) {
+    for (const name of Object.keys(given).filter(n => form.theory.letters[n].concept === "clients")) {
+      if (given[name] !== length) {
+        throw Error(`${name} = ${number(given[name], 12)} contradicts ${length}, which follows from ${vector} `
+          + `(the length of ${vector})`);
+      }
+    }
+  }
   const missing = form.needed.filter(name => !derive(form, name, known));
   if (missing.length) throw Error(`needs ${missing.map(n => `${n} (${form.theory.letters[n].meaning})`).join(", ")}`);
   const asGiven = Object.fromEntries(Object.keys(given).map(name => [name, known[name]]));

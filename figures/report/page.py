@@ -16,7 +16,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from fedbounds.bounds.display.plain_text import number
+from fedbounds.bounds.display.plain_text import number, visible
 from fedbounds.bounds.display.tables import words
 from fedbounds.figures.explorer.document import shipped
 from fedbounds.figures.explorer.mathml import mathml
@@ -47,7 +47,7 @@ def page(template: str, document: Mapping[str, Any]) -> str:
         document: what it shows.
     """
     style = Markup(shipped("fedbounds.figures.report", "report.css"))
-    return _templates().get_template(template).render(document, style=style)
+    return visible(_templates().get_template(template).render(document, style=style))
 
 
 def fragment(macro: str, *arguments: Any) -> str:
@@ -58,7 +58,7 @@ def fragment(macro: str, *arguments: Any) -> str:
         arguments: what it shows.
     """
     made = getattr(_templates().get_template("parts.html").module, macro)(*arguments)
-    return "\n".join(line for line in str(made).splitlines() if line.strip()).replace("$", "&#36;")
+    return visible("\n".join(line for line in str(made).splitlines() if line.strip())).replace("$", "&#36;")
 
 
 def value(shown: Any) -> Markup:

@@ -15,7 +15,6 @@ from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, write_outputs
 from fedbounds.bounds.inputs.user_files import read_bytes
 from fedbounds.bounds.theory.registry import paper
-from fedbounds.figures.charts.claims import claims_output
 from fedbounds.figures.report.cited import software
 from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed, counted, figures_in
 from fedbounds.figures.report.theory import erratum_document, result_document, verdict_document
@@ -50,9 +49,9 @@ def paper_document(
                 copied[file.name] = read_bytes(file, str(file), LARGEST)
     written = [out / name for name in copied]
     # written by an earlier report, or drawn there
-    marks = {CLAIMS: claims_output(out).mark, **{path.name: FIGURE for path in written if path.suffix == ".json"}}
     outputs = [
-        Output(path, marks.get(path.name, b""), (out / "report.json", path.with_suffix(".json"))) for path in written
+        Output(path, FIGURE * (path.suffix == ".json"), (out / "report.json", path.with_suffix(".json")))
+        for path in written
     ]
     write_outputs(outputs, [*copied.values()], force)
     results = []

@@ -8,6 +8,7 @@ from fedbounds.bounds.audit.counterexample import Erratum
 from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, mark, read_ledger, untried
 from fedbounds.bounds.audit.verdict import COURTS
+from fedbounds.bounds.display.tables import tex
 from fedbounds.bounds.evaluation.evaluate import standing_reasons
 from fedbounds.bounds.theory.result import Form, Result
 
@@ -15,8 +16,10 @@ from fedbounds.bounds.theory.result import Form, Result
 def result_document(result: Result, form: Form) -> dict[str, Any]:
     """One form of a result: where it stands, what it says, in LaTeX, and what may be said of it."""
     parts = result.in_latex(form)
-    named = [rf"\underbrace{{{tex}}}_{{\text{{{t.name}}}}}" for t, tex in zip(form.terms, parts.terms, strict=True)]
-    named[1:] = [f"+ {tex}" for tex in named[1:]]
+    named = [
+        rf"\underbrace{{{term}}}_{{\text{{{tex(t.name)}}}}}" for t, term in zip(form.terms, parts.terms, strict=True)
+    ]
+    named[1:] = [f"+ {term}" for term in named[1:]]
     conditions = zip(parts.conditions, form.hypotheses, strict=True)
     return {
         "key": result.key,
@@ -32,7 +35,7 @@ def result_document(result: Result, form: Form) -> dict[str, Any]:
             *named[:-1],
             named[-1] + (")" if form.order_only else ""),
         ],
-        "conditions": [{"tex": tex, "text": c.text, "why": c.why} for tex, c in conditions],
+        "conditions": [{"tex": said, "text": c.text, "why": c.why} for said, c in conditions],
         "steps": list(parts.steps),
         "names": list(parts.names),
         "note": form.note,

@@ -173,14 +173,20 @@ def fedau(name: str, c: Constants) -> Found:
     if "p" in c:
         found |= {"p": c["p"], "N": len(c["p"]), "Q": float((1 / c["p"]).mean())}
         found["R"] = rarity(c["p"])
-    elif "R" in c:  # FedAU's weights at K = 1
+    elif "R" in c:  # FedAU's weights, at 1 in the first round and as large as they become
         rarest = 1 - np.exp(-1 / (2 * c["R"])) if c["R"] > 0 else 1.0
-        rest = rarest
-        if "Wmax" in c:
+        T = float(c["T"])
+        most = min(max(1.0, np.ceil(float(c["R"]) * np.log(T))), max(T - 1, 1.0))
+        rest = rarest if rarest * most**2 <= 1 else 1.0
+        if "Wmax" in c and most == 1:
             left = max(0.0, clients * float(c["Wmax"]) - (1 - rarest) ** 2) / max(1, clients - 1)
             rest = max(rarest, 1 - np.sqrt(left))
-        p, omega = np.array([rarest, *[rest] * (clients - 1)]), np.ones(clients)
-        found |= {"R": rarity(p), "Q": float((p * omega**2).mean()), "Wmax": float(((p * omega - 1) ** 2).mean())}
+        elif "Wmax" in c:
+            rest = 1.0
+        p = np.array([rarest, *[rest] * (clients - 1)])
+        ends = np.array([np.ones(clients), np.where(p < 1, most, 1.0)])
+        found |= {"R": rarity(p), "Q": float((p * ends**2).mean(1).max())}
+        found["Wmax"] = float(((p * ends - 1) ** 2).max(0).mean())
     elif "Qtilde" in c:
         p, P = np.full(clients, min(1.0, 1 / float(c["Qtilde"]))), number(c, "P")
         omega = P / (clients * p)

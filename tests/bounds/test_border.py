@@ -1,5 +1,6 @@
 """What Python callers get wrong is told in one line, and what is plainly meant is understood."""
 
+import itertools
 from decimal import Decimal
 from fractions import Fraction
 
@@ -64,6 +65,11 @@ NO_NUMBERS = {
     "durations": [np.timedelta64(3, "s")],
     "date": np.datetime64("2020-01-01"),
     "bytes": b"3",
+    "bytes that change": bytearray(b"3"),
+    "a view of bytes": memoryview(b"34"),
+    "more than memory": range(10**12),
+    "more than can be counted": range(10**30),
+    "more than memory in a list": [range(10**12)],
     "text": "3",
     "texts": ["1", "2"],
     "boolean": True,
@@ -92,6 +98,20 @@ NUMBERS = {
     "half precision": (torch.tensor(2.0, dtype=torch.bfloat16), 2.0),
     "whole number beyond 64 bits": (2**70, 2.0**70),
 }
+
+
+@pytest.mark.parametrize("value", [range(10**12), range(10**30), itertools.repeat("all"), bytearray(b"all")])
+def test_what_is_no_list_of_names_or_rates_is_refused(value):
+    rates = dict(K=5, T=10)
+    for call in (
+        lambda: evaluate(KEY, KNOWN | STEPS, assume=value),
+        lambda: evaluate(KEY, KNOWN | STEPS, trust=value),
+        lambda: evaluate(KEY, value),
+        lambda: evaluate("fedau/theorem-3", rates | {"p": value}),
+        lambda: evaluate("fedau/theorem-3", rates | {"p": value, "N": 2}),
+    ):
+        with pytest.raises(FedboundsError):
+            call()
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS.keys())

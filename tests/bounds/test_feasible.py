@@ -1,5 +1,6 @@
 """Constants that can occur together: whatever a form's set admits has a witness, and what it refuses has none."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -88,6 +89,12 @@ def adapted(result, form, c, rng):
         for k in {"Q", "Qmean"} & c.keys():
             c[k] = np.asarray(rng.uniform(0.9, 1.5)) if "W" in form.needs else c[k]
         c = {k: v for k, v in c.items() if k in form.needs}
+    if {"Wmax", "R", "T"} <= c.keys():  # so many clients that one rare one among them is a small error
+        c["R"], c["T"] = (np.asarray(rng.choice(v)) for v in ([rng.uniform(0.05, 0.4), rng.uniform(1, 3)], [3.0, 1e3]))
+        rarest, most = 1 - np.exp(-1 / (2 * c["R"])), max(1, min(np.ceil(c["R"] * np.log(c["T"])), c["T"] - 1))
+        error = max((1 - rarest) ** 2, (rarest * most - 1) ** 2)
+        c["N"] = 1 + np.floor(81 * error * rng.uniform(1, 1.5))
+        c["Q"] = (rarest * most**2 + (c["N"] - 1) * min(1, rarest * most**2)) / c["N"] * rng.uniform(0.8, 1.3)
     if result.key == "fedau/appendix-a.3-unequal":
         c["Q"] = (1 / c["p"]).mean() * rng.uniform(1, 2)
     if result.key == "arbitrary-participation/equation-c.16":
@@ -301,6 +308,59 @@ def test_an_empty_class_is_no_guarantee_and_the_first_reason_says_so(key, form):
     assert not all(one["holds"] for one in found.to_dict()["feasible"]) and why.split()[0] in str(found)
     nonempty = evaluate(key, constants | instead, form, assume="all")
     assert nonempty.guarantee, nonempty.why_not
+
+
+OPTION_2 = dict(F=1, G=1, I=1, L=1, N=4, R=1, T=1000, sigma=1, delta=1)
+OPTION_1 = dict(F=1, I=1, L=1, N=4, R=0.2, T=1000, Wmax=0.012, sigma=1, delta=1)
+ENOUGH = {"N": 100, "Q": 1.03}
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "given", "least"),
+    [
+        ("fedau/corollary-4", "repaired", OPTION_2, {"Q": 5.57}),
+        ("fedau/corollary-4", "repaired", OPTION_2 | {"K": 7}, {"Q": 5.57}),
+        ("fedau/corollary-4", "repaired:constant", OPTION_2 | {"Q": 0.5}, {"Q": 5.57}),
+        ("fedau/corollary-4-option-1", "repaired", OPTION_1, ENOUGH),
+        ("fedau/corollary-4-option-1", "repaired:constant", OPTION_1 | {"N": 100}, ENOUGH),
+    ],
+)
+def test_a_set_knows_what_the_form_prescribes(key, form, given, least):
+    """FedAU's weights grow to K, which the form prescribes: no rates have R and so small a Q."""
+    found = evaluate(key, {"Q": 1.0} | given, form, assume="all")
+    assert not found.guarantee and found.why_not[0].startswith("no problem has these constants: ")
+    assert evaluate(key, {"Q": 1.0} | given | least, form, assume="all").guarantee
+
+
+WEIGHTS = dict(K=5, T=10, p=[0.5, 1.0])
+SPREAD = dict(L=1, F=1, I=1, P=1, T=10, gamma=0.01, eta=1, N=2, S=3, sigma=1, nu=1, beta=1, delta=1)
+IN_TIME = dict(Delta=1, L=1, Lmax=1, Q=1, S=1, eta=0.01, W=10, tcomm=1, tcomp=1)
+TWO_EACH = SILOS | {"eta": 0.01, "K": [2, 2]}
+UNLIKE = {"N": 3, "R": 99, "W": 50, "Qmean": 7e-4, "Q": 1e-4, "Wmax": 3}
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "given", "said"),
+    [
+        *(("fedau/theorem-3", "sharp", WEIGHTS | {n: v}, f"{n} = {v} ") for n, v in UNLIKE.items()),
+        *(("fedau/lemma-b.7.1", "repaired", {"T": 10, "p": [0.5, 1.0], n: v}, f"{n} = ") for n, v in UNLIKE.items()),
+        ("arbitrary-participation/theorem-3.1", "sharp", SPREAD, "S = 3 is above 2"),
+        (
+            "arbitrary-participation/proposition-4.7",
+            "repaired:equal-weights",
+            dict(N=9, P=2, c=0.1, d=1, S=4, rho=0.9),
+            "rho = 0.9 contradicts 0.5",
+        ),
+        ("tdcd/theorem-1", "sharp:Bind", TWO_EACH | {"SK": 0.2}, "SK = 0.2 is below 0.5"),
+        ("tdcd/theorem-1", "sharp:Bind", TWO_EACH | {"SK": 1}, "SK = 1 is above 0.5"),
+        ("tdcd/theorem-1", "sharp:B3", SILOS | {"SK": 1, "sigma": [1.0], "K": [2]}, "SK = 1 "),
+        ("tdcd/wall-clock", "repaired", IN_TIME | {"R": 77}, "R = 77 contradicts 2"),
+        ("fed-norm-sgda/lemma-a.3", "printed", {"squares": [1, 2], "n": 3}, "n = 3 contradicts 2"),
+    ],
+)
+def test_a_constant_that_the_form_does_not_need_contradicts_no_other(key, form, given, said):
+    with pytest.raises(FedboundsError, match=re.escape(said)):
+        evaluate(key, given, form, assume="all")
 
 
 def test_of_many_settings_it_says_at_how_many_no_problem_has_them():

@@ -32,6 +32,7 @@ VALUES = {  # an instance of every letter that something follows from
     "P": 2, "R": 3.5, "Q": 4.0, "Wmax": 0.01, "kappa": 3.0, "Lf": 2.0, "mu": 0.5, "delta": 0.7, "eta": 0.2,
     "rho": 0.5, "taueff": 2.0, "gammax": 0.1, "gammay": 0.2, "betaL": 0.3, "upsilon": 0.4, "d": 0.6, "F": 2.0, "L": 1.5,
     "I": 5, "sigma": [1.0, 2.0, 0.5], "Deltainf": 2.0, "squares": [1.0, 2.0, 0.5],
+    "W": 30.0, "tcomm": 1.0, "tcomp": 0.5,
 }  # fmt: skip
 PER_SILO = {"K": [3, 1, 2]}  # where the letter has one number for each
 

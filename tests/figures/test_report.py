@@ -8,22 +8,27 @@ import json
 import re
 from collections import Counter
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
+from markupsafe import escape
 
 import fedbounds
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.display.plain_text import number
-from fedbounds.bounds.theory.registry import PAPERS, paper
+from fedbounds.bounds.display.plain_text import number, visible
+from fedbounds.bounds.display.tables import tex
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.command_line import main
 from fedbounds.figures.explorer.mathml import ELEMENTS
 from fedbounds.figures.report.gallery import committed, figures_in
-from fedbounds.figures.report.page import prose
+from fedbounds.figures.report.page import formula, prose
+from fedbounds.figures.report.theory import result_document
 
 ALONE = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 SPEC = """
@@ -155,7 +160,9 @@ def told(place):
 
 def test_every_number_of_a_page_is_that_of_confront(place, told, capsys):
     assert told["schema"] == "fedbounds.report/1" and not told["crossed"]
-    assert {place / path for path in told["written"]} == {*(place / "page").iterdir()}
+    assert {place / path for path in told["written"]} == {*(place / "page").iterdir()} - {
+        place / "page" / ".fedbounds.json"
+    }
     page, document = check(place / "page")
     assert len(page.images) == len(document["results"]) == 2
     for result in document["results"]:
@@ -203,7 +210,11 @@ def test_the_page_says_how_to_replay_and_where_it_comes_from(place):
     (run,) = setting["runs"]
     record = json.loads((place / "results" / "small" / f"{run['key']}.json").read_text())
     assert run["sha256"] == record["checksum"] in page.text and run["seeds"] == setting["seeds"] == [0, 1]
-    assert {*known["files"]} == {p.name for p in (place / "page").iterdir()} - {"index.html", "report.json"}
+    assert {*known["files"]} == {p.name for p in (place / "page").iterdir()} - {
+        "index.html",
+        "report.json",
+        ".fedbounds.json",
+    }
     assert any("wang2024" in entry or "Wang" in entry for entry in document["bibtex"])
     assert page.text.count("@software{fedbounds") == 1
 
@@ -281,13 +292,44 @@ def test_labels_of_users_are_text_in_pages_and_pictures(place):
     assert not {"script", "iframe", "object", "b", "i"} & {*page.tags} and "javascript:" not in "".join(page.links)
     shown = "".join(cell for row in page.rows for cell in row)
     for one in document["settings"]:
-        assert one["label"] in shown
+        assert visible(one["label"]) in shown
+    html = (place / "hostile" / "index.html").read_text(encoding="utf-8")
+    assert html == visible(html) and r"a\x07b\u202e" in html
     key = "arbitrary-participation/theorem-3.1"
     for words in (["figure", "hostile.toml"], ["confront", "hostile.toml", key]):
         assert main([*words, "--out", f"{words[0]}.svg"]) == 0
         ElementTree.parse(place / f"{words[0]}.svg")  # XML, so without control characters
         data = (place / f"{words[0]}.csv").read_text(encoding="utf-8")
         assert "<script>alert(1)</script>" in data and r"a\x07b\u202e" in data and r"\$" not in data
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "noise & drift",
+        "a<b>",
+        "a\x01b",
+        "\x1b[31m",
+        "\u202ea\u2028b",
+        "a}b",
+        r"{\input{x}",
+        "5 %, x^2_1 ~ #|$",
+        "a <= b",
+    ],
+)
+def test_the_name_of_a_term_is_text_in_a_page(name):
+    result = load("fedau/theorem-2")
+    form = result.form("explicit")
+    other = replace(form, terms=(replace(form.terms[0], name=name), *form.terms[1:]))
+    document = result_document(result, other)
+    shown = str(formula(document["pieces"][1]))
+    assert f"<mtext>{escape(visible(name))}</mtext>" in visible(shown).replace("\u00a0", " ")
+    assert {*Page(shown).tags} <= ELEMENTS and rf"\text{{{tex(name)}}}" in document["pieces"][1]
+
+
+def test_a_formula_that_cannot_be_typeset_is_one_line():
+    with pytest.raises(FedboundsError, match="no formula"):
+        formula(r"\text{a & b}")
 
 
 @pytest.mark.parametrize(

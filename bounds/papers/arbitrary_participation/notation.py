@@ -23,6 +23,7 @@ UNIT_INTERVAL = Domain(high=1, low_open=True)
 OPEN_UNIT_INTERVAL = Domain(high=1, low_open=True, high_open=True)
 
 EQUAL = sp.Symbol("N", positive=True, integer=True)  # so many equal weights have the least squares
+SHARED = sp.Symbol("S", positive=True, integer=True)
 
 NOTATION = Notation(
     [
@@ -134,5 +135,10 @@ NOTATION = Notation(
     floors=[
         Derived(name, ("N",), power, "weights that sum to one: Cauchy-Schwarz", free="upwards")
         for name, power in (("rho", EQUAL ** sp.Rational(-1, 2)), ("sumsq", 1 / EQUAL))
+    ]
+    + [
+        Derived("rho", ("S",), SHARED ** sp.Rational(-1, 2), "S equal weights: rho = 1/sqrt(S)"),
+        Derived("S", ("N",), EQUAL, "no more participants than clients", free="downwards"),
+        Derived("sumsq", ("S",), 1 / SHARED, "S equal weights: the sum of their squares is 1/S", free="downwards"),
     ],
 )

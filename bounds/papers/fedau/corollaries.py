@@ -23,7 +23,7 @@ from fedbounds.bounds.papers.fedau.assumptions import (
     OPTION_2,
 )
 from fedbounds.bounds.papers.fedau.lemmas import CLIENTS
-from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.papers.fedau.notation import NOTATION, RARITY
 from fedbounds.bounds.papers.fedau.results import (
     DERIVED,
     DERIVED_1,
@@ -50,7 +50,7 @@ from fedbounds.bounds.papers.fedau.results import (
     p,
     sigma,
 )
-from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients
+from fedbounds.bounds.theory.client_reductions import MeanOverClients
 from fedbounds.bounds.theory.expressions import largest, least, substituted
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, single
 from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
@@ -118,7 +118,6 @@ LEMMA_B_6_1_VARIANCE = Result(
 
 # --- Lemma B.7.1: the weight error at K = log_c T -----------------------------------------------------------------
 
-RARITY = Derived("R", ("p",), -1 / (2 * log(MaxOverClients(1 - p))), "1/log c, with c = 1/(1 - min p_n)^2")
 PRINTED_K = R * log(T)
 WHOLE_K = largest(1, ceiling(R * log(T)))
 CUT_OFF = Derived("K", ("R", "T"), WHOLE_K, "the smallest whole number that is at least R log T, and at least 1")
@@ -127,6 +126,7 @@ IS_WHOLE = (
     Condition(PRINTED_K, "==", floor(PRINTED_K + Rational(1, 2)), "K is a whole number in Algorithm 2"),
     Condition(PRINTED_K, ">=", Integer(1), "K is at least 1 in Algorithm 2"),
 )
+AT_CUT_OFF = (RARITY, CUT_OFF, *DERIVED_1)
 AT_WHOLE_K = ((3 + 2 * log(T)) * (R * log(T) + 1) + 1) / T
 C_W = 4 + 7 / log(2)  # 14.10
 LEMMA_B_7_1 = Result(
@@ -147,7 +147,7 @@ LEMMA_B_7_1 = Result(
             order_only=True,
             hides=HIDDEN,
             prescribes={"K": PRINTED_K},
-            derived=(RARITY,),
+            derived=AT_CUT_OFF,
             note="eq. (B.7.1) as printed; K need not be a whole number there, nor at least 1",
         ),
         Form(
@@ -159,7 +159,7 @@ LEMMA_B_7_1 = Result(
             (TWO_ROUNDS, *IS_WHOLE),
             FEDAU,
             prescribes={"K": PRINTED_K},
-            derived=(RARITY,),
+            derived=AT_CUT_OFF,
             note="eq. (B.6.9) at K = log_c T, where that is a whole number",
         ),
         Form(
@@ -171,7 +171,7 @@ LEMMA_B_7_1 = Result(
             (TWO_ROUNDS,),
             FEDAU,
             prescribes={"K": WHOLE_K},
-            derived=(RARITY,),
+            derived=AT_CUT_OFF,
             note="eq. (B.6.9) at the whole K, which is at most R log T + 1",
         ),
         Form(
@@ -180,7 +180,7 @@ LEMMA_B_7_1 = Result(
             (TWO_ROUNDS,),
             FEDAU,
             prescribes={"K": WHOLE_K},
-            derived=(RARITY,),
+            derived=AT_CUT_OFF,
             note="the printed order holds at the whole K with the constant 4 + 7/log 2; where K = 1 the weights are 1 "
             "and the error is the mean of (1 - p_n)^2",
         ),
@@ -190,7 +190,7 @@ LEMMA_B_7_1 = Result(
             (TWO_ROUNDS,),
             FEDAU,
             prescribes={"K": WHOLE_K},
-            derived=(RARITY, CUT_OFF),
+            derived=AT_CUT_OFF,
             note="the sharp Theorem 3 at the whole K",
         ),
     ),

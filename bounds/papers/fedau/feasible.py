@@ -18,8 +18,11 @@ or $W$ is refused where it is given.)
 **One step.** $V=\sum_n(u_n/N-\varphi_n)^2$ with weights $\varphi$ on the simplex: $\sum_n(u_n/N)^2\ge V-1$, which two
 clients attain; one client has $u=1+\sqrt V$ if $V\ge1$.
 
-**FedAU's weights** start at 1, so $Q$ is no less than $\min_np_n=1-e^{-1/(2R)}$; a cut-off of $K=1$ keeps them there.
-With a largest error of $W_{\max}$ as well, one client has that rate, and the others are best alike.
+**FedAU's weights** start at 1, and are $m=\min(K,\max(T-1,1))$, with the corollary's $K$, for all clients of $p_n<1$ on
+some path. So $NQ\ge am^2+(N-1)\min(1,am^2)$ with the least rate $a=\min_np_n=1-e^{-1/(2R)}$: the others have this rate
+or always take part. With a largest error of $W_{\max}$ as well, the rarest client's error is
+$\max\{(1-a)^2,(am-1)^2\}$, and the mean of the others' $p_nm^2$, or 1, is at least $1-\sqrt b$, where $b$ is the mean
+error that is left to them. For $m=1$ they are best alike; for $m\ge2$ they may always take part.
 $W$, $\bar Q$ and $R$ together are those of some $p$, $K$ and $T$.
 """
 
@@ -29,6 +32,7 @@ import sympy as sp
 from sympy import Max, Min, exp, floor, sqrt
 
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_GRADIENT, FEDAU_WEIGHTS, NEARLY_OPTIMAL, SURE_Q
+from fedbounds.bounds.papers.fedau.corollaries import WHOLE_K
 from fedbounds.bounds.papers.fedau.notation import NOTATION
 from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
 from fedbounds.bounds.theory.result import Condition
@@ -45,6 +49,11 @@ def single_client(error: sp.Expr) -> sp.Expr:
 
 FAR = "positive weights whose mean of (p omega - 1)^2 is at least 1"
 RAREST, MISSED = 1 - exp(-1 / (2 * R)), exp(-1 / R)  # the least rate, and (1 - it)^2
+LONGEST = Min(WHOLE_K, Max(T - 1, 1))  # the largest weight
+WEIGHTED = RAREST * LONGEST**2
+MISSED_MOST = Max(MISSED, (RAREST * LONGEST - 1) ** 2)
+ALIKE = 1 - sqrt(Max(0, N * Wmax - MISSED_MOST) / Max(1, N - 1))
+AWAY = "the rarest client comes with 1 - exp(-1/(2R)), and may be away for the K rounds that the form prescribes"
 RULES = (
     Rule(Condition(positive(F), "<=", positive(G), "f is constant if its gradient is 0"), (BOUNDED_GRADIENT.name,)),
     Rule(Condition(single_client(W), "<=", N * Q, FAR), (SURE_Q.name, BOUNDED_GRADIENT.name)),
@@ -68,21 +77,31 @@ RULES = (
         )
     ),
     Rule(
-        Condition(RAREST, "<=", Q, "weights start at 1, and the rarest client comes with 1 - exp(-1/(2R))"),
+        Condition(WEIGHTED + (N - 1) * Min(1, WEIGHTED), "<=", N * Q, f"weights start at 1; {AWAY}"),
         (FEDAU_WEIGHTS.name, BOUNDED_GRADIENT.name),
     ),
     Rule(
-        Condition(MISSED, "<=", N * Wmax, "weights start at 1, and the rarest client comes with 1 - exp(-1/(2R))"),
+        Condition(MISSED_MOST, "<=", N * Wmax, f"weights start at 1; {AWAY}"),
         (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
     ),
     Rule(
         Condition(
-            RAREST + (N - 1) * Max(RAREST, 1 - sqrt(Max(0, N * Wmax - MISSED) / Max(1, N - 1))),
+            WEIGHTED + (N - 1) * Max(Min(1, WEIGHTED), ALIKE),
             "<=",
             N * Q,
-            "weights start at 1, and so small a largest error needs rates near 1",
+            f"weights start at 1, and so small a largest error needs rates near 1; {AWAY}",
         ),
         (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
+    ),
+    Rule(
+        Condition(
+            WEIGHTED + (N - 1) * Max(Min(1, Max(WEIGHTED, LONGEST - 1)), ALIKE),
+            "<=",
+            N * Q,
+            "one client with the least rate, and the others with a rate of 1 or, at K = 1, alike",
+        ),
+        (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
+        witness=True,
     ),
     Rule(
         Condition(positive(W) + positive(Qmean), "<=", sp.S.Zero, "constants computed from p, K and T"),
@@ -98,8 +117,8 @@ FEASIBLE = FeasibleSets(
         "theorem-b.4.1": SLOPE,
         "theorem-2": SLOPE,
         "theorem-2-option-1": f"{SLOPE}; weights that rarely differ",
-        "corollary-4": f"{SLOPE}; FedAU's weights at K = 1",
-        "corollary-4-option-1": f"{SLOPE}; FedAU's weights at K = 1",
+        "corollary-4": f"{SLOPE}; FedAU's weights at the K that is prescribed",
+        "corollary-4-option-1": f"{SLOPE}; FedAU's weights at the K that is prescribed",
         "theorem-3": "the rates that are given",
         "lemma-b.7.1": "rates of which the least is 1 - exp(-1/(2R))",
         "appendix-a.3": SLOPE,

@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
+from fedbounds.bounds.theory.client_reductions import MaxOverClients
 from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
@@ -25,6 +26,8 @@ from fedbounds.bounds.theory.symbols import (
     Quantity,
 )
 
+EVERY_RATE = sp.Symbol("p", positive=True)
+RARITY = Derived("R", ("p",), -1 / (2 * sp.log(MaxOverClients(1 - EVERY_RATE))), "1/log c, with c = 1/(1 - min p_n)^2")
 NOTATION = Notation(
     [
         Quantity("L", "L", "smoothness of every F_n", "smoothness", POSITIVE, SMOOTHNESS),
@@ -189,6 +192,9 @@ NOTATION = Notation(
             free="upwards",
             javascript="least_weighted_sum",
         ),
+        RARITY,
+        Derived("Qmean", ("Q",), sp.Symbol("Q", positive=True), "at most Q, in every round", "downwards"),
+        Derived("W", ("Wmax",), sp.Symbol("Wmax", nonnegative=True), "at most Wmax, in every round", "downwards"),
         Derived("Qtilde", (), sp.Integer(1), "mean p (omega N/P)^2 >= (mean p omega N/P)^2 = 1", free="upwards"),
         Derived(
             "Qtilde",

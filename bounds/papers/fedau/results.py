@@ -430,6 +430,7 @@ THEOREM_3 = Result(
             FEDAU,
             order_only=True,
             hides=HIDDEN,
+            derived=DERIVED_1,
             note="eq. (7) as printed; every hidden constant is 1",
         ),
         Form(
@@ -437,6 +438,7 @@ THEOREM_3 = Result(
             (Term("variance", (3 * K + 2 * K * log(T)) / T), BIAS),
             (TWO_ROUNDS,),
             FEDAU,
+            derived=DERIVED_1,
             note="eq. (B.6.9); infinite without a cut-off",
         ),
         Form(
@@ -447,6 +449,7 @@ THEOREM_3 = Result(
             ),
             (TWO_ROUNDS,),
             FEDAU,
+            derived=DERIVED_1,
             note="E(p omega_t - 1)^2 <= 2K(1-p)/t + (1-p)^(2K) for every t >= 1; K >= T is no cut-off",
         ),
         Form(
@@ -454,6 +457,7 @@ THEOREM_3 = Result(
             (Term("variance", K * MeanOverClients(1 + 2 * (1 - p) * (log(T) + 1)) / T), BIAS),
             (TWO_ROUNDS,),
             FEDAU,
+            derived=DERIVED_1,
             note="the line before (B.6.9), where 1 - p_n is still in the variance",
         ),
     ),

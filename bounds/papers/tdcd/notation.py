@@ -6,7 +6,9 @@ that it can fall by, known a priori, and stands in for `Delta` where that is not
 
 from __future__ import annotations
 
-from fedbounds.bounds.theory.client_reductions import SumOverClients
+import sympy as sp
+
+from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
 from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
@@ -21,6 +23,11 @@ from fedbounds.bounds.theory.symbols import (
 )
 
 TIME = Dimension.of(time=1)
+sigma, S, Deltainf = sp.symbols("sigma S Deltainf", nonnegative=True)
+K = sp.Symbol("K", positive=True, integer=True)
+TOTAL_NOISE = Derived("S", ("sigma",), SumOverClients(sigma**2), "the sum of sigma_j^2")
+AVERAGED_NOISE = Derived("SK", ("sigma", "K"), SumOverClients(sigma**2 / K), "the sum of sigma_j^2/K_j")
+REALIZED_GAP = Derived("Delta", ("Deltainf",), Deltainf, "f(x_T) is nowhere below inf f", free="downwards")
 NOTATION = Notation(
     [
         Quantity("L", "L", "smoothness of the objective", "smoothness", POSITIVE, SMOOTHNESS),
@@ -94,10 +101,12 @@ NOTATION = Notation(
             "squared_first_gradients",
             dimension=GRADIENT**2,
         ),
-    ]
+    ],
+    floors=[
+        TOTAL_NOISE,
+        AVERAGED_NOISE,
+        REALIZED_GAP,
+        Derived("SK", ("S", "K"), S * MaxOverClients(1 / K), "no silo has fewer clients", free="downwards"),
+        Derived("SK", ("S", "K"), S / MaxOverClients(K), "no silo has more clients", free="upwards"),
+    ],
 )
-TOTAL_NOISE = Derived("S", ("sigma",), SumOverClients(NOTATION.sigma**2), "the sum of sigma_j^2")
-AVERAGED_NOISE = Derived(
-    "SK", ("sigma", "K"), SumOverClients(NOTATION.sigma**2 / NOTATION.K), "the sum of sigma_j^2/K_j"
-)
-REALIZED_GAP = Derived("Delta", ("Deltainf",), NOTATION.Deltainf, "f(x_T) is nowhere below inf f", free="downwards")

@@ -15,6 +15,7 @@ from fedbounds.bounds.papers.tdcd.results import (
     THEOREM_1,
 )
 from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.symbols import Derived
 
 n = NOTATION
 L, Lmax, Deltainf, S, Q, R, c = n.L, n.Lmax, n.Deltainf, n.S, n.Q, n.R, n.c
@@ -92,6 +93,7 @@ REMARK_5 = Result(
 
 LATENCY = 3 * tcomm + Q * tcomp  # of one round, Section 5
 ROUNDS_IN_TIME = floor(W / LATENCY)
+AFFORDED = Derived("R", ("W", "tcomm", "Q", "tcomp"), ROUNDS_IN_TIME, "as many rounds as fit into W")
 ONE_ROUND = Condition(W, ">=", LATENCY, "one round fits into the time", W)
 
 
@@ -102,7 +104,7 @@ def within_time(form: Form) -> Form:
         tuple(Term(t.name, t.expression.xreplace({R: ROUNDS_IN_TIME})) for t in form.terms),
         (*form.conditions, ONE_ROUND),
         form.assumptions,
-        derived=form.derived,
+        derived=(*form.derived, AFFORDED),
         note=f"{form.note}; R = floor(W/(3 tcomm + Q tcomp))",
     )
 

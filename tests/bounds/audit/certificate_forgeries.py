@@ -231,12 +231,48 @@ def _steps(whole: Certificate, pick: Random) -> bool:
 
 def _renamed(whole: Certificate, pick: Random) -> bool:
     """Another letter in the statement for one of the last step."""
-    old = pick.choice([*whole["letters"], *whole["numbers"]])
-    new = pick.choice([*whole["letters"], "0", "2"])
-    whole["statement"]["rename"].append({"of": old, "is": new})
+    end = whole["statement"]
+    held = re.findall(r"dot\([^()]*\)|[A-Za-z_]\w*", f"{end['left']} {end['right']}")
+    old = pick.choice([*(held or ["x"]), *whole["letters"], *whole["numbers"]])
+    new = pick.choice([*whole["letters"], *whole["letters"], "0", "2", "fresh"])
+    if new == "fresh":
+        whole["letters"][new] = {"sign": "nonnegative", "whole": False, "is": "another letter"}
+        whole["letters"][new] |= whole["letters"].get(old, {}) if pick.random() < 0.7 else {}
+    end["rename"].append({"of": old, "is": new})
     for side in ("left", "right"):
-        if pick.random() < 0.7:
-            whole["statement"][side] = re.sub(rf"\b{old}\b", new, whole["statement"][side])
+        if pick.random() < 0.9:
+            end[side] = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", new, end[side])
+    return True
+
+
+def _recursion(whole: Certificate, pick: Random) -> bool:
+    """A believed recursion whose terms may hold what changes in it, also inside of a function; its bound at the end."""
+    steps = [k for k, s in enumerate(whole["steps"]) if s["rule"] == "unroll"]
+    if not steps:
+        return False
+    last = whole["steps"][pick.choice(steps)]
+    start, step = last["premises"][:2]
+    for name in ("now", "after"):
+        whole["letters"][name] = {"sign": "nonnegative", "whole": False, "is": name}
+    n = last["steps"]
+    held = pick.choice(["now", "after", "floor(now)", "floor(after)", f"now**{n}", "L", "floor(L)", "2"])
+    fixed = pick.choice(["L", "gamma", "L*gamma", "1"])
+    terms = [f"1/(1 + {held})", f"gamma*{held}", f"L + {held}/(1 + {held})", f"3/(2 + {held})"]
+    b = pick.choice(terms) if pick.random() < 0.8 else fixed
+    m = f"1 + {pick.choice(terms) if pick.random() < 0.2 else fixed}"
+    floors = [{"of": x, "least": "0", "because": {"above": [[x]]}} for x in ("now", "after", "L") if f"({x})" in held]
+    last |= {"now": "now", "after": "after", "multiplier": m, "additive": b, "left": "now", "op": "<="}
+    last |= {"right": f"({b})*(({m})**{n} - 1)/({m} - 1)", "premises": [start, step], "conditions": []}
+    last |= {"grows": {"above": [[f"{m} - 1"]]}, "adds": {"above": [[b]]}, "floors": floors}
+    said: Certificate = {"rule": "axiom", "trusts": "words", "floors": floors}
+    whole["steps"] = [
+        said | {"id": start, "left": "now", "op": "==", "right": "0", "at": "start"},
+        said | {"id": step, "left": "after", "op": "<=", "right": f"({m})*now + {b}"},
+        last,
+    ]
+    whole["conditions"], whole["assumptions"], end = {}, {}, whole["statement"]
+    end |= {"left": "now", "op": "<=", "right": last["right"], "rename": [], "follows": {}, "floors": floors}
+    end |= {"conditions": [], "assumptions": []}
     return True
 
 
@@ -304,6 +340,7 @@ KINDS: dict[str, Callable[[Certificate, Random], bool]] = {
     "another rule": _rule,
     "another step": _steps,
     "another name": _renamed,
+    "a recursion": _recursion,
     "a conclusion with its reason": _consistent,
     "another end": _end,
     "a step put in": _inserted,

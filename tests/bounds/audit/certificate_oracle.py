@@ -458,12 +458,35 @@ class Search:
             return "another recursion"
         if value(premises[0]["left"], point) != value(step["now"], point) or value(premises[0]["right"], point):
             return "another start"
+        if {step["now"], step["after"]} <= {*self.said["letters"]}:
+            return self._trajectory(step, point, [*conditions, *about])
+        terms, after = letters_of(*(step[k] for k in ("multiplier", "additive", "steps"))), letters_of(step["after"])
+        if terms & letters_of(step["now"]) or after <= terms:
+            return "its terms hold what changes"
         u = Fraction(0)
         for _ in range(int(n)):
             u = m * u + b
         right = value(step["right"], point)
         held = n.denominator == 1 and right >= u - EXACT * u and value(step["left"], point) == value(step["now"], point)
         return "" if held else f"after {n} steps {float(u)} > {float(right)} at {_short(point)}"
+
+    def _trajectory(self, step: Json, point: Point, relations: list[Json]) -> str | None:
+        """Values from 0 on, each of which keeps the recursion, and the bound at the last one."""
+        now, after = step["now"], step["after"]
+        values, rule = [Fraction(0)], {"left": after, "right": f"({step['multiplier']})*{now} + {step['additive']}"}
+        while len(values) < value(step["steps"], point) + 2:
+            at = point | {now: values[-1]}
+            top = value(rule["right"], at | {after: Fraction(0)})
+            tried = [top * Fraction(k, 8) for k in (32, 16, 12, 8, 7, 6, 5, 4, 3, 2, 1, 0)]
+            kept = [
+                v for v in tried if all(self._holds(r, at | {after: v}) for r in [{**rule, "op": "<="}, *relations])
+            ]
+            if not (kept and self._admits(now, values[-1]) and self._admits(after, kept[0])):
+                return None
+            values.append(kept[0])
+        at = point | {now: values[-2], after: values[-1]}
+        held = slack(step, at) >= -EXACT * size(step, at)
+        return "" if held else f"{now} = {', '.join(map(str, values))[:300]} at {_short(at)}"
 
     def _average(self, step: Json, premises: list[Json], conditions: list[Json]) -> str | None:
         """Both sides are linear in what differs, and it stands there by its mean."""
@@ -497,6 +520,7 @@ class Search:
         used = {c for step in self.said["steps"] for c in step.get("conditions", [])} - {*end["conditions"]}
         followed = [(c, self.said["conditions"][c]) for c in sorted(used)]
         new = {next(iter(letters_of(part["of"]))): part["is"] for part in end["rename"]}
+        yield from self._reused(end, conditions)
         texts = [last["left"], last["right"], end["left"], end["right"]]
         names = letters_of(*texts, *(c[side] for _, c in followed for side in ("left", "right"))) - {*new}
         self.most = _most(last, *self.said["conditions"].values())
@@ -520,6 +544,23 @@ class Search:
             except ZeroDivisionError:
                 yield f"divides by zero at {_short(point)}"
                 return
+
+    def _reused(self, end: Json, conditions: list[Json]) -> Iterator[str]:
+        """Where all steps hold, and the statement does not, as a letter of it stands for something else in steps."""
+        shown = [s for s in self.said["steps"] if "at" not in s]
+        used = letters_of(*(s[side] for s in shown for side in ("left", "right")))
+        if not used & {part["is"] for part in end["rename"]}:
+            return
+        sides = {side: end[side] for side in ("left", "right")}
+        for part in end["rename"]:
+            if part["is"] not in used:
+                sides = {k: re.sub(rf"\b{part['is']}\b", part["of"], text) for k, text in sides.items()}
+        self.most = _most(*shown, *conditions)
+        for _ in range(self.points):
+            with suppress(ZeroDivisionError):
+                if wrong := self._implied({"rule": "", "op": end["op"], **sides}, shown, conditions):
+                    yield wrong
+                    return
 
 
 def feasible_point(rows: list[list[Fraction]], limits: list[Fraction], n: int) -> tuple[Fraction, ...] | None:

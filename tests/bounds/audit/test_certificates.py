@@ -241,11 +241,16 @@ def test_a_letter_cannot_be_written_for_a_number():
     assert refused(whole)
 
 
+def test_a_statement_keeps_the_letter_of_its_steps_where_they_use_that_of_the_form_for_something_else():
+    end = of("explicit:sumsq")["statement"]
+    assert end["rename"] == [] and "S_min" in end["right"] and "sumsq" not in end["right"]
+
+
 def test_what_is_believed_is_printed_whole(tmp_path, capsys):
     """Whoever writes a certificate may believe anything, but not in silence."""
     whole = of("explicit")
     plain = printed(whole, tmp_path, capsys)
-    assert "where gamma <= 1/12/L/I/P" in plain and "written: sumsq for S_min" in plain
+    assert "where gamma <= 1/12/L/I/P" in plain and "written: " not in plain
     assert "letter: gamma: sign positive" in plain and "letter: I: sign positive, whole True, low 1" in plain
     (left,) = {whole["statement"]["left"]}
     lie = {"id": "lie", "says": "", "left": left, "op": "<=", "right": "0", "rule": "clients", "premises": []}

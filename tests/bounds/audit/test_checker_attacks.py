@@ -123,6 +123,42 @@ def test_a_letter_is_renamed_on_both_sides_and_in_no_condition() -> None:
     assert "stands for something else" in why(whole)
 
 
+def test_a_letter_is_renamed_to_none_that_steps_use() -> None:
+    large, small = believed("100", "<=", "n", "large"), believed("x", "<=", "1", "small")
+    end = combined("x", "<=", "1", [], premises=["small"], multipliers=[{"value": "1", "because": {"above": [["1"]]}}])
+    whole = forged("1", [large, small, end])
+    whole["statement"] |= {"left": "n", "rename": [{"of": "x", "is": "n"}]}
+    assert "n stands for something else" in why(whole)
+    whole["letters"]["z"] = {"sign": "nonnegative", "whole": False, "is": "z"}
+    whole["statement"] |= {"left": "z", "rename": [{"of": "x", "is": "z"}]}
+    assert checker.checked(whole)
+    mean = believed("100", "<=", "n", "mean", rule="average", premises=["large"], means=[], varying=[], still=[])
+    for used in ({"varying": ["z"]}, {"right": "n + z - z"}):  # in a step that is not the last
+        assert "z stands for something else" in why(whole | {"steps": [large, mean | used, small, end]})
+
+
+@pytest.mark.parametrize("additive", ["1/(1 + floor(x))", "4/(1 + z)", "1/(1 + floor(z))", "x/(1 + x)", "z"])
+@pytest.mark.parametrize("multiplier", ["2", "1 + n"])
+def test_the_terms_of_a_recursion_hold_nothing_that_changes(additive: str, multiplier: str) -> None:
+    floors = [{"of": v, "least": "0", "because": {"above": [[v]]}} for v in "xz" if f"({v})" in additive]
+    right = f"({additive})*(({multiplier})**n - 1)/({multiplier} - 1)"
+    end = unrolled(after="z", multiplier=multiplier, additive=additive, right=right, adds={"above": [[additive]]})[-1]
+    end |= {"grows": {"above": [[f"{multiplier} - 1"]]}, "floors": floors}
+    step = believed("z", "<=", f"({multiplier})*x + {additive}", "step", floors=floors)
+    whole = forged(right, [unrolled()[0], step, end])
+    whole["letters"]["z"] = {"sign": "nonnegative", "whole": False, "is": "z"}
+    whole["statement"]["floors"] = floors
+    assert re.search("not linear|what differs is made of", why(whole))
+
+
+def test_what_is_replaced_by_its_mean_is_not_the_same_in_every_step() -> None:
+    mean = believed("0", "<=", "x + dot(v, w)", "mean", rule="average", premises=["one"], varying=[], still=["v", "w"])
+    mean["means"] = [{"of": "dot(v, v)", "is": "x"}]
+    whole = forged("x", [believed("0", "<=", "dot(v, v) + dot(v, w)", "one"), mean, combined("x", "<=", "x", [], "t")])
+    whole["vectors"]["p"]["w"] = "another vector"
+    assert "what differs is made of" in why(whole)
+
+
 # --- keys and types ---------------------------------------------------------------------------------------------------
 
 

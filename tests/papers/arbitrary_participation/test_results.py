@@ -294,8 +294,9 @@ def test_the_repaired_tail_holds_for_a_coin_by_enumeration(P, windows):
             assert float(sum(p for v, p in law.items() if v > windows * bound)) <= c
             chernoff = math.exp(-2 * theta * P * bound) / math.sqrt(1 - theta)  # lambda = 2 theta P, s^2 = 1/(4P)
             assert chernoff == pytest.approx(c)
-            halved = value("proposition-4.7", "repaired:equal-weights", **setting, S=2)
-            assert 4 * halved == pytest.approx(bound)
+            two = setting | {"N": 2}  # of which two take part
+            halved = value("proposition-4.7", "repaired:equal-weights", **two, S=2)
+            assert 4 * halved == pytest.approx(value("proposition-4.7", "repaired:probability", **two))
 
 
 def test_the_form_without_a_cap_takes_the_interval_that_is_best_for_it():
