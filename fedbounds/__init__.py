@@ -1,7 +1,8 @@
 """fedbounds: convergence theory you can run.
 
-The front door: the version, the public verbs, the participation processes, problems and algorithms, each imported when
-it is first used, and the command line.
+The verbs and the version are here. `fedbounds.problems`, `fedbounds.participation`, `fedbounds.algorithms`,
+`fedbounds.papers`, `fedbounds.sweeps`, `fedbounds.charts`, `fedbounds.testing` and `fedbounds.authoring` hold the rest.
+Everything is imported when it is first used; what no page of the reference lists is internal.
 
 Example:
     >>> import fedbounds
@@ -12,7 +13,7 @@ Example:
     >>> round(float(evaluation.value), 6)
     21.321615
     >>> import fedbounds as fb
-    >>> run = fb.moments(fb.FedAvg(0.05, 2), fb.toy_example(), fb.Full(3), 10)
+    >>> run = fb.moments(fb.algorithms.FedAvg(0.05, 2), fb.problems.toy_example(), fb.participation.Full(3), 10)
     >>> len(run.gradient_norm_squared)
     11
 """
@@ -25,6 +26,14 @@ from typing import TYPE_CHECKING, Any
 from fedbounds.bounds._version import __version__
 
 if TYPE_CHECKING:
+    from fedbounds import algorithms as algorithms
+    from fedbounds import authoring as authoring
+    from fedbounds import charts as charts
+    from fedbounds import papers as papers
+    from fedbounds import participation as participation
+    from fedbounds import problems as problems
+    from fedbounds import sweeps as sweeps
+    from fedbounds import testing as testing
     from fedbounds.bounds.advice.coverage import covers as covers
     from fedbounds.bounds.comparison.compare import compare as compare
     from fedbounds.bounds.errors import FedboundsError as FedboundsError
@@ -42,70 +51,16 @@ if TYPE_CHECKING:
     from fedbounds.empirical.invariants.compressor import check_compressor as check_compressor
     from fedbounds.empirical.monitoring.accountant import ParticipationAccountant as ParticipationAccountant
     from fedbounds.empirical.monitoring.advise import advise as advise
-    from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg as FedAvg
-    from fedbounds.empirical.papers.arbitrary_participation.algorithms import FrozenGradient as FrozenGradient
-    from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg as GeneralizedFedAvg
-    from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitForAll as WaitForAll
-    from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitFull as WaitFull
-    from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitMinibatch as WaitMinibatch
     from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants as check_invariants
-    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA as FSGDA
-    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA as FedNormSGDA
-    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA as LocalSGDA
-    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import SynchronousSGDA as SynchronousSGDA
     from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax as check_minimax
-    from fedbounds.empirical.papers.fedau.algorithms import MIFA as MIFA
-    from fedbounds.empirical.papers.fedau.algorithms import AverageAll as AverageAll
-    from fedbounds.empirical.papers.fedau.algorithms import AverageParticipating as AverageParticipating
-    from fedbounds.empirical.papers.fedau.algorithms import FedAU as FedAU
-    from fedbounds.empirical.papers.fedau.algorithms import FedVarp as FedVarp
-    from fedbounds.empirical.papers.fedau.algorithms import FixedWeights as FixedWeights
-    from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation as KnownParticipation
     from fedbounds.empirical.papers.fedau.invariants import check_weights as check_weights
-    from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights as ParticipationWeights
-    from fedbounds.empirical.papers.fedmrn.algorithms import Compressed as Compressed
-    from fedbounds.empirical.papers.fedmrn.algorithms import FedMRN as FedMRN
-    from fedbounds.empirical.papers.fedmrn.algorithms import FedSparsify as FedSparsify
-    from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN as AnalyzedFedMRN
-    from fedbounds.empirical.papers.fedmrn.fedpm import FedPM as FedPM
-    from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise as MaskedNoise
-    from fedbounds.empirical.papers.tdcd.algorithms import TDCD as TDCD
-    from fedbounds.empirical.papers.tdcd.algorithms import LabelPrivateTDCD as LabelPrivateTDCD
-    from fedbounds.empirical.papers.tdcd.algorithms import PrintedTDCD as PrintedTDCD
     from fedbounds.empirical.papers.tdcd.invariants import check_vertical as check_vertical
-    from fedbounds.empirical.participation import Bernoulli as Bernoulli
-    from fedbounds.empirical.participation import Cyclic as Cyclic
-    from fedbounds.empirical.participation import CyclicClients as CyclicClients
-    from fedbounds.empirical.participation import CyclicFromInactive as CyclicFromInactive
-    from fedbounds.empirical.participation import Full as Full
-    from fedbounds.empirical.participation import GroupMarkov as GroupMarkov
-    from fedbounds.empirical.participation import Markovian as Markovian
-    from fedbounds.empirical.participation import PeriodicGroups as PeriodicGroups
-    from fedbounds.empirical.participation import Permutation as Permutation
-    from fedbounds.empirical.participation import Process as Process
-    from fedbounds.empirical.participation import Recorded as Recorded
-    from fedbounds.empirical.participation import WithoutReplacement as WithoutReplacement
-    from fedbounds.empirical.participation import WithReplacement as WithReplacement
-    from fedbounds.empirical.problems import BlockQuadratic as BlockQuadratic
-    from fedbounds.empirical.problems import BoundedGradient as BoundedGradient
-    from fedbounds.empirical.problems import CosineQuadratic as CosineQuadratic
-    from fedbounds.empirical.problems import Displaced as Displaced
-    from fedbounds.empirical.problems import ImageClassification as ImageClassification
-    from fedbounds.empirical.problems import Quadratic as Quadratic
-    from fedbounds.empirical.problems import QuadraticMinimax as QuadraticMinimax
-    from fedbounds.empirical.problems import RippledBlocks as RippledBlocks
-    from fedbounds.empirical.problems import VerticalLeastSquares as VerticalLeastSquares
-    from fedbounds.empirical.problems import random_block_quadratic as random_block_quadratic
-    from fedbounds.empirical.problems import random_quadratic as random_quadratic
-    from fedbounds.empirical.problems import random_quadratic_minimax as random_quadratic_minimax
-    from fedbounds.empirical.problems import random_vertical_least_squares as random_vertical_least_squares
-    from fedbounds.empirical.problems import toy_example as toy_example
     from fedbounds.empirical.simulation.moments import moments as moments
     from fedbounds.empirical.simulation.simulate import simulate as simulate
     from fedbounds.figures.charts.overlay import overlay as overlay
 
 # What is imported when it is first used: module by module, the names that it gives.
-DOOR = {
+VERBS = {
     "fedbounds.bounds.errors": "FedboundsError",
     "fedbounds.bounds.theory.registry": "load results",
     "fedbounds.bounds.advice.coverage": "covers",
@@ -125,39 +80,20 @@ DOOR = {
     "fedbounds.empirical.papers.fedau.invariants": "check_weights",
     "fedbounds.empirical.papers.fed_norm_sgda.invariants": "check_minimax",
     "fedbounds.empirical.papers.tdcd.invariants": "check_vertical",
-    "fedbounds.empirical.papers.fedmrn.masked_noise": "MaskedNoise",
     "fedbounds.empirical.invariants.compressor": "check_compressor",
-    "fedbounds.empirical.papers.fedau.participation_weights": "ParticipationWeights",
     "fedbounds.figures.charts.overlay": "overlay",
-    "fedbounds.empirical.participation": (
-        "Bernoulli Cyclic CyclicClients CyclicFromInactive Full GroupMarkov Markovian PeriodicGroups "
-        "Permutation Process Recorded WithReplacement WithoutReplacement"
-    ),
-    "fedbounds.empirical.problems": (
-        "BlockQuadratic BoundedGradient CosineQuadratic Displaced ImageClassification Quadratic QuadraticMinimax "
-        "RippledBlocks VerticalLeastSquares random_block_quadratic random_quadratic random_quadratic_minimax "
-        "random_vertical_least_squares toy_example"
-    ),
-    "fedbounds.empirical.papers.arbitrary_participation.algorithms": (
-        "FedAvg FrozenGradient GeneralizedFedAvg WaitForAll WaitFull WaitMinibatch"
-    ),
-    "fedbounds.empirical.papers.fedau.algorithms": (
-        "MIFA AverageAll AverageParticipating FedAU FedVarp FixedWeights KnownParticipation"
-    ),
-    "fedbounds.empirical.papers.fed_norm_sgda.algorithms": "FedNormSGDA FSGDA LocalSGDA SynchronousSGDA",
-    "fedbounds.empirical.papers.fedmrn.algorithms": "Compressed FedMRN FedSparsify",
-    "fedbounds.empirical.papers.fedmrn.fedpm": "FedPM",
-    "fedbounds.empirical.papers.fedmrn.analysis": "AnalyzedFedMRN",
-    "fedbounds.empirical.papers.tdcd.algorithms": "TDCD LabelPrivateTDCD PrintedTDCD",
     "fedbounds.command_line": "main",
 }
-PLACES = {name: module for module, names in DOOR.items() for name in names.split()}
-__all__ = ["__version__", *PLACES]  # pyright: ignore[reportUnsupportedDunderAll]  imported when first used
+MODULES = ("algorithms", "authoring", "charts", "papers", "participation", "problems", "sweeps", "testing")
+PLACES = {name: module for module, names in VERBS.items() for name in names.split()}
+__all__ = ["__version__", *PLACES, *MODULES]  # pyright: ignore[reportUnsupportedDunderAll]  imported when first used
 
 
 def __getattr__(name: str) -> Any:
     if name in PLACES:
         return getattr(import_module(PLACES[name]), name)
+    if name in MODULES:
+        return import_module(f"fedbounds.{name}")
     raise AttributeError(f"module 'fedbounds' has no attribute {name!r}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -157,10 +158,11 @@ ROOMS = tuple(f"fedbounds.{package}.papers" for package in PACKAGES)
 PAPERS = {path.parent.name for path in (ROOT / "bounds" / "papers").glob("*/__init__.py")}
 
 
+PUBLIC = {"papers", *(path.name for path in (ROOT / "fedbounds").glob("*.py") if path.name != "command_line.py")}
+
+
 def test_kernels_know_no_paper() -> None:
-    kernels = [
-        path for path in LIBRARY if path.relative_to(ROOT).parts[1] not in ("papers", "__init__.py", "flower.py")
-    ]
+    kernels = [path for path in LIBRARY if path.relative_to(ROOT).parts[1] not in PUBLIC]
     wrong = [f"{place(path, node)} imports {what}" for path in kernels for node, what in named_papers(tree(path))]
     assert PAPERS and kernels and not wrong, "\n".join(wrong)
 
@@ -491,8 +493,28 @@ def test_the_front_door_gives_every_name_that_a_type_checker_sees() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert typed == fedbounds.PLACES
+    assert typed == fedbounds.PLACES | dict.fromkeys(fedbounds.MODULES, "fedbounds")
     assert [name for name, module in typed.items() if not hasattr(importlib.import_module(module), name)] == []
     verbs = "evaluate optimize rounds compare simulate moments confront check_invariants check_weights check_minimax"
     assert {*verbs.split(), "load", "results", "overlay"} <= typed.keys()
-    assert {each.__name__ for each in algorithms().values() if each.__module__.startswith("fedbounds.")} <= typed.keys()
+    ours = {each.__name__ for each in algorithms().values() if each.__module__.startswith("fedbounds.")}
+    assert ours <= {*fedbounds.algorithms.__all__}
+
+
+def public_names() -> set[str]:
+    """Every public name: of `fedbounds` itself, and of each module that it offers, with its submodules."""
+    found = {f"fedbounds.{name}" for name in fedbounds.__all__ if name not in fedbounds.MODULES}
+    for name in fedbounds.MODULES:
+        top = importlib.import_module(f"fedbounds.{name}")
+        inside = [m.name for m in pkgutil.iter_modules(getattr(top, "__path__", ()))]
+        for module in (top, *(importlib.import_module(f"{top.__name__}.{m}") for m in inside)):
+            found |= {f"{module.__name__}.{n}" for n in getattr(module, "__all__", ())}
+    return found
+
+
+def test_the_public_names_are_few_and_stand_in_their_modules() -> None:
+    names = public_names()
+    assert len(names) <= 250, len(names)
+    for name in names:
+        module, _, word = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), word), name

@@ -169,12 +169,27 @@ class Advice(Shown):
         excluded = ", ".join(a.name for row in self.excluded if row.key == key for a in row.excluded)
         if excluded:
             raise FedboundsError(f"{key} does not cover the setting: excluded by {excluded}")
+        if key in self._versions:
+            raise FedboundsError(f"{key} covers the setting and is not asked: {self._versions[key]}")
         raise unknown_name("result that covers the setting", key, [one.key for one in self.results])
 
     @property
     def excluded(self) -> tuple[Coverage, ...]:
         """The results about whole runs that do not cover the setting."""
         return tuple(row for row in self.covered.answered("not covered") if row.of_a_run)
+
+    @property
+    def _versions(self) -> Mapping[str, str]:
+        """Of a result given the participation and that in expectation over it, the one that is not asked, and why."""
+        asked = {one.key for one in self.results}
+        rows = [row for row in self.covered.results if row.of_a_run and row.answer != "not covered"]
+        found = {}
+        for key in (row.key for row in rows if row.key not in asked):
+            given = key.removesuffix(EXPECTED)
+            needs = f"it needs a declared stationary process whose weights sum to one in every round; see {given}"
+            random = f"it holds given the participation, and the declared one is random; see {given}{EXPECTED}"
+            found[key] = random if key == given else needs
+        return found
 
     @property
     def groups(self) -> tuple[tuple[Measure, tuple[Advised, ...]], ...]:
@@ -222,6 +237,7 @@ class Advice(Shown):
             for measure, ordered in self.groups for one in ordered if one.costs is not None
         ]  # fmt: skip
         others = [(one.key, one.status, one.why) for one in self.results if one.status != "reached"]
+        others += [(key, "not asked", why) for key, why in self._versions.items()]
         others += [(row.key, "not covered", ", ".join(a.name for a in row.excluded)) for row in self.excluded]
         columns = ("result", "form", "bounds", "choose", *goals, "dominant", "guarantee")
         return (Table("reach the target", columns, rows), Table("do not", ("result", "status", "why"), others))
@@ -356,7 +372,8 @@ def by_form(question: Question, result: Result, row: Coverage) -> Advised:
         return Advised(row, "contradicted", str(error), row.measure)
     if best.costs is None:
         status: Status = "never" if best.status == "never" else "undecided"
-        return Advised(row, status, best.why, row.measure, best)
+        ends = search._ends(best.whole) if np.isfinite(best.floor) else ""
+        return Advised(row, status, f"{best.why}, {ends}" if ends else best.why, row.measure, best)
     return _reached(search, row, best)
 
 

@@ -379,6 +379,16 @@ class Search:
             return min(reached, key=lambda choice: choice.goal)
         return min(self.tried.values(), key=lambda choice: (choice.status != "undecided", choice.floor))
 
+    def _ends(self, whole: Mapping[str, int]) -> str:
+        """The ranges of whole numbers of which a larger one may reach the target, in words; "" if there is none."""
+        found = []
+        for name, rungs in self.ladders.items():
+            quantity = self.result.notation[name]
+            high = int((self._range(quantity) or self.workload.whole.get(name, USUAL_STEPS))[1])
+            if self.supplied(name) or (len(rungs) > 1 and whole[name] == rungs[-1]):
+                found.append(f"{name} <= {high} ([choose] {quantity.concept})")
+        return f"for {' and '.join(found)}; larger ones, which were not tried, may reach the target" if found else ""
+
     @property
     def curve(self) -> tuple[Choice, ...]:
         """For each number of local steps that was tried, the best choice."""

@@ -189,7 +189,7 @@ def room_claims(name: str) -> Iterator[Claim]:
 
 
 def module_claims(module: ModuleType) -> Iterator[Claim]:
-    """Every form of every result, its units, the claims that the paper's module brings (`<module>.trial:claims`), and
+    """Every form of every result, its units, the claims that the paper's module brings (`<module>.claims:claims`), and
     its errata (`<module>.errata`), where these are not among them.
     """
     for result in module.RESULTS:

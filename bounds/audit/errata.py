@@ -36,7 +36,7 @@ def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
 
 
 def errata_claims(paper: str) -> Iterator[Claim]:
-    """Every erratum, repair, supplement and slip of wording of a paper, for its room's `trial.claims`."""
+    """Every erratum, repair, supplement and slip of wording of a paper, for its room's `claims.claims`."""
     return remarks(room(paper), paper) if paper in paper_names() else iter(())
 
 

@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.spreads import Spread
 def proved_and_compared(
     paper: str, proofs: Iterable[Proof], limits: Iterable[Limit | Spread], unstated: Iterable[Unstated] = ()
 ) -> Iterator[Claim]:
-    """The steps of every proof, the limits, and what the proofs need unsaid, for a room's `trial.claims`.
+    """The steps of every proof, the limits, and what the proofs need unsaid, for a room's `claims.claims`.
 
     Example:
         >>> next(proved_and_compared("a-paper", (), ()), None) is None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.search.optimize import Functions, Ranges
     from fedbounds.bounds.theory.result import Result
 
+_EMPTY = ("no problem", "no run has these")  # how the reasons begin that leave a bound nothing to be about
 MOST_SETTINGS = 100_000
 
 
@@ -247,10 +248,12 @@ def compare(
             rules = {n: f for n, f in (functions or {}).items() if _is_free(form, n)}
             before, total = len(rows) * len(settings), len(forms) * len(settings)
             done = None if watch is None else partial(_counted, watch, before, total)
-            rows.append(_optimized(form, known, vary[0], settings, free, ranges, rules, done))
+            row, said = _optimized(form, known, vary[0], settings, free, ranges, rules, done)
+            rows.append(row)
+            notes += [f"{label}: {said}"] if said else []
         else:
             evaluation = evaluate_form(form, known, strict=False)
-            notes += [f"{label}: {said}" for said in evaluation.why_not if said.startswith(NO_VALUE)]
+            notes += [f"{label}: {said}" for said in evaluation.why_not if said.startswith((NO_VALUE, *_EMPTY))]
             rows.append(_row(label, evaluation, len(settings)))
     for form in forms:
         label, standing = form.title, form.standing()
@@ -358,13 +361,14 @@ def _optimized(
     within: Ranges,
     functions: Functions,
     done: Callable[[int], None] | None,
-) -> BoundRow:
+) -> tuple[BoundRow, str]:
+    """The best at every setting, and why no problem or run has the constants at the first where none has."""
     from fedbounds.bounds.search.optimize import Infeasible, Minimum, Undecided, optimize  # sympy takes its time
 
     result, letters = form.result.whole(), [q.name for n in free if (q := form.resolve(n)) is not None]
     values = np.full(len(settings), np.nan)
     at = {letter: np.full(len(settings), np.nan) for letter in letters}
-    dominant = []
+    dominant, empty = [], ""
     for i, setting in enumerate(settings.tolist()):
         here = {**known, **({name: setting} if name in known else {})}
         answer = optimize(result, here, free, within=within, form=form.name, functions=functions)
@@ -375,12 +379,13 @@ def _optimized(
             continue
         if isinstance(answer, Minimum):
             values[i], dominant[i] = answer.value, str(answer.evaluation.dominant)
+            empty = empty or next((why for why in answer.evaluation.why_not if why.startswith(_EMPTY)), "")
             for letter in letters:
                 at[letter][i] = answer.at[letter]
         else:
             limits = answer.terms
             values[i], dominant[i] = answer.infimum, max(limits, key=lambda n: limits[n], default="")
-    return BoundRow(form.title, values, ~np.isnan(values), tuple(dominant), at)
+    return BoundRow(form.title, values, ~np.isnan(values), tuple(dominant), at), empty
 
 
 def parse_vary(text: str) -> tuple[str, np.ndarray]:

@@ -314,7 +314,8 @@ def evaluate_form(
         why_not = ("the value is infinite, which promises nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
-    why_not = (*impossible, *why_not)
+    miscounted = _miscounted(chosen, numbers, checks)
+    why_not = (*((f"no run has these constants: {miscounted}",) if miscounted else ()), *impossible, *why_not)
     evaluation = Evaluation(
         view=chosen,
         value=total,
@@ -332,7 +333,32 @@ def evaluate_form(
     )
     if strict:
         _refuse_the_meaningless(evaluation)
+        if miscounted and " settings" not in miscounted:
+            raise FedboundsError(f"{chosen.title}: {miscounted}")
     return evaluation
+
+
+def _miscounted(form: FormView, numbers: Mapping[str, np.ndarray], checks: Sequence[CheckedCondition]) -> str:
+    """Why the counts cannot be of one run, whether the form uses them or not, in words; "" if they can."""
+    notation = form.result.notation
+    clients = next((n for n in numbers if notation[n].concept == "clients"), None)
+    if clients is None or not all(np.all(c.holds) for c in checks):
+        return ""
+    count = numbers[clients]
+    for name, value in numbers.items():
+        part = notation[name].concept == "participating_clients"
+        if not part and not notation[name].shape:
+            continue
+        wrong = value > count if part else count != value.shape[-1]
+        if np.any(wrong):
+            value, count = np.broadcast_arrays(value if part else np.asarray(value.shape[-1]), count)
+            where = f" at {wrong.sum()} of {wrong.size} settings" if wrong.ndim and not wrong.all() else ""
+            first, whole = f"{value[wrong].flat[0]:g}", f"{clients} = {count[wrong].flat[0]:g}{where}"
+            meaning = notation[name].meaning
+            if part:
+                return f"{name} = {first} ({meaning}) exceeds {whole} (number of clients); give {name} <= {clients}"
+            return f"{name} has {first} values ({meaning}), and {whole}; give one value for each client"
+    return ""
 
 
 def _refuse_the_meaningless(evaluation: Evaluation) -> None:
@@ -484,10 +510,12 @@ def _described(evaluation: Evaluation) -> str:
             )
     if any(not c.holds for c in evaluation.feasible):
         lines += ["", "constants that cannot occur together"]
-        for i, c in enumerate(evaluation.feasible):
-            if not c.holds:
-                text = c.text if i < len(evaluation.view.feasible or ()) else f"problems are known: {c.why}"
-                lines.append(f"  FAILS  {text}   ({number(float(c.left))} against {number(float(c.right))})")
+        count = len(evaluation.view.feasible or ())
+        violated = [c for c in evaluation.feasible[:count] if not c.holds]
+        for c in violated or [c for c in evaluation.feasible if not c.holds]:
+            sides = f"{number(float(c.left))} against {number(float(c.right))}"
+            known = f"open   a problem is known only for {c.why}   (that needs {c.condition.op}: {sides})"
+            lines.append(f"  FAILS  {c.text} ({c.why})   ({sides})" if violated else f"  {known}")
     lines += ["", "legal constants"] if legal else []
     lines += [f"  {'holds' if c.holds else 'FAILS'}  {c.why}" for c in legal]
     lines += ["", "constants"]

@@ -53,8 +53,9 @@ def resolve(
         if not _derive(form, name, known, ()):
             missing.append(name)
     if missing:
-        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in _roots(form, missing, known))
-        raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}")
+        roots = _roots(form, missing, known)
+        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in roots)
+        raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}{_instead(form, roots, known)}")
     for rule in form.derived:
         if rule.name in given and rule.free is not True:
             _agree(form, rule, given)
@@ -90,6 +91,25 @@ def _roots(form: FormView, missing: Sequence[str], known: Mapping[str, Constant]
             found |= more
         left -= {name} & found
     return sorted(left)
+
+
+def _instead(form: FormView, missing: Sequence[str], known: Mapping[str, Constant]) -> str:
+    """The fewest constants from which several of the missing ones follow, in words; "" if there are none."""
+    given = {*known, *(q.name for q in form.result.notation.values() if q.default is not None)}
+    best: tuple[set[str], set[str]] = set(), set()
+    for first in (rule for rule in form.derived if rule.name in missing):
+        found = given | (more := {*first.inputs} - given)
+        while new := {r.name for r in form.derived if r.name not in found and found.issuperset(r.inputs)}:
+            found |= new
+        follow = {*missing} & found - more
+        if not more & {*missing} and (len(follow) - len(more), -len(more)) > (
+            len(best[0]) - len(best[1]),
+            -len(best[1]),
+        ):
+            best = follow, more
+    if not best[0]:
+        return ""
+    return f"; {', '.join(sorted(best[0]))} follow{'s' * (len(best[0]) == 1)} from {', '.join(sorted(best[1]))}"
 
 
 def _derive(form: FormView, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:
@@ -204,8 +224,8 @@ def as_constant(quantity: Quantity, value: Value) -> Constant:
         number = f"{float(array):.12g}"
         raise FedboundsError(
             f"{quantity.name} = {number} is one number; it needs one per client: {quantity.meaning} "
-            f"(the same for all clients: give their number too; for a single client: {quantity.name}={number}, with "
-            "the comma, or a list of one in Python)"
+            f"(the same for all clients: give their number too; for a single client: '{quantity.name}={number},' with "
+            "a comma at its end, or a list of one in Python)"
         )
     if array.size == 0:
         raise FedboundsError(f"{quantity.name} is empty: {quantity.meaning}")

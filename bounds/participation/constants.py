@@ -75,7 +75,7 @@ def check_weights(q: ArrayLike, *, unit_sum: bool = True, name: str = "weights q
         >>> check_weights([[0.5, 0.4]])
         Traceback (most recent call last):
             ...
-        fedbounds.bounds.errors.FedboundsError: weights q[0] sum to 0.9; the theorem needs 1 in every round
+        fedbounds.bounds.errors.FedboundsError: weights q[0] sum to 0.9; the theorem needs 1 in every round: ...
     """
     weights = check_matrix(name, q, "(rounds, clients)")
     if (weights < 0).any():
@@ -86,7 +86,11 @@ def check_weights(q: ArrayLike, *, unit_sum: bool = True, name: str = "weights q
         bad = np.flatnonzero(np.abs(sums - 1) > SUM_TOLERANCE)
         if bad.size:
             where = f"{name}[{bad[0]}] sum to {sums[bad[0]]:.12g}"
-            raise FedboundsError(f"{where}; the theorem needs 1 in every round")
+            ones = bool(np.isin(weights, (0.0, 1.0)).all()) and sums[bad[0]]
+            said = "this is a record of who was there: " if ones else ""
+            read = " (Recorded(q, normalize=True); in a TOML file normalize = true)" if sums[bad[0]] else ""
+            what = "divide each row by its sum" if sums[bad[0]] else "a round without participants is not covered"
+            raise FedboundsError(f"{where}; the theorem needs 1 in every round: {said}{what}{read}")
     return weights
 
 

@@ -228,9 +228,16 @@ def _read(text: str) -> Iterable[tuple[str, str, tuple[str, ...]]]:
         for part in _assigned(piece):
             name, equals, kind = part.partition("=")
             if equals:
-                yield part, name.strip(), checked(name.strip(), re.split(r"\s+or\s+", kind.strip()))
+                named = [k for one in re.split(r"\s+or\s+", kind.strip()) for k in _kinds_called(name.strip(), one)]
+                yield part, name.strip(), checked(name.strip(), named)
             else:
                 yield from _phrases_in(part)
+
+
+def _kinds_called(name: str, kind: str) -> tuple[str, ...]:
+    """The kinds of an axis that a phrase names, where it is no kind itself."""
+    of, kinds = phrases().get(tuple(_words(kind)), ("", ()))
+    return kinds if of == name and kind not in axis(name).kinds else (kind,)
 
 
 def _assigned(piece: str) -> list[str]:

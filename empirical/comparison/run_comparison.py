@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
+from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.evaluation.evaluate import Evaluation
 from fedbounds.bounds.theory.measures import Measure
@@ -64,6 +65,23 @@ class Confrontation(Shown):
     seeds: int = 0
     samples: np.ndarray | None = None
     ground: Ground = NO_WORD
+
+    def __repr__(self) -> str:
+        """One line; `print` shows the whole summary."""
+        promise = f"guarantee: {self.evaluation.promise}"
+        return f"<Confrontation with {self.result.key} [{self.form.name}]: {self._last}, {promise}>"
+
+    def __str__(self) -> str:
+        """What was compared with what, measure and bound at the largest T, and whether it is a guarantee."""
+        first, *rest = self.headline.splitlines()
+        return "\n".join([first, f"  {self._last}", *(f"  {line}" for line in rest)])
+
+    @property
+    def _last(self) -> str:
+        """Measure and bound at the largest T."""
+        holds = "conditions hold" if self.valid[-1] else "a condition fails"
+        at = f"at {self.letter} = {int(self.rounds[-1])}"
+        return f"{at}: measured {number(float(self.measured[-1]))}, bound {number(float(self.bound[-1]))} ({holds})"
 
     @property
     def letter(self) -> str:

@@ -323,7 +323,7 @@ def without_number(claim: Claim) -> str:
     if form.asymptotic:
         return f"a limit, {form.asymptotic}: no number at any one setting"
     if form.refuted_by:
-        return f"the erratum {form.refuted_by} refutes it, on an instance that is no run here"
+        return f"the erratum {form.refuted_by} refutes it, by an instance outside this search"
     others = [ResultForm(result, other).claim() for other in result.forms if not other.order_only]
     tried = [{a.name for a in other.assumptions} for other in others if trial(other)]
     if tried and (more := {a.name for a in form.assumptions} - set.union(*tried)):

@@ -80,7 +80,7 @@ class Scope:
             'no case has an odd number'
         """
         if self.algorithms is not None and algorithm not in self.algorithms:
-            return f"it is none of {algorithm}: it holds for {', '.join(sorted(self.algorithms))}"
+            return f"it is no property of {algorithm}; it holds for {', '.join(sorted(self.algorithms))}"
         if tolerance > self.tolerance:
             return f"it needs double precision, and the tolerance is {tolerance:g}"
         for need in self.needs:

@@ -18,8 +18,8 @@ CERTAIN = 1e-6  # how often a compressor without bias is called biased
 ROUNDING = 1e-5  # of float32 sums, relative
 DIRECTIONS = 16  # in which a bias is looked for
 SINGLE = 12.0  # standard errors in one entry; 3e-12 for two values that are each expected in 50 messages
-SIZES = (1, 2, 3, 5, 12, 300)  # that are tried besides the size that is asked for
-WIDE = 70_000  # the size beyond two bytes that is tried with a few messages
+WIDE = 70_000  # the size, beyond two bytes, from which on a few messages are tried
+SIZES = (1, 2, 3, 5, 12, 300, WIDE)  # that are tried besides the size that is asked for
 FEW = 100  # messages of each update of these sizes
 FEWEST = 5  # messages of a wide update, and of those of a compressor that says that it is biased
 MISSING = 128  # messages of which none has an entry once in ten million, if each has it with a chance of 1/8
@@ -217,8 +217,8 @@ def check_compressor(
         scale: by what the updates are multiplied, for compressors that know the size of updates beforehand; if not
             given, some updates are as small as 1e-7 and some as large as 1e6.
         seed: of the updates and of the clients' randomness.
-        sizes: other d that are tried with up to 100 messages of each of six updates, zero among them, and d = 70,000
-            with five; none for a compressor of one size.
+        sizes: other d that are tried with up to 100 messages of each of six updates, zero among them, and from 70,000
+            on with five of one; none for a compressor of one size.
 
     Returns:
         The table of what was measured, and a verdict for each property: "unbiased", "every size", "stated error",
@@ -251,12 +251,12 @@ def check_compressor(
     biased = checked.biased
     for each in sizes:
         for name, make in others.items():
-            checked.tried(CompressorCase(name, _single(scale * make(each, rng))), min(FEW, messages))
-    if sizes:
-        checked.tried(CompressorCase("mixed", _single(scale * SMALL_UPDATES["mixed"](WIDE, rng))), FEWEST)
-    for each in (*(() if checked.unbiased else sizes), *[WIDE][: len(sizes)]):  # elsewhere it would be a bias
-        largest = np.append(np.full(each - 1, 1e-3), 0.3)
-        checked.attempt(CompressorCase("last largest", _single(scale * largest)), checked.in_place)
+            if each < WIDE or name == "mixed":
+                few = FEW if each < WIDE else FEWEST
+                checked.tried(CompressorCase(name, _single(scale * make(each, rng))), min(few, messages))
+        if each >= WIDE or not checked.unbiased:  # elsewhere it would be a bias
+            largest = np.append(np.full(each - 1, 1e-3), 0.3)
+            checked.attempt(CompressorCase("last largest", _single(scale * largest)), checked.in_place)
     for each in sorted({size, *sizes[-1:]}):
         checked.repeat(CompressorCase("normal", _single(scale * rng.standard_normal(each))))
     damaged = CompressorCase("normal", _single(scale * rng.standard_normal(size)))

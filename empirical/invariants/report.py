@@ -149,7 +149,9 @@ class Report:
         lines[0] += f", {len(self.skipped)} skipped" if self.skipped else ""
         lines[0] += "".join(f", NOT COMPARED with the reference: {each.not_compared}" for each in self.not_compared)
         if self.without:
-            lines.append(f"cases have {', '.join(self.without)}: the run names no such parameter, and none matters")
+            lines.append(
+                f"cases have {', '.join(self.without)}: the run names no such parameter, and values change nothing"
+            )
         if self.cause:
             lines.append(f"likely cause: {self.cause}")
         return "\n".join([*lines, *(str(verdict) for verdict in self.verdicts)])

@@ -406,7 +406,11 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
         def told(case: Case) -> Case:
             N = case.problem.clients
             order = np.random.default_rng(place).permutation(N) + 1
-            own = {"cutoff": _CUTOFFS[place], "client_weights": order / 3, "probability": order / (N + 0.7)}
+            own = {
+                "cutoff": _CUTOFFS[place % len(_CUTOFFS)],
+                "client_weights": order / 3,
+                "probability": order / (N + 0.7),
+            }
             return replace(case, own={name: own[name] for name in names})
 
         return of.map(told)
@@ -485,17 +489,18 @@ def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> Cas
         number if own is None else min(own, key=lambda allowed, number=number: abs(allowed - number))
         for own, number in ((wanted.local_steps, size.local_steps), (wanted.intervals, size.interval))
     )
-    q = _cohorts_of_every_size(rng, size.rounds, problem.clients, wanted.participation, place)
+    T = max(size.rounds, P) if place == 0 else size.rounds  # the longest of given intervals is complete
+    q = _cohorts_of_every_size(rng, T, problem.clients, wanted.participation, place)
     if not wanted.unit_sum:
-        q = q * np.resize([1.0, 0.5, 1.5, 0.0], size.rounds)[:, None]
+        q = q * np.resize([1.0, 0.5, 1.5, 0.0], T)[:, None]
     if wanted.empty_rounds:
-        q[[t for t in range(size.rounds) if t % 11 in (2, 3)]] = 0
+        q[[t for t in range(T) if t % 11 in (2, 3)]] = 0
     noise_seed = None if wanted.noise is False else seed
     calm = [eta for eta in wanted.multipliers if eta != 1 and 0 < eta <= 2]  # which cannot diverge
     calm = calm or sorted(wanted.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[:1]
     multiplier = calm[place % len(calm)]
-    share = float(rng.uniform(0.2, 0.25 if size.rounds > 8 or size.local_steps > 4 else 0.5))
-    case = _case(wanted, Size(problem.clients, size.rounds, I, P), problem, q, share, multiplier, noise_seed)
+    share = float(rng.uniform(0.2, 0.25 if T > 8 or size.local_steps > 4 else 0.5))
+    case = _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, noise_seed)
     return case if wanted.problems is not None else _magnified(case, MAGNITUDES[place % len(MAGNITUDES)])
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.search.rounds_answers import Between, Largest, Never, Reached
 from fedbounds.bounds.theory.registry import merged
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.participation import Process
@@ -70,6 +72,49 @@ class Facts:
     implied: frozenset[str] = frozenset()
     trusting: bool = False
     outside: str = ""
+
+
+class _Read(dict[str, float]):
+    """Numbers by concept, and which of them were read."""
+
+    def __init__(self, numbers: Mapping[str, float]) -> None:
+        super().__init__(numbers)
+        self.read: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return super().get(name, default)
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """How many more rounds for a target.
+
+    Attributes:
+        answer: for the whole run, as `fedbounds.rounds` gives it.
+        seen: rounds so far.
+        more: how many are left, 0 if none; None where no number of rounds is known to do.
+        guarantee: whether the bound there is one.
+        why_not: the reasons why it is not.
+    """
+
+    answer: Reached | Never | Largest | Between
+    seen: int
+    more: int | None
+    guarantee: bool
+    why_not: tuple[str, ...]
+    _of: str = ""
+    _notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line; `print` adds the reasons."""
+        return f"<Remaining of {str(self).splitlines()[0]}>"
+
+    def __str__(self) -> str:
+        """How many are left of which result, whether that is a guarantee, and why it is not."""
+        left = "no number of rounds is known to do" if self.more is None else f"{self.more} more rounds"
+        lines = [f"{self._of}: {left} after {self.seen}   guarantee: {'yes' if self.guarantee else 'no'}"]
+        return "\n".join([*lines, *(f"  {note}" for note in self._notes), *(f"  - {why}" for why in self.why_not)])
 
 
 class Account(ABC):

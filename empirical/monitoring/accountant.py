@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,22 @@ from fedbounds.bounds.inputs.output_files import DOCUMENT, Output, write_output
 from fedbounds.bounds.inputs.user_files import read_text
 from fedbounds.bounds.participation.constants import centered_offsets
 from fedbounds.bounds.search.rounds import rounds as rounds_to_reach
-from fedbounds.bounds.search.rounds_answers import Between, Largest, Never, Reached
+from fedbounds.bounds.search.rounds_answers import Reached
 from fedbounds.bounds.theory.argument_checks import check_constants, names_of
-from fedbounds.bounds.theory.expectation import Statement, in_expectation
+from fedbounds.bounds.theory.expectation import PREFIX, Statement, in_expectation
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.monitoring.account_protocol import Account, Asked, Declared, Facts, State, accounts
+from fedbounds.empirical.monitoring.account_protocol import (
+    Account,
+    Asked,
+    Declared,
+    Facts,
+    Remaining,
+    State,
+    _Read,
+    accounts,
+)
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.participation.mixing import Mixing, Presences
 from fedbounds.empirical.participation.process_tests import Conformity, Declaration
@@ -39,25 +47,10 @@ from fedbounds.empirical.participation.process_tests import Conformity, Declarat
 FORMAT = "fedbounds participation account, version 2"
 LARGEST = 2**28  # bytes of a saved account
 Name = str | int
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """How many more rounds for a target.
-
-    Attributes:
-        answer: for the whole run, as `fedbounds.rounds` gives it.
-        seen: rounds so far.
-        more: how many are left, 0 if none; None where no number of rounds is known to do.
-        guarantee: whether the bound there is one.
-        why_not: the reasons why it is not.
-    """
-
-    answer: Reached | Never | Largest | Between
-    seen: int
-    more: int | None
-    guarantee: bool
-    why_not: tuple[str, ...]
+_OF_LAW = (
+    "its constants are expectations over participation, which no record gives: declare a stationary process whose "
+    "weights sum to one, or ask the result given the participation"
+)
 
 
 class ParticipationAccountant:
@@ -228,8 +221,9 @@ class ParticipationAccountant:
     ) -> Evaluation:
         r"""What a result promises for the rounds so far.
 
-        The constants of participation are those of the rounds that were seen, where the paper's results are about any
-        given sequence of weights, and of the declared process where they are about a law. Everything that rests on the
+        The constants of participation are those of the rounds that were seen, where the result holds given the
+        participation, and expectations over the declared process where it is about a law, as every `-expected` result:
+        without a stationary declared process, such a result is no guarantee. Everything that rests on the
         declaration is no guarantee once `conformity` refutes it, or cannot test it. That the run is one of the result's
         algorithm is your word, as everything that you `assume`.
 
@@ -280,9 +274,11 @@ class ParticipationAccountant:
     ) -> Remaining:
         r"""How many more rounds until the bound is at most epsilon.
 
-        For the rounds to come the constants of participation are those of the declared process, if it is stationary and
-        the result is known for it; else those of the rounds so far, which later ones may exceed: then the answer is
-        only estimated, and no guarantee.
+        None are left if `bound` is at most epsilon already. For the rounds to come the constants of participation are
+        those of the declared process, if it is stationary and the result is known for it; else those of the rounds so
+        far, which later ones may exceed: then the answer is only estimated, and no guarantee. Where the declared
+        participation is random and the result holds given the participation, the answer is that of the result in
+        expectation over participation (`-expected`), which `print` names.
 
         Args:
             result, given, form, interval, assume: as for `bound`.
@@ -304,15 +300,19 @@ class ParticipationAccountant:
 
         Source: as `fedbounds.rounds`.
         """
-        statement, known, facts, reasons = self._asked(result, given, form, interval, ahead=True)
+        asked = result
+        statement, known, facts, reasons = self._asked(asked, given, form, interval, ahead=True)
         result, chosen = statement.result, statement.form
         taken = self._taken(chosen, facts, statement.assumed(assume))
         answer = rounds_to_reach(result, epsilon, known, form=chosen.name, assume=tuple(taken))
+        title = f"{result.key} [{chosen.name}]"
+        now = self._reached(asked, epsilon, given, form, interval, assume)
+        if now is not None:
+            return now
         if not isinstance(answer, Reached):
-            return Remaining(answer, self.rounds, None, False, (*reasons, "no number of rounds is known to do"))
-        counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
-        letters = {str(symbol) for step in chosen.prescribes.values() for symbol in step.free_symbols}
-        if counters & letters:
+            reasons = (*reasons, "no number of rounds is known to do")
+            return Remaining(answer, self.rounds, None, False, reasons, title, statement.notes)
+        if _by_rounds(result, chosen):
             reasons = (
                 *reasons,
                 "the result sets step sizes by the number of rounds, which were set without knowing it",
@@ -327,7 +327,31 @@ class ParticipationAccountant:
             strict=False,
         ).revoked(*reasons)
         more = max(0, answer.rounds - self.rounds)
-        return Remaining(answer, self.rounds, more, there.guarantee, there.why_not)
+        return Remaining(answer, self.rounds, more, there.guarantee, there.why_not, title, statement.notes)
+
+    def _reached(
+        self,
+        result: Result | str,
+        epsilon: float,
+        given: Mapping[str, Value],
+        form: str | None,
+        interval: int | None,
+        assume: str | Iterable[str],
+    ) -> Remaining | None:
+        """No more rounds, where the bound for those so far is at most epsilon; None where it is not."""
+        try:
+            now = self.bound(result, given, form, interval=interval, assume=assume)
+        except FedboundsError:  # no complete window yet, say
+            return None
+        if _by_rounds(now.result, now.form) or not (now.valid and now.value <= epsilon):
+            return None
+        counters = {q.name for q in now.result.notation.values() if q.concept == "rounds"}
+        known = {n: c for n, c in now.constants.items() if n not in counters and c.source != "derived"}
+        taken = tuple(name for name, status in now.assumptions.items() if status == "assumed")
+        answer = rounds_to_reach(now.result, epsilon, known, form=now.form.name, assume=taken)
+        if not isinstance(answer, Reached) or answer.rounds > self.rounds:
+            return None
+        return Remaining(answer, self.rounds, 0, now.guarantee, now.why_not, now.view.title)
 
     # --- What is kept ------------------------------------------------------------------------------------------
 
@@ -485,13 +509,16 @@ class ParticipationAccountant:
                 numbers[quantity.concept] = as_constant(quantity, given[name]).value
         P = self._interval(interval, numbers.get("interval"))
         used = reachable(chosen, prescribed=True)
+        of_law = any(a.participation and a.name.startswith(PREFIX) for a in chosen.assumptions)
         account, reasons = self.accounts.get(result.paper), ()
         facts = Facts()
         if account is None:
             reasons = (f"not known to cover this run: nobody keeps an account of participation for {result.paper}",)
         else:
-            scalars = {name: float(value) for name, value in numbers.items() if np.ndim(value) == 0}
-            facts = account.facts(Asked(P, self.rounds, scalars, ahead))
+            scalars = _Read({name: float(value) for name, value in numbers.items() if np.ndim(value) == 0})
+            facts = account.facts(Asked(P, self.rounds, scalars, ahead or of_law))
+            idle = {q.name for q in result.notation.values() if q.name not in used and q.concept in scalars.read}
+            own = {n: v for n, v in own.items() if (q := result.notation.resolve(n)) is None or q.name not in idle}
         if facts.outside and any(a.name == "weights" for a in chosen.assumptions):
             raise FedboundsError(f"{result.key} [{chosen.name}] does not cover this run: {facts.outside}")
         constants = dict(facts.constants) | {"interval": Constant(float(P), "given", "of the algorithm")}
@@ -505,6 +532,17 @@ class ParticipationAccountant:
                 own[quantity.name] = fact
             elif fact.source != "estimated":
                 check_agreement(quantity, np.asarray(numbers[quantity.concept]), np.asarray(fact.value), fact.note)
+        estimated = any(isinstance(c, Constant) and c.source == "estimated" for c in own.values())
+        if of_law and not facts.trusting and estimated:
+            reasons += (_OF_LAW,)
+        lacking = [q.name for q in result.notation.values() if q.name in used and q.concept.endswith("_divergence")]
+        if lacking and self.declared.offsets is None and "gradient_divergence_sup" not in numbers:
+            lacking = [name for name in lacking if name not in own and result.notation[name].concept not in numbers]
+            if lacking:
+                raise FedboundsError(
+                    f"{result.key} [{chosen.name}] needs {', '.join(lacking)}: give d (gradient_divergence_sup), from "
+                    "which all follow, or offsets= to the accountant"
+                )
         if ahead:
             own = {n: v for n, v in own.items() if (q := result.notation.resolve(n)) is None or q.concept != "rounds"}
         participation = {a.name for a in chosen.assumptions if a.participation}
@@ -558,6 +596,12 @@ def _names(clients: int | Sequence[Name]) -> tuple[Name, ...]:
     if len(set(clients)) < len(clients) or not clients:
         raise FedboundsError("clients must have names of their own, at least one")
     return tuple(clients)
+
+
+def _by_rounds(result: Result, form: Form) -> bool:
+    """Whether a form sets step sizes by the number of rounds."""
+    counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
+    return any(str(symbol) in counters for step in form.prescribes.values() for symbol in step.free_symbols)
 
 
 def _of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:

@@ -72,11 +72,14 @@ class Observed:
     Attributes:
         accountant: with the rounds of the log, or rounds drawn of the process.
         logged: how many rounds of it are of a log.
+        present: how many take part in a round, on average.
+        _empty: the first round of the log without participants; None if there is none.
     """
 
     accountant: ParticipationAccountant
     logged: int
     present: float
+    _empty: int | None = None
     seen: dict[tuple[str, int, float | None], Presence] = field(default_factory=dict)
 
     @property
@@ -86,7 +89,25 @@ class Observed:
         said = f"{N} clients, {self.present:.4g} in a round on average"
         log = [f"a log of {self.logged} rounds"] if self.logged else []
         declared = [] if process is None else [f"declared as {process.kind}"]
-        return ", ".join([said, *log, *declared])
+        return "; ".join([", ".join([said, *log, *declared]), *self._doubts])
+
+    @property
+    def _doubts(self) -> tuple[str, ...]:
+        """Why the constants of a declared process are only estimated, and which round of a log has no participants."""
+        process, found = self.accountant.declared.process, ()
+        if self._empty is not None:
+            found = (
+                f"round {self._empty} of the log has no participants, which results that assume weights do not cover",
+            )
+        if process is None or self.logged or (process.stationary and process.sums_to_one):
+            return found
+        try:
+            process.require_unit_sum("a result in expectation over participation")
+            why = "its moments change from round to round"
+        except FedboundsError as error:
+            why = str(error)
+        drawn = self.accountant.rounds
+        return (*found, f"constants of participation are estimated from {drawn} drawn rounds, because {why}")
 
     def intervals(self, low: int, high: int) -> tuple[int, ...]:
         """The intervals worth a try."""
@@ -176,7 +197,9 @@ def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Obse
     found = accountant.conformity()
     if record is not None and process is not None and found.status not in OPEN:
         raise FedboundsError(f"the log is not of the declared process: {found.why}")
-    return Observed(accountant, len(rows), float((weights > 0).sum(axis=1).mean()))
+    nobody = np.flatnonzero(~rows.any(axis=1))
+    first = int(nobody[0]) if nobody.size else None
+    return Observed(accountant, len(rows), float((weights > 0).sum(axis=1).mean()), first)
 
 
 def _drawn(process: Process, longest: int) -> np.ndarray:

@@ -155,5 +155,6 @@ class Bernoulli(Process):
 
     def _sum_defect(self) -> str:
         if self.normalize:
-            return f"nobody takes part in a round with probability {self.empty_round_probability:.3g}"
+            chance = f"nobody takes part in a round with probability {self.empty_round_probability:.3g}"
+            return f"{chance}; give a record of the run in which somebody takes part in every round (kind recorded)"
         return "a participant has weight 1/N, whoever else takes part (normalize shares a weight of one)"

@@ -161,7 +161,9 @@ class Recorded(Process):
 
     def _sum_defect(self) -> str:
         t = self._defects[0]
-        return f"those of round {t} sum to {self._q[t].sum():.12g}"
+        if not self._q[t].any():
+            return f"those of round {t} sum to 0: nobody takes part in it, which is not covered"
+        return f"those of round {t} sum to {self._q[t].sum():.12g}; normalize = true divides each row by its sum"
 
 
 def _read(path: str | Path) -> list[list[float]]:

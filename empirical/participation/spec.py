@@ -73,6 +73,8 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
         if key not in required:
             raise unknown_name(f"key of {kind} participation", str(key), required)
     missing = [key for key, needed in required.items() if needed and key not in arguments]
+    if missing == ["weights"]:
+        raise FedboundsError('recorded participation needs weights (rounds, clients), or file = "weights.csv"')
     if missing:
         raise FedboundsError(f"{kind} participation needs {', '.join(missing)}")
     if from_file:

@@ -82,6 +82,9 @@ def describe(found: Advice) -> str:
         lines += ["", "They cover the setting, or may, and give no advice"]
         for row in others:
             lines += _other(row)
+    if found._versions:
+        lines += ["", "They cover the setting, or may, and another version of them is asked"]
+        lines += [piece for key, why in found._versions.items() for piece in _hanging(f"  {key}: ", why, 6)]
     if found.excluded:
         lines += ["", "Not covered (fedbounds covers says what each of these assumptions is)"]
         for paper, of_paper in groupby(found.excluded, lambda row: row.key.partition("/")[0]):

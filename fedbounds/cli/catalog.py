@@ -250,7 +250,11 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  feasible set: {declared.words(result.notation)}"] if declared else []
         not_tested = {row.text for row in untested(result, form)}
         idle = "; ".join(c.words(result.notation) for c in form.conditions if c.text in not_tested and not c.legal)
-        lines += [f"  not tested (no checker notices a factor of 2): {idle}"] if idle else []
+        lines += (
+            [f"  not tested (no checker notices a factor of 2 in it, which does not make it doubtful): {idle}"]
+            if idle
+            else []
+        )
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]
     for s in letters(result, forms):

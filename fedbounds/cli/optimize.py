@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from typing import Any
@@ -15,7 +15,9 @@ from fedbounds.bounds.evaluation.compile_form import form_view
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.search.optimize import Infeasible, Minimum, Undecided
 from fedbounds.bounds.search.optimize import optimize as optimize_result
+from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.cli.options import (
     caveats,
     constants_options,
@@ -23,6 +25,7 @@ from fedbounds.cli.options import (
     emit,
     evaluations_bar,
     form_option,
+    guarantee_line,
     json_option,
     key_argument,
     over_names,
@@ -92,6 +95,7 @@ def optimize(
         click.echo(f"  largest term: {answer.evaluation.dominant}   ({answer.method})")
         if answer.note:
             click.echo(f"  {answer.note}")
+        click.echo(f"  guarantee: {guarantee_line(answer.evaluation, '`fedbounds eval` there with --assume all')}")
     elif isinstance(answer, Infeasible | Undecided):
         click.echo(f"{key} [{result.form(form).name}]\n  {answer.status}: {answer.why}")
     else:
@@ -103,6 +107,20 @@ def optimize(
             click.echo(f"    {name} tends to {number(limit)}")
         if answer.advice:
             click.echo(f"  {answer.advice}")
+        for said in _impossible(result, result.form(form), constants, names):
+            click.echo(f"  guarantee: no: {said}")
+
+
+def _impossible(result: Result, form: Form, constants: Mapping[str, Any], names: Sequence[str]) -> Iterable[str]:
+    """Why no problem has the constants that are given, whatever is chosen."""
+    own, declared = {result.notation.resolve(name) for name in names}, feasible_set(result, form)
+    with suppress(FedboundsError):  # a function of a letter has no value
+        there = evaluate(result, {**constants, **dict.fromkeys(names, 1.0)}, form=form.name, strict=False)
+        for relation, c in zip(declared.relations if declared else (), there.feasible, strict=False):
+            letters = {str(symbol) for symbol in relation.left.free_symbols | relation.right.free_symbols}
+            if not c.holds and not letters & {q.name for q in own if q is not None}:
+                sides = f"{number(float(c.left))} against {number(float(c.right))}"
+                yield f"no problem has these constants: {c.text} ({c.why}), got {sides}"
 
 
 def copied(answer: Minimum, constants: Mapping[str, Any]) -> Iterable[tuple[str, str]]:

@@ -20,6 +20,7 @@ from fedbounds.cli.completed import completed
 
 if TYPE_CHECKING:
     from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
+    from fedbounds.bounds.evaluation.evaluate import Evaluation
     from fedbounds.bounds.theory.result import Result
 
 
@@ -262,6 +263,14 @@ def emit(schema: str, document: Mapping[str, Any]) -> None:
 def evaluations_bar() -> AbstractContextManager[Advance | None]:
     """How many evaluations of those allowed a search has used."""
     return progress_bar("evaluations, at most")
+
+
+def guarantee_line(there: Evaluation, assuming: str) -> str:
+    """Whether the bound at an answer is a guarantee, and if not, why; with what takes the assumptions for granted."""
+    if there.guarantee:
+        return there.promise
+    hint = f" ({assuming} takes them for granted)" if "not checked" in there.assumptions.values() else ""
+    return f"no: {'; '.join(there.why_not)}{hint}"
 
 
 def caveats(form: FormView, constants: Iterable[str]) -> list[str]:

@@ -9,7 +9,6 @@ import click
 
 from fedbounds.bounds.display.plain_text import number, number_to, whole_to
 from fedbounds.bounds.evaluation.compiled_form import ResultView
-from fedbounds.bounds.evaluation.evaluate import Evaluation
 from fedbounds.bounds.evaluation.form_cache import as_view, keep_view
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.other_forms import reaching
@@ -26,6 +25,7 @@ from fedbounds.cli.options import (
     emit,
     evaluations_bar,
     form_option,
+    guarantee_line,
     json_option,
     key_argument,
     over_names,
@@ -153,15 +153,7 @@ def rounds(
             click.echo(f"  {name} = {number(value)}")
         if answer.evaluation is not None:
             told = any("no guarantee" in line for line in said)
-            click.echo(f"  guarantee: {'no' if told else _promise(answer.evaluation)}")
-
-
-def _promise(there: Evaluation) -> str:
-    """Whether the bound at the answer is a guarantee, and if not, why."""
-    if there.guarantee:
-        return there.promise
-    hint = " (--assume all takes them for granted)" if "not checked" in there.assumptions.values() else ""
-    return f"no: {'; '.join(there.why_not)}{hint}"
+            click.echo(f"  guarantee: {'no' if told else guarantee_line(answer.evaluation, '--assume all')}")
 
 
 def _point_to(result: ResultView, forms: Mapping[str, int]) -> None:

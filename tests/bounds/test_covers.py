@@ -280,3 +280,9 @@ def test_bad_words_and_bad_files_are_refused():
                         (("covers", "iid", "--paper", "fedaw"), "did you mean fedau")):  # fmt: skip
         status, out, err = run(*words)
         assert (status, out) == (2, "") and part in err
+
+
+def test_a_phrase_may_stand_for_the_kinds_of_an_axis():
+    assert Setting.of("participation=without-replacement").said == Setting.of("without replacement").said
+    with pytest.raises(FedboundsError, match="unknown kind of participation 'non-convex'"):
+        Setting.of("participation=non-convex")

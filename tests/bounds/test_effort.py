@@ -53,8 +53,8 @@ def test_no_question_at_extreme_settings_takes_more_than_its_evaluations(start, 
 
         return counted
 
-    for place, name in {"rounds": "evaluate_form", "step_sizes": "evaluate", "whole_numbers": "evaluate"}.items():
-        module = import_module(f"fedbounds.bounds.{place}")
+    for place, name in {"rounds": "evaluate_form", "step_sizes": "evaluate", "integers": "evaluate"}.items():
+        module = import_module(f"fedbounds.bounds.search.{place}")
         monkeypatch.setattr(module, name, counting(getattr(module, name)))
     for kind, result, form, free, known in itertools.islice(questions(), start * STRIDE, None, 3 * STRIDE):
         here = {n: v for n, v in known.items() if n not in free}

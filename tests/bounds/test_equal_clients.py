@@ -32,7 +32,10 @@ def test_a_comma_is_one_client():
 @pytest.mark.parametrize(
     ("constants", "says"),
     [
-        (dict(p=0.1), r"p = 0\.1 is one number; .*give their number too; for a single client: p=0\.1, with the comma"),
+        (
+            dict(p=0.1),
+            r"p = 0\.1 is one number; .*give their number too; for a single client: 'p=0\.1,' with a comma at its end",
+        ),
         (dict(p=0.1, N=[3, 4]), "p = 0.1 is one number"),
         (dict(p=1.5, N=50), r"p\[0\] = 1.5 is outside"),
         (dict(p=0.1, N=1e15), "needs about"),

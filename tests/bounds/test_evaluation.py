@@ -392,3 +392,37 @@ def test_in_a_console_a_result_a_form_and_an_evaluation_are_one_line_each():
     assert repr(THEOREM.form("explicit")).startswith("<Form [explicit]: initial gap, ")
     for result in results():
         assert all("\n" not in text and len(text) < 300 for text in [repr(result), *map(repr, result.forms)])
+
+
+def test_more_participants_than_clients_are_no_run_whether_a_form_uses_both_or_not():
+    theorem = load("arbitrary-participation/theorem-3.1")
+    known = dict(L=1, F=1, I=1, P=3, T=30, gamma=1e-3, eta=6, sigma=0, nu=0, beta=0, delta=0)
+    assert evaluate(theorem, known | dict(S=2, N=2), assume="all").guarantee
+    with pytest.raises(
+        FedboundsError, match=r"S = 2 \(participants per round, equal weights\) exceeds N = 1 .*give S <= N"
+    ):
+        evaluate(theorem, known | dict(S=2, N=1), assume="all")
+    some = evaluate(theorem, known | dict(S=np.array([2, 1]), N=1), assume="all")
+    assert not some.guarantee and some.why_not[0].startswith("no run has these constants: S = 2")
+    assert "at 1 of 2 settings" in some.why_not[0]
+    loose = evaluate(theorem, known | dict(S=2, N=1), assume="all", strict=False)
+    assert not loose.guarantee and loose.valid
+    with pytest.raises(FedboundsError, match=r"qbar has 2 values .*and N = 3; give one value for each client"):
+        evaluate("arbitrary-participation/equation-15", dict(qbar=[0.5, 0.5], N=3, d=1))
+
+
+def test_participants_that_no_form_uses_are_counted_against_derived_clients():
+    known = dict(L=1, F=1, I=2, gamma=1e-3, eta=1, sigma=0.1, delta=1, G=1, T=10, K=3, p=[0.5, 0.5])
+    assert evaluate("fedau/theorem-2", known | dict(S=2), assume="all").guarantee
+    with pytest.raises(FedboundsError, match=r"S = 3 .* exceeds N = 2"):
+        evaluate("fedau/theorem-2", known | dict(S=3), assume="all")
+
+
+def test_what_is_missing_is_named_with_the_fewer_constants_that_it_follows_from():
+    known = dict(L=1, F=1, I=2, gamma=1e-3, eta=1, sigma=0.1, delta=1, G=1, T=10)
+    with pytest.raises(FedboundsError, match=r"; N, Q, W follow from K, p$"):
+        evaluate("fedau/theorem-2", known)
+    assert evaluate("fedau/theorem-2", known | dict(K=3, p=[0.5, 0.5])).valid
+    with pytest.raises(FedboundsError) as plain:
+        evaluate("fedau/theorem-2", {name: value for name, value in known.items() if name != "L"} | dict(N=2, Q=1, W=0))
+    assert "follow" not in str(plain.value)

@@ -353,3 +353,12 @@ def test_no_relation_depends_on_the_units(paper):
             assert scaled is not None
             for (left, right), (other_left, other_right) in zip(both, scaled[0], strict=True):
                 assert np.isclose(left * other_right, right * other_left, rtol=1e-6), f"{name}: {c}"
+
+
+def test_eval_names_a_violated_relation_or_else_where_a_problem_is_known():
+    known = ["S=17", "T=1000", "L=1", "mu=0.1", "sigma=1", "q=0.5", "N=10", "K=1"]
+    violated = run("eval", "fedmrn/theorem-1", *known, "G=0.1", "Gamma=0", "Delta1=400")[1]
+    assert "  FAILS  (T - 1)*(Delta1*mu**2 + 2*Gamma*mu) <= G**2*(T - 1) (strong convexity:" in violated
+    assert "a problem is known only" not in violated and "problems are known" not in violated
+    unknown = run("eval", "fedmrn/theorem-1", *known, "G=0.459", "Gamma=1", "Delta1=0.001")[1]
+    assert "  open   a problem is known only for equal quadratics" in unknown and "FAILS" not in unknown

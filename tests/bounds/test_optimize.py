@@ -12,6 +12,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.search.optimize import Infeasible, Minimum, NotAttained, Undecided, optimize
 from fedbounds.bounds.theory.registry import load
+from tests.command_line import run
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 KNOWN = dict(L=1, F=5, I=2, P=2, T=800, rho=math.sqrt(0.5), sigma=1, nu=2, beta=0.5, delta=0.01)
@@ -361,3 +362,29 @@ def test_whole_numbers_that_do_as_well_are_named():
         assert float(evaluate("fedmrn/theorem-1", {**known, **answer.at, **other}).value) == pytest.approx(answer.value)
     alone = optimize("fedmrn/theorem-1", known | {"Delta1": 1e-9, "q": 3.0}, "S,K")
     assert isinstance(alone, Minimum) and "as well" not in alone.note
+
+
+IMPOSSIBLE = ["L=1", "mu=0.1", "sigma=1", "q=0.5", "G=0.1", "Gamma=0", "Delta1=400", "N=10", "K=5"]
+EMPTY = "no problem has these constants: (T - 1)*(Delta1*mu**2 + 2*Gamma*mu) <= G**2*(T - 1)"
+
+
+def test_a_minimum_that_no_problem_has_says_so_as_eval_does():
+    found = run("optimize", "fedmrn/theorem-1", "--over", "S", "T=1000", *IMPOSSIBLE)[1]
+    lines = found.splitlines()
+    assert lines[-1].startswith(f"  guarantee: no: {EMPTY}") and "neither checked nor assumed" in lines[-1]
+    there = run("eval", "fedmrn/theorem-1", "S=17", "T=1000", *IMPOSSIBLE)[1]
+    assert EMPTY in there
+    table = run("compare", "fedmrn/theorem-1", "--vary", "T=1000,1002", "S=17", *IMPOSSIBLE)[1]
+    assert f"fedmrn/theorem-1 [sharp]: {EMPTY}" in table.replace(" at 2 of 2 settings", "")
+    best = ["compare", "fedmrn/theorem-1", "--vary", "T=1000,1002", "--optimize", "S", *IMPOSSIBLE]
+    assert f"fedmrn/theorem-1 [sharp]: {EMPTY}" in run(*best)[1]
+
+
+def test_an_infimum_that_no_problem_has_says_so():
+    words = ["L=1", "F=1", "I=1", "P=1", "T=800", "rho=0.6", "sigma=1", "nu=0", "beta=0", "delta=0", "sumsq=0.5"]
+    command = ["optimize", "arbitrary-participation/theorem-3.1", "--form", "explicit:sumsq", "--over", "gamma,eta"]
+    found = run(*command, *words)[1]
+    assert "not attained" in found
+    assert found.splitlines()[-1].startswith("  guarantee: no: no problem has these constants: sumsq <= rho**2")
+    possible = run(*command, *words[:-1], "sumsq=0.3")[1]
+    assert "not attained" in possible and "no problem" not in possible

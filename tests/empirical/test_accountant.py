@@ -358,3 +358,86 @@ def test_in_a_console_an_accountant_is_one_line():
     accountant = ParticipationAccountant(3, Bernoulli(3, 0.5))
     accountant.add([0, 2])
     assert repr(accountant) == "<ParticipationAccountant of 3 clients: 1 rounds, Bernoulli declared>"
+
+
+EXPECTED = THEOREM + "-expected"
+BALANCED = [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]]
+SMALL = dict(L=1, F=1, I=2, gamma=0.002, eta=10, sigma=0.5, d=0.5)
+
+
+def added(process, rounds, **settings) -> ParticipationAccountant:
+    accountant = ParticipationAccountant(4, process, **settings)
+    for present in rounds:
+        accountant.add(present)
+    return accountant
+
+
+@pytest.mark.parametrize("process", [None, Bernoulli(4, 0.95)], ids=["none", "empty rounds"])
+def test_a_lucky_record_is_no_expectation(process) -> None:
+    known = dict(L=1, F=1e-3, I=1, gamma=0.05, eta=10, sigma=0, d=1)
+    for result in (EXPECTED, "arbitrary-participation/corollary-4.8"):
+        own = known if result == EXPECTED else dict(L=1, F=1e-3, I=1, sigma=0, d=1, c=0.1)
+        found = added(process, [range(4)] * 10).bound(result, own, interval=1, assume="all")
+        assert not found.guarantee and found.why_not[0].startswith("its constants are expectations over participation")
+    found = added(process, [range(4)] * 10).bound(THEOREM, known, interval=1, assume="all")
+    assert found.guarantee and float(found.constants["delta"].value) == 0
+    given = known | dict(rho=1, nu=1, beta=0.5, delta=0.5)
+    assert added(process, [range(4)] * 10).bound(EXPECTED, given, interval=1, assume="all").guarantee
+
+
+def test_a_result_in_expectation_gets_the_expectations_of_the_declared_process() -> None:
+    accountant = added(WithoutReplacement(4, 2), BALANCED * 2, intervals=[6])
+    found = accountant.bound(EXPECTED, SMALL, interval=6, assume="all")
+    assert found.guarantee and float(found.constants["delta"].value) == pytest.approx(np.sqrt(0.5**2 * 4 * 4 / 48 / 2))
+    assert float(accountant.bound(THEOREM, SMALL, interval=6, assume="all").constants["delta"].value) == 0
+    left = accountant.rounds_left(EXPECTED, float(found.value), SMALL, interval=6, assume="all")
+    assert left.more == 0 and left.guarantee
+
+
+def test_a_random_process_is_not_regularized_however_even_its_rounds_are() -> None:
+    known = dict(L=1, F=1, I=2, sigma=0.5, d=0.5)
+    random, cyclic = WithoutReplacement(4, 2), Full(4)
+    for process, holds in ((random, "violated"), (cyclic, "checked")):
+        rounds_so_far = BALANCED * 2 if process is random else [range(4)] * 12
+        accountant = added(process, rounds_so_far, intervals=[6])
+        found = accountant.bound("arbitrary-participation/corollary-4.3-expected", known, interval=6, assume="all")
+        assert found.assumptions["regularized"] == holds
+
+
+def test_rounds_left_names_the_result_that_it_is_about() -> None:
+    left = added(WithoutReplacement(4, 2), BALANCED * 2, intervals=[6]).rounds_left(
+        THEOREM, 3, SMALL, interval=6, assume="all"
+    )
+    assert left.guarantee and left.answer.evaluation.result.key == EXPECTED
+    assert str(left).startswith(f"{EXPECTED} [sharp]: {left.more} more rounds after 12   guarantee: yes")
+    assert "participation is random: compared with" in str(left)
+    explicit = added(WithoutReplacement(4, 2), BALANCED * 2, intervals=[6]).rounds_left(
+        THEOREM, 30, SMALL | {"P": 6}, "sharp:worst", assume="all"
+    )
+    assert explicit.more == 0 and explicit.guarantee and str(explicit).startswith(f"{THEOREM} [sharp:worst]: 0 more")
+
+
+def test_none_are_left_where_the_bound_so_far_is_the_guarantee() -> None:
+    accountant = fed(ParticipationAccountant(3, intervals=[3]), np.tile(np.eye(3), (40, 1)))
+    found = accountant.bound(THEOREM, KNOWN, assume="all")
+    left = accountant.rounds_left(THEOREM, float(found.value), KNOWN, assume="all")
+    assert found.guarantee and left.more == 0 and left.guarantee and left.answer.rounds <= accountant.rounds
+    assert not accountant.rounds_left(THEOREM, float(found.value) * 0.9, KNOWN, assume="all").guarantee
+    assert not accountant.rounds_left(THEOREM, float(found.value), KNOWN).guarantee
+
+
+def test_d_is_not_called_unused_where_the_divergences_follow_from_it() -> None:
+    accountant = fed(ParticipationAccountant(3, intervals=[3]), np.tile(np.eye(3), (40, 1)))
+    found = accountant.bound(THEOREM, KNOWN, assume="all")
+    assert "not used by this form" not in str(found)
+    assert "upper bound, from d = 2, of the left side of (7)" in str(found)
+    exact = fed(ParticipationAccountant(3, intervals=[3], offsets=toy_example().offsets()), np.tile(np.eye(3), (4, 1)))
+    assert exact.bound(THEOREM, KNOWN, assume="all").unused == ("d",)
+
+
+def test_one_d_in_place_of_three_divergences_is_what_the_error_says_to_give() -> None:
+    accountant = fed(ParticipationAccountant(3, intervals=[3]), np.tile(np.eye(3), (4, 1)))
+    known = {name: value for name, value in KNOWN.items() if name != "d"}
+    with pytest.raises(FedboundsError, match=r"needs nu, beta, delta: give d \(gradient_divergence_sup\), from which"):
+        accountant.bound(THEOREM, known)
+    assert accountant.bound(THEOREM, known | dict(nu=1, beta=1, delta=1)).value > 0

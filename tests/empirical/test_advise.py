@@ -170,3 +170,51 @@ def test_a_bad_file_is_one_line_on_standard_error_and_status_2(tmp_path, capsys)
         assert main(["advise", *arguments]) == 2
         out, error = capsys.readouterr()
         assert not out and error.startswith("fedbounds: ") and error.count("\n") == 1
+
+
+def test_never_is_about_the_ranges_of_choose_and_says_where_they_end(tmp_path):
+    record = [np.eye(12, dtype=int)[t % 12] for t in range(240)]
+    short = advice_of(THEOREM, participation=log(tmp_path, record), choose={"local_steps": [1, 1], "interval": [1, 6]})
+    assert short.status == "never"
+    assert short.why.endswith("for P <= 6 ([choose] interval); larger ones, which were not tried, may reach the target")
+    long = advice_of(THEOREM, participation=log(tmp_path, record), choose={"local_steps": [1, 1], "interval": [1, 12]})
+    assert long.status == "reached" and long.at["P"] == 12
+
+
+def test_a_declared_process_without_expectations_says_why_its_constants_are_estimated():
+    few = {"local_steps": [1, 1], "interval": [1, 3]}
+    coins = {"kind": "bernoulli", "clients": 10, "probability": 0.9}
+    found = fedbounds.advise({**ASKED, "participation": coins, "choose": few}, paper="arbitrary-participation")
+    assert "constants of participation are estimated from 400 drawn rounds, because" in found.headline
+    assert "nobody takes part in a round with probability 1e-10" in found.headline
+    sampled = {"kind": "without-replacement", "clients": 10, "participants": 9}
+    exact = fedbounds.advise({**ASKED, "participation": sampled, "choose": few}, paper="arbitrary-participation")
+    assert "estimated" not in exact.headline
+
+
+def test_the_version_of_a_result_that_is_not_asked_is_listed_with_the_reason(tmp_path):
+    few, expected = {"local_steps": [1, 1], "interval": [1, 3]}, f"{THEOREM}-expected"
+    for participation, other, why in (
+        (log(tmp_path, np.eye(3, dtype=int)[[0, 1, 2] * 9]), expected, "it needs a declared stationary process"),
+        (
+            {"kind": "without-replacement", "clients": 10, "participants": 9},
+            THEOREM,
+            "it holds given the participation",
+        ),
+    ):
+        found = fedbounds.advise(
+            {**ASKED, "participation": participation, "choose": few}, paper="arbitrary-participation"
+        )
+        assert found._versions[other].startswith(why) and other in describe(found)
+        with pytest.raises(FedboundsError, match=f"{other} covers the setting and is not asked: {why}"):
+            found.of(other)
+        covering = {row.key for row in found.covered.results if row.of_a_run and row.answer != "not covered"}
+        assert covering == {one.key for one in found.results} | found._versions.keys()
+
+
+def test_a_log_with_an_empty_round_names_the_round(tmp_path):
+    record = [[1, 1]] * 5 + [[0, 0]] + [[1, 1]] * 14
+    asked = {**ASKED, "participation": log(tmp_path, record), "choose": {"local_steps": [1, 1], "interval": [1, 3]}}
+    found = fedbounds.advise(asked, paper="arbitrary-participation")
+    assert "round 5 of the log has no participants" in found.headline
+    assert found.of(THEOREM).why == "who takes part breaks weights"

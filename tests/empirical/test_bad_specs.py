@@ -441,3 +441,21 @@ def test_a_record_cut_short_within_a_line_is_refused_with_the_line(tmp_path):
 def test_a_specification_read_back_from_json_is_the_same_specification():
     for what, spec in SPECS:
         assert isinstance(MAKERS[what](json.loads(json.dumps(spec))), MADE[what])
+
+
+def test_a_record_of_who_was_there_says_what_to_type(tmp_path):
+    (tmp_path / "log.csv").write_text("1,1,0\n0,1,1\n")
+    table = {"kind": "recorded", "file": str(tmp_path / "log.csv")}
+    with pytest.raises(FedboundsError, match="normalize = true divides each row by its sum"):
+        process_from_spec(table).require_unit_sum("the theorem")
+    process_from_spec(table | {"normalize": True}).require_unit_sum("the theorem")
+    with pytest.raises(FedboundsError, match=r"this is a record of who was there: .*Recorded\(q, normalize=True\)"):
+        constants.check_weights([[1, 1, 0], [0, 1, 1]])
+    with pytest.raises(FedboundsError, match="in every round: a round without participants is not covered"):
+        constants.check_weights([[1, 0], [0, 0]])
+    with pytest.raises(FedboundsError, match="round 1 sum to 0: nobody takes part in it, which is not covered"):
+        Recorded([[1, 0], [0, 0]]).require_unit_sum("the theorem")
+    with pytest.raises(FedboundsError, match=r'needs weights \(rounds, clients\), or file = "weights.csv"'):
+        process_from_spec({"kind": "recorded"})
+    with pytest.raises(FedboundsError, match="give a record of the run in which somebody takes part in every round"):
+        Bernoulli(2, 0.5).require_unit_sum("the theorem")

@@ -535,3 +535,15 @@ def test_a_result_whose_paper_brings_no_run_is_not_known_to_cover_one(monkeypatc
     room.RUNS = ArbitraryParticipation
     with pytest.raises(FedboundsError, match=r"nobody\.run must say RUNS, a fedbounds"):
         confront(toy_run(), orphan)
+
+
+def test_in_a_console_a_comparison_is_one_line_and_printed_it_is_a_summary():
+    run = moments(
+        GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3), toy_example(), np.tile(np.eye(3), (10, 1))
+    )
+    found = confront(run, "arbitrary-participation/theorem-3.1", "explicit")
+    assert "\n" not in repr(found) and "array" not in repr(found) and "at T = 30: measured" in repr(found)
+    lines = str(found).splitlines()
+    assert lines[0].startswith("exact given the record against arbitrary-participation/theorem-3.1 [explicit]")
+    assert lines[1].startswith("  at T = 30: measured ") and lines[1].endswith("(conditions hold)")
+    assert f"  guarantee: {found.evaluation.promise}" in lines

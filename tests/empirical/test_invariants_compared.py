@@ -47,7 +47,7 @@ def test_the_sizes_cover_what_the_pages_say():
     every = {(N, K) for N in range(1, 8) for K in range(1, N + 1)}
     assert {(len(c.shares), len(c.cohort)) for c in steps} == every | {(12, 11)}
     records = sized(weight_cases())
-    assert max(len(case.participated) for case in records) == 140
+    assert max(len(case.participated) for case in records) == 143
     assert (
         sum(case.participated[:, 1:].sum(axis=0).max() > 20 for case in records if case.participated.shape[1] > 2) > 3
     )
@@ -102,6 +102,60 @@ def test_no_cutoff_makes_fedau_of_what_is_not(unshrunk):
     assert check_invariants(mifa, algorithm="fedau", invariants=["reference twin"]).broken
     wrong = check_invariants(fedau_with_its_own_weights, algorithm="fedau", invariants=["reference twin"], cutoff=4)
     assert wrong["reference twin"].status == "broken"
+
+
+def fedau_of(cutoff):
+    def run(problem, weights, *, rounds, step_size, local_steps, multiplier, **_):
+        numbers = {"rounds": rounds, "step_size": step_size, "local_steps": local_steps, "multiplier": multiplier}
+        return reference_run("fedau")(problem, weights, cutoff=cutoff, **numbers)
+
+    return run
+
+
+@pytest.mark.parametrize("own", [math.inf, 49, 51, 40])
+def test_a_given_cutoff_is_exceeded_by_some_case(own, unshrunk):
+    names = {"algorithm": "fedau", "invariants": ["reference twin"], **FEW}
+    assert check_invariants(fedau_of(own), cutoff=50, **names).broken
+    check_invariants(fedau_of(50), cutoff=50, **names).raise_if_broken()
+    one = cases(multipliers=(1.0,))
+    assert check_invariants(fedau_of(own), cutoff=50, cases=one, **names).broken
+    assert own == math.inf or check_invariants(fedau_of(own), cutoff=math.inf, **names).broken
+
+
+def test_a_cutoff_that_no_case_exceeds_is_not_compared():
+    own = {"algorithm": "fedau", "invariants": ["reference twin", "translation"]}
+    few = cases(empty_rounds=True).filter(lambda case: case.rounds < 9)  # without size classes
+    for cutoff, given in ((50, few), (1000, None)):
+        report = check_invariants(fedau_of(cutoff), cutoff=cutoff, cases=given, **own, **FEW)
+        assert not report.passed
+        assert "NOT COMPARED with the reference: no case has an interval longer than the cut-off" in str(report)
+
+
+def test_a_wrong_cutoff_is_shrunk_to_a_few_rounds_of_one_client():
+    report = check_invariants(fedau_of(6), algorithm="fedau", cutoff=5, invariants=["reference twin"])
+    found = report["reference twin"].counterexample
+    assert found.case.problem.clients == 1 and found.case.rounds < 9 and found.case.problem.noises is None
+
+
+def test_a_given_interval_is_completed_by_some_case(unshrunk):
+    def never(problem, weights, *, multiplier, interval, **numbers):
+        return generalized_fedavg(problem, weights, multiplier=1.0, interval=interval, **numbers)
+
+    long = cases(intervals=(50,))
+    assert check_invariants(never, cases=long, invariants=["reference twin"], **FEW).broken
+    check_invariants(generalized_fedavg, cases=long, invariants=["reference twin"], **FEW).raise_if_broken()
+    short = long.filter(lambda case: case.rounds < 50)
+    assert not check_invariants(generalized_fedavg, cases=short, invariants=["reference twin"], **FEW).passed
+
+
+def test_a_run_that_reads_the_cutoff_from_its_keywords_is_compared(unshrunk):
+    names = {"algorithm": "fedau", "invariants": ["reference twin", "translation"], **FEW}
+    check_invariants(lambda problem, q, **n: fedau_of(n["cutoff"])(problem, q, **n), **names).raise_if_broken()
+    late = names | {"examples": 50}
+    wrong = check_invariants(lambda problem, q, **n: fedau_of(n["cutoff"] + 1)(problem, q, **n), **late)
+    assert [verdict.name for verdict in wrong.broken] == ["reference twin"]
+    own = check_invariants(lambda problem, q, **n: fedau_of(n.get("cutoff", 50))(problem, q, **n), **names)
+    assert own["reference twin"].status == "not compared"
 
 
 def test_an_algorithm_without_reference_needs_a_twin():

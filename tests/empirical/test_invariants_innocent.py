@@ -65,7 +65,8 @@ def test_what_an_algorithm_does_without_is_skipped_with_the_reason():
     assert report.without == ("no multiplier (eta = 1)", "no interval (P = 1)")
     assert str(report).splitlines()[:2] == [
         "16 invariants, none broken, 3 skipped",
-        "cases have no multiplier (eta = 1), no interval (P = 1): the run names no such parameter, and none matters",
+        "cases have no multiplier (eta = 1), no interval (P = 1): "
+        "the run names no such parameter, and values change nothing",
     ]
     assert "\nskipped frozen gradient limit: no case has a multiplier other than 1\n" in str(report)
     assert {v.name for v in report.skipped} == {"frozen gradient limit", "plain multiplier", "weights as given"}
@@ -88,7 +89,10 @@ def test_a_parameter_that_is_named_and_ignored_is_a_bug_and_its_cause_leads():
     games = check_minimax(sgda_plus_without_momentum, invariants=names, examples=EXAMPLES, cases=games_drawn)
     assert games.cause == "it ignores the momentum (if it has none: game_cases(momenta=(0.0,)))"
     weights = check_weights(fedau_without_a_cutoff, invariants=["limits", "never there"], examples=EXAMPLES)
-    assert weights.cause == "it ignores the cut-off (if it has none: weight_cases(cutoffs=(math.inf,)))"
+    assert weights.cause == (
+        "it ignores the cut-off (if it has none: weight_cases(cutoffs=(math.inf,)); "
+        "if it has one of its own, K: weight_cases(cutoffs=(K,)))"
+    )
 
 
 def test_an_unnamed_parameter_that_matters_is_not_done_without():

@@ -46,7 +46,7 @@ def test_the_schema_that_is_shipped_is_that_of_the_code():
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.toml")))
 def test_the_examples_fit_it_and_name_it(name: str):
-    schema, file = (SETTING, "question_") if name.startswith("advise-") else (SWEEP, "sweep/")
+    schema, file = (SETTING, "monitoring/request_") if name.startswith("advise-") else (SWEEP, "sweep/")
     schema.validate(written(name))
     first = (ROOT / "examples" / name).read_text(encoding="utf-8").partition("\n")[0]
     assert first == f"#:schema ../empirical/{file}schema.json"

@@ -130,31 +130,46 @@ class WindowAccount(Account):
         return found
 
     def facts(self, asked: Asked) -> Facts:
-        process, d = self.declared.process, asked.given.get("gradient_divergence_sup")
+        process, d = self.declared.process, None
+        if self.declared.offsets is None:
+            d = asked.given.get("gradient_divergence_sup")
         if asked.ahead and process is not None and process.stationary and process.sums_to_one:
             known = self.known if self.declared.offsets is not None else None if d is None else Within(d)
             constants = process_constants(process, known, asked.interval, np.array([asked.interval]))
             flat = {c: Constant(float(np.ravel(k.value)[0]), k.source, k.note) for c, k in constants.items()}
-            named = BOUNDED if process.certain(self.declared.intervals[-1]) else EXPECTED
-            holds = named if known is not None else named[:1]
-            return Facts(flat | self._sizes(), {}, _implied(process) | {WEIGHTS.name, *holds}, trusting=True)
+            many = 1 if known is None else len(BOUNDED)
+            certain = process.certain(self.declared.intervals[-1])
+            holds = (*EXPECTED[:many], *(BOUNDED[:many] if certain else ()))
+            even = np.allclose(process.window_mean(0, asked.interval), 1 / self.declared.clients, rtol=EQUAL, atol=0)
+            implied = _implied(process)
+            known_of_it = dict.fromkeys(OF_PROCESS - implied, False) | {
+                "regularized": bool(even and flat["window_mean_variance"].value <= EQUAL**2)
+            }
+            S = (
+                1 / flat["participation_norm"].value ** 2
+            )  # unless it is that of the law, S is of the rounds so far alone
+            sizes = {
+                c: k for c, k in self._sizes().items() if c == "clients" or np.isclose(k.value, S, rtol=EQUAL, atol=0)
+            }
+            return Facts(flat | sizes, known_of_it, implied | {WEIGHTS.name, *holds}, trusting=True)
         j, _ = self._windows(asked.interval)
         source: Source = "estimated" if asked.ahead else "exact"
-        since = "of the rounds so far" + (", which later ones may exceed" if asked.ahead else "")
+        since = "of the rounds so far" + (", which others may exceed" if asked.ahead else "")
         least, largest = np.sqrt(self.state["norms"])
         values = {"participation_norm": (largest, "largest root of the sum of squared weights")}
         if self.declared.offsets is not None or d is not None:
             scale = 1.0 if self.declared.offsets is not None else float(d or 0.0)
+            word = self.known.word if d is None else self.known.word.replace("from d,", f"from d = {d:g},")
             pulls = np.sqrt(self.state["largest"])
             values |= {
-                "participation_divergence": (scale * pulls[0], f"{self.known.word}left side of (5)"),
+                "participation_divergence": (scale * pulls[0], f"{word}left side of (5)"),
                 "cohort_divergence": (
                     scale * float(np.sqrt(self.state["cohort"][0])),
-                    f"{self.known.word}left side of (6)",
+                    f"{word}left side of (6)",
                 ),
                 "window_divergence": (
                     scale * pulls[j],
-                    f"{self.known.word}left side of (7), largest over the complete windows",
+                    f"{word}left side of (7), largest over the complete windows",
                 ),
             }
         found = {c: Constant(float(value), source, f"{what}, {since}") for c, (value, what) in values.items()}
@@ -177,15 +192,18 @@ class WindowAccount(Account):
                 f"in {others} of {asked.rounds} rounds the weights do not sum to one, which the result needs: add() "
                 "weights that do, or declare no process with normalize = false"
             )
-        return Facts(found | self._sizes(), checked, implied, outside=outside)
+        sizes = self._sizes(source)
+        if asked.ahead and "participation_norm" in asked.given:
+            sizes.pop("participating_clients", None)  # what the rounds so far have says nothing against it
+        return Facts(found | sizes, checked, implied, outside=outside)
 
-    def _sizes(self) -> dict[str, Constant]:
+    def _sizes(self, source: Source = "exact") -> dict[str, Constant]:
         N, (least, largest) = self.declared.clients, self.state["norms"]
         found = {"clients": Constant(float(N), "given", "declared")}
         S = 1 / largest if largest else 0.0
         if least == largest and abs(S - round(S)) < EQUAL * S:
             found["participating_clients"] = Constant(
-                float(round(S)), "exact", "equal weights 1/S in every round so far"
+                float(round(S)), source, "equal weights 1/S in every round so far"
             )
         return found
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import algorithms
-from fedbounds.empirical.invariants.applies import REFERENCE, names_of
+from fedbounds.empirical.invariants.applies import REFERENCE, Need, names_of
 from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, Run
 from fedbounds.empirical.invariants.causes import Misreading
-from fedbounds.empirical.invariants.coverage import transformed
+from fedbounds.empirical.invariants.coverage import SizeClass, covering, size_classes, transformed
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check, strategy_of
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
@@ -126,6 +126,10 @@ MISREADINGS = (
 )
 
 
+_LONGEST = 300  # the largest cut-off that cases are made to exceed
+_NO_CUTOFF = 100  # the cut-off that they exceed where the run is said to have none
+
+
 # a round without participants changes what comes after it, or has a meaning of its own
 WITH_EMPTY_ROUNDS = frozenset({"fedau", "mifa", "average-all", "fixed-weights", "known-participation"})
 
@@ -165,7 +169,8 @@ def check_invariants(
             that fewer invariants apply.
         own_numbers: what only the reference of this algorithm needs: `cutoff` of FedAU, `client_weights` of fixed
             weights, `probability` of known participation. A run that names such a parameter is given values, and is
-            compared without; for one that does not, say the number that it has.
+            compared without; for one that does not, say the number that it has. A cut-off is compared only if some case
+            exceeds it: those of `cases()` exceed every one up to 300, and 100 where `cutoff` is infinite.
 
     Returns:
         A verdict for each invariant: held, for so many examples; broken, with the smallest counterexample found;
@@ -193,19 +198,21 @@ def check_invariants(
     kinds = [kind for kind, known in algorithms().items() if not known.ascends]
     if algorithm not in (*kinds, "other"):
         raise unknown_name("algorithm", str(algorithm), [*kinds, "other"])
-    missing = _missing(run, algorithm, own_numbers)
-    reference, compared = _reference(algorithm, twin, missing)
-    known = {**INVARIANTS, REFERENCE: compared}
     problem = PlainProblem.of(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
     own = {"cutoff": 2.0, "client_weights": np.array([0.5, 2.0]), "probability": np.array([0.5, 0.25])}
     own = {name: own[name] for name in OWN_NUMBERS.get(algorithm, ())} | own_numbers
     first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2, own=own)
+    missing = _missing(run, algorithm, own_numbers, first)
+    reference, compared = _reference(algorithm, twin, missing)
+    known = {**INVARIANTS, REFERENCE: compared}
     given = strategy_of(
         cases,
         "fedbounds.empirical.invariants.strategies.cases",
         noise=None if _asks_for_noise(run, first) else False,
         empty_rounds=algorithm in WITH_EMPTY_ROUNDS,
     )
+    if "cutoff" in own_numbers:
+        given = _exceeding(given, own_numbers["cutoff"])
     if own and not missing:
         given = _with(given, own_numbers, [name for name in own if name not in own_numbers])
     called = "run(problem, weights, rounds=, step_size=, local_steps=, multiplier=, interval=, seed=)"
@@ -215,8 +222,8 @@ def check_invariants(
     return check(subject, first, called, known, cases_of, invariants, examples, seed, given, tolerance)
 
 
-def _missing(run: Run, algorithm: str, own_numbers: Mapping[str, Any]) -> list[str]:
-    """What the reference of an algorithm needs, and is neither given nor a parameter of the run.
+def _missing(run: Run, algorithm: str, own_numbers: Mapping[str, Any], first: Case) -> list[str]:
+    """What the reference of an algorithm needs, and is neither given nor a parameter that the run reads.
 
     Raises:
         FedboundsError: a number that the algorithm does not have.
@@ -228,29 +235,79 @@ def _missing(run: Run, algorithm: str, own_numbers: Mapping[str, Any]) -> list[s
             raise FedboundsError(f"check_invariants has no argument {name!r}; {here}")
         fields = {field: 1 for field in ("local_step_size", "local_steps")}
         algorithms()[algorithm](**fields, **{needed[name]: value})
-    return [name for name in needed if name not in own_numbers and name not in names_of(run)]
+    known = {*own_numbers, *names_of(run)}
+    return [name for name in needed if name not in known and not _reads(run, name, first)]
+
+
+def _reads(run: Run, name: str, case: Case) -> bool:
+    """Whether a run does without a number of the case only by an error, as one that reads it from `**numbers`."""
+    try:
+        case.models(run)
+    except Exception:
+        return False
+    try:
+        replace(case, own={own: value for own, value in case.own.items() if own != name}).models(run)
+    except Exception:
+        return True
+    return False
 
 
 def _reference(algorithm: str, twin: Run | None, missing: Sequence[str]) -> tuple[Run | None, Invariant]:
     """The reference of an algorithm, if there is one, and the invariant that compares with it."""
     if twin is not None:
-        return twin, agreement_with(twin)
+        return twin, agreement_with(twin, None, _EXCEEDED)
     if algorithm not in OWN_NUMBERS:
         return None, agreement_with_some(lambda case: (), "give twin=, a slow implementation of your own")
     reference = generalized_fedavg if algorithm in ALGORITHM_1 else reference_run(algorithm)
     if not missing:
-        return reference, agreement_with(lambda *case, **numbers: reference(*case, **numbers))
+        return reference, agreement_with(lambda *case, **numbers: reference(*case, **numbers), None, _EXCEEDED)
     every = _with_any_cutoff if missing == ["cutoff"] else lambda case: ()
     said = "; ".join(f"give {name}=, or name the parameter {name} in the run" for name in missing)
     return None, agreement_with_some(every, said)
 
 
+def _longest_interval(case: Case) -> int:
+    """The most rounds from one participation of a client to its next, or from the beginning to its first."""
+    ends = [np.append(0, np.flatnonzero(column) + 1) for column in case.weights.T]
+    return max(int(np.diff(each).max(initial=1)) for each in ends)
+
+
+_EXCEEDED = Need(
+    "an interval longer than the cut-off",
+    lambda case: np.isinf(case.own.get("cutoff", np.inf)) or _longest_interval(case) > case.own["cutoff"],
+    f"those of cases() have up to {_LONGEST + 1} rounds",
+)
+
+
 def _with_any_cutoff(case: Case) -> Iterator[Run]:
     """FedAU without a cut-off, and with each that cuts off an interval of a case."""
-    ends = [np.append(0, np.flatnonzero(column) + 1) for column in case.weights.T]
-    longest = max(int(np.diff(each).max(initial=1)) for each in ends)
-    for cutoff in (np.inf, *range(longest - 1, 0, -1)):
+    for cutoff in (np.inf, *range(_longest_interval(case) - 1, 0, -1)):
         yield partial(reference_run("fedau"), cutoff=cutoff)
+
+
+def _exceeding(cases: SearchStrategy[Case], cutoff: float) -> SearchStrategy[Case]:
+    """Cases with a size class in which a client is absent for longer than the cut-off, if they have size classes."""
+    from hypothesis import strategies as st
+
+    K = _NO_CUTOFF if np.isinf(cutoff) else int(cutoff)
+    classes = size_classes(cases)
+    if not classes or K > _LONGEST:
+        return cases
+
+    def absent(case: Case, *gaps: int) -> Case:
+        """Client 0 takes part after so many rounds, and the last client, if it is another, in between."""
+        N, problem = case.problem.clients, replace(case.problem, noises=None)
+        rows = np.eye(N)[[N - 1]] if N > 1 else np.zeros((1, 1))
+        q = np.repeat(rows, sum(gaps) + 2, axis=0)
+        q[[0, *np.cumsum(gaps), sum(gaps) + 1]] = np.eye(N)[0]
+        return replace(case, problem=problem, weights=q)
+
+    # an interval of K rounds tells K from all that are smaller, one of K + 1 rounds from all that are larger
+    smaller = st.tuples(cases, st.sampled_from([(K,), (K + 1,), (K, K + 1)])).map(
+        lambda drawn: absent(drawn[0], *drawn[1])
+    )
+    longer = SizeClass(classes[0].exact.map(lambda case: absent(case, K, K + 1)), smaller)
+    return covering(cases, [longer, *classes])
 
 
 def _with(cases: SearchStrategy[Case], said: Mapping[str, Any], drawn: Sequence[str]) -> SearchStrategy[Case]:

@@ -26,7 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import ROUND_OFF, InvariantSides, applies
+from fedbounds.empirical.invariants.applies import ROUND_OFF, InvariantSides, Need, applies
 from fedbounds.empirical.invariants.cases import ABSENT, AMPLIFIED, ANY_SUM, LONG_INTERVAL, UNEQUAL, Case, Run, digits
 from fedbounds.empirical.invariants.causes import apart
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
@@ -255,10 +255,19 @@ def seed_without_noise(execute: Execute, case: Case) -> InvariantSides:
     return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
-def agreement_with(twin: Run, algorithms: frozenset[str] | None = None) -> Invariant:
-    """The invariant that a run and another implementation, of these algorithms or of any, give the same models."""
+_COMPLETE = Need("a complete interval", lambda case: case.interval <= case.rounds)
 
-    @applies(algorithms=algorithms)
+
+def agreement_with(twin: Run, algorithms: frozenset[str] | None = None, *needs: Need) -> Invariant:
+    """The invariant that a run and another implementation, of these algorithms or of any, give the same models.
+
+    Args:
+        twin: the other implementation.
+        algorithms: the kinds of algorithm that it is compared for; None for all.
+        needs: what some case must have besides, or nothing is compared.
+    """
+
+    @applies(_COMPLETE, *needs, algorithms=algorithms)
     def reference_twin(execute: Execute, case: Case) -> InvariantSides:
         """The models are those of the reference: the pseudo-code of the paper, or the twin that is given."""
         return InvariantSides(execute(case), case.models(twin))

@@ -89,6 +89,13 @@ class WeightCase:
 
 Execute = Callable[[WeightCase], np.ndarray]
 FINITE = Need("a finite cut-off", lambda case: not np.isinf(case.cutoff))
+_ONE = Need("a cut-off of 1", lambda case: case.cutoff == 1)
+_INFINITE = Need("an infinite cut-off", lambda case: np.isinf(case.cutoff))
+_EXCEEDED = Need(
+    "an interval longer than the cut-off",
+    lambda case: np.isinf(case.cutoff) or bool((case.counts()[0][-1] > case.participated[:-1].sum(axis=0)).any()),
+    "those of weight_cases() have up to 301 rounds",
+)
 
 
 def first_weights(execute: Execute, case: WeightCase) -> InvariantSides:
@@ -154,7 +161,7 @@ def _constant_record(execute: Execute, case: WeightCase, value: bool, expected: 
     return InvariantSides(got, np.broadcast_to(expected[:, None], got.shape), case=constant)
 
 
-@applies(FINITE)
+@applies(FINITE, _ONE)
 def cutoff_of_one(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""With K = 1 every interval has length 1: all weights are 1.
 
@@ -165,7 +172,7 @@ def cutoff_of_one(execute: Execute, case: WeightCase) -> InvariantSides:
     return InvariantSides(got, np.ones_like(got), case=one)
 
 
-@applies(FINITE)
+@applies(FINITE, _INFINITE)
 def late_cutoff(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A cut-off that no interval reaches is none: its size plays no role.
 
@@ -202,6 +209,7 @@ def repeated(execute: Execute, case: WeightCase) -> InvariantSides:
     return InvariantSides(execute(replace(case)), execute(case), against=case)
 
 
+@applies(_EXCEEDED)
 def reference_twin(execute: Execute, case: WeightCase) -> InvariantSides:
     """The weights are those of Algorithm 2 as the paper prints it."""
     return InvariantSides(execute(case), fedau_weights(case.participated, case.cutoff))
@@ -235,7 +243,7 @@ MISREADINGS = (
     Misreading(
         "it ignores the cut-off",
         lambda twin, case: twin(replace(case, cutoff=np.inf)),
-        "if it has none: weight_cases(cutoffs=(math.inf,))",
+        "if it has none: weight_cases(cutoffs=(math.inf,)); if it has one of its own, K: weight_cases(cutoffs=(K,))",
     ),
     Misreading("it cuts off a round late", lambda twin, case: twin(replace(case, cutoff=case.cutoff + 1))),
     Misreading("a round's own participation counts", _one_round_late),
@@ -257,7 +265,7 @@ def check_weights(
         run: a function `run(participated, cutoff)` that returns the weights $\omega_0,\dots,\omega_{T-1}$, (T, N).
         invariants: names of `WEIGHT_INVARIANTS`; all if not given. An exponentially weighted mean keeps all but
             "mean interval" and "reference twin".
-        examples: how many records to try: from 50 on, twelve long ones of up to 140 rounds and 7 clients; the others
+        examples: how many records to try: from 50 on, fourteen long ones of up to 143 rounds and 7 clients; the others
             have at most 8 rounds.
         seed: of the search; the same seed tries the same records.
         cases: a strategy of `WeightCase`; the room's `strategies.weight_cases()` if not given.

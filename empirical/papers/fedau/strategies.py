@@ -21,10 +21,11 @@ RATES = (0.5, 0.9, 0.97, 0.2, 0.35, 0.7, 0.06)  # of participation, of one clien
 @cache
 def weight_cases(*, cutoffs: tuple[float, ...] = CUTOFFS) -> SearchStrategy[WeightCase]:
     """Records of participation for `check_weights`: drawn ones of up to 8 rounds and 2 clients with any cut-off, and
-    long ones of up to 140 rounds and 7 clients.
+    long ones of up to 140 rounds and 7 clients, longer where a cut-off needs it.
 
     Args:
-        cutoffs: the K to try; (inf,) for an estimator without.
+        cutoffs: the K to try; (inf,) for an estimator without. Some record has an interval longer than each up to 300,
+            and where all are infinite, one of 101 rounds.
 
     Example:
         >>> from hypothesis import find
@@ -37,7 +38,9 @@ def weight_cases(*, cutoffs: tuple[float, ...] = CUTOFFS) -> SearchStrategy[Weig
         SizeClass(_long_record(T, N, late[place % len(late)]), _record(T, N, cutoffs))
         for place, (T, N) in enumerate(SIZES)
     ]
-    return covering(_record(8, 2, cutoffs), classes)
+    beyond = [(int(K), K) for K in cutoffs if 20 < K <= 300] or [(100, np.inf)] * all(np.isinf(cutoffs))
+    absences = [SizeClass(*(_absences(both, *each) for both in (True, False))) for each in beyond]
+    return covering(_record(8, 2, cutoffs), [*absences, *classes])
 
 
 @st.composite
@@ -47,11 +50,23 @@ def _record(draw: st.DrawFn, rounds: int, clients: int, cutoffs: tuple[float, ..
     return WeightCase(np.reshape(present, (T, N)), draw(st.sampled_from(cutoffs)))
 
 
+def _absences(both: bool, length: int, cutoff: float) -> SearchStrategy[WeightCase]:
+    """A client that is absent for so many rounds, for one more, or for both in turn."""
+    gaps = [(length, length + 1)] if both else [(length,), (length + 1,), (length, length + 1)]
+
+    def record(each: tuple[int, ...]) -> WeightCase:
+        return WeightCase(np.isin(np.arange(sum(each) + 2)[:, None], [0, *np.cumsum(each)]), cutoff)
+
+    return st.sampled_from(gaps).map(record)
+
+
 @st.composite
 def _long_record(draw: st.DrawFn, T: int, N: int, cutoff: float) -> WeightCase:
     """Clients of different rates, in any order; in the longest records client 0 is absent in most rounds."""
     rng = np.random.default_rng((draw(st.integers(0, 2**16)), T, N))
     participated = rng.random((T, N)) < rng.permutation(np.resize(RATES, N))
     if T >= LONG:  # so late without a cut-off that counters of 7 bits overflow
-        participated[4 : T - 4 if np.isinf(cutoff) else T - 30, 0] = False
+        end = T - 4 if np.isinf(cutoff) else T - 30
+        participated[4:end, 0] = np.arange(4, end) == 4
+        participated[end, 0] = True
     return WeightCase(participated, cutoff)

@@ -1,6 +1,6 @@
 """Gradient descent on a smooth function."""
 
-from fedbounds.bounds.theory.feasible_set import FeasibleSets
+from fedbounds.authoring import FeasibleSets
 
 from gradient_descent.results import THEOREM
 

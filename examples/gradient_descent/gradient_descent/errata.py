@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from fedbounds.bounds.audit.counterexample import Check, Erratum, Line, Replay, Smaller
+from fedbounds.authoring import Check, Erratum, Line, Replay, Smaller
 
 from gradient_descent.notation import BELOW, SMOOTH
 from gradient_descent.results import CAP

@@ -1,7 +1,7 @@
 """Special cases: where the two forms agree, and where the printed one is true."""
 
-from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.limit_checker import Limit
+from fedbounds.authoring import Relation
+from fedbounds.authoring.proof import Limit
 
 from gradient_descent.results import THEOREM, L, eta
 

@@ -1,7 +1,16 @@
 """The letters."""
 
-from fedbounds.bounds.theory.assumptions import BOUNDED_BELOW, Assumption
-from fedbounds.bounds.theory.symbols import COUNT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
+from fedbounds.authoring import (
+    BOUNDED_BELOW,
+    COUNT,
+    OBJECTIVE,
+    POSITIVE,
+    SMOOTHNESS,
+    STEP,
+    Assumption,
+    Notation,
+    Quantity,
+)
 
 NOTATION = Notation(
     [

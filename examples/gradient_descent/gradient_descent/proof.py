@@ -1,10 +1,6 @@
 """The proof: the descent lemma, solved for the gradient, summed over the steps."""
 
-from fedbounds.bounds.audit.axioms import Descent
-from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
-from fedbounds.bounds.audit.rules import Telescope
-from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.authoring.proof import Atom, Chain, Descent, Setting, Telescope, Vec, by, le, measure_symbol, square
 from sympy import Symbol
 
 from gradient_descent.notation import BELOW, SMOOTH

@@ -1,8 +1,6 @@
 """The theorem, as the draft prints it and as it should read."""
 
-from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.theory.symbols import GRADIENT
+from fedbounds.authoring import GRADIENT, Condition, Form, Measure, Result, Source, Term
 
 from gradient_descent.notation import BELOW, NOTATION, SMOOTH
 

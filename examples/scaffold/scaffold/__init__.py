@@ -4,7 +4,7 @@ In every round $S$ of $N$ clients, drawn uniformly without replacement, take $K$
 variates $c$ and $c_i$ stand for what the others would do. Only the nonconvex case of Theorem III is here.
 """
 
-from fedbounds.bounds.theory.assumptions import USUAL_SCOPE
+from fedbounds.authoring import USUAL_SCOPE
 from scaffold.results import THEOREM
 
 REFERENCE = (

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import torch
 
-from fedbounds.bounds.inputs.checks import check_memory
-from fedbounds.empirical.algorithms.algorithm import LocalSteps, RoundReport
-from fedbounds.empirical.algorithms.cohort import Cohort
+from fedbounds.algorithms import Cohort, LocalSteps, RoundReport
+from fedbounds.authoring import check_memory
 
 
 class Controlled(NamedTuple):

@@ -4,14 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.empirical.papers.fedau.algorithms import AverageParticipating
-from fedbounds.empirical.participation import WithoutReplacement
-from fedbounds.empirical.problems import random_quadratic
-from fedbounds.empirical.simulation.simulate import simulate
-from fedbounds.figures.charts import paper_gallery
-from fedbounds.figures.charts.curves import panels
-from fedbounds.figures.charts.picture import Curve, Picture
+import fedbounds as fb
+from fedbounds.algorithms import AverageParticipating
+from fedbounds.charts import Curve, PaperGallery, Picture, draw_by_name, panels
 from scaffold.algorithms import Scaffold
 from scaffold.results import THEOREM
 
@@ -19,7 +14,7 @@ N, K, ROUNDS = 10, 10, 1500
 GROUPS = {"all 10 clients": N, "3 of 10 clients": 3}
 
 
-class Gallery(paper_gallery.PaperGallery[Any]):
+class Gallery(PaperGallery[Any]):
     """Nothing is scaled down, and no run is worth keeping."""
 
     scale_of = staticmethod(lambda dataset, network, full: None)
@@ -27,15 +22,17 @@ class Gallery(paper_gallery.PaperGallery[Any]):
 
 def drift(gallery: Gallery) -> Picture:
     """Gradient norms of both algorithms at the cap of Theorem III, beside its order with constants of one."""
-    problem, groups = random_quadratic(N, 4, condition=3, shared=False), {}
+    problem, groups = fb.problems.random_quadratic(N, 4, condition=3, shared=False), {}
     F, R = float(problem.objective_gap(problem.x0)), np.arange(100, ROUNDS + 1, 100)
     for title, S in GROUPS.items():
         cap = (S / N) ** (2 / 3) / (24 * K * S**0.5)  # beta = 1
         given = dict(beta=1, sigma=0, F=F, N=N, S=S, K=K, eta_l=cap)
-        order = [float(evaluate(THEOREM, given | {"R": int(r)}, assume=["all"]).value) for r in R]
+        order = [float(fb.evaluate(THEOREM, given | {"R": int(r)}, assume=["all"]).value) for r in R]
         curves = [Curve("Theorem III, constants of one", R, np.array(order))]
         for label, kind in (("FedAvg", AverageParticipating), ("SCAFFOLD", Scaffold)):
-            run = simulate(kind(cap, K, S**0.5), problem, WithoutReplacement(N, S), ROUNDS, record_every=10)
+            run = fb.simulate(
+                kind(cap, K, S**0.5), problem, fb.participation.WithoutReplacement(N, S), ROUNDS, record_every=10
+            )
             curves.append(Curve(label, run.arrays["round"], run.gradient_norm_squared[0]))
         groups[title] = curves
     return panels(
@@ -55,4 +52,4 @@ FIGURES = {"drift": drift}
 
 def draw(gallery: Gallery, name: str) -> Picture:
     """One figure by name."""
-    return paper_gallery.draw_by_name("scaffold", FIGURES, gallery, name)
+    return draw_by_name("scaffold", FIGURES, gallery, name)

@@ -5,10 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import InvariantSides
-from fedbounds.empirical.invariants.cases import Case, Run
-from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.search import Subject, search, strategy_of
+from fedbounds.testing import Case, InvariantSides, Report, Run, Subject, search, strategy_of
 
 Execute = Callable[[Case], np.ndarray]
 

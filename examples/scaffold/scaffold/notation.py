@@ -1,7 +1,21 @@
 """The letters, and what the theorem assumes."""
 
-from fedbounds.bounds.theory.assumptions import BOUNDED_BELOW, FULL_PARTICIPATION, SAMPLED, SMOOTH, UNBIASED, Assumption
-from fedbounds.bounds.theory.symbols import COUNT, GRADIENT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
+from fedbounds.authoring import (
+    BOUNDED_BELOW,
+    COUNT,
+    FULL_PARTICIPATION,
+    GRADIENT,
+    OBJECTIVE,
+    POSITIVE,
+    SAMPLED,
+    SMOOTH,
+    SMOOTHNESS,
+    STEP,
+    UNBIASED,
+    Assumption,
+    Notation,
+    Quantity,
+)
 
 NOTATION = Notation(
     [

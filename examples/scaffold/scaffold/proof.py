@@ -6,11 +6,7 @@ Nobody has proved Theorem III here.
 
 from sympy import Symbol
 
-from fedbounds.bounds.audit.axioms import Descent
-from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
-from fedbounds.bounds.audit.rules import Telescope
-from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.authoring.proof import Atom, Chain, Descent, Setting, Telescope, Vec, by, le, measure_symbol, square
 from scaffold.notation import BELOW, BETA_SMOOTH
 from scaffold.results import DESCENDS, THEOREM, F, R, beta, eta
 

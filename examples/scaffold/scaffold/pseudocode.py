@@ -3,13 +3,12 @@
 import numpy as np
 import torch
 
-from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.oracles import Vector, stochastic_oracle
+import fedbounds as fb
+from fedbounds.algorithms import Streams, Vector, stochastic_oracle
 
 
 def scaffold(
-    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams,
+    problem: fb.problems.Problem, q: np.ndarray, x0: Vector, streams: Streams,
     *, local_step_size: float, local_steps: int, server_multiplier: float,
 ) -> list[Vector]:  # fmt: skip
     """The models x_0, ..., x_R when client i takes part in round r where q[r, i] is not zero."""

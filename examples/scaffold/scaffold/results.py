@@ -10,8 +10,7 @@ With K = 1, everybody and no noise the algorithm is gradient descent, for which 
 
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.authoring import AVERAGE_GRADIENT, Condition, Form, Result, Source, Term
 from scaffold.notation import BELOW, BETA_SMOOTH, EVERYBODY, NOISE, NOTATION, SAMPLING
 
 n = NOTATION

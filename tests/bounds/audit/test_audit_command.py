@@ -34,7 +34,7 @@ def trial(monkeypatch, tmp_path):
         return Docket(name, {c.id: c for c in claims}, (Court("court", lambda *_: True, tries),))
 
     monkeypatch.setattr(Docket, "of", staticmethod(made))
-    monkeypatch.setattr(ledger, "ledger_path", lambda name: tmp_path / f"{name}.json")
+    monkeypatch.setattr(ledger, "ledger_path", lambda paper, name="json": tmp_path / f"{paper}.{name}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tried
 
@@ -160,7 +160,7 @@ def test_a_damaged_cache_is_ignored(trial, capsys, damage):
 
 def test_the_key_of_the_cache_covers_every_source_file(monkeypatch, tmp_path):
     names = [name for name, _ in cache.source_files()]
-    for wanted in ("audit/refutations.py", "papers/arbitrary_participation/errata.py"):
+    for wanted in ("audit/counterexample_checker.py", "papers/arbitrary_participation/errata.py"):
         assert f"fedbounds.bounds/{wanted}" in names
     assert any(name.startswith("fedbounds.empirical/") for name in names) and not any(
         "ledger" in n for n in names if ".json" in n

@@ -227,6 +227,30 @@ def test_every_planted_bug_breaks_the_invariants_that_it_should_and_no_other(bug
     assert broken == named | {"mean interval", "reference twin"}
 
 
+def of_cutoff(own):
+    return lambda participated, cutoff: by_hand(participated, own)
+
+
+@pytest.mark.parametrize("own", [50, 100])
+def test_an_estimator_with_a_cutoff_of_its_own_keeps_every_invariant_that_its_cases_ask_for(own):
+    report = check_weights(of_cutoff(own), cases=weight_cases(cutoffs=(own,)), examples=40)
+    report.raise_if_broken()
+    assert report["cutoff of one"].skipped == "no case has a cut-off of 1"
+    assert report["late cutoff"].skipped == "no case has an infinite cut-off"
+
+
+@pytest.mark.parametrize(("own", "given"), [(math.inf, 100), (99, 100), (101, 100), (math.inf, 50), (80, math.inf)])
+def test_a_given_cutoff_is_exceeded_by_some_record(own, given, monkeypatch):
+    monkeypatch.setattr("fedbounds.empirical.invariants.search.SHRINKING", 0)
+    report = check_weights(of_cutoff(own), cases=weight_cases(cutoffs=(given,)), examples=40)
+    assert report["reference twin"].status == "broken"
+
+
+def test_a_cutoff_that_no_record_exceeds_is_not_compared():
+    report = check_weights(of_cutoff(1000), cases=weight_cases(cutoffs=(1000,)), examples=20)
+    assert not report.passed and "NOT COMPARED  reference twin: no case has an interval longer" in str(report)
+
+
 def test_a_broken_invariant_names_the_smallest_record():
     report = check_weights(mutated("running == cutoff", "running == cutoff + 1"), invariants=["never there"])
     found = report["never there"].counterexample

@@ -80,7 +80,7 @@ def messages_of(monkeypatch):
         sent.append(len(seal(*what)))
         return seal(*what)
 
-    for module in ("messages.compressor", "messages.compressors", "papers.fedmrn.masked_noise"):
+    for module in ("algorithms.messages.compressor", "algorithms.messages.compressors", "papers.fedmrn.masked_noise"):
         monkeypatch.setattr(f"fedbounds.empirical.{module}.seal", listened)
     return sent
 
@@ -144,7 +144,8 @@ def test_nobody_masks_or_prunes_what_belongs_to_batch_normalization(normalized):
     assert moved[:-whole].max() <= 0.1 + 1e-9 and moved[-whole:].max() > 0.1
     pruned = models(FedSparsify(0.05, 1, share=0.01), normalized, WithoutReplacement(5, 1), rounds=1)[0, -1]
     assert np.count_nonzero(pruned[:-whole]) == FedSparsify(0.05, 1, share=0.01).codec.count(len(pruned) - whole)
-    assert np.count_nonzero(pruned[-whole:]) == whole
+    unpruned = models(FedSparsify(0.05, 1, share=1), normalized, WithoutReplacement(5, 1), rounds=1)[0, -1]
+    assert np.array_equal(pruned[-whole:], unpruned[-whole:]) and np.count_nonzero(unpruned[-whole:]) > whole / 2
 
 
 @EACH

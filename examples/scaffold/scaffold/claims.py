@@ -1,10 +1,9 @@
-"""What is put on trial besides the forms of the theorem and their units."""
+"""The claims besides the forms of the theorem and their dimensions."""
 
 from collections.abc import Iterator
 
-from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.theory.result import Term
+from fedbounds.authoring import Claim, Term
+from fedbounds.authoring.proof import Limit
 from scaffold.proof import PROOF
 from scaffold.results import THEOREM, F, N, R, S, beta, sigma
 

@@ -1,8 +1,8 @@
-"""What is put on trial besides the forms of the theorem and their units."""
+"""The claims besides the forms of the theorem and their dimensions."""
 
 from collections.abc import Iterator
 
-from fedbounds.bounds.audit.claim import Claim
+from fedbounds.authoring import Claim
 
 from gradient_descent.errata import ERRATA
 from gradient_descent.limits import LIMITS

@@ -1,0 +1,1 @@
+"""The five papers: their results, and what is about one of them alone."""

@@ -1,0 +1,9 @@
+"""Fed-Norm-SGDA, minimax problems (Sharma et al. 2023)."""
+
+from fedbounds.bounds.papers.fed_norm_sgda import RESULTS
+from fedbounds.bounds.papers.fed_norm_sgda.errata import ERRATA
+
+__all__ = [
+    "ERRATA",
+    "RESULTS",
+]
