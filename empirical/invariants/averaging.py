@@ -161,8 +161,8 @@ def check_averaging(
             and nothing else.
         invariants: names of `AVERAGING_INVARIANTS`; all if not given. A server for which all clients count the same
             keeps all but "reference twin".
-        examples: how many cases to try: from 50 on, one with a cohort of each size of each number of clients up to 7;
-            the others are small.
+        examples: how many cases to try: from 50 on, one with a cohort of each size of each number of clients up to 7,
+            and one of 11 of 12; the others are small.
         seed: of the search.
         cases: a strategy of `AveragingCase`; `fedbounds.empirical.invariants.strategies.averaging_cases()` if not
         given.

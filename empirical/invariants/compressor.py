@@ -18,8 +18,12 @@ CERTAIN = 1e-6  # how often a compressor without bias is called biased
 ROUNDING = 1e-5  # of float32 sums, relative
 DIRECTIONS = 16  # in which a bias is looked for
 SINGLE = 12.0  # standard errors in one entry; 3e-12 for two values that are each expected in 50 messages
-SIZES = (1, 2, 3, 5, 12, 100)  # that are tried besides the size that is asked for
+WIDE = 70_000  # the size, beyond two bytes, from which on a few messages are tried
+SIZES = (1, 2, 3, 5, 12, 300, WIDE)  # that are tried besides the size that is asked for
 FEW = 100  # messages of each update of these sizes
+FEWEST = 5  # messages of a wide update, and of those of a compressor that says that it is biased
+MISSING = 128  # messages of which none has an entry once in ten million, if each has it with a chance of 1/8
+LEARNED = 64  # entries that count from which on half of the messages give a direction for the other half
 
 
 class Codec(Protocol):
@@ -47,10 +51,13 @@ UPDATES: dict[str, Callable[[int, np.random.Generator], np.ndarray]] = {
 # entries whose sizes stand in simple ratios, so that what usual compressors do by chance is not rare
 SMALL_UPDATES: dict[str, Callable[[int, np.random.Generator], np.ndarray]] = {
     "mixed": lambda d, rng: rng.choice([-1.0, -0.5, 0.5, 1.0], d),
-    "all negative": lambda d, rng: -np.ones(d),
+    "negative with gaps": lambda d, rng: np.where(np.isin(np.arange(d) % 5, (2, 3)), 0.0, -1.0),
     "last entry": lambda d, rng: 0.3 * np.eye(1, d, d - 1)[0],
-    "small": lambda d, rng: 1e-3 * rng.choice([-1.0, -0.5, 0.5, 1.0], d),
     "zero": lambda d, rng: np.zeros(d),
+}
+MAGNITUDES: dict[str, Callable[[int, np.random.Generator], np.ndarray]] = {
+    "tiny": lambda d, rng: 1e-6 / 3 * rng.choice([-1.0, -0.5, 0.5, 1.0], d),
+    "huge": lambda d, rng: 1e6 / 3 * rng.choice([-1.0, -0.5, 0.5, 1.0], d),
 }
 BY_ENTRY = ("all equal", "alternating")  # of these every entry is tested by itself
 
@@ -60,7 +67,7 @@ class CompressorCase:
     """One update of a check.
 
     Args:
-        name: of `UPDATES` or `SMALL_UPDATES`.
+        name: of `UPDATES`, `SMALL_UPDATES` or `MAGNITUDES`.
         update: x, (d,).
     """
 
@@ -159,7 +166,7 @@ class CompressorReport:
                 "standard errors in one direction"
             )
         elif self.biased:
-            seen = "biased, as seen in single entries or in other sizes alone"
+            seen = "biased, as seen in single entries, in half of the messages or in other sizes alone"
         else:
             seen = (
                 f"no bias seen: {mean} is at most {worst.evidence:.1f} standard errors off in any direction that was "
@@ -186,7 +193,7 @@ def check_compressor(
     size: int = 256,
     messages: int = 400,
     *,
-    scale: float = 1.0,
+    scale: float | None = None,
     seed: int = 0,
     sizes: Sequence[int] = SIZES,
 ) -> CompressorReport:
@@ -199,21 +206,25 @@ def check_compressor(
     updates that come out too long or too short by less than what is printed under "seen from" are not seen.
 
     A compressor is taken to be unbiased unless it says `unbiased = False`. If it has methods `relative_error(size)`,
-    `squared_error(update)` or `message_bytes(size)`, what they state is compared with what is measured.
+    `squared_error(update)` or `message_bytes(size)`, what they state is compared with what is measured. If it says
+    `refuses_damaged = True`, one that accepts a damaged message with another meaning is broken; otherwise the report
+    says what is accepted.
 
     Args:
         codec: anything with `encode(update, rng) -> bytes` and `decode(bytes) -> update`.
         size: d.
         messages: of each update, at least 20.
-        scale: by what the updates are multiplied, for compressors that know the size of updates beforehand.
+        scale: by what the updates are multiplied, for compressors that know the size of updates beforehand; if not
+            given, some updates are as small as 1e-7 and some as large as 1e6.
         seed: of the updates and of the clients' randomness.
-        sizes: other d that are tried with up to 100 messages of each of five updates, zero among them; none for a
-            compressor of one size.
+        sizes: other d that are tried with up to 100 messages of each of six updates, zero among them, and from 70,000
+            on with five of one; none for a compressor of one size.
 
     Returns:
         The table of what was measured, and a verdict for each property: "unbiased", "every size", "stated error",
-        "stated length", "unchanged arguments" (`encode` leaves the update as it is) and "repeated" (the same update and
-        the same state of `rng` give the same message, whatever was encoded before).
+        "stated length", "in place" (the largest entry comes out where it was), "damaged messages" (they are refused),
+        "unchanged arguments" (`encode` leaves the update as it is) and "repeated" (the same update and the same state
+        of `rng` give the same message, whatever was encoded before).
 
     Raises:
         FedboundsError: what it decodes is no finite vector (d,), or the same message means two things, or what it
@@ -231,16 +242,25 @@ def check_compressor(
     sizes = tuple(check_count("sizes", each) for each in sizes if each != size)
     check_memory(f"size = {size} and messages = {messages}", 8 * size * messages)
     rng = np.random.default_rng(seed)
-    tests = DIRECTIONS * (len(UPDATES) + len(SMALL_UPDATES) * len(sizes))
+    others = SMALL_UPDATES | (MAGNITUDES if scale is None else {})
+    scale = 1.0 if scale is None else scale
+    tests = (DIRECTIONS + 1) * (len(UPDATES) + len(others) * len(sizes))
     checked = _Checked(codec, rng, tests)
     made = (CompressorCase(name, _single(scale * make(size, rng))) for name, make in UPDATES.items())
     trials = tuple(checked.trial(case, messages) for case in made)
     biased = checked.biased
     for each in sizes:
-        for name, make in SMALL_UPDATES.items():
-            checked.tried(CompressorCase(name, _single(scale * make(each, rng))), min(FEW, messages))
-    checked.repeat(CompressorCase("normal", _single(scale * rng.standard_normal(size))))
-    refused = _met(codec, scale * rng.standard_normal(size), rng)
+        for name, make in others.items():
+            if each < WIDE or name == "mixed":
+                few = FEW if each < WIDE else FEWEST
+                checked.tried(CompressorCase(name, _single(scale * make(each, rng))), min(few, messages))
+        if each >= WIDE or not checked.unbiased:  # elsewhere it would be a bias
+            largest = np.append(np.full(each - 1, 1e-3), 0.3)
+            checked.attempt(CompressorCase("last largest", _single(scale * largest)), checked.in_place)
+    for each in sorted({size, *sizes[-1:]}):
+        checked.repeat(CompressorCase("normal", _single(scale * rng.standard_normal(each))))
+    damaged = CompressorCase("normal", _single(scale * rng.standard_normal(size)))
+    refused = checked.damaged(damaged)
     limit = checked.limit(messages)
     return CompressorReport(size, messages, trials, biased or checked.biased, limit, refused, checked.verdicts())
 
@@ -254,6 +274,8 @@ PROPERTIES = {
     "every size": "Updates of every size, zero among them, come out as finite vectors of that size.",
     "stated error": "The mean squared error is the stated one, and at most the stated part of the squared norm.",
     "stated length": "Messages are as long as stated.",
+    "in place": "The largest entry comes out where it was, with its sign, in some message.",
+    "damaged messages": "Messages that were damaged on the way are refused.",
     "unchanged arguments": "What is encoded is left as it is.",
     "repeated": "The same update and the same random numbers give the same message.",
 }
@@ -269,6 +291,7 @@ class _Checked:
     found: dict[str, Counterexample] = field(default_factory=dict)
     tried_of: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PROPERTIES, 0))
     biased: bool = False
+    accepts: str = ""
 
     @property
     def unbiased(self) -> bool:
@@ -292,6 +315,10 @@ class _Checked:
             skipped["unbiased"] = "it says unbiased = False"
         if "every size" in skipped:
             skipped["every size"] = "no other sizes are given"
+        if "in place" in skipped:
+            skipped["in place"] = "it is unbiased, and no other sizes are given"
+        if "damaged messages" in skipped:
+            skipped["damaged messages"] = f"it does not say refuses_damaged = True; they are {self.accepts}"
         return tuple(
             InvariantVerdict(name, says, self.tried_of[name], self.found.get(name), skipped.get(name))
             for name, says in PROPERTIES.items()
@@ -299,18 +326,45 @@ class _Checked:
 
     def tried(self, case: CompressorCase, messages: int) -> None:
         """A trial of another size, in which it may fail."""
+        self.attempt(case, lambda case: self.trial(case, messages if self.unbiased else min(messages, FEWEST)))
+
+    def attempt(self, case: CompressorCase, of: Callable[[CompressorCase], object]) -> None:
+        """Something that may fail in another size."""
         told = None
         try:
-            self.trial(case, messages if self.unbiased else min(messages, 5))
+            of(case)
         except Exception as error:
             told = str(error) if isinstance(error, FedboundsError) else f"it raised {type(error).__name__}: {error}"
         self.note("every size", case, told)
 
+    def in_place(self, case: CompressorCase) -> None:
+        """Whether the largest entry comes out, in some of the messages."""
+        x, elsewhere = case.update, None
+        place = int(np.abs(x).argmax())
+        for _ in range(MISSING):
+            meant = _decoded(self.codec, bytes(self.codec.encode(x.copy(), self.rng)), len(x))
+            if meant[place] * x[place] > 0:
+                elsewhere = None
+                break
+            elsewhere = int(np.abs(meant).argmax()) if meant.any() else elsewhere
+        told = f"the largest entry, {x[place]:g} at {place}, is in none of the messages, and that at {elsewhere} is"
+        self.note("in place", case, None if elsewhere is None else told)
+
+    def damaged(self, case: CompressorCase) -> str:
+        """How damaged messages are met, which is a verdict if it says that it refuses them."""
+        self.accepts = _met(self.codec, case.update, self.rng)
+        if getattr(self.codec, "refuses_damaged", False):
+            self.note("damaged messages", case, None if self.accepts == "refused" else f"they are {self.accepts}")
+        return self.accepts
+
     def trial(self, case: CompressorCase, messages: int) -> CompressorTrial:
         """Many messages of one update."""
         x, codec, d = case.update, self.codec, len(case.update)
-        signs = self.rng.choice([-1.0, 1.0], (DIRECTIONS - 3, d))
-        directions = np.vstack([x, np.sign(x), np.ones_like(x), signs])
+        if d < WIDE:
+            signs = self.rng.choice([-1.0, 1.0], (DIRECTIONS - 3, d))
+            directions = np.vstack([x, np.sign(x), np.ones_like(x), signs])
+        else:
+            directions = np.vstack([x, np.where(np.arange(d) < 2**16, 0.0, x)])
         meant, lengths, unchanged = np.empty((messages, d)), np.empty(messages), True
         for k in range(messages):
             given = x.copy()
@@ -330,6 +384,12 @@ class _Checked:
         if case.name in BY_ENTRY and largest <= limit:
             alone = _in_errors(*_shifts(meant, x, np.eye(d)))
             largest, allowed, where = alone.max(), SINGLE, f"in entry {alone.argmax()}"
+        half = messages // 2
+        learned = (meant[:half] - x).mean(0)
+        if largest <= allowed and half >= FEW and np.abs(learned).sum() ** 2 >= LEARNED * (learned @ learned) > 0:
+            seen = _in_errors(*_shifts(meant[half:], x, learned[None]))  # few seeds show in no direction that is fixed
+            if seen.max() > self.limit(half) + 1:
+                largest, allowed, where = seen.max(), self.limit(half) + 1, "where the first half of them is off"
         far = bool(largest > allowed)
         told = (
             f"the mean of {messages} messages is {largest:.1f} standard errors off {where}, and {allowed:.1f} is a "

@@ -1,7 +1,8 @@
 """Size classes of cases: what a search tries by construction, beside the small cases that it draws at random.
 
 A strategy of small cases finds most bugs and shrinks them. What shows only in late rounds, in many local steps or in a
-cohort of some of many clients is found in cases of that size, one of each: no seed leaves one out.
+cohort of some of many clients is found in cases of that size, one of each: no seed leaves one out. Cases of a size have
+numbers in general position, and of several magnitudes: what is rounded, clipped or dropped shows.
 """
 
 from __future__ import annotations
@@ -10,11 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+# of the numbers in cases of a size, one after the other: every second case shows small differences
+MAGNITUDES = (1.0, 1e3, 1.0, 1e6, 1.0, 1e-3, 1.0, 1e-6)
+UNITS = (1.0, 1 / 3, 1e6 / 3, 1e-6 / 3)  # by which the round numbers of small cases are multiplied, the simplest first
 FULL = 50  # the examples from which on every size class has one
 _NAME = "size_classes"
+
+
+def general(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Numbers in general position, between 0.1 and 2 in size: none is round, or representable in single precision."""
+    return rng.uniform(0.1, 2, shape) * rng.choice((-1.0, 1.0), shape)
 
 
 @dataclass(frozen=True)

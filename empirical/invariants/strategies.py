@@ -24,7 +24,7 @@ from fedbounds.bounds.errors import MissingExtra, unknown_name
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.invariants.averaging import AveragingCase
 from fedbounds.empirical.invariants.cases import Case, PlainProblem
-from fedbounds.empirical.invariants.coverage import SizeClass, covering, transformed
+from fedbounds.empirical.invariants.coverage import MAGNITUDES, UNITS, SizeClass, covering, general, transformed
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -75,9 +75,10 @@ class Size(NamedTuple):
     interval: int
 
 
-# together they have N from 1 to 7, every I from 1 to 10, every P from 1 to 8, and T up to 40; no case has all at once
+# together they have N from 1 to 7 and 12, every I from 1 to 10, every P from 1 to 8, T up to 130, and up to 260 local
+# steps of a client in all; no case has all at once
 SIZES = (
-    Size(3, 40, 1, 7),
+    Size(2, 130, 2, 7),
     Size(7, 14, 2, 4),
     Size(2, 4, 10, 2),
     Size(5, 13, 1, 5),
@@ -85,14 +86,16 @@ SIZES = (
     Size(6, 12, 3, 6),
     Size(2, 24, 1, 1),
     Size(7, 8, 1, 1),
-    Size(1, 15, 4, 7),
+    Size(1, 9, 25, 7),
     Size(3, 6, 7, 3),
     Size(2, 17, 1, 8),
-    Size(4, 36, 1, 5),
+    Size(4, 18, 1, 5),
     Size(2, 5, 8, 2),
     Size(3, 4, 9, 3),
-    Size(5, 20, 2, 3),
+    Size(5, 12, 2, 3),
     Size(3, 10, 6, 1),
+    Size(12, 3, 1, 2),
+    Size(3, 4, 4, 2),
 )
 
 
@@ -316,7 +319,7 @@ def plain_problems(clients: int | None = None) -> SearchStrategy[Quadratic | Cos
 def cases(
     *,
     problems: SearchStrategy[Any] | None = None,
-    multipliers: tuple[float, ...] = (2.0, 0.5, 1.0, 4.0),
+    multipliers: tuple[float, ...] = (2.0, 0.5, 1.0, 4.0, 1.7, 0.3),
     intervals: tuple[int, ...] | None = None,
     local_steps: tuple[int, ...] | None = None,
     participation: tuple[str, ...] = PARTICIPATION,
@@ -330,7 +333,8 @@ def cases(
 
     Local steps are stable, $\gamma L \le \frac12$, but not as small as Theorem 3.1 needs: a wrong sign shows more
     in large steps. T may be less than P, and need not be a multiple. Drawn cases are small. A check tries also one of
-    each of `SIZES`: up to 7 clients with cohorts of every size, 40 rounds, 10 local steps and intervals of 8 rounds.
+    each of `SIZES`: up to 12 clients with cohorts of every size, 130 rounds, 25 local steps and intervals of 8 rounds,
+    with numbers in general position and of magnitudes from 1e-6 to 1e6, in up to 12 dimensions.
 
     Args:
         problems: a strategy of `Quadratic` or `CosineQuadratic`; both kinds if not given.
@@ -341,8 +345,8 @@ def cases(
             take part, and "everyone" has them all take part in every round.
         unit_sum: whether the weights of each round sum to one, as the theory has it.
         empty_rounds: whether there are rounds without participants.
-        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1. If None, those of each of
-            `SIZES` are, and small ones are not.
+        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1 or as large as the centers.
+            If None, those of each of `SIZES` are, and small ones are not.
 
     Example:
         >>> from hypothesis import given, settings
@@ -366,7 +370,9 @@ def _covering(wanted: _Wanted) -> SearchStrategy[Case]:
     return covering(_small_case(wanted, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
 
 
-CUTOFFS = (float("inf"), 8.0, 2.0, 5.0, 20.0, 3.0, 1.0)  # the longest cases have the latest
+CUTOFFS = (float("inf"), 8.0, 2.0, 5.0, 20.0, 3.0, 1.0)
+# of each of `SIZES`; where there are many rounds, a client is absent for longer
+_CUTOFFS = (50.0, 7.0, 2.0, 5.0, 1.0, 3.0, 10.0, 3.0, 1.0, 2.0, 6.0, 8.0, 3.0, 1.0, 4.0, float("inf"), 2.0, 1.0)
 
 
 @cache
@@ -398,8 +404,13 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
 
     def exact(of: SearchStrategy[Case], place: int) -> SearchStrategy[Case]:
         def told(case: Case) -> Case:
-            order = np.random.default_rng(place).permutation(case.problem.clients) + 1
-            own = {"cutoff": CUTOFFS[place % len(CUTOFFS)], "client_weights": order / 4, "probability": order / 8}
+            N = case.problem.clients
+            order = np.random.default_rng(place).permutation(N) + 1
+            own = {
+                "cutoff": _CUTOFFS[place % len(_CUTOFFS)],
+                "client_weights": order / 3,
+                "probability": order / (N + 0.7),
+            }
             return replace(case, own={name: own[name] for name in names})
 
         return of.map(told)
@@ -450,8 +461,18 @@ def _small_case(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> Case:
     if wanted.empty_rounds:
         q = q * ~np.array(draw(st.lists(st.sampled_from([False, False, False, True]), min_size=T, max_size=T)))[:, None]
     seed = draw(st.integers(0, 2**16)) if noisy else None
-    share, multiplier = draw(st.sampled_from([0.5, 0.25, 0.125])), draw(st.sampled_from(wanted.multipliers))
-    return _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, seed)
+    share, multiplier = draw(st.sampled_from([0.5, 0.25, 0.125, 0.3])), draw(st.sampled_from(wanted.multipliers))
+    case = _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, seed)
+    return _magnified(case, draw(st.sampled_from(UNITS)))
+
+
+def _magnified(case: Case, unit: float) -> Case:
+    """The case in which models and noise are so many times as large; rippled problems have a magnitude of their own."""
+    old = case.problem
+    if not old.quadratic:
+        return case
+    noises = None if old.noises is None else unit * old.noises
+    return replace(case, problem=replace(old, centers=unit * old.centers, start=unit * old.start, noises=noises))
 
 
 def _to(most: int) -> tuple[int, ...]:
@@ -463,10 +484,7 @@ def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> Cas
     """A case of one size, with values in general position; long ones take steps in which round-off does not grow."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng((seed, place))
-    if wanted.problems is None:
-        problem = _general_problem(rng, size.clients, 1 + place % 3, rippled=place % 4 == 3)
-    else:
-        problem = draw(wanted.problems)
+    problem = _general_problem(rng, size.clients, place) if wanted.problems is None else draw(wanted.problems)
     I, P = (
         number if own is None else min(own, key=lambda allowed, number=number: abs(allowed - number))
         for own, number in ((wanted.local_steps, size.local_steps), (wanted.intervals, size.interval))
@@ -478,18 +496,21 @@ def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> Cas
     if wanted.empty_rounds:
         q[[t for t in range(T) if t % 11 in (2, 3)]] = 0
     noise_seed = None if wanted.noise is False else seed
-    multiplier = sorted(wanted.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[0]
-    share = 0.25 if T > 8 or size.local_steps > 4 else 0.5
-    return _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, noise_seed)
+    calm = [eta for eta in wanted.multipliers if eta != 1 and 0 < eta <= 2]  # which cannot diverge
+    calm = calm or sorted(wanted.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[:1]
+    multiplier = calm[place % len(calm)]
+    share = float(rng.uniform(0.2, 0.25 if T > 8 or size.local_steps > 4 else 0.5))
+    case = _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, noise_seed)
+    return case if wanted.problems is not None else _magnified(case, MAGNITUDES[place % len(MAGNITUDES)])
 
 
-def _general_problem(rng: np.random.Generator, N: int, d: int, *, rippled: bool) -> Quadratic | CosineQuadratic:
-    """Clients of which no two are alike, and no number is zero."""
-    values = rng.permutation(np.arange(1, N * d + 1)).reshape(N, d) * np.where(rng.random((N, d)) < 0.5, -0.25, 0.25)
-    start = rng.choice([-1.5, -0.5, 0.5, 1.5], size=d)
-    if rippled:
-        return CosineQuadratic(values - values.mean(0), 0.5, 0.25, 0.0, 2 * start)
-    hessians = rng.choice(_EIGENVALUES, size=(N, d))[:, :, None] * np.eye(d)
+def _general_problem(rng: np.random.Generator, N: int, place: int) -> Quadratic | CosineQuadratic:
+    """Clients of which no two are alike, and no number is zero; quadratics of one of several curvatures."""
+    d = (1, 2, 3, 1, 5, 2, 3, 1, 12)[place % 9]
+    values, start = general(rng, N, d), general(rng, d)
+    if place % 4 == 2:
+        return CosineQuadratic(values - values.mean(0), rng.uniform(0.4, 0.6), rng.uniform(0.2, 0.3), 0.0, 2 * start)
+    hessians = (1.0, 30.0, 0.03)[place % 3] * rng.uniform(0.25, 1, (N, d))[:, :, None] * np.eye(d)
     v = rng.choice([-1.0, 1.0], size=(N, d))
     turn = np.eye(d) - 2 / d * v[:, :, None] * v[:, None, :]
     hessians = turn @ hessians @ turn
@@ -499,7 +520,7 @@ def _general_problem(rng: np.random.Generator, N: int, d: int, *, rippled: bool)
 def _cohorts_of_every_size(rng: np.random.Generator, T: int, N: int, kinds: tuple[str, ...], place: int) -> np.ndarray:
     """Weights of T rounds in which cohorts of 1 to N clients take turns, of one of these kinds; (T, N).
 
-    Where there are many rounds, client 0 is absent in most: in more than the latest finite cut-off.
+    Where there are many rounds, client 0 is absent in most: in more than a finite cut-off.
     """
     several = [kind for kind in kinds if kind != "one-hot"] or list(kinds)
     kind = several[place % len(several)]
@@ -508,17 +529,20 @@ def _cohorts_of_every_size(rng: np.random.Generator, T: int, N: int, kinds: tupl
     else:
         sizes = np.ones(T, int) if kind == "one-hot" else np.resize(rng.permutation(N) + 1, T)
         q = (rng.random((T, N)).argsort(axis=1) < sizes[:, None]).astype(float)
-        if T > 30:
-            q[2 : T - 4, 0] = 0
+        if T > 12:
+            q[2 : T - 2, 0] = 0
             q[q.sum(1) == 0, -1] = 1
-        q *= 1.0 if kind in ("one-hot", "subsets") else rng.integers(1, 5, size=(T, N))
+        if kind == "proportions":
+            q *= rng.integers(1, 5, size=(T, N))
+        elif kind == "Dirichlet":  # of very different shares
+            q *= 10.0 ** rng.uniform(-4, 0, size=(T, N))
     return q / q.sum(1, keepdims=True)
 
 
 @cache
 def averaging_cases() -> SearchStrategy[AveragingCase]:
-    """Steps of a server for `check_averaging`: drawn ones of up to 4 clients in up to 2 dimensions, and cohorts of
-    every size of 1 to 7 clients.
+    """Steps of a server for `check_averaging`: drawn ones of up to 4 clients in up to 2 dimensions, cohorts of every
+    size of 1 to 7 clients, and one of 11 of 12, in up to 300 dimensions and of several magnitudes.
 
     Example:
         >>> from hypothesis import find
@@ -526,28 +550,35 @@ def averaging_cases() -> SearchStrategy[AveragingCase]:
         [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
     """
     sizes = sorted(((N, K) for N in range(1, 8) for K in range(1, N + 1)), key=lambda size: size[0] * size[1] % 5)
-    classes = [SizeClass(_sized_step(N, K), _small_step(N)) for N, K in sizes]
+    classes = [
+        SizeClass(_sized_step(N, K, place), _small_step(min(N, 9), 3))  # of more there are too many cohorts
+        for place, (N, K) in enumerate([*sizes, (12, 11)])
+    ]
     return covering(_small_step(), classes)
 
 
 @st.composite
-def _small_step(draw: st.DrawFn, most: int = 4) -> AveragingCase:
-    N, d = draw(st.integers(1, most)), draw(st.integers(1, 2))
+def _small_step(draw: st.DrawFn, most: int = 4, dimension: int = 2) -> AveragingCase:
+    N, d = draw(st.integers(1, most)), draw(st.integers(1, dimension))
     grid = st.integers(-8, 8).map(lambda k: k / 4)
     numbers = draw(st.lists(grid, min_size=(N + 1) * d, max_size=(N + 1) * d))
     sizes = np.array(draw(st.lists(st.integers(1, 4), min_size=N, max_size=N)), dtype=float)
     cohort = draw(st.sets(st.integers(0, N - 1), min_size=1))
-    rows = np.array(numbers).reshape(N + 1, d)
+    rows = np.array(numbers).reshape(N + 1, d) * draw(st.sampled_from(UNITS))
     return AveragingCase(rows[0], rows[1:], sizes / sizes.sum(), np.array(sorted(cohort)))
 
 
 @st.composite
-def _sized_step(draw: st.DrawFn, N: int, K: int) -> AveragingCase:
-    """Clients of which no two are alike, and K of which take part; sometimes one of them sends a zero update."""
+def _sized_step(draw: st.DrawFn, N: int, K: int, place: int) -> AveragingCase:
+    """Clients of which no two are alike, and K of which take part; sometimes one of them sends a zero update.
+
+    Every second step has shares between 1e-4 and 1, up to a factor.
+    """
     rng = np.random.default_rng((draw(st.integers(0, 2**16)), N, K))
-    d = 1 + (N + K) % 3
-    rows = rng.permutation(np.arange(1, (N + 1) * d + 1)).reshape(N + 1, d) * rng.choice([-0.25, 0.25], (N + 1, d))
-    sizes, cohort = rng.permutation(np.arange(1.0, N + 1)), np.sort(rng.permutation(N)[:K])
+    d = (1, 2, 3, 9, 1, 2, 300)[place % 7]
+    rows = MAGNITUDES[place % len(MAGNITUDES)] * general(rng, N + 1, d)
+    sizes = 10.0 ** rng.uniform(-4, 0, N) if place % 2 else rng.permutation(np.arange(1.0, N + 1))
+    cohort = np.sort(rng.permutation(N)[:K])
     if K > 2 and N % 2:
         rows[1 + cohort[1]] = 0
     return AveragingCase(rows[0], rows[1:], sizes / sizes.sum(), cohort)

@@ -10,7 +10,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.messages import FullPrecision, StochasticSign, TopK
 from fedbounds.empirical.invariants.compressor import PROPERTIES, SINGLE, check_compressor
 from fedbounds.empirical.invariants.report import BrokenInvariant
-from tests.zoo.compressors import CORRECT
+from tests.zoo.compressors import CORRECT, MUTANTS
 
 
 @pytest.mark.parametrize("messages", [100, 400, 2000])
@@ -82,3 +82,36 @@ def test_wrong_statements_are_found():
 def test_sizes_are_checked():
     with pytest.raises(FedboundsError, match="sizes"):
         check_compressor(FullPrecision(), 16, 20, sizes=(0,))
+
+
+def test_a_bias_that_is_stated_hides_no_wrong_place():
+    report = check_compressor(MUTANTS["positions in two bytes"], 16, 20)
+    (broken,) = report.broken
+    assert broken.name == "in place" and "d = 70000" in str(broken)
+    assert "the largest entry, 0.3 at 69999, is in none of the messages" in str(broken)
+    assert check_compressor(MUTANTS["positions in two bytes"], 16, 20, sizes=(5, 300)).passed
+
+
+def test_damaged_messages_are_a_verdict_only_where_they_are_said_to_be_refused():
+    silent, says = CORRECT["ternary"], MUTANTS["says that it refuses damaged messages"]
+    accepted = "accepted, with another meaning: cut short, one byte too long, one bit flipped"
+    report = check_compressor(silent, 16, 20)
+    assert report.passed and report.refused == accepted
+    assert f"it does not say refuses_damaged = True; they are {accepted}" in str(report)
+    assert [each.name for each in check_compressor(says, 16, 20).broken] == ["damaged messages"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_seeds_are_told_from_chance(seed):
+    assert not check_compressor(MUTANTS["one of 256 seeds"], seed=seed).passed
+    assert check_compressor(CORRECT["sign"], seed=seed).passed
+
+
+def test_no_other_magnitudes_are_tried_where_the_scale_is_given():
+    class Capped(FullPrecision):
+        """Entries above 1e4 are 1e4."""
+
+        def encode(self, update, rng):
+            return super().encode(np.clip(update, -1e4, 1e4), rng)
+
+    assert not check_compressor(Capped(), 16, 20).passed and check_compressor(Capped(), 16, 20, scale=1.0).passed

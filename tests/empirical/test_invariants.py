@@ -263,8 +263,8 @@ MUTANTS = {
     "a fourth participant starts from the model of the round before": (
         "y = x\n",
         "y = models[-2] if t and (weights[t, :n] > 0).sum() == 3 else x\n",
-        {*LOCAL, "anchor form", "relabeled clients", "split clients"} - {"weights as given"},
-    ),  # no case has four in a later round whose weights do not sum to one
+        {*LOCAL, "anchor form", "relabeled clients", "split clients"},
+    ),
     "the last of more than three participants is left out": (
         "np.flatnonzero(weights[t])",
         "(lambda who: who[:-1] if len(who) > 3 else who)(np.flatnonzero(weights[t]))",

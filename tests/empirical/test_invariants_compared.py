@@ -35,18 +35,19 @@ def sized(strategy):
 
 @pytest.mark.filterwarnings("ignore::hypothesis.errors.NonInteractiveExampleWarning")
 def test_the_sizes_cover_what_the_pages_say():
-    assert {size.clients for size in SIZES} == set(range(1, 8))
-    assert {size.local_steps for size in SIZES} == set(range(1, 11))
+    assert {size.clients for size in SIZES} == {*range(1, 8), 12}
+    assert {size.local_steps for size in SIZES} == {*range(1, 11), 25}
     assert {size.interval for size in SIZES} == set(range(1, 9))
-    assert max(size.rounds for size in SIZES) == 40
+    assert max(size.rounds for size in SIZES) == 130
     tried = sized(cases(empty_rounds=True))
     assert [(c.problem.clients, c.rounds, c.local_steps, c.interval) for c in tried] == [tuple(s) for s in SIZES]
     cohorts = {(case.problem.clients, n) for case in tried for n in (case.weights > 0).sum(axis=1)}
     assert cohorts >= {(N, K) for N in range(1, 8) for K in range(1, N + 1)} | {(N, 0) for N in range(2, 8)}
     steps = sized(averaging_cases())
-    assert {(len(c.shares), len(c.cohort)) for c in steps} == {(N, K) for N in range(1, 8) for K in range(1, N + 1)}
+    every = {(N, K) for N in range(1, 8) for K in range(1, N + 1)}
+    assert {(len(c.shares), len(c.cohort)) for c in steps} == every | {(12, 11)}
     records = sized(weight_cases())
-    assert max(len(case.participated) for case in records) == 60
+    assert max(len(case.participated) for case in records) == 143
     assert (
         sum(case.participated[:, 1:].sum(axis=0).max() > 20 for case in records if case.participated.shape[1] > 2) > 3
     )
@@ -64,7 +65,7 @@ def test_a_restriction_of_the_cases_holds_for_every_size():
     check_invariants(note, invariants=["reference twin"], cases=wanted).raise_if_broken()
     tried = tried[2:]  # the first is tried whatever the cases are
     assert {(I, eta, P, everyone) for I, eta, P, everyone, _ in tried[-50:]} == {(1, 1, 1, True), (2, 1, 1, True)}
-    assert max(shape[0] for *_, shape in tried) == 40 and max(shape[1] for *_, shape in tried) == 7
+    assert max(shape[0] for *_, shape in tried) == 130 and max(shape[1] for *_, shape in tried) == 12
 
 
 def test_what_shows_in_late_rounds_alone_is_found_and_shrunk():

@@ -13,7 +13,7 @@ from fedbounds.empirical.invariants.strategies import cases
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
-from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
+from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase, Ripple
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS, check_minimax
 from fedbounds.empirical.papers.fed_norm_sgda.numpy_reference import fed_norm_sgda
 from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
@@ -62,9 +62,10 @@ def rebuilt_game(lines):
     line = dict(re.split(r":\s+", text.strip(), maxsplit=1) for text in lines)
     known = {
         name: np.array(ast.literal_eval(value), dtype=float)
-        for name, value in re.findall(r"\b(H|b|x0|y0) = (\[[^;=]*\])", line["game"])
+        for name, value in re.findall(r"\b(H|b|k|W|o|x0|y0) = (\[[^;=]*\])", line["game"])
     }
     start = np.append(known["x0"], known["y0"])
+    ripple = Ripple(known["k"], known["W"], known["o"]) if "k" in known else None
     clients = re.fullmatch(r"weights (\[.*\]), local steps (\[.*\])", line["clients"]).groups()
     run = re.fullmatch(
         r"local step sizes (\[.*\]), the server's (\[.*\]), momentum (\S+), (no snapshots|snapshots every \d+), "
@@ -72,7 +73,7 @@ def rebuilt_game(lines):
         line["run"],
     ).groups()
     return GameCase(
-        Game(known["H"], known["b"], start, len(known["x0"])), np.array(ast.literal_eval(line["cohorts"])),
+        Game(known["H"], known["b"], start, len(known["x0"]), ripple), np.array(ast.literal_eval(line["cohorts"])),
         *(np.array(ast.literal_eval(value)) for value in clients), *(tuple(ast.literal_eval(v)) for v in run[:2]),
         float(run[2]), int(run[3].split()[-1]) if run[3][-1].isdigit() else 0, int(run[4]),
     )  # fmt: skip

@@ -27,13 +27,13 @@ from fedbounds.empirical.algorithms.messages import (
     StochasticSign,
     TernGrad,
     TopK,
-    check_compressor,
     packing,
 )
 from fedbounds.empirical.algorithms.messages.compressors import _LEVELS, Bits
 from fedbounds.empirical.algorithms.messages.envelope import OVERHEAD, seal, unseal
 from fedbounds.empirical.algorithms.messages.noise import normal_quantile
 from fedbounds.empirical.algorithms.messages.rotation import hadamard, pieces, rotate, rotate_back
+from fedbounds.empirical.invariants.compressor import check_compressor
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 
 CODECS = [FullPrecision(), StochasticSign(), StochasticSign("norm"), TernGrad(), TopK(0.3), Sparsified(0.4), Drive(),

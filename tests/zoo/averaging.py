@@ -9,7 +9,7 @@ import torch
 
 from fedbounds.empirical.invariants.averaging import check_averaging
 from tests.zoo import Zoo
-from tests.zoo.fedavg import clip
+from tests.zoo.fedavg import clip, in_half
 
 ZOO = Zoo("check_averaging", check_averaging)
 
@@ -64,7 +64,19 @@ CHANGES = {
     "updates are subtracted": {"move": lambda model, step: model - step},
     "half a step": {"move": lambda model, step: model + 0.5 * step},
     "only the first two coordinates move": {"move": lambda model, step: model + step * (np.arange(len(step)) < 2)},
-    "half precision": {"move": lambda model, step: model + step.astype(np.float16)},
+    "updates in half precision": {"update": lambda u, model: in_half(u)},
+    "updates in multiples of 1/256": {"update": lambda u, model: np.round(256 * u) / 256},
+    "entries below a hundredth are dropped": {"update": lambda u, model: np.where(np.abs(u) < 1e-2, 0, u)},
+    "entries below 1e-5 are dropped": {"update": lambda u, model: np.where(np.abs(u) < 1e-5, 0, u)},
+    "updates are clipped at norm 20": {"update": lambda u, model: clip(u, 20)},
+    "updates are clipped at norm 1e5": {"update": lambda u, model: clip(u, 1e5)},
+    "coordinates from the fourth on are lost": {"update": lambda u, model: u * (np.arange(len(u)) < 3)},
+    "coordinates from the 257th on are lost": {"update": lambda u, model: u * (np.arange(len(u)) < 256)},
+    "shares below a hundredth do not count": {
+        "who": lambda cohort, shares: k if len(k := cohort[shares[cohort] >= 1e-2]) else cohort
+    },
+    "at most eight participants": {"who": lambda cohort, shares: cohort[:8]},
+    "half precision": {"move": lambda model, step: model + in_half(step)},
 }
 for name, changes in CHANGES.items():
     ZOO.add(name, server(**changes))

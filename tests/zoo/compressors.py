@@ -15,8 +15,8 @@ from fedbounds.empirical.algorithms.messages import (
     StochasticSign,
     TernGrad,
     TopK,
-    check_compressor,
 )
+from fedbounds.empirical.invariants.compressor import check_compressor
 from fedbounds.empirical.invariants.report import Report
 from tests.zoo import Kept, Zoo
 
@@ -137,7 +137,7 @@ CHANGES = {
     "signs scaled by the largest entry, not size": (Sign, (A, "a = np.maximum(x.max(), 0)")),
     "signs 2 % too long": (Sign, (BITS, BITS + " * 1.02")),
     "signs 0.1 % too short": (Sign, (BITS, BITS + " * 0.999")),
-    "scale in half precision": (Sign, ("np.float32(a).tobytes()", "np.float32(np.float16(a)).tobytes()")),
+    "scale in half precision": (Sign, ("np.float32(a).tobytes()", "np.float32(np.float16(min(a, 65504))).tobytes()")),
     "sign probability from the size": (Sign, (SIGN, "(1 + np.abs(x) / (a or 1)) / 2")),
     "sign probability x/a": (Sign, (SIGN, "x / (a or 1)")),
     "not divided by the probability": (Sparse, (TWICE, "update")),
@@ -264,6 +264,62 @@ CHANGES = {
     "largest entries twice as large": (Largest, ("values = update[where]", "values = 2 * update[where]")),
 }
 CHANGES |= {
+    "one of 256 seeds": (Sign, ("rng.random(len(x))", "np.random.default_rng(rng.integers(256)).random(len(x))")),
+    "positions in a byte": (
+        Largest,
+        ("where.astype(np.uint32).tobytes() + numbers", "where.astype(np.uint8).astype(np.uint32).tobytes() + numbers"),
+    ),
+    "positions in two bytes": (
+        Largest,
+        (
+            "where.astype(np.uint32).tobytes() + numbers",
+            "where.astype(np.uint16).astype(np.uint32).tobytes() + numbers",
+        ),
+    ),
+    "numbers in half precision": (
+        Sparse,
+        (
+            "values.astype(np.float32).tobytes()",
+            "values.clip(-65504, 65504).astype(np.float16).astype(np.float32).tobytes()",
+        ),
+    ),
+    "entries below 1e-5 are lost": (
+        Sparse,
+        ("return values", "values[np.abs(values) < 1e-5] = 0\n        return values"),
+    ),
+    "norms above 1e5 are 1e5": (
+        Levels,
+        (NORM, "update = update * min(1, 1e5 / max(np.linalg.norm(update), 1e-30))\n        " + NORM),
+    ),
+    "coordinates from the 257th on are lost": (Sparse, ("return values", "values[256:] = 0\n        return values")),
+    "coordinates from the 65,537th on are lost": (
+        Sparse,
+        ("return values", "values[65536:] = 0\n        return values"),
+    ),
+    "two zeros in a row end the update": (
+        Ternary,
+        (
+            S,
+            "gaps = np.flatnonzero((update[1:] == 0) & (update[:-1] == 0))\n"
+            "        if len(gaps) and np.count_nonzero(update) > 1:\n"
+            "            update = np.where(np.arange(len(update)) < gaps[0], update, 0)\n        " + S,
+        ),
+    ),
+    "error feedback above 256": (
+        Sparse,
+        (
+            KEPT,
+            "rng.random(len(update)) < 0.5\n"
+            "        if len(update) > 256:\n"
+            "            left = self.__dict__.get(len(update), 0)\n"
+            "            self.__dict__[len(update)] = update + left - np.sign(update) * np.abs(update).mean()\n"
+            "            update = update + left",
+        ),
+    ),
+    "says that it refuses damaged messages": (
+        Ternary,
+        ('    """TernGrad: a byte', '    refuses_damaged = True\n    """TernGrad: a byte'),
+    ),
     "one entry in 97 is kept less often": (
         Sparse,
         (KEPT, "rng.random(len(update)) < np.where(np.arange(len(update)) % 97 == 50, 0.25, 0.5)"),

@@ -59,6 +59,10 @@ CHANGES = {
     "FedAU: K is off by one": {"after": lambda S, here, K: here or S == K + 1},
     "FedAU: no cut-off": {"after": lambda S, here, K: here},
     "FedAU: cut-offs are at most 10": {"after": lambda S, here, K: here or min(K, 10) == S},
+    "FedAU: cut-offs above 20 are none": {"after": lambda S, here, K: here or (K <= 20 and S == K)},
+    "FedAU: cut-offs of 6, 7 and 10 are off by one": {
+        "after": lambda S, here, K: here or K + (K in (6, 7, 10)) == S
+    },
     "FedAU: the mean of the last 5 intervals": {"kept": lambda intervals: intervals[-5:]},
     "FedAU: the mean of the last 12 intervals": {"kept": lambda intervals: intervals[-12:]},
     "FedAU: the mean is frozen after 5 intervals": {"kept": lambda intervals: intervals[:5]},
@@ -160,6 +164,17 @@ def memory(kind, *, moves=lambda x, eta, step: x + eta * step, store=lambda delt
         return models
 
     return run
+
+
+@ZOO.mutant("mifa: the update of who is absent for 37 rounds is dropped", algorithm="mifa")
+def forgetful(problem, weights, *, rounds, step_size, local_steps, multiplier, **_):
+    models, latest, last = [problem.x0], np.zeros((problem.clients, problem.dimension)), np.zeros(problem.clients)
+    for t in range(rounds):
+        for n in np.flatnonzero(weights[t]):
+            latest[n], last[n] = moved(problem, n, models[t], t, step_size, local_steps), t
+        latest[t - last > 37] = 0
+        models.append(models[t] + multiplier * latest.mean(0))
+    return models
 
 
 for name, run in {

@@ -59,7 +59,23 @@ def clip(v, most=0.5):
     return v * min(1.0, most / max(np.linalg.norm(v), 1e-300))
 
 
+def in_half(v):
+    """The numbers in half precision, without infinities."""
+    return np.clip(v, -65504, 65504).astype(np.float16).astype(float)
+
+
 CHANGES = {
+    "the step size halves after round 60": {"rate": lambda gamma, t, i: gamma / (1 + (t >= 60))},
+    "local steps beyond the tenth do not count": {"steps": lambda I, t: range(min(I, 10))},
+    "weights below 0.005 are zero": {"who": lambda row, t: np.flatnonzero(row > 0.005)},
+    "gradients are clipped at norm 100": {"gradient": lambda problem, n, y, x: clip(problem.gradient(n, y), 100)},
+    "updates are clipped at norm 20": {"update": lambda delta, n, t: clip(delta, 20)},
+    "updates in half precision": {"update": lambda delta, n, t: in_half(delta)},
+    "entries of updates below 1e-5 are dropped": {"update": lambda delta, n, t: delta * (np.abs(delta) >= 1e-5)},
+    "coordinates from the fifth on do not move": {"update": lambda delta, n, t: delta * (np.arange(len(delta)) < 4)},
+    "at most eight participants": {"who": lambda row, t: np.flatnonzero(row)[:8]},
+    "eta is rounded": {"amplify": lambda x, u, eta, k: x + (round(eta) - 1) * u},
+    "eta is at least one half": {"amplify": lambda x, u, eta, k: x + (max(eta, 0.5) - 1) * u},
     "the last local step is lost": {"steps": lambda I, t: range(I - 1)},
     "the last local step is lost where I > 4": {"steps": lambda I, t: range(I - (I > 4))},
     "local steps from the sixth on do not count": {"steps": lambda I, t: range(min(I, 5))},
@@ -125,6 +141,14 @@ def leaking(problem, weights, *, rounds, step_size, local_steps, multiplier, int
         problem, weights, rounds=rounds, step_size=step_size * (1 + kept[0]), local_steps=local_steps,
         multiplier=multiplier, interval=interval, seed=seed,
     )  # fmt: skip
+
+
+@ZOO.mutant("the step size halves after 100 local steps in all")
+def halving(problem, weights, *, local_steps, **numbers):
+    def rate(gamma, t, i):
+        return gamma / (1 + (t * local_steps + i >= 100))
+
+    return fedavg(rate=rate)(problem, weights, local_steps=local_steps, **numbers)
 
 
 @ZOO.mutant("server momentum")

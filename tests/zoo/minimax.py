@@ -65,6 +65,25 @@ CHANGES = {
     "momentum is dampened": [
         ("sum(momentum**m for m in range(k))", "sum((1 - momentum * (m > 0)) * momentum**m for m in range(k))")
     ],
+    "momentum is 1/2 if any": [(BEGIN, "momentum = 0.5 if momentum else 0.0\n    " + BEGIN)],
+    "momentum is at most 1/2": [(BEGIN, "momentum = min(momentum, 0.5)\n    " + BEGIN)],
+    "momentum is twice its square": [(BEGIN, "momentum = 2 * momentum**2\n    " + BEGIN)],
+    "step sizes are powers of two": [
+        (
+            BEGIN,
+            "local_step_sizes, step_sizes = (2 ** np.round(np.log2(both)) for both in (local_step_sizes, step_sizes))"
+            "\n    " + BEGIN,
+        )
+    ],
+    "the server's step is clipped at norm 50": [
+        (SERVER_X, "x - step_sizes[0] * gx * min(1, 50 / max(np.linalg.norm(gx), 1e-300))")
+    ],
+    "entries of x from the sixth on never move": [(SERVER_X, "x - step_sizes[0] * gx * (np.arange(len(x)) < 5)")],
+    "half of the step from round 60 on": [(SERVER_X, "x - step_sizes[0] * (0.5 if t >= 60 else 1) * gx")],
+    "half of the step from the eleventh local step on": [
+        (GRADIENT_X, "game.gradient(i, xk, yk)[0] * (0.5 if k > 9 else 1)")
+    ],
+    "snapshots every 12 rounds at most": [(SNAPSHOT, "t % min(period, 12) == 0")],
     "no momentum after the sixth local step": [
         ("momentum**m for m in range(k)", "momentum**m for m in range(min(k, 6))")
     ],
@@ -188,7 +207,31 @@ def in_place(game, cohorts, *, weights, local_steps, momentum, local_step_sizes,
     return np.stack(states)
 
 
+def at_the_mean(game, cohorts, *, weights, local_steps, momentum, local_step_sizes, step_sizes, period, seed):
+    """The gradient at the mean local iterate, which is the mean gradient in a quadratic game alone."""
+    x, y = game.x0, game.y0
+    states, snapshot, n, P = [np.concatenate([x, y])], x, game.clients, cohorts.shape[1]
+    for t, cohort in enumerate(cohorts):
+        snapshot = x if period and t % period == 0 else snapshot
+        gx, gy = 0 * x, 0 * y
+        for i in cohort:
+            xk, yk, bx, by, points = x, y, 0 * x, 0 * y, []
+            for _ in range(local_steps[i]):
+                points.append(np.concatenate([xk, yk]))
+                bx = momentum * bx + game.gradient(i, xk, yk)[0]
+                by = momentum * by + game.gradient(i, snapshot if period else xk, yk)[1]
+                xk, yk = xk - local_step_sizes[0] * bx, yk + local_step_sizes[1] * by
+            counts = [sum(momentum**m for m in range(local_steps[i] - k)) for k in range(local_steps[i])]
+            xm, ym = np.split(np.average(points, axis=0, weights=counts), [game.descent])
+            gx = gx + weights[i] * n / P * game.gradient(i, xm, ym)[0]
+            gy = gy + weights[i] * n / P * game.gradient(i, snapshot if period else xm, ym)[1]
+        x, y = x - step_sizes[0] * gx, y + step_sizes[1] * gy
+        states.append(np.concatenate([x, y]))
+    return np.stack(states)
+
+
 MUTANTS |= {
+    "the gradient at the mean local iterate": at_the_mean,
     "momentum goes on from round to round": _remembers(lambda t, k: True),
     "momentum goes on from round 9 on": _remembers(lambda t, k: t >= 9),
     "momentum goes on for the fifth participant": _remembers(lambda t, k: k >= 4),

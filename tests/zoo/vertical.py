@@ -113,7 +113,29 @@ CHANGES = {
     ],
     "noise that nobody asked for": [(STEP, STEP + " * (1 + 1e-6 * np.random.random())")],
 }
+
+
+def derivative(features="table.features[j]", labels="table.labels", residual="z - y"):
+    """A local step from derivatives of its own, but for what is changed."""
+    total = f"others[mine] + {features}[batch[mine]] @ own + table.offsets[j][batch[mine]]"
+    slope = f"(lambda z, y: ({residual}) if table.loss == 'least squares' else 1 / (1 + np.exp(-z)) - y)"
+    gradient = f"{slope}({total}, {labels}[batch[mine]]) @ {features}[batch[mine]] / len(mine)"
+    return [(STEP, STEP.replace("table.gradient(j, own, batch[mine], others[mine])", gradient))]
+
+
 CHANGES |= {
+    "labels are 0 or 1": derivative(labels="(table.labels > 0.5)"),
+    "labels are whole numbers": derivative(labels="table.labels.astype(int)"),
+    "residuals are clipped at 8": derivative(residual="np.clip(z - y, -8, 8)"),
+    "features in half precision": derivative(features="table.features[j].astype(np.float16).astype(float)"),
+    "features are clipped at 3": derivative(features="np.clip(table.features[j], -3, 3)"),
+    "the step size is a power of two": [(STEP, STEP.replace("step_size", "2 ** np.round(np.log2(step_size))"))],
+    "half of the step from round 60 on": [(STEP, STEP.replace("step_size", "step_size / (1 + (r >= 60))"))],
+    "half of the step after 50 iterations": [
+        (LOOP, "for q in range(local_steps)"),
+        (STEP, STEP.replace("step_size", "step_size / (1 + (r * local_steps + q >= 50))")),
+    ],
+    "at most 10 local steps": [(LOOP, "for _ in range(min(local_steps, 10))")],
     "the batch is sorted, and the others' sum is not": [(STEP, STEP.replace("batch[mine]", "np.sort(batch[mine])"))],
     "round 30 uses the batch of round 29": [(DRAWN, "draw((r if r != 30 else 29) * local_steps)")],
     "the median of more than 4 copies": [

@@ -55,6 +55,11 @@ CHANGES = {
         "read": lambda p: np.where(np.arange(p.shape[1]) == 2, p[:, :1], p)
     },
     "records are read modulo 16 rounds": {"read": lambda p: p[np.arange(len(p)) % 16]},
+    "cut-offs above 25 are none": {"after": lambda S, here, K: here or (K <= 25 and S == K)},
+    "cut-offs are at most 60": {"after": lambda S, here, K: here or min(K, 60) == S},
+    "cut-offs of 4, 6, 7 and 10 are off by one": {"after": lambda S, here, K: here or K + (K in (4, 6, 7, 10)) == S},
+    "the sum of intervals has a byte": {"mean": lambda s, k: (sum(s) + 128) % 256 / k - 128 / k},
+    "intervals have a byte": {"mean": lambda s, k: sum((each + 128) % 256 - 128 for each in s) / k},
     "state is lost after 25 rounds": {"mean": lambda s, k: (sum(s) / k) if sum(s) < 25 else s[-1]},
 }  # fmt: skip
 for name, changes in CHANGES.items():

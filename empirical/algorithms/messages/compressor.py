@@ -26,11 +26,13 @@ class Compressor(ABC):
         kind: its name in a specification.
         code: its number in messages.
         unbiased: whether $E[\mathcal S(x)]=x$ for every x, up to float32 and the 24 bits of a chance.
+        refuses_damaged: whether messages that were damaged on the way are refused.
     """
 
     kind: ClassVar[str]
     code: ClassVar[int]
     unbiased: ClassVar[bool]
+    refuses_damaged: ClassVar[bool] = True
 
     @abstractmethod
     def pack(self, x: np.ndarray, rng: np.random.Generator) -> bytes:

@@ -156,8 +156,8 @@ def check_invariants(
             cases have noise. It leaves the weights that it is given as they are.
         invariants: names of `INVARIANTS`; all if not given.
         examples: how many cases to try: from 50 on, one of each of `fedbounds.empirical.invariants.strategies.SIZES`
-        (up to 40
-            rounds, 10 local steps, intervals of 8 rounds and cohorts of 1 to 7 clients); the others are small.
+            (up to 130 rounds, 25 local steps, intervals of 8 rounds and cohorts of 1 to 12 clients; numbers from 1e-6
+            to 1e6); the others are small.
         seed: of the search; the same seed tries the same cases.
         twin: what the run must agree with, in the invariant "reference twin": another implementation of yours, say;
             the pseudo-code of the algorithm as the paper prints it if not given.

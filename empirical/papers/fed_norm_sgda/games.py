@@ -1,4 +1,4 @@
-r"""What a run is given when the invariants of minimax algorithms are tested: a quadratic game, and its numbers.
+r"""What a run is given when the invariants of minimax algorithms are tested: a game, and its numbers.
 
 A *run* is any function that computes the states of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ with snapshots:
 
@@ -38,16 +38,41 @@ MinimaxRun = Callable[..., ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
-class Game:
-    r"""Quadratic games as plain callables on NumPy arrays.
+class Ripple:
+    r"""What makes a game nonquadratic: $\kappa_i\sum_j(1 - \cos w_j^\top(z - o))$.
 
-    $$f_i(z) = \tfrac12 z^\top H_iz + b_i^\top z, \qquad z = (x, y)$$
+    Args:
+        sizes: $\kappa_i$, (n,), unit f.
+        frame: the $w_j$, (d, d), the rows of an orthogonal matrix.
+        origin: $o$, (d,).
+    """
+
+    sizes: np.ndarray
+    frame: np.ndarray
+    origin: np.ndarray
+
+    def gradient(self, i: int, z: np.ndarray) -> np.ndarray:
+        """What it adds to the gradient of client i, (d,)."""
+        return self.sizes[i] * (self.frame.T @ np.sin(self.frame @ (z - self.origin)))
+
+    @property
+    def copied(self) -> Ripple:
+        """The same with arrays of its own."""
+        return Ripple(self.sizes.copy(), self.frame.copy(), self.origin.copy())
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    r"""Games as plain callables on NumPy arrays, quadratic but for a ripple.
+
+    $$f_i(z) = \tfrac12 z^\top H_iz + b_i^\top z + \kappa_i\sum_j(1 - \cos w_j^\top(z - o)), \qquad z = (x, y)$$
 
     Args:
         hessians: $H_i$, (n, d, d), symmetric, unit f/x^2.
         slopes: $b_i$, (n, d), unit f/x.
         start: $(x_0, y_0)$, (d,).
         descent: $d_x$, how many of the coordinates are x's.
+        ripple: $\kappa_i$, $w_j$ and $o$; None in a quadratic game.
 
     Example:
         >>> game = Game(np.array([[[1.0, 2.0], [2.0, -1.0]]]), np.array([[0.0, 3.0]]), np.array([1.0, 1.0]), 1)
@@ -61,6 +86,7 @@ class Game:
     slopes: np.ndarray
     start: np.ndarray
     descent: int
+    ripple: Ripple | None = None
 
     @property
     def clients(self) -> int:
@@ -79,14 +105,40 @@ class Game:
 
     def gradient(self, i: int, x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         r"""$\nabla_xf_i(x, y)$, (d_x,), and $\nabla_yf_i(x, y)$, (d_y,), unit f/x; of arrays, lists or tensors."""
-        gradient = (
-            self.hessians[i] @ np.concatenate([np.asarray(x, dtype=float), np.asarray(y, dtype=float)]) + self.slopes[i]
-        )
+        z = np.concatenate([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
+        gradient = self.hessians[i] @ z + self.slopes[i]
+        if self.ripple is not None:
+            gradient += self.ripple.gradient(i, z)
         return gradient[: self.descent], gradient[self.descent :]
 
     def of(self, who: Sequence[int]) -> Game:
         """The game in which client k is client who[k] of this one."""
-        return replace(self, hessians=self.hessians[list(who)], slopes=self.slopes[list(who)])
+        ripple = self.ripple and replace(self.ripple, sizes=self.ripple.sizes[list(who)])
+        return replace(self, hessians=self.hessians[list(who)], slopes=self.slopes[list(who)], ripple=ripple)
+
+    @property
+    def at_start(self) -> np.ndarray:
+        """The gradients where the game begins, (n, d)."""
+        gradients = [self.gradient(i, self.x0, self.y0) for i in range(self.clients)]
+        return np.stack([np.concatenate(pair) for pair in gradients])
+
+    def moved(self, shift: np.ndarray) -> Game:
+        """The game in coordinates z + shift."""
+        ripple = self.ripple and replace(self.ripple, origin=self.ripple.origin + shift)
+        return replace(self, slopes=self.slopes - self.hessians @ shift, start=self.start + shift, ripple=ripple)
+
+    def scaled(self, a: float) -> Game:
+        """The game a times as steep."""
+        ripple = self.ripple and replace(self.ripple, sizes=a * self.ripple.sizes)
+        return replace(self, hessians=a * self.hessians, slopes=a * self.slopes, ripple=ripple)
+
+    @property
+    def exchanged(self) -> Game:
+        """The game of the other sign in which y comes first, and descends."""
+        order = np.roll(np.arange(len(self.start)), -self.descent)
+        ripple = self.ripple and Ripple(-self.ripple.sizes, self.ripple.frame[:, order], self.ripple.origin[order])
+        hessians, slopes = -self.hessians[:, order][:, :, order], -self.slopes[:, order]
+        return Game(hessians, slopes, self.start[order], len(order) - self.descent, ripple)
 
     def turned(self, turn: np.ndarray) -> Game:
         """The game in coordinates turn @ z, for an orthogonal matrix that keeps the players apart."""
@@ -96,12 +148,19 @@ class Game:
             hessians=(hessians + hessians.transpose(0, 2, 1)) / 2,
             slopes=self.slopes @ turn.T,
             start=turn @ self.start,
+            ripple=self.ripple
+            and replace(self.ripple, frame=self.ripple.frame @ turn.T, origin=turn @ self.ripple.origin),
         )
 
     def __str__(self) -> str:
         rows = [f"{name} = {digits(value)}" for name, value in (("H", self.hessians), ("b", self.slopes))]
         start = f"x0 = {digits(self.x0)}, y0 = {digits(self.y0)}"
-        return "; ".join(["f_i(z) = z^T H_i z / 2 + b_i^T z, z = (x, y)", f"n = {self.clients}", *rows, start])
+        form = "f_i(z) = z^T H_i z / 2 + b_i^T z"
+        if self.ripple is not None:
+            form += " + k_i sum_j (1 - cos w_j^T (z - o))"
+            named = {"k": self.ripple.sizes, "W": self.ripple.frame, "o": self.ripple.origin}
+            rows += [f"{name} = {digits(value)}" for name, value in named.items()]
+        return "; ".join([f"{form}, z = (x, y)", f"n = {self.clients}", *rows, start])
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +197,13 @@ class GameCase:
     def copied(self) -> GameCase:
         """The same case with arrays of its own."""
         game = self.game
-        own = replace(game, hessians=game.hessians.copy(), slopes=game.slopes.copy(), start=game.start.copy())
+        own = replace(
+            game,
+            hessians=game.hessians.copy(),
+            slopes=game.slopes.copy(),
+            start=game.start.copy(),
+            ripple=game.ripple and game.ripple.copied,
+        )
         arrays = {name: getattr(self, name).copy() for name in ("cohorts", "weights", "local_steps")}
         return replace(self, game=own, **arrays)
 
@@ -146,7 +211,8 @@ class GameCase:
     def arrays(self) -> np.ndarray:
         """All numbers that a run is given in arrays, one after another."""
         game = self.game
-        given = (game.hessians, game.slopes, game.start, self.cohorts, self.weights, self.local_steps)
+        ripple = () if game.ripple is None else tuple(vars(game.ripple).values())
+        given = (game.hessians, game.slopes, game.start, *ripple, self.cohorts, self.weights, self.local_steps)
         return np.concatenate([values.ravel().astype(float) for values in given])
 
     def states(self, run: MinimaxRun) -> np.ndarray:

@@ -50,10 +50,12 @@ def exchanged_players(execute: Execute, case: GameCase) -> InvariantSides:
     plain = replace(case, period=0)
     d, cut = len(case.game.start), case.game.descent
     order = np.roll(np.arange(d), -cut)
-    game = Game(
-        -case.game.hessians[:, order][:, :, order], -case.game.slopes[:, order], case.game.start[order], d - cut
+    there = replace(
+        plain,
+        game=case.game.exchanged,
+        local_step_sizes=plain.local_step_sizes[::-1],
+        step_sizes=plain.step_sizes[::-1],
     )
-    there = replace(plain, game=game, local_step_sizes=plain.local_step_sizes[::-1], step_sizes=plain.step_sizes[::-1])
     via = f"with coordinates in the order {order.tolist()}"
     return InvariantSides(execute(there), execute(plain)[:, order], case=there, against=plain, via=via)
 
@@ -65,13 +67,13 @@ def exchanged_players(execute: Execute, case: GameCase) -> InvariantSides:
 def normalized_directions(execute: Execute, case: GameCase) -> InvariantSides:
     r"""Where gradients do not change, more local steps, or momentum, do not make a client count more.
 
-    $$H_i = 0 \implies (x_t, y_t)(\tau, \rho) = (x_t, y_t)(1, 0)$$
+    $$H_i = 0,\ \kappa_i = 0 \implies (x_t, y_t)(\tau, \rho) = (x_t, y_t)(1, 0)$$
 
     The slopes are the gradients where the case begins.
     """
     game = case.game
-    slopes = game.slopes + game.hessians @ game.start
-    flat = replace(case, game=replace(game, hessians=np.zeros_like(game.hessians), slopes=slopes))
+    flat_game = replace(game, hessians=np.zeros_like(game.hessians), slopes=game.at_start, ripple=None)
+    flat = replace(case, game=flat_game)
     once = replace(flat, local_steps=np.ones_like(case.local_steps), momentum=0.0)
     return InvariantSides(execute(flat), execute(once), case=flat, against=once)
 
@@ -169,10 +171,8 @@ def translation(execute: Execute, case: GameCase) -> InvariantSides:
 
     $$z_t(f_i(\cdot - s), z_0 + s) = z_t(f_i, z_0) + s$$
     """
-    game = case.game
-    shift = np.arange(1.0, len(game.start) + 1)
-    moved = replace(game, slopes=game.slopes - game.hessians @ shift, start=game.start + shift)
-    there = replace(case, game=moved)
+    shift = np.arange(1.0, len(case.game.start) + 1)
+    there = replace(case, game=case.game.moved(shift))
     return InvariantSides(
         execute(there), execute(case) + shift, case=there, against=case, via=f"moved by {digits(shift)}"
     )
@@ -197,9 +197,8 @@ def scaling(execute: Execute, case: GameCase) -> InvariantSides:
     $$z_t(af_i;\ \eta/a, \Gamma/a) = z_t(f_i;\ \eta, \Gamma)$$
     """
     a = 3.0
-    steeper = replace(case.game, hessians=a * case.game.hessians, slopes=a * case.game.slopes)
     local, server = (tuple(step / a for step in steps) for steps in (case.local_step_sizes, case.step_sizes))
-    other = replace(case, game=steeper, local_step_sizes=local, step_sizes=server)
+    other = replace(case, game=case.game.scaled(a), local_step_sizes=local, step_sizes=server)
     return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
@@ -339,7 +338,7 @@ def check_minimax(
         ...     n, P = game.clients, cohorts.shape[1]
         ...     states = [np.concatenate([game.x0, game.y0])]
         ...     for t, cohort in enumerate(cohorts):
-        ...         here = Game(game.hessians, game.slopes, states[-1], game.descent)
+        ...         here = replace(game, start=states[-1])
         ...         share = weights * P / n / weights[cohort].sum()  # weights that sum to one over the cohort
         ...         states.append(fed_norm_sgda(here, cohort[None], weights=share, **numbers)[1])
         ...     return np.stack(states)

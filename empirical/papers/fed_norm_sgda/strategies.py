@@ -1,15 +1,16 @@
-"""Strategies of hypothesis for minimax algorithms: quadratic games and runs on them. Needs the extra `testing`."""
+"""Strategies of hypothesis for minimax algorithms: games and runs on them. Needs the extra `testing`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.coverage import MAGNITUDES, UNITS, SizeClass, covering, general
 from fedbounds.empirical.invariants.strategies import SearchStrategy, halves, st
-from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
+from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase, Ripple
 
 PLAYERS = (1, 2, 3, 4, 4)
 LOCAL_STEPS = (1, 2, 3)
@@ -28,21 +29,22 @@ class Size(NamedTuple):
     period: int
 
 
-# Together they have n and P from 1 to 7, all of n and some, every number of local steps from 1 to 10, T up to 40, and
-# up to 5 dimensions of either player; no case has all at once.
+# Together they have n and P from 1 to 7, all of n and some, every number of local steps from 1 to 10, T up to 130, 208
+# local steps of a client in all, and up to 8 dimensions of either player; no case has all at once.
 SIZES = (
-    Size(3, 2, 40, 1, 1, 1, 0), Size(7, 5, 6, 2, 3, 2, 0), Size(2, 1, 4, 10, 1, 2, 2), Size(7, 7, 4, 2, 2, 3, 0),
-    Size(6, 4, 16, 1, 1, 1, 4), Size(5, 3, 5, 5, 2, 1, 0), Size(2, 2, 20, 2, 1, 1, 5), Size(4, 3, 4, 7, 1, 1, 0),
-    Size(7, 6, 5, 1, 4, 4, 0), Size(6, 6, 3, 3, 3, 3, 3), Size(3, 1, 36, 1, 1, 2, 12), Size(4, 2, 12, 3, 2, 2, 0),
-    Size(2, 1, 3, 8, 1, 3, 0), Size(5, 5, 6, 4, 1, 1, 2), Size(3, 3, 3, 6, 5, 1, 0), Size(7, 2, 18, 2, 1, 1, 6),
-    Size(1, 1, 30, 4, 1, 1, 0), Size(4, 4, 8, 2, 1, 5, 1), Size(3, 2, 2, 9, 2, 1, 0), Size(6, 5, 14, 1, 2, 1, 7),
-    Size(5, 4, 9, 2, 1, 1, 3), Size(6, 1, 24, 2, 1, 1, 8), Size(4, 1, 10, 3, 3, 1, 0), Size(7, 4, 4, 4, 1, 2, 2),
+    Size(2, 1, 130, 1, 1, 1, 0), Size(1, 1, 16, 13, 1, 1, 0),
+    Size(7, 5, 6, 2, 3, 2, 0), Size(2, 1, 4, 10, 1, 2, 2), Size(7, 7, 4, 2, 2, 3, 0),
+    Size(6, 4, 16, 1, 1, 1, 4), Size(5, 3, 5, 5, 2, 1, 0), Size(2, 2, 10, 2, 1, 1, 5), Size(4, 3, 4, 7, 1, 1, 0),
+    Size(7, 6, 5, 1, 4, 8, 0), Size(6, 6, 3, 3, 3, 3, 3), Size(3, 1, 36, 1, 1, 2, 18), Size(4, 2, 12, 3, 2, 2, 0),
+    Size(2, 1, 3, 8, 1, 3, 0), Size(5, 5, 6, 4, 1, 1, 2), Size(3, 3, 3, 6, 8, 1, 0), Size(7, 2, 18, 2, 1, 1, 6),
+    Size(4, 4, 8, 2, 1, 5, 1), Size(3, 2, 2, 9, 2, 1, 0), Size(6, 5, 14, 1, 2, 1, 7),
+    Size(5, 4, 9, 2, 1, 1, 3), Size(6, 1, 16, 2, 1, 1, 8), Size(4, 1, 10, 3, 3, 1, 0), Size(7, 4, 4, 4, 1, 2, 2),
 )  # fmt: skip
 
 
 @st.composite
 def games(draw: st.DrawFn, clients: int | None = None, *, dimension: int = 2) -> Game:
-    """Quadratic games of up to 4 clients and 2 dimensions each, of any curvature: a few rounds only.
+    """Games of up to 4 clients and 2 dimensions each, of any curvature and some rippled: a few rounds only.
 
     Args:
         clients: n; up to 4 if not given.
@@ -59,7 +61,9 @@ def games(draw: st.DrawFn, clients: int | None = None, *, dimension: int = 2) ->
     half = np.zeros((n, dx + dy, dx + dy))
     half[:, *above] = halves(draw, n, len(above[0]), most=1)
     slopes, start = halves(draw, n, dx + dy), halves(draw, dx + dy)
-    return Game(half + half.transpose(0, 2, 1), slopes, start, dx)
+    rippled = draw(st.sampled_from((False, False, True)))
+    ripple = Ripple(np.full(n, 0.5), np.eye(dx + dy), np.zeros(dx + dy)) if rippled else None
+    return Game(half + half.transpose(0, 2, 1), slopes, start, dx, ripple)
 
 
 class _Wanted(NamedTuple):
@@ -74,7 +78,7 @@ class _Wanted(NamedTuple):
 
 def game_cases(
     *,
-    momenta: tuple[float, ...] = (0.0, 0.5),
+    momenta: tuple[float, ...] = (0.0, 0.5, 0.9, 0.3),
     periods: tuple[int, ...] | None = None,
     local_steps: tuple[int, ...] | None = None,
     parts: tuple[int, ...] = (1, 2, 3),
@@ -87,7 +91,7 @@ def game_cases(
 
     Args:
         momenta: the $\rho$ to try; (0.0,) for a run without.
-        periods: the S to try; 0 is none. 0 to 12 if not given.
+        periods: the S to try; 0 is none. 0 to 18 if not given.
         local_steps: the $\tau_i$ to try; 1 to 10 if not given.
         parts: the weights are proportional to these; (1,) for equal weights.
         everyone: whether all clients take part in every round.
@@ -124,9 +128,10 @@ def _small(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> GameCase:
     cohorts = [sorted(draw(clients)[:P]) for _ in range(T)]
     shares = np.array(draw(st.lists(st.sampled_from(wanted.parts), min_size=n, max_size=n)))
     steps = draw(st.lists(st.sampled_from(amounts), min_size=n, max_size=n))
-    sizes = st.sampled_from([0.5, 0.25, 0.125])
+    sizes = st.sampled_from([0.5, 0.25, 0.125, 0.3])
+    unit = draw(st.sampled_from(UNITS))
     return GameCase(
-        game,
+        replace(game, slopes=unit * game.slopes, start=unit * game.start) if game.ripple is None else game,
         np.array(cohorts),
         shares / shares.sum(),
         np.array(steps),
@@ -139,7 +144,10 @@ def _small(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> GameCase:
 
 @st.composite
 def _sized(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> GameCase:
-    """A run of one size on a convex-concave game, with values in general position and steps that do not diverge."""
+    """A run of one size on a convex-concave game, with values in general position and steps that do not diverge.
+
+    Every third game is rippled; the others are of one of the magnitudes, and of several curvatures.
+    """
     rng = np.random.default_rng((draw(st.integers(0, 2**16)), place))
     n, P, T, most, dx, dy, period = size
     P, d = n if wanted.everyone else P, dx + dy
@@ -148,23 +156,30 @@ def _sized(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> GameCase
         for own, number in ((wanted.periods, period), (wanted.local_steps, most))
     )
     T = max(1, period) * max(1, T // max(1, period))
-    curved = rng.choice((0.25, 0.5, 0.75), (n, d)) * np.where(np.arange(d) < dx, 1, -1)
-    coupled = rng.choice((-0.25, -0.125, 0.125, 0.25), (n, dx, dy)) / max(dx, dy)
+    curved = rng.uniform(0.25, 0.75, (n, d)) * np.where(np.arange(d) < dx, 1, -1)
+    coupled = general(rng, n, dx, dy) / (8 * max(dx, dy))
     hessians = curved[:, :, None] * np.eye(d)
     hessians[:, :dx, dx:], hessians[:, dx:, :dx] = coupled, coupled.transpose(0, 2, 1)
-    slopes = rng.permutation(np.arange(1, n * d + 1)).reshape(n, d) * rng.choice((-0.125, 0.125), (n, d))
+    ripple, steepness = None, (1.0, 30.0, 0.03)[place % 3]
+    if place % 3 == 0:
+        ripple = Ripple(rng.uniform(0.1, 0.2, n), np.eye(d), general(rng, d))
+    unit = MAGNITUDES[place % len(MAGNITUDES)] if ripple is None else 1.0
+    game = Game(hessians, unit * general(rng, n, d), unit * general(rng, d), dx, ripple)
     cohorts = np.sort(rng.random((T, n)).argsort(axis=1)[:, :P], axis=1)
-    shares = rng.choice(np.array(wanted.parts), n)
+    shares = rng.choice(np.array(wanted.parts, float), n)
+    shares *= 1.0 if len(set(wanted.parts)) == 1 else rng.uniform(0.3, 1, n)
     shares[cohorts[0, 0]] = max(wanted.parts)
     amounts = [tau for tau in wanted.local_steps or range(1, most + 1) if tau <= most]
     steps = rng.choice(np.array(amounts), n)
     steps[cohorts[0, -1]] = most
+    local, server = (tuple(sizes / steepness) for sizes in rng.uniform(0.1, 0.3, (2, 2)))
     return GameCase(
-        Game(hessians, slopes, rng.choice((-1.5, -0.5, 0.5, 1.5), d), dx),
+        game.scaled(steepness),
         cohorts,
         shares / shares.sum(),
         steps,
-        *(((0.25, 0.125), (0.125, 0.25)) if place % 2 else ((0.125, 0.25), (0.25, 0.125))),
-        wanted.momenta[place % len(wanted.momenta)],
+        local,
+        server,
+        wanted.momenta[(place + place // 4) % len(wanted.momenta)],
         period,
     )

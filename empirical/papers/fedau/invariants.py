@@ -265,7 +265,7 @@ def check_weights(
         run: a function `run(participated, cutoff)` that returns the weights $\omega_0,\dots,\omega_{T-1}$, (T, N).
         invariants: names of `WEIGHT_INVARIANTS`; all if not given. An exponentially weighted mean keeps all but
             "mean interval" and "reference twin".
-        examples: how many records to try: from 50 on, twelve long ones of up to 60 rounds and 7 clients; the others
+        examples: how many records to try: from 50 on, fourteen long ones of up to 143 rounds and 7 clients; the others
             have at most 8 rounds.
         seed: of the search; the same seed tries the same records.
         cases: a strategy of `WeightCase`; the room's `strategies.weight_cases()` if not given.

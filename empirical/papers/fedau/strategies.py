@@ -11,16 +11,17 @@ from fedbounds.empirical.invariants.coverage import SizeClass, covering
 from fedbounds.empirical.invariants.strategies import st
 from fedbounds.empirical.papers.fedau.invariants import WeightCase
 
-CUTOFFS = (2, 3, 5, 1, 20, np.inf)
+CUTOFFS = (2, 3, 5, 1, 20, np.inf, 4, 6, 7, 10, 30, 70)
 # rounds and clients of long records: up to 54 intervals of one client, of lengths that never repeat in a cycle
-SIZES = ((40, 3), (60, 4), (24, 5), (12, 3), (32, 2), (16, 6), (48, 3), (20, 7), (40, 4), (28, 3), (60, 3), (36, 4))
-RATES = (0.5, 0.9, 0.2, 0.35, 0.7, 1.0, 0.06)  # of participation, of one client after the other
+SIZES = ((140, 1), (140, 1), (60, 3), (130, 1), (24, 5), (12, 3), (32, 2), (16, 6), (36, 3), (20, 7), (28, 4), (36, 3))
+LONG = 130  # the rounds from which on a record has an absence that is longer than any cut-off
+RATES = (0.5, 0.9, 0.97, 0.2, 0.35, 0.7, 0.06)  # of participation, of one client after the other
 
 
 @cache
 def weight_cases(*, cutoffs: tuple[float, ...] = CUTOFFS) -> SearchStrategy[WeightCase]:
     """Records of participation for `check_weights`: drawn ones of up to 8 rounds and 2 clients with any cut-off, and
-    long ones of up to 60 rounds and 7 clients, longer where a cut-off needs it.
+    long ones of up to 140 rounds and 7 clients, longer where a cut-off needs it.
 
     Args:
         cutoffs: the K to try; (inf,) for an estimator without. Some record has an interval longer than each up to 300,
@@ -61,6 +62,11 @@ def _absences(both: bool, length: int, cutoff: float) -> SearchStrategy[WeightCa
 
 @st.composite
 def _long_record(draw: st.DrawFn, T: int, N: int, cutoff: float) -> WeightCase:
-    """Clients of different rates, in any order."""
+    """Clients of different rates, in any order; in the longest records client 0 is absent in most rounds."""
     rng = np.random.default_rng((draw(st.integers(0, 2**16)), T, N))
-    return WeightCase(rng.random((T, N)) < rng.permutation(np.resize(RATES, N)), cutoff)
+    participated = rng.random((T, N)) < rng.permutation(np.resize(RATES, N))
+    if T >= LONG:  # so late without a cut-off that counters of 7 bits overflow
+        end = T - 4 if np.isinf(cutoff) else T - 30
+        participated[4:end, 0] = np.arange(4, end) == 4
+        participated[end, 0] = True
+    return WeightCase(participated, cutoff)

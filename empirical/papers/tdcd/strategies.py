@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.coverage import MAGNITUDES, UNITS, SizeClass, covering, general
 from fedbounds.empirical.invariants.strategies import SearchStrategy, halves, st
 from fedbounds.empirical.papers.tdcd.tables import SplitTable, TableCase, TableLoss
 
@@ -30,14 +30,15 @@ class Size(NamedTuple):
     local_steps: int
 
 
-# Together they have N from 1 to 7, K from 1 to 6, every Q from 1 to 10, R up to 40, up to 12 samples and up to 5
-# parameters in a silo; no case has all at once.
+# Together they have N from 1 to 7, K from 1 to 6, every Q from 1 to 10, R up to 130, up to 208 iterations, up to 12
+# samples and up to 8 parameters in a silo; no case has all at once.
 SIZES = (
-    Size(2, 2, 4, 1, 40, 1), Size(7, 3, 6, 2, 3, 2), Size(2, 2, 4, 1, 2, 10), Size(5, 2, 4, 1, 12, 2),
+    Size(1, 1, 4, 1, 16, 13), Size(2, 1, 9, 1, 130, 1),
+    Size(7, 3, 6, 2, 3, 2), Size(2, 2, 4, 1, 2, 10), Size(5, 2, 4, 1, 12, 2),
     Size(3, 5, 10, 2, 3, 3), Size(2, 3, 6, 3, 5, 5), Size(6, 2, 5, 1, 6, 1), Size(3, 4, 9, 2, 4, 6),
-    Size(2, 4, 12, 1, 3, 2), Size(4, 3, 6, 3, 9, 1), Size(1, 6, 12, 5, 2, 4), Size(3, 2, 4, 1, 16, 2),
+    Size(2, 4, 12, 1, 3, 2), Size(4, 3, 6, 3, 9, 1), Size(1, 6, 12, 8, 2, 4), Size(3, 2, 4, 1, 16, 2),
     Size(2, 3, 6, 2, 3, 7), Size(7, 1, 4, 1, 8, 3), Size(3, 3, 9, 4, 2, 2), Size(2, 2, 5, 2, 3, 8),
-    Size(4, 4, 8, 1, 11, 1), Size(3, 2, 5, 1, 24, 1), Size(2, 5, 10, 1, 2, 9), Size(6, 3, 6, 2, 4, 4),
+    Size(4, 4, 8, 1, 11, 1), Size(3, 2, 5, 1, 12, 1), Size(2, 5, 10, 1, 2, 9), Size(6, 3, 6, 2, 4, 4),
 )  # fmt: skip
 
 
@@ -130,8 +131,11 @@ def _tables(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> SplitTable:
     features = tuple(halves(draw, M, size, most=2) for size in sizes)
     labels = np.array(draw(st.lists(st.integers(0, 1), min_size=M, max_size=M)), float)
     starts = tuple(halves(draw, size, most=2) for size in sizes)
-    loss = draw(st.sampled_from(wanted.losses or LOSSES))
-    return SplitTable(features, halves(draw, N, M, most=2), labels, tuple(clients), starts, loss)
+    loss, offsets = draw(st.sampled_from(wanted.losses or LOSSES)), halves(draw, N, M, most=2)
+    more, unit = halves(draw, M), draw(st.sampled_from(UNITS))
+    if loss == "least squares":  # its labels are real numbers
+        offsets, labels, starts = unit * offsets, unit * (labels + more), tuple(unit * start for start in starts)
+    return SplitTable(features, offsets, labels, tuple(clients), starts, loss)
 
 
 @st.composite
@@ -144,7 +148,7 @@ def _small(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> TableCase:
     least = _least_batch(table)
     B = draw(st.sampled_from((least, *range(least, M + 1), least)))
     batches = [draw(st.permutations(range(M)))[:B] for _ in range(R * Q)]
-    return TableCase(table, np.array(batches), R, Q, draw(st.sampled_from([0.5, 0.25, 0.125])))
+    return TableCase(table, np.array(batches), R, Q, draw(st.sampled_from([0.5, 0.25, 0.125, 0.3])))
 
 
 def _least_batch(table: SplitTable) -> int:
@@ -154,7 +158,10 @@ def _least_batch(table: SplitTable) -> int:
 
 @st.composite
 def _sized(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> TableCase:
-    """A run of one size, with values in general position and steps that do not diverge."""
+    """A run of one size, with values in general position and steps that do not diverge.
+
+    Features and parameters have several magnitudes; those of the embeddings and the labels of least squares too.
+    """
     rng = np.random.default_rng((draw(st.integers(0, 2**16)), place))
     N, K, M, width, R, Q = size
     N, Q = (
@@ -163,18 +170,21 @@ def _sized(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> TableCas
     )
     loss = (wanted.losses or LOSSES)[place % len(wanted.losses or LOSSES)]
     sizes = rng.permutation(np.resize(np.arange(width, 0, -1), N))
-    features = tuple(rng.choice((-1, -0.75, -0.5, 0.5, 0.75, 1), (M, d)) for d in sizes)
+    scale = (1.0, 20.0, 0.05)[place % 3]  # of features
+    unit = MAGNITUDES[place // 2 % len(MAGNITUDES)] if loss == "least squares" else 1.0  # of embeddings
+    features = tuple(scale * general(rng, M, d) for d in sizes)
     clients = [_shards(rng, M, max(1, K - j % K), wanted.equal_shards or place % 3 == 0) for j in range(N)]
     clients = clients[:1] * N if wanted.same_rows else clients
-    offsets, starts = rng.integers(-4, 5, (N, M)) / 4, tuple(rng.choice((-1.5, -0.5, 0.5, 1.5), d) for d in sizes)
-    labels = rng.permutation(np.arange(M) % 2).astype(float)
+    offsets, starts = unit * general(rng, N, M), tuple(unit / scale * general(rng, d) for d in sizes)
+    labels = rng.permutation(np.arange(M) % 2).astype(float) if loss == "logistic" else unit * general(rng, M)
     table = SplitTable(features, offsets, labels, tuple(clients), starts, loss)
-    B = int(rng.integers(_least_batch(table), M + 1)) if place % 2 else _least_batch(table)
+    least = _least_batch(table)
+    B = least if place % 2 == 0 else int(rng.integers(least, max(M if place % 4 == 1 else M + 1, least + 1)))
     some = [
         rng.permutation(M)[:B] for _ in range(R * Q if place % 4 != 3 else min(3, R * Q))
     ]  # or batches that come again
     curvature = np.linalg.eigvalsh(sum(X @ X.T for X in features) / M)[-1]
-    return TableCase(table, np.array(some), R, Q, 0.5 ** np.ceil(np.log2(2 * curvature + 1)))
+    return TableCase(table, np.array(some), R, Q, float(rng.uniform(0.2, 0.4) / curvature))
 
 
 def _shards(rng: np.random.Generator, M: int, K: int, equal: bool) -> tuple[np.ndarray, ...]:

@@ -32,6 +32,7 @@ class AsTensors(Unmeasured, Minimax):
 
     def __init__(self, game: Game) -> None:
         self.hessians, self.slopes, self.start = (torch.from_numpy(v) for v in (game.hessians, game.slopes, game.start))
+        self.ripple = game.ripple and {name: torch.from_numpy(v) for name, v in vars(game.ripple).items()}
         self.clients, self.dimension = self.slopes.shape
         self.descent_dimension, self.ascent_dimension = game.descent, self.dimension - game.descent
         self.weights = torch.full((self.clients,), 1 / self.clients, dtype=torch.float64)
@@ -40,7 +41,11 @@ class AsTensors(Unmeasured, Minimax):
         return self.start
 
     def gradient(self, x, clients):
-        return torch.einsum("...ij,...j->...i", self.hessians[clients], x) + self.slopes[clients]
+        affine = torch.einsum("...ij,...j->...i", self.hessians[clients], x) + self.slopes[clients]
+        if self.ripple is None:
+            return affine
+        frame, sizes = self.ripple["frame"], self.ripple["sizes"][clients]
+        return affine + sizes[..., None] * (torch.sin((x - self.ripple["origin"]) @ frame.T) @ frame)
 
 
 def engine_run(engine, normalized=True):
