@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants as check_invariants
     from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax as check_minimax
     from fedbounds.empirical.papers.fedau.invariants import check_weights as check_weights
+    from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights as ParticipationWeights
     from fedbounds.empirical.papers.tdcd.invariants import check_vertical as check_vertical
     from fedbounds.empirical.simulation.moments import moments as moments
     from fedbounds.empirical.simulation.simulate import simulate as simulate
@@ -81,6 +82,7 @@ VERBS = {
     "fedbounds.empirical.papers.fed_norm_sgda.invariants": "check_minimax",
     "fedbounds.empirical.papers.tdcd.invariants": "check_vertical",
     "fedbounds.empirical.invariants.compressor": "check_compressor",
+    "fedbounds.empirical.papers.fedau.participation_weights": "ParticipationWeights",
     "fedbounds.figures.charts.overlay": "overlay",
     "fedbounds.command_line": "main",
 }

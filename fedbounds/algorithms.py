@@ -41,7 +41,6 @@ from fedbounds.empirical.papers.fedau.algorithms import (
     FixedWeights,
     KnownParticipation,
 )
-from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights
 from fedbounds.empirical.papers.fedmrn.algorithms import Compressed, FedMRN, FedSparsify
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
 from fedbounds.empirical.papers.fedmrn.fedpm import FedPM
@@ -82,7 +81,6 @@ __all__ = [
     "MIFA",
     "MaskedNoise",
     "MinimaxAlgorithm",
-    "ParticipationWeights",
     "PrintedTDCD",
     "RoundReport",
     "Sparsified",

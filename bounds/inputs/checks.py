@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Number
 from typing import Any, TypeGuard
 
@@ -295,3 +295,12 @@ def quote(value: object) -> str:
     else:
         text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def as_list(name: str, values: object) -> list[Any]:
+    """The values of a list, tuple, range, set or array, or an error that quotes them."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values.tolist()
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise FedboundsError(f"{name} = {quote(values)} must be a list")
+    return [value.item() if isinstance(value, np.generic) else value for value in values]

@@ -19,7 +19,7 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.consistency import check_agreement
 from fedbounds.bounds.evaluation.evaluate import Evaluation, Value, evaluate
 from fedbounds.bounds.evaluation.resolution import as_constant
-from fedbounds.bounds.inputs.checks import check_count, check_memory, check_number, is_finite, is_number, quote
+from fedbounds.bounds.inputs.checks import as_list, check_count, check_memory, check_number, is_finite, is_number, quote
 from fedbounds.bounds.inputs.output_files import DOCUMENT, Output, write_output
 from fedbounds.bounds.inputs.user_files import read_text
 from fedbounds.bounds.participation.constants import centered_offsets
@@ -576,15 +576,6 @@ class ParticipationAccountant:
 def _checksum(document: Mapping[str, Any]) -> str:
     """Of everything in a saved account."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-
-
-def as_list(name: str, values: object) -> list[Any]:
-    """The values of a list, tuple, range, set or array, or an error that quotes them."""
-    if isinstance(values, np.ndarray) and values.ndim == 1:
-        return values.tolist()
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise FedboundsError(f"{name} = {quote(values)} must be a list")
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def _names(clients: int | Sequence[Name]) -> tuple[Name, ...]:

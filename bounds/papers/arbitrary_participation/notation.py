@@ -138,7 +138,6 @@ NOTATION = Notation(
     ]
     + [
         Derived("rho", ("S",), SHARED ** sp.Rational(-1, 2), "S equal weights: rho = 1/sqrt(S)"),
-        Derived("S", ("N",), EQUAL, "no more participants than clients", free="downwards"),
         Derived("sumsq", ("S",), 1 / SHARED, "S equal weights: the sum of their squares is 1/S", free="downwards"),
     ],
 )
