@@ -72,9 +72,9 @@ class LazyGroup(click.Group):
         from importlib import metadata
 
         for point in metadata.entry_points(group="fedbounds.commands", name=cmd_name):
-            from fedbounds.bounds.inputs.plugins import guarded
+            from fedbounds.bounds.inputs.plugins import run_guarded
 
-            with guarded(f"the command {cmd_name!r}"):
+            with run_guarded(f"the command {cmd_name!r}"):
                 return point.load()
         return None
 
@@ -132,13 +132,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reads the output any more (as of other commands in a pipe).
     """
     from fedbounds.bounds.errors import FedboundsError, missing_extra
-    from fedbounds.bounds.inputs.user_files import noting_inputs
+    from fedbounds.bounds.inputs.user_files import record_inputs
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "_FEDBOUNDS_COMPLETE" in os.environ:
         import_module("fedbounds.cli.completion")  # has its own ways with bash and zsh
     try:
-        with warnings.catch_warnings(), noting_inputs():
+        with warnings.catch_warnings(), record_inputs():
             # numpy's on overflow: an answer that is not finite says so itself, and standard error is for bad input
             warnings.simplefilter("ignore", RuntimeWarning)
             code = cli.main(args=words, standalone_mode=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbounds.bounds.audit.errata import room_errata
+from fedbounds.bounds.audit.errata import paper_errata
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.registry import GROUP
@@ -106,11 +106,11 @@ def test_a_broken_submodule_is_one_line_for_whoever_asks_for_it(floor: str, what
     (plugin / "__init__.py").write_text(HEAD)
     (plugin / f"{what}.py").write_text(NOISE + "raise SystemExit(0)")
     with pytest.raises(FedboundsError, match=f"'its_broken.{what}' cannot be loaded: SystemExit: 0; repair"):
-        registry.part("broken", floor, what)
+        registry.paper_submodule("broken", floor, what)
     if what == "errata":
         with pytest.raises(FedboundsError, match="cannot be loaded"):
-            room_errata("broken")
-    found = registry.merged(floor, what, lambda module: {module.__name__: module})
+            paper_errata("broken")
+    found = registry.merged_tables(floor, what, lambda module: {module.__name__: module})
     assert found and not any(name.startswith("its_broken") for name in found)
 
 

@@ -118,9 +118,9 @@ def test_a_pipe_in_the_place_of_a_kept_view_is_not_waited_for(tmp_path: Path, mo
     place = Path(kept_views._cached("fedau", "theorem-2"))
     place.parent.mkdir(parents=True, mode=0o700)
     os.mkfifo(place, 0o600)
-    kept_views.kept_view.cache_clear()
+    kept_views.cached_view.cache_clear()
     monkeypatch.setattr(kept_views, "_shipped", lambda paper: str(tmp_path / "none"))
     try:
-        assert kept_views.kept_view("fedau/theorem-2") is None
+        assert kept_views.cached_view("fedau/theorem-2") is None
     finally:
-        kept_views.kept_view.cache_clear()
+        kept_views.cached_view.cache_clear()

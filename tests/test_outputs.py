@@ -13,7 +13,7 @@ import pytest
 from fedbounds.bounds.display.plain_text import visible
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_output
-from fedbounds.bounds.inputs.user_files import noting_inputs, read_text, read_toml
+from fedbounds.bounds.inputs.user_files import read_text, read_toml, record_inputs
 from fedbounds.cli.options import OutputPath, PathArgument
 from fedbounds.cli.report import report_paper
 from fedbounds.command_line import COMMANDS, cli, main
@@ -388,7 +388,7 @@ def test_inputs_are_what_is_read_and_what_a_document_names(here: Path) -> None:
     Path("deep/log.csv").write_text("1")
     Path("deep/x.toml").write_text('a = [{log = "log.csv"}]\nb = "trace.csv"')
     names = ("deep/log.csv", "deep/x.toml", "trace.csv", "s.toml")
-    with noting_inputs():
+    with record_inputs():
         read_toml("deep/x.toml")
         read_text("s.toml", "it", 10**6)
         read_text("a.toml", "it", 10**6, noted=False)

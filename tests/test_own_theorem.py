@@ -24,7 +24,7 @@ from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import Assumed, Descent
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.claim_set import Court, Docket, check_targets, courts, result_claims
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet, check_targets, checkers, result_claims
 from fedbounds.bounds.audit.proof_step_checker import Step, measure_symbol
 from fedbounds.bounds.audit.rules import Combine, Telescope
 from fedbounds.bounds.audit.vectors import inner, square
@@ -47,7 +47,7 @@ def tried(form: Form = EXPLICIT, steps: Iterable[Step] = PROOF.steps, end: str =
     """The verdicts on one form and on the steps of its proof, by the last part of their ids."""
     result = replace(THEOREM, forms=(form,))
     proof = replace(PROOF, result=result, steps=tuple(steps), ends={form.name: end})
-    docket = Docket.of_claims([*result_claims(result), *proof.claims()])
+    docket = ClaimSet.of_claims([*result_claims(result), *proof.claims()])
     return {judged.claim.id.rpartition("/")[2]: judged.verdict for judged in docket.judged() if judged.verdict}
 
 
@@ -56,7 +56,7 @@ def verdict(*change: object, **named: object) -> Verdict:
 
 
 def test_the_explicit_form_is_proved_and_the_printed_one_refuted_by_its_counterexample():
-    docket = Docket.of_room(gradient_descent)
+    docket = ClaimSet.of_room(gradient_descent)
     found = {claim: docket.verdict(claim).outcome for claim in docket.claims}
     false = {"gradient-descent/theorem-1[printed]", "gradient-descent/erratum/large-steps"}
     assert {claim for claim, outcome in found.items() if outcome == "refuted"} == false
@@ -77,8 +77,8 @@ def test_a_court_of_ones_own_lifts_a_trust_if_its_trials_came_within_half():
         (Verdict("survived", "ours", "", "", tightness=0.9), ("proved", ())),
         (Verdict("refuted", "ours", "", ""), ("refuted", ())),
     ):
-        own = [] if trial is None else [Court("ours", lambda c, _: c.id.endswith(step), lambda c, _, v=trial: v)]
-        docket = Docket.of_room(gradient_descent, [*courts(), *own])
+        own = [] if trial is None else [Checker("ours", lambda c, _: c.id.endswith(step), lambda c, _, v=trial: v)]
+        docket = ClaimSet.of_room(gradient_descent, [*checkers(), *own])
         found, whole = (docket.verdict(f"gradient-descent/{name}") for name in (step, form))
         assert (found.outcome, found.trusts) == expected
         assert found.may_hide == ((f"an error up to a factor 2 in {word}",) if trial and trial.tightness == 0.5 else ())
@@ -100,7 +100,7 @@ def test_an_erratum_of_a_room_that_is_not_installed_refutes_the_step_it_names():
     step = "gradient-descent/proof/2-printed"
     for errata, outcome in (((), "unknown"), ((direct,), "refuted")):
         claims = [*proof.claims(), *(claim for erratum in errata for claim in erratum.claims("gradient-descent"))]
-        assert Docket.of_claims(claims).verdict(step).outcome == outcome
+        assert ClaimSet.of_claims(claims).verdict(step).outcome == outcome
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 def test_the_errata_of_a_room_that_is_only_on_the_path_are_heard(drafted):
-    docket = Docket.of_room(drafted("theorem-1[printed]"))
+    docket = ClaimSet.of_room(drafted("theorem-1[printed]"))
     assert docket.verdict("gradient-descent/erratum/large-steps").outcome == "refuted"
     assert docket.verdict("gradient-descent/theorem-1[printed]").outcome == "refuted"
     assert docket.verdict("gradient-descent/repair/large-steps").outcome == "proved"
@@ -135,7 +135,7 @@ def test_the_errata_of_a_room_that_is_only_on_the_path_are_heard(drafted):
 
 def test_an_erratum_about_a_step_that_there_is_not_is_an_error(drafted):
     with pytest.raises(FedboundsError, match=r"erratum large-steps refutes.*gradient-descent/proof/nothing"):
-        Docket.of_room(drafted("proof/nothing"))
+        ClaimSet.of_room(drafted("proof/nothing"))
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_an_erratum_about_a_step_that_there_is_not_is_an_error(drafted):
     ],
 )
 def test_a_form_and_the_erratum_that_refutes_it_must_agree(said, error):
-    claims = list(Docket.of_room(gradient_descent).claims.values())
+    claims = list(ClaimSet.of_room(gradient_descent).claims.values())
     form = THEOREM.form("printed")
     changed = ResultForm(THEOREM, replace(form, refuted_by=said)).claim()
-    docket = Docket.of_claims(changed if claim.id == changed.id else claim for claim in claims)
+    docket = ClaimSet.of_claims(changed if claim.id == changed.id else claim for claim in claims)
     with pytest.raises(FedboundsError, match=error):
         check_targets(docket)
 
@@ -255,7 +255,7 @@ def test_without_the_check_of_one_hypothesis_the_counterexample_refutes_nothing(
         return replace(replay, hypotheses=tuple(c for c in replay.hypotheses if c.name != CAP.text))
 
     claims = [*result_claims(THEOREM), *replace(erratum, replay=unchecked).claims("gradient-descent")]
-    docket = Docket.of_claims(claims)
+    docket = ClaimSet.of_claims(claims)
     assert docket.verdict("gradient-descent/theorem-1[printed]").outcome == "unknown"
     found = docket.verdict("gradient-descent/erratum/large-steps")
     assert found.outcome == "unknown" and "no check that eta < 2/L holds" in found.evidence

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.theory import registry
-from fedbounds.bounds.theory.registry import GROUP, load, part
+from fedbounds.bounds.theory.registry import GROUP, load, paper_submodule
 from fedbounds.cli.figures import figure
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.falsification.instances import instance_checker as judging
@@ -67,10 +67,10 @@ def draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delitem(sys.modules, name)
     importlib.invalidate_caches()
     monkeypatch.setattr(registry, "_strangers", lambda: {"draft": EntryPoint("draft", "its_draft", GROUP)})
-    for remembered in (registry.paper, registry.statements, judging.of_paper):
+    for remembered in (registry.paper, registry.statements, judging.paper_instances):
         remembered.cache_clear()
     yield folder
-    for remembered in (registry.paper, registry.statements, judging.of_paper):
+    for remembered in (registry.paper, registry.statements, judging.paper_instances):
         remembered.cache_clear()
 
 
@@ -84,15 +84,15 @@ def test_a_strangers_room_says_what_its_results_must_be_told_of_a_run(draft: Pat
 
 
 def test_a_strangers_instances_try_its_claims_and_no_others(draft: Path) -> None:
-    docket = Docket.of("draft")
+    docket = ClaimSet.of("draft")
     verdict = docket.verdict("draft/theorem-1[explicit]")
     assert (verdict.outcome, verdict.court) == (
         "survived",
         "instances",
     ) and "worst measured/bound 0.5" in verdict.evidence
     claim = docket.claims["draft/theorem-1[explicit]"]
-    assert not judging.hears(docket.claims["draft/theorem-1[explicit]/units"])
-    assert not judging.hears(replace(claim, id="nobody/theorem-1[explicit]"))
+    assert not judging.has_instances(docket.claims["draft/theorem-1[explicit]/units"])
+    assert not judging.has_instances(replace(claim, id="nobody/theorem-1[explicit]"))
 
 
 def test_a_strangers_figures_are_drawn_by_name(draft: Path, tmp_path: Path) -> None:
@@ -112,4 +112,4 @@ def test_a_paper_that_draws_nothing_has_no_figures(draft: Path, tmp_path: Path) 
     (draft / "drawing.py").unlink()
     done = CliRunner().invoke(figure, ["draft/figure-1", "--out", str(tmp_path / "x.png")])
     assert "unknown figure 'draft/figure-1'" in str(done.exception)
-    assert part("draft", "figures", "drawing") is None and load("draft/theorem-1").paper == "draft"
+    assert paper_submodule("draft", "figures", "drawing") is None and load("draft/theorem-1").paper == "draft"

@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from fedbounds.bounds.advice.coverage import Coverage, Covered, covers, declared
-from fedbounds.bounds.advice.request import Question, missing_words
+from fedbounds.bounds.advice.coverage import Coverage, Covered, covers, stated_assumptions
+from fedbounds.bounds.advice.request import Question, describe_missing
 from fedbounds.bounds.advice.search import Choice, Costs, Search
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -335,7 +335,7 @@ def _advised(question: Question, result: Result, covered: Covered, measure: str)
     for row in fit:
         if row.mark and any(not one.coverage.mark and one.status in ("never", "undecided") for one in found):
             break
-        one = by_form(question, result, row)
+        one = advice_for_form(question, result, row)
         found.append(one)
         if one.status == "reached":
             return one
@@ -350,7 +350,7 @@ def _search(question: Question, result: Result, row: Coverage, zero: tuple[str, 
     return None if workload is None else Search(question, result, form, workload, zero)
 
 
-def by_form(question: Question, result: Result, row: Coverage) -> Advised:
+def advice_for_form(question: Question, result: Result, row: Coverage) -> Advised:
     """What one form says that covers the setting, as its row tells."""
     search = _search(question, result, row)
     if search is None:
@@ -364,7 +364,7 @@ def by_form(question: Question, result: Result, row: Coverage) -> Advised:
     except FedboundsError as error:
         return Advised(row, "contradicted", str(error), row.measure)
     if missing:
-        words = missing_words(missing, result, search.form)
+        words = describe_missing(missing, result, search.form)
         return Advised(row, "missing", f"needs {', '.join(missing)}", row.measure, missing=words)
     try:
         best = search.run()
@@ -446,7 +446,7 @@ def _taken(question: Question, result: Result, form: Form, implied: frozenset[st
         return ["all"]
     said = {
         a.name
-        for a in declared(result, form, paper_of(result.paper).scope)
+        for a in stated_assumptions(result, form, paper_of(result.paper).scope)
         if a.cover is not None and a.cover.level(question.setting) == YES
     }
     return [a.name for a in form.assumptions if a.name in said | implied | set(question.assume)]

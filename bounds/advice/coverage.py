@@ -23,7 +23,7 @@ from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION, Assumption
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.problem_class import ASKED, NO, NOWHERE, PERHAPS, Setting, box, where, within
+from fedbounds.bounds.theory.problem_class import ASKED, NO, NOWHERE, PERHAPS, Setting, box, restrict_levels, where
 from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.registry import paper as load_paper
 from fedbounds.bounds.theory.registry import papers
@@ -220,8 +220,8 @@ def covers(setting: Setting | str, *, paper: str | None = None) -> Covered:
 
 def coverage(result: Result, form: Form, scope: Iterable[Assumption], setting: Setting) -> Coverage:
     """Whether one form covers a setting."""
-    assumed = declared(result, form, scope)
-    tables = [(a, within((a.cover or ASKED).levels(), setting)) for a in assumed]
+    assumed = stated_assumptions(result, form, scope)
+    tables = [(a, restrict_levels((a.cover or ASKED).levels(), setting)) for a in assumed]
     excluded = [a for a, table in tables if table.max() == NO]
     joint = _together(table for _, table in tables)
     if not excluded and joint.max() == NO:  # each could hold, but not all at once
@@ -263,7 +263,7 @@ def _conflict(tables: list[tuple[Assumption, np.ndarray]]) -> list[Assumption]:
     return [assumption for assumption, _ in kept]
 
 
-def declared(result: Result, form: Form, scope: Iterable[Assumption]) -> tuple[Assumption, ...]:
+def stated_assumptions(result: Result, form: Form, scope: Iterable[Assumption]) -> tuple[Assumption, ...]:
     """All that a form assumes of a setting: its paper's scope, its own assumptions, and what its letters say."""
     listed = {a.name: a for a in (*scope, *form.assumptions)}  # a form's own word is the later one
     if not any(a.participation or a.cover == NOWHERE for a in listed.values()):

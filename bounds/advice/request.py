@@ -278,7 +278,7 @@ def concept_of(name: str) -> str:
     return next(iter(meant))
 
 
-def missing_words(names: Iterable[str], result: Result, form: Form) -> dict[str, str]:
+def describe_missing(names: Iterable[str], result: Result, form: Form) -> dict[str, str]:
     """Letters with their meaning, each with the concept by which it may be given, and what would do in its place."""
 
     def concept(name: str) -> str:

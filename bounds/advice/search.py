@@ -343,7 +343,7 @@ class Search:
         while best.goal < before and not self.exhausted:
             before = best.goal
             for name, rungs in ladders.items():
-                tried = rungs if self.supplied(name) else between(rungs, best.whole[name])
+                tried = rungs if self.supplied(name) else ladder_points(rungs, best.whole[name])
                 self._best_of({**best.whole, name: value} for value in tried)
                 best = self.best()
         return best
@@ -412,11 +412,11 @@ def ladder(low: int, high: int) -> tuple[int, ...]:
     return tuple(sorted({low, high, *(rung for rung in rungs if low <= rung <= high)}))
 
 
-def between(rungs: Sequence[int], value: int) -> tuple[int, ...]:
+def ladder_points(rungs: Sequence[int], value: int) -> tuple[int, ...]:
     """A few whole numbers between a value and its neighbors on a ladder.
 
     Example:
-        >>> between((1, 5, 100), 5)
+        >>> ladder_points((1, 5, 100), 5)
         (2, 3, 4, 21, 37, 52, 68, 84)
     """
     low = max((rung for rung in rungs if rung < value), default=value)

@@ -19,7 +19,7 @@ import sympy as sp
 
 from fedbounds.bounds.asymptotics.exact_lp import Vector, maximize
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.theory.expressions import base_and_exponent, parts, substituted, symbol_names
+from fedbounds.bounds.theory.expressions import base_and_exponent, parts, substitute, symbol_names
 from fedbounds.bounds.theory.result import Condition, Form
 from fedbounds.bounds.theory.symbols import Notation
 
@@ -341,7 +341,7 @@ def term_exponents(
         >>> term_exponents(corollary.form("explicit"), corollary.notation.T)["noise"]
         Fraction(-1, 2)
     """
-    found = {t.name: exponent(substituted(t.expression, steps or {}), symbol) for t in form.terms}
+    found = {t.name: exponent(substitute(t.expression, steps or {}), symbol) for t in form.terms}
     return {name: power for name, power in found.items() if power is not None}
 
 

@@ -88,21 +88,21 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
         FedboundsError: no such paper, no claim that starts so, or a court's dependency is missing.
         Contradiction: two courts disagree.
     """
-    from fedbounds.bounds.audit.claim_set import Docket
+    from fedbounds.bounds.audit.claim_set import ClaimSet
 
     paper(name)
     keeps = use_cache and name in PAPERS  # the content of strangers' rooms is not hashed
     content = content_key() if keeps else ""
     cached = read_cache(name, content) if keeps else None
     stored = dict(cached[1]) if cached else {}
-    docket = None if cached else Docket.of(name)
+    docket = None if cached else ClaimSet.of(name)
     ids = cached[0] if cached else list(docket.claims) if docket else []
     wanted = [i for i in ids if i.startswith(key)]
     if not wanted:
         raise unknown_name("claim", key, ids)
     todo = [i for i in wanted if i not in stored]
     if todo and docket is None:
-        docket = Docket.of(name)
+        docket = ClaimSet.of(name)
     for done, claim_id in enumerate(todo):
         assert docket is not None
         if progress:

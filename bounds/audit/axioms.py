@@ -25,7 +25,7 @@ class Unfit(ValueError):
     """The schema does not fit these vectors; says why."""
 
 
-def averaged(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
+def average_over_bracket(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
     """The mean over the bracket's clients (rounds, local steps): every atom by its mean.
 
     Raises:
@@ -44,7 +44,7 @@ def averaged(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
     return total
 
 
-def over_steps(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
+def average_over_steps(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
     """The mean over the local steps of one client: what stays the same is its own.
 
     Raises:
@@ -184,7 +184,7 @@ class MeanOf(Schema):
         own = [name for name in self.common.atoms if setting.atoms[name].per_client]
         if own:
             raise Unfit(f"{', '.join(own)} differs between the clients")
-        mean = averaged(self.vector, setting.atoms)
+        mean = average_over_bracket(self.vector, setting.atoms)
         return Relation(inner(self.vector, self.common), inner(mean, self.common), "==")
 
 
@@ -207,7 +207,7 @@ class Jensen(Schema):
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The mean comes from the atoms."""
-        mean = averaged if self.over == "clients" else over_steps
+        mean = average_over_bracket if self.over == "clients" else average_over_steps
         return Relation(square(mean(self.vector, setting.atoms)), square(self.vector))
 
 

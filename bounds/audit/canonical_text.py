@@ -26,13 +26,13 @@ class _Writer(ReprPrinter):
 
 
 @lru_cache(maxsize=2**14)  # a form is written for its claim, for its units and for every other form's proof
-def written(expression: sp.Basic | None) -> str:
+def canonical_text(expression: sp.Basic | None) -> str:
     """The whole tree of an expression, every symbol with what is known of it.
 
     Example:
-        >>> written(sp.Symbol("P", prime=True) - 1) == written(sp.Symbol("P", prime=True, integer=True) - 1)
+        >>> canonical_text(sp.Symbol("P", prime=True) - 1) == canonical_text(sp.Symbol("P", prime=True, integer=True) - 1)
         True
-        >>> written(sp.Symbol("x", positive=True)) == written(sp.Symbol("x", nonnegative=True))
+        >>> canonical_text(sp.Symbol("x", positive=True)) == canonical_text(sp.Symbol("x", nonnegative=True))
         False
     """
     return _Writer().doprint(expression)

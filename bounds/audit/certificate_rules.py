@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 import sympy as sp
 
 from fedbounds.bounds.audit import axioms
-from fedbounds.bounds.audit.certificate_terms import Json, Words
+from fedbounds.bounds.audit.certificate_terms import Json, TermWriter
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation
 from fedbounds.bounds.audit.geometric_sums import GeometricSum
 from fedbounds.bounds.audit.proof_step_checker import Step
-from fedbounds.bounds.audit.quotients import canceled
+from fedbounds.bounds.audit.quotients import cancel
 from fedbounds.bounds.audit.rules import ClientByClient, Combine, Everywhere, Gram, Stated, Telescope, Unroll
 from fedbounds.bounds.audit.signs import reason
-from fedbounds.bounds.audit.vectors import Vec, gram_symbols, multiplied, square
+from fedbounds.bounds.audit.vectors import Vec, factors_of_product, gram_symbols, square
 from fedbounds.bounds.errors import FedboundsError
 
 
-def _combined(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _combined(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Combine)
     factors = [sp.S.One * m for m in rule.multipliers]
@@ -27,7 +27,7 @@ def _combined(w: Words, step: Step, relations: Sequence[Relation], facts: Mappin
 
 
 def _combination(
-    w: Words, step: Step, relations: Sequence[Relation], factors: Sequence[sp.Expr], facts: Mapping[str, sp.Expr]
+    w: TermWriter, step: Step, relations: Sequence[Relation], factors: Sequence[sp.Expr], facts: Mapping[str, sp.Expr]
 ) -> Json:
     residual = step.conclusion.slack - sp.Add(*(m * r.slack for m, r in zip(factors, relations, strict=True)))
     said: list[Json] = []
@@ -38,36 +38,36 @@ def _combination(
         said.append(entry)
     body: Json = {"rule": "combination", "multipliers": said}
     if step.conclusion.op == "<=":
-        body["rest"] = w.nonnegative(canceled_expression(w.plain(residual)), facts)
+        body["rest"] = w.nonnegative(cancel_expression(w.plain(residual)), facts)
     return body
 
 
-def canceled_expression(e: sp.Expr) -> sp.Expr:
+def cancel_expression(e: sp.Expr) -> sp.Expr:
     """In lowest terms, where it is rational."""
     try:
-        found = canceled(e)
+        found = cancel(e)
     except sp.PolynomialError:
         return sp.expand(e)
     return found.written(found.above) / found.written(found.below)
 
 
-def _gram(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _gram(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     """Equalities are used up first, each solved for one inner product."""
     slack, factors = sp.expand(step.conclusion.slack), list[sp.Expr]()
     for premise in relations:
         symbols = sorted(gram_symbols(premise.slack), key=str)
-        mixed = [s for s in symbols if len(set(multiplied(s.name) or ())) == 2] or symbols
+        mixed = [s for s in symbols if len(set(factors_of_product(s.name) or ())) == 2] or symbols
         factor = sp.cancel(sp.diff(slack, mixed[-1]) / sp.diff(sp.expand(premise.slack), mixed[-1]))
         factors.append(factor)
         slack = sp.expand(slack - factor * premise.slack)
     return _combination(w, step, relations, factors, facts)
 
 
-def _stated(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _stated(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     return _combination(w, step, relations, [sp.S.Zero] * len(relations), facts)
 
 
-def _clients(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _clients(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, ClientByClient)
     names = {v: f"own{k}" for k, v in enumerate(rule.variables)}
@@ -94,14 +94,14 @@ def _clients(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping
     return body
 
 
-def _unrolled(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _unrolled(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Unroll)
     right = sp.expand(relations[1].right)
-    squares = [s for s in gram_symbols(rule.now) if len(set(multiplied(s.name) or ())) == 1]
+    squares = [s for s in gram_symbols(rule.now) if len(set(factors_of_product(s.name) or ())) == 1]
     symbol = sorted(squares, key=str)[0]
-    multiplier = canceled_expression(sp.diff(right, symbol) / sp.diff(sp.expand(rule.now), symbol))
-    additive = canceled_expression(sp.expand(right - multiplier * rule.now))
+    multiplier = cancel_expression(sp.diff(right, symbol) / sp.diff(sp.expand(rule.now), symbol))
+    additive = cancel_expression(sp.expand(right - multiplier * rule.now))
     body = {
         "rule": "unroll",
         "now": w.text(rule.now),
@@ -116,17 +116,17 @@ def _unrolled(w: Words, step: Step, relations: Sequence[Relation], facts: Mappin
     return body
 
 
-def _geometric(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _geometric(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, GeometricSum)
     constant = {"a": str(rule.a), "steps": w.text(rule.steps), "constant": w.text(rule.constant)}
     return {"rule": "geometric-sum", **constant}
 
 
-def _telescoped(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _telescoped(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Telescope)
-    slope = canceled_expression(sp.diff(sp.expand(relations[0].right), rule.decrease))
+    slope = cancel_expression(sp.diff(sp.expand(relations[0].right), rule.decrease))
     decrease = {
         "of": w.text(rule.decrease),
         "is": w.text(rule.gap / rule.rounds),
@@ -136,24 +136,24 @@ def _telescoped(w: Words, step: Step, relations: Sequence[Relation], facts: Mapp
     return _averaged(w, means, rule.varying) | {"means": [decrease, *stands_for(w, means)]}
 
 
-def _everywhere(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _everywhere(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Everywhere)
     means = [] if rule.is_ is None else [(relations[0].left, rule.is_)]
     return _averaged(w, means, rule.varying)
 
 
-def _expected(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _expected(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, InExpectation)
     return _averaged(w, rule.means, ()) | {"random": rule.over}
 
 
-def _averaged(w: Words, means: Sequence[tuple[sp.Expr, sp.Expr]], varying: Sequence[sp.Symbol]) -> Json:
+def _averaged(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]], varying: Sequence[sp.Symbol]) -> Json:
     return {"rule": "average", "means": stands_for(w, means), "varying": [w.text(s) for s in varying]}
 
 
-def stands_for(w: Words, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[Json]:
+def stands_for(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[Json]:
     """Letters, or powers of letters, with what stands for each.
 
     Raises:
@@ -165,7 +165,7 @@ def stands_for(w: Words, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[Json]
     return [{"of": w.text(of), "is": w.text(is_)} for of, is_ in means]
 
 
-def axiom(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def axiom(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     """What is trusted as it stands.
 
     Raises:
@@ -177,7 +177,7 @@ def axiom(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[st
     return {"rule": "axiom"}
 
 
-def _over_time(w: Words, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _over_time(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     """What is trusted speaks of the two means alone; the premise's bound is put in by the checker."""
     rule = step.rule
     assert isinstance(rule, axioms.NoiseOverTime)

@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.signs import NoReason, Reason, plainly, reason
-from fedbounds.bounds.audit.vectors import gram_symbols, multiplied
+from fedbounds.bounds.audit.vectors import factors_of_product, gram_symbols
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.expressions import parts
 from fedbounds.bounds.theory.named_numbers import NamedNumber
@@ -20,7 +20,7 @@ from fedbounds.bounds.theory.symbols import Domain
 Json = dict[str, Any]
 
 
-class Words:
+class TermWriter:
     """Writes expressions and reasons, collecting what they speak of.
 
     Args:
@@ -95,11 +95,11 @@ class Words:
                 return f"floor({self.text(inside)})"
         if symbol in self.names:
             return self.names[symbol]
-        pair = multiplied(symbol.name)
+        pair = factors_of_product(symbol.name)
         if symbol.name.startswith("slack"):
             return symbol.name
         if pair:
-            name = f"dot({', '.join(written_vector(a) for a in pair)})"
+            name = f"dot({', '.join(vector_name(a) for a in pair)})"
         elif symbol in self.numbers.values():
             return symbol.name
         else:
@@ -205,7 +205,7 @@ class Words:
             yield {
                 "weight": self.text(pivot),
                 "because": self.reason(pivot, facts),
-                "of": {written_vector(a): self.text(c) for a, c in vector.items()},
+                "of": {vector_name(a): self.text(c) for a, c in vector.items()},
             }
             for a, c in row.items():
                 for b, d in row.items():
@@ -265,6 +265,6 @@ class Words:
         return facts
 
 
-def written_vector(name: str) -> str:
+def vector_name(name: str) -> str:
     """The name of a vector as the checker reads it."""
     return name if name.isidentifier() else "v_" + "".join(c if c.isalnum() else "_" for c in name)

@@ -15,9 +15,9 @@ import sympy as sp
 
 from fedbounds.bounds.audit import axioms
 from fedbounds.bounds.audit.certificate_rules import WRITERS, axiom, stands_for
-from fedbounds.bounds.audit.certificate_terms import Json, Words, written_vector
+from fedbounds.bounds.audit.certificate_terms import Json, TermWriter, vector_name
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.proof_step_checker import (
     Proof,
     Step,
@@ -29,7 +29,7 @@ from fedbounds.bounds.audit.proof_step_checker import (
 )
 from fedbounds.bounds.audit.rule import given
 from fedbounds.bounds.audit.signs import NoReason, Reason
-from fedbounds.bounds.audit.vectors import multiplied
+from fedbounds.bounds.audit.vectors import factors_of_product
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.result import Condition
@@ -38,7 +38,7 @@ FORMAT = "fedbounds certificate 1"
 DIGITS = (7, 12)  # of the enclosures of named numbers: short ones leave shorter sums
 
 
-def certificate(docket: Docket, claim: str) -> Json:
+def certificate(docket: ClaimSet, claim: str) -> Json:
     """Everything that is needed to check the proof of one form again.
 
     Args:
@@ -60,7 +60,7 @@ def certificate(docket: Docket, claim: str) -> Json:
     return Writer(docket, proof, subject, DIGITS[-1]).written()
 
 
-class Writer(Words):
+class Writer(TermWriter):
     """Writes one certificate, collecting what its steps speak of.
 
     Args:
@@ -70,7 +70,7 @@ class Writer(Words):
         digits: to how many decimal digits named numbers are enclosed.
     """
 
-    def __init__(self, docket: Docket, proof: Proof, subject: ResultForm, digits: int) -> None:
+    def __init__(self, docket: ClaimSet, proof: Proof, subject: ResultForm, digits: int) -> None:
         super().__init__({q.symbol: q.domain for q in proof.result.notation.values()}, digits)
         self.docket, self.proof, self.subject = docket, proof, subject
         self.steps: dict[str, Json] = {}
@@ -95,12 +95,11 @@ class Writer(Words):
             "letters": {
                 name: self.declared(symbol) | _meaning(letters, symbol)
                 for symbol, name in sorted(self.names.items(), key=lambda pair: pair[1])
-                if not multiplied(symbol.name)
+                if not factors_of_product(symbol.name)
             },
             "numbers": {str(n): self.enclosure(n) for n in sorted(self.numbers, key=str)},
             "vectors": {
-                p.id: {written_vector(a.name): a.meaning for a in p.setting.atoms.values()}
-                for p in self.proofs.values()
+                p.id: {vector_name(a.name): a.meaning for a in p.setting.atoms.values()} for p in self.proofs.values()
             },
             "assumptions": self.assumptions,
             "conditions": {name: self.relation(condition_fact(c)) for name, c in self.conditions.items()},
@@ -192,7 +191,7 @@ class Writer(Words):
         self.divided = []
         said = self.relation(step.conclusion) | rule(self, step, list(premises.values()), facts)
         if said["rule"] in ("unroll", "average"):
-            said["still"] = [written_vector(a.name) for a in proof.setting.atoms.values() if a.still]
+            said["still"] = [vector_name(a.name) for a in proof.setting.atoms.values() if a.still]
         said |= {"premises": list(premises), "conditions": list(conditions)} | ({"floors": floors} if floors else {})
         positive = self.divisors(facts)
         return said | ({"positive": positive} if positive else {})

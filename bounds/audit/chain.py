@@ -19,7 +19,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.multipliers import eliminated
+from fedbounds.bounds.audit.multipliers import eliminate
 from fedbounds.bounds.audit.proof_step_checker import (
     Premise,
     Proof,
@@ -29,7 +29,7 @@ from fedbounds.bounds.audit.proof_step_checker import (
     condition_fact,
     left_hand_side,
 )
-from fedbounds.bounds.audit.rules import Combine, Stated, Unfolded, written_out
+from fedbounds.bounds.audit.rules import Combine, Stated, Unfolded, expand_definitions
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.result import Condition, Result
@@ -168,10 +168,12 @@ class Chain:
             return tuple(given.get(p, 0) for p in names)
         if kind is Unfolded and len(relations) == 1:
             return (sp.S.One,)
-        found = eliminated(conclusion, relations)
+        found = eliminate(conclusion, relations)
         if found is None and kind is Unfolded:
             letters = self.setting.letters
-            found = eliminated(written_out(conclusion, letters), [written_out(r, letters) for r in relations])
+            found = eliminate(
+                expand_definitions(conclusion, letters), [expand_definitions(r, letters) for r in relations]
+            )
         if found is None:
             raise FedboundsError(f"{name}: no multipliers were found; give them, as {{'S3': 1, 'S3b': factor}}")
         return found

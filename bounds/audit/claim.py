@@ -8,7 +8,7 @@ from typing import Literal
 
 import sympy as sp
 
-from fedbounds.bounds.audit.canonical_text import written
+from fedbounds.bounds.audit.canonical_text import canonical_text
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.printing import latex
 from fedbounds.bounds.theory.result import Condition, Form, Result
@@ -118,9 +118,9 @@ class ResultForm:
     def content(self) -> str:
         """Terms, conditions, assumptions, step sizes and left-hand side as text."""
         form = self.form
-        lines = [f"{t.name}: {written(t.expression)}" for t in form.terms]
-        lines += [f"{written(c.left)} {c.op} {written(c.right)}" for c in form.conditions]
-        lines += [f"{name} = {written(value)}" for name, value in form.prescribes.items()]
+        lines = [f"{t.name}: {canonical_text(t.expression)}" for t in form.terms]
+        lines += [f"{canonical_text(c.left)} {c.op} {canonical_text(c.right)}" for c in form.conditions]
+        lines += [f"{name} = {canonical_text(value)}" for name, value in form.prescribes.items()]
         lines += [f"assumes {a.name}: {a.statement}" for a in form.assumptions]
         lines += [str(form.measure or self.result.measure), form.asymptotic, form.refuted_by, str(form.order_only)]
         return "\n".join(lines)

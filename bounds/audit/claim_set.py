@@ -10,16 +10,16 @@ from types import ModuleType
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.counterexample import Erratum
-from fedbounds.bounds.audit.errata import refuted_claims, remarks, room_errata
+from fedbounds.bounds.audit.errata import paper_errata, refuted_claims, remarks
 from fedbounds.bounds.audit.unit_claims import units_claim
-from fedbounds.bounds.audit.verdict import Judged, Verdict, combined
+from fedbounds.bounds.audit.verdict import ClaimVerdict, Verdict, combine_verdicts
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.theory.registry import room, submodule
+from fedbounds.bounds.theory.registry import paper_module, submodule
 from fedbounds.bounds.theory.result import Result
 
 SOLVERS = ("flint", "z3")  # the extra `audit`
 CHECKERS = "fedbounds.checkers"  # the group of entry points by which other layers and packages register a checker
-COURTS = (  # ours, which need the extra `audit`
+OWN_CHECKERS = (  # ours, which need the extra `audit`
     "fedbounds.bounds.audit.dimension_checker",
     "fedbounds.bounds.audit.limit_checker",
     "fedbounds.bounds.audit.proof_step_checker",
@@ -28,7 +28,7 @@ COURTS = (  # ours, which need the extra `audit`
 
 
 @dataclass(frozen=True)
-class Court:
+class Checker:
     """A judge of claims.
 
     Args:
@@ -40,13 +40,13 @@ class Court:
     """
 
     name: str
-    hears: Callable[[Claim, Docket], bool]
-    tries: Callable[[Claim, Docket], Verdict]
+    hears: Callable[[Claim, ClaimSet], bool]
+    tries: Callable[[Claim, ClaimSet], Verdict]
     violated: Callable[[Claim], str] | None = None
 
 
 @lru_cache(maxsize=1)
-def courts() -> tuple[Court, ...]:
+def checkers() -> tuple[Checker, ...]:
     """Every court, in the order in which they hear a claim.
 
     Raises:
@@ -54,12 +54,12 @@ def courts() -> tuple[Court, ...]:
     """
     registered = sorted(metadata.entry_points(group=CHECKERS))
     others = (_loaded(point.module, next(iter(point.extras), point.name)) for point in registered)
-    return (*(_loaded(place, "audit") for place in COURTS), *others)
+    return (*(_loaded(place, "audit") for place in OWN_CHECKERS), *others)
 
 
-def _loaded(place: str, extra: str) -> Court:
+def _loaded(place: str, extra: str) -> Checker:
     try:
-        return import_module(place).COURT
+        return import_module(place).CHECKER
     except ImportError as error:
         raise FedboundsError(
             f"the court {place} needs {error.name}, which is not installed: pip install 'fedbounds[{extra}]'"
@@ -67,7 +67,7 @@ def _loaded(place: str, extra: str) -> Court:
 
 
 @dataclass
-class Docket:
+class ClaimSet:
     """The claims of one paper and the verdicts reached so far.
 
     Args:
@@ -78,21 +78,21 @@ class Docket:
 
     paper: str
     claims: dict[str, Claim]
-    courts: tuple[Court, ...]
+    courts: tuple[Checker, ...]
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
 
     @staticmethod
-    def of(name: str, only: Sequence[Court] | None = None) -> Docket:
+    def of(name: str, only: Sequence[Checker] | None = None) -> ClaimSet:
         """The docket of one paper by its key.
 
         Raises:
             FedboundsError: no such paper, two claims that share an id, or a court whose dependency is missing.
         """
-        return Docket.of_room(room(name), only)
+        return ClaimSet.of_room(paper_module(name), only)
 
     @staticmethod
-    def of_room(module: ModuleType, only: Sequence[Court] | None = None) -> Docket:
+    def of_room(module: ModuleType, only: Sequence[Checker] | None = None) -> ClaimSet:
         """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings.
 
         Raises:
@@ -101,15 +101,15 @@ class Docket:
 
         Example:
             >>> from fedbounds.bounds.papers import fedau
-            >>> Docket.of_room(fedau).paper
+            >>> ClaimSet.of_room(fedau).paper
             'fedau'
         """
-        docket = Docket.of_claims(module_claims(module), only)
+        docket = ClaimSet.of_claims(module_claims(module), only)
         check_targets(docket)
         return docket
 
     @staticmethod
-    def of_claims(claims: Iterable[Claim], only: Sequence[Court] | None = None) -> Docket:
+    def of_claims(claims: Iterable[Claim], only: Sequence[Checker] | None = None) -> ClaimSet:
         """The docket of these claims, in this order.
 
         Raises:
@@ -121,7 +121,7 @@ class Docket:
         if len({c.id for c in given}) != len(given):
             twice = sorted({c.id for c in given if sum(d.id == c.id for d in given) > 1})
             raise FedboundsError(f"two claims of {given[0].paper} share an id: {', '.join(twice)}")
-        return Docket(given[0].paper, {c.id: c for c in given}, tuple(courts() if only is None else only))
+        return ClaimSet(given[0].paper, {c.id: c for c in given}, tuple(checkers() if only is None else only))
 
     def verdict(self, claim_id: str) -> Verdict:
         """The combined verdict on a claim, tried now if it was not before.
@@ -138,7 +138,7 @@ class Docket:
             self._open.append(claim_id)
             claim = self.claims[claim_id]
             found = [court.tries(claim, self) for court in self.courts if court.hears(claim, self)]
-            self._verdicts[claim_id] = combined(claim_id, found)
+            self._verdicts[claim_id] = combine_verdicts(claim_id, found)
             self._open.pop()
         return self._verdicts[claim_id]
 
@@ -147,18 +147,18 @@ class Docket:
         """The errata among the claims, by id."""
         return {c.subject.id: c.subject for c in self.claims.values() if isinstance(c.subject, Erratum)}
 
-    def judged(self) -> Iterator[Judged]:
+    def judged(self) -> Iterator[ClaimVerdict]:
         """Every claim with its verdict, in the paper's order."""
         for claim in self.claims.values():
-            yield Judged(claim, None if claim.kind == "wording" else self.verdict(claim.id))
+            yield ClaimVerdict(claim, None if claim.kind == "wording" else self.verdict(claim.id))
 
 
-def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:
+def errata_by_id(paper: str, docket: ClaimSet) -> Mapping[str, Erratum]:
     """The errata of a room, registered or not, and of the docket, by id."""
-    return {e.id: e for e in room_errata(paper)} | dict(docket.errata)
+    return {e.id: e for e in paper_errata(paper)} | dict(docket.errata)
 
 
-def check_targets(docket: Docket) -> None:
+def check_targets(docket: ClaimSet) -> None:
     """An erratum's `refutes` and a form's `refuted_by` say the same: what is refuted is there, and a form names an
     erratum that refutes it, or one that refutes what it rests on.
 
@@ -166,7 +166,7 @@ def check_targets(docket: Docket) -> None:
         FedboundsError: a form or step that an erratum refutes is not on the docket, a form names no erratum of the
             paper, or another one than those that refute it as it stands.
     """
-    known = known_errata(docket.paper, docket)
+    known = errata_by_id(docket.paper, docket)
     direct: dict[str, list[str]] = {}
     for erratum in known.values():
         for name in refuted_claims(erratum, docket.paper):
@@ -183,9 +183,9 @@ def check_targets(docket: Docket) -> None:
             raise FedboundsError(f"{name} is refuted by {' and '.join(by)}, but its form names {said or 'no erratum'}")
 
 
-def room_claims(name: str) -> Iterator[Claim]:
+def paper_claims(name: str) -> Iterator[Claim]:
     """Every claim of one paper by its key."""
-    return module_claims(room(name))
+    return module_claims(paper_module(name))
 
 
 def module_claims(module: ModuleType) -> Iterator[Claim]:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.claim_set import Docket, courts, room_claims
+from fedbounds.bounds.audit.claim_set import ClaimSet, checkers, paper_claims
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.mutations import Claims, proofs, tried
-from fedbounds.bounds.audit.proof_step_checker import COURT, StepOf, condition_fact, proof_of, trace
-from fedbounds.bounds.audit.tested_conditions import Noticed, in_words, write_conditions
+from fedbounds.bounds.audit.mutations import Claims, proofs, run_checker
+from fedbounds.bounds.audit.proof_step_checker import CHECKER, StepOf, condition_fact, proof_of, trace
+from fedbounds.bounds.audit.tested_conditions import Noticed, describe_untested, write_conditions
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.theory.result import Condition, Result
@@ -29,7 +29,7 @@ LOOSENED, DROPPED = CHANGES = ("loosened", "dropped")
 AS_THEY_STAND = Verdict("proved", "none", "taken at its best", "")
 
 
-def loosened(condition: Condition) -> Condition:
+def loosen(condition: Condition) -> Condition:
     """The condition with its right side twice as large, or half as large where it is a floor.
 
     An equation has no looser one; it gets another right side.
@@ -37,7 +37,7 @@ def loosened(condition: Condition) -> Condition:
     Example:
         >>> import sympy as sp
         >>> T, P = sp.symbols("T P", positive=True)
-        >>> str(loosened(Condition(P, "<=", T, "")).right), str(loosened(Condition(T, ">=", P, "")).right)
+        >>> str(loosen(Condition(P, "<=", T, "")).right), str(loosen(Condition(T, ">=", P, "")).right)
         ('2*T', 'P/2')
     """
     return replace(condition, right=condition.right / 2 if condition.op in (">=", ">") else 2 * condition.right)
@@ -62,7 +62,7 @@ class Conditions:
     @staticmethod
     def of(paper: str) -> Conditions:
         """Those of an installed paper."""
-        claims = {c.id: c for c in room_claims(paper)}
+        claims = {c.id: c for c in paper_claims(paper)}
         return Conditions(claims, {name: str(entry["verdict"]) for name, entry in read_ledger(paper).items()})
 
     @property
@@ -83,8 +83,8 @@ class Conditions:
     def changed(self, condition: Condition, change: str) -> Claims:
         """The claims with the condition changed wherever it is stated."""
         if (condition, change) not in self._changed:
-            new = (loosened(condition),) if change == LOOSENED else ()
-            self._changed[condition, change] = self.claims | with_condition(self.claims, condition, new)
+            new = (loosen(condition),) if change == LOOSENED else ()
+            self._changed[condition, change] = self.claims | replace_condition(self.claims, condition, new)
         return self._changed[condition, change]
 
     def _by_proof(self, subject: ResultForm, condition: Condition, change: str) -> str:
@@ -112,14 +112,14 @@ class Conditions:
         return self._steps[key]
 
     def _lost(self, name: str, claims: Claims) -> str:
-        if self.verdicts.get(name) != "proved" or tried(COURT, claims, name).outcome == "proved":
+        if self.verdicts.get(name) != "proved" or run_checker(CHECKER, claims, name).outcome == "proved":
             return ""
         return f"steps: {name.partition('/')[2]}"
 
     def _graph(self, subject: ResultForm) -> list[str]:
         """The steps and forms that a form's proof rests on, and those that these forms rest on, by id."""
         if subject.id not in self._graphs:
-            docket = Docket(subject.result.paper, self.claims, ())
+            docket = ClaimSet(subject.result.paper, self.claims, ())
             docket._verdicts.update(dict.fromkeys(self.claims, AS_THEY_STAND))
             proof = proof_of(docket, subject)
             end = proof.step(proof.ends[subject.form.name]) if proof else None
@@ -131,7 +131,7 @@ class Conditions:
 
 def violation(claim: Claim) -> str:
     """What breaks a claim about a form at the edge of its conditions, in words; "" if nothing is found."""
-    found = ((court.name, court.violated(claim)) for court in courts() if court.violated)
+    found = ((court.name, court.violated(claim)) for court in checkers() if court.violated)
     return next((f"{name}: {why}" for name, why in found if why), "")
 
 
@@ -144,7 +144,7 @@ def same(premise: object, condition: Condition) -> bool:
     )
 
 
-def with_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -> Claims:
+def replace_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -> Claims:
     """The claims about forms and steps that state a condition, with another one in its place.
 
     Args:
@@ -174,7 +174,7 @@ def with_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -
     for proof in proofs(claims):
         if id(proof.result) in results or any(states(step.premises) for step in proof.steps):
             steps = tuple(
-                replace(step, premises=put(step.premises), rule=in_rule(step.rule, old, new))
+                replace(step, premises=put(step.premises), rule=replace_in_rule(step.rule, old, new))
                 if states(step.premises)
                 else step
                 for step in proof.steps
@@ -187,7 +187,7 @@ def with_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -
     return found
 
 
-def in_rule(value: Any, old: Condition, new: tuple[Condition, ...]) -> Any:
+def replace_in_rule(value: Any, old: Condition, new: tuple[Condition, ...]) -> Any:
     """A rule, or a part of one, that asks for another condition where it asked for this one.
 
     Args:
@@ -197,10 +197,13 @@ def in_rule(value: Any, old: Condition, new: tuple[Condition, ...]) -> Any:
     """
     if isinstance(value, tuple) and type(value) is tuple:
         asked = condition_fact(old)
-        parts = [[condition_fact(one) for one in new] if part == asked else [in_rule(part, old, new)] for part in value]
+        parts = [
+            [condition_fact(one) for one in new] if part == asked else [replace_in_rule(part, old, new)]
+            for part in value
+        ]
         return tuple(part for some in parts for part in some)
     if is_dataclass(value) and not isinstance(value, type):
-        found = {f.name: in_rule(vars(value)[f.name], old, new) for f in fields(value) if f.init}
+        found = {f.name: replace_in_rule(vars(value)[f.name], old, new) for f in fields(value) if f.init}
         return value if all(found[name] is vars(value)[name] for name in found) else replace(value, **found)
     return value
 
@@ -214,7 +217,7 @@ def main(paper: str) -> int:
             if advance:
                 advance(done, len(every), subject.id)
             rows.append(conditions.noticed(subject, condition))
-    sys.stdout.write(f"wrote {write_conditions(paper, rows)}\n{paper}: {in_words(paper)}\n")
+    sys.stdout.write(f"wrote {write_conditions(paper, rows)}\n{paper}: {describe_untested(paper)}\n")
     return 0
 
 

@@ -31,11 +31,11 @@ RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
 }
 
 
-def shown(value: Number) -> str:
+def format_fraction(value: Number) -> str:
     """A fraction for people: exact where that is short, with six digits.
 
     Example:
-        >>> shown(Fraction(1, 3)), shown(Fraction(4)), shown(Fraction(10**20 + 1, 10**20))
+        >>> format_fraction(Fraction(1, 3)), format_fraction(Fraction(4)), format_fraction(Fraction(10**20 + 1, 10**20))
         ('1/3 (0.333333)', '4', '1 (rounded)')
     """
     value = Fraction(value)
@@ -86,7 +86,7 @@ class Check:
     def __str__(self) -> str:
         word = "holds" if self.holds else "FAILS"
         name = self.name if self.text == self.name else f"{self.name}: {self.text}"
-        return f"{name}: {shown(self.left)} {self.op} {shown(self.right)}, {word}"
+        return f"{name}: {format_fraction(self.left)} {self.op} {format_fraction(self.right)}, {word}"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Line:
     value: Number
 
     def __str__(self) -> str:
-        return f"{self.text} = {shown(self.value)}"
+        return f"{self.text} = {format_fraction(self.value)}"
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Replay:
     def comparison(self) -> str:
         """Both sides in one line."""
         sign = "<" if self.exceeds else ">="
-        return f"{self.sides[0]} {shown(self.claimed)} {sign} {self.sides[1]} {shown(self.true)}"
+        return f"{self.sides[0]} {format_fraction(self.claimed)} {sign} {self.sides[1]} {format_fraction(self.true)}"
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.claim_set import Court, Docket, known_errata
-from fedbounds.bounds.audit.counterexample import Argument, Erratum, Repair, Replay, Supplement, shown
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet, errata_by_id
+from fedbounds.bounds.audit.counterexample import Argument, Erratum, Repair, Replay, Supplement, format_fraction
 from fedbounds.bounds.audit.errata import refuted_claims
 from fedbounds.bounds.audit.verdict import Outcome, Verdict
 
@@ -14,7 +14,7 @@ NAME = "refutations"
 WEAKEST: dict[Outcome, int] = {"refuted": 0, "unknown": 1, "argued": 2, "survived": 3, "proved": 4}
 
 
-def missing(replay: Replay, hypotheses: Sequence[str]) -> list[str]:
+def missing_hypotheses(replay: Replay, hypotheses: Sequence[str]) -> list[str]:
     """The hypotheses of a claim that the counterexample does not check."""
     checked = {check.name for check in replay.hypotheses}
     return [name for name in hypotheses if name not in checked]
@@ -25,10 +25,10 @@ def hypotheses_of(claim: Claim) -> tuple[str, ...]:
     return (*(a.name for a in claim.assumptions), *(c.text for c in claim.conditions))
 
 
-def judged_replay(replay: Replay, hypotheses: Sequence[str], what: str) -> Verdict:
+def judge_replay(replay: Replay, hypotheses: Sequence[str], what: str) -> Verdict:
     """Refuted only if every hypothesis is checked and holds and true exceeds claimed; else unknown, and why."""
     method = f"counterexample {what}"
-    absent = missing(replay, hypotheses)
+    absent = missing_hypotheses(replay, hypotheses)
     if absent:
         return Verdict("unknown", NAME, method, f"not covered: no check that {', '.join(absent)} holds")
     if replay.failing:
@@ -43,17 +43,19 @@ def _not_minimal(replay: Replay) -> str:
     return next(small.text for small in replay.smaller if small.true > small.claimed)
 
 
-def judged_argument(argument: Argument) -> Verdict:
+def judge_argument(argument: Argument) -> Verdict:
     """Argued, if the numbers that it mentions are right; nothing here reads its words, so it is never proved."""
     method = "argument in words"
     wrong = [check for check in argument.checks if not check.holds]
     if wrong:
         return Verdict("unknown", NAME, method, f"a number of the argument is wrong: {wrong[0]}")
-    checked = "; ".join(f"{c.text}: {shown(c.left)} {c.op} {shown(c.right)}" for c in argument.checks)
+    checked = "; ".join(
+        f"{c.text}: {format_fraction(c.left)} {c.op} {format_fraction(c.right)}" for c in argument.checks
+    )
     return Verdict("argued", NAME, method, checked, argument.axioms)
 
 
-def judged_repair(repair: Repair, docket: Docket) -> Verdict:
+def judge_repair(repair: Repair, docket: ClaimSet) -> Verdict:
     """The weakest verdict of the claims that state the repair, and of its own argument; it trusts what they trust."""
     found: list[tuple[str, Verdict]] = []
     for name in repair.rests_on:
@@ -62,7 +64,7 @@ def judged_repair(repair: Repair, docket: Docket) -> Verdict:
         else:
             found.append((name, Verdict("unknown", NAME, "none", f"no claim {name}")))
     if repair.erratum.argument is not None:
-        found.append(("its own argument", judged_argument(repair.erratum.argument())))
+        found.append(("its own argument", judge_argument(repair.erratum.argument())))
     if not found:
         return Verdict("unknown", NAME, "none", repair.erratum.open or "no claim states the repair")
     name, weakest = min(found, key=lambda pair: WEAKEST[pair[1].outcome])
@@ -76,19 +78,19 @@ def judged_repair(repair: Repair, docket: Docket) -> Verdict:
     return Verdict(weakest.outcome, NAME, method, evidence, axioms, trusts=trusts, may_hide=may_hide)
 
 
-def judged_step(claim: Claim, docket: Docket) -> Verdict:
+def judge_step(claim: Claim, docket: ClaimSet) -> Verdict:
     """A step whose conclusion a counterexample refutes, so that no other proof of it exists either."""
-    direct = [e for e in known_errata(claim.paper, docket).values() if claim.id in refuted_claims(e, claim.paper)]
-    return judged_replay(direct[0].replayed, hypotheses_of(claim), f"{direct[0].id} ({direct[0].degree})")
+    direct = [e for e in errata_by_id(claim.paper, docket).values() if claim.id in refuted_claims(e, claim.paper)]
+    return judge_replay(direct[0].replayed, hypotheses_of(claim), f"{direct[0].id} ({direct[0].degree})")
 
 
-def judged_form(claim: Claim, docket: Docket) -> Verdict:
+def judge_form(claim: Claim, docket: ClaimSet) -> Verdict:
     """A form that a counterexample refutes as it stands, or one whose proof rests on something refuted."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
-    errata = known_errata(claim.paper, docket)
+    errata = errata_by_id(claim.paper, docket)
     direct = [e for e in errata.values() if claim.id in refuted_claims(e, claim.paper)]
-    verdicts = [judged_replay(e.replayed, hypotheses_of(claim), f"{e.id} ({e.degree})") for e in direct]
+    verdicts = [judge_replay(e.replayed, hypotheses_of(claim), f"{e.id} ({e.degree})") for e in direct]
     for verdict in verdicts:
         if verdict.outcome == "refuted":
             return verdict
@@ -104,7 +106,7 @@ def judged_form(claim: Claim, docket: Docket) -> Verdict:
     return Verdict("unknown", NAME, f"counterexample {named} ({erratum.degree}) to a step", reason, (), (flag,))
 
 
-def hears(claim: Claim, docket: Docket) -> bool:
+def hears(claim: Claim, docket: ClaimSet) -> bool:
     """Errata, repairs, supplements, and forms and steps that an erratum is about."""
     if isinstance(claim.subject, Erratum | Repair | Supplement):
         return True
@@ -112,32 +114,32 @@ def hears(claim: Claim, docket: Docket) -> bool:
         return False
     if isinstance(claim.subject, ResultForm) and claim.subject.form.refuted_by:
         return True
-    errata = known_errata(claim.paper, docket).values()
+    errata = errata_by_id(claim.paper, docket).values()
     return any(claim.id in refuted_claims(erratum, claim.paper) for erratum in errata)
 
 
-def tries(claim: Claim, docket: Docket) -> Verdict:
+def tries(claim: Claim, docket: ClaimSet) -> Verdict:
     """The verdict on one claim.
 
     Example:
-        >>> from fedbounds.bounds.audit.errata import room_errata
-        >>> [erratum] = [e for e in room_errata("arbitrary-participation") if e.id == "suprema-at-different-rounds"]
+        >>> from fedbounds.bounds.audit.errata import paper_errata
+        >>> [erratum] = [e for e in paper_errata("arbitrary-participation") if e.id == "suprema-at-different-rounds"]
         >>> false, repair = erratum.claims("arbitrary-participation")
-        >>> tries(false, Docket("arbitrary-participation", {}, ())).evidence
+        >>> tries(false, ClaimSet("arbitrary-participation", {}, ())).evidence
         'd^2 = 1 < least beta^2 + nu^2 = 2'
     """
     subject = claim.subject
     if isinstance(subject, Erratum):
-        return judged_replay(subject.replayed, subject.hypotheses, f"{subject.id} ({subject.degree})")
+        return judge_replay(subject.replayed, subject.hypotheses, f"{subject.id} ({subject.degree})")
     if isinstance(subject, Repair):
-        return judged_repair(subject, docket)
+        return judge_repair(subject, docket)
     if isinstance(subject, Supplement):
         if subject.argument is None:
             return Verdict("unknown", NAME, "none", subject.open)
-        return judged_argument(subject.argument())
+        return judge_argument(subject.argument())
     if claim.kind == "step":
-        return judged_step(claim, docket)
-    return judged_form(claim, docket)
+        return judge_step(claim, docket)
+    return judge_form(claim, docket)
 
 
-COURT = Court(NAME, hears, tries)
+CHECKER = Checker(NAME, hears, tries)

@@ -16,7 +16,7 @@ from functools import lru_cache
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.claim_set import Court, Docket
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.gauges import broken_gauge
 from fedbounds.bounds.audit.unit_claims import Part, Units, parts
 from fedbounds.bounds.audit.verdict import Verdict
@@ -109,7 +109,7 @@ def _supplied(part: Part, subject: ResultForm) -> sp.Expr:
     return sp.Mul(*(s ** sp.Rational(p) for s, p in (powers or {}).items()))
 
 
-def precedent(fault: Fault, subject: ResultForm, docket: Docket) -> str:
+def precedent(fault: Fault, subject: ResultForm, docket: ClaimSet) -> str:
     """The form of an earlier result that has this fault already, with this form's interval; empty if none."""
     given = {subject.result.notation[name].symbol: value for name, value in subject.form.prescribes.items()}
     for claim in docket.claims.values():
@@ -125,7 +125,7 @@ def precedent(fault: Fault, subject: ResultForm, docket: Docket) -> str:
     return ""
 
 
-def tries(claim: Claim, docket: Docket) -> Verdict:
+def tries(claim: Claim, docket: ClaimSet) -> Verdict:
     """Proved where both methods find every unit right, refuted where both find a fault, unknown where they disagree."""
     assert isinstance(claim.subject, Units)
     subject = claim.subject.subject
@@ -145,4 +145,4 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
     return Verdict("refuted", "units", method, "; ".join([*found, f"gauge: {uneven[0].says}"]))
 
 
-COURT = Court("units", lambda claim, docket: isinstance(claim.subject, Units), tries)
+CHECKER = Checker("units", lambda claim, docket: isinstance(claim.subject, Units), tries)

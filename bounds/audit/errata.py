@@ -8,27 +8,27 @@ from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.counterexample import Erratum, Supplement, Wording
-from fedbounds.bounds.theory.registry import paper_names, room, submodule
+from fedbounds.bounds.theory.registry import paper_module, paper_names, submodule
 from fedbounds.bounds.theory.result import Result
 
 
-def room_errata(paper: str) -> Sequence[Erratum]:
+def paper_errata(paper: str) -> Sequence[Erratum]:
     """The errata that a paper's room brings (`<room>.errata:ERRATA`); none where it has no such module."""
     return _of_room(paper, "ERRATA")
 
 
-def room_wording(paper: str) -> Sequence[Wording]:
+def paper_wording(paper: str) -> Sequence[Wording]:
     """The slips of wording that a paper's room lists (`<room>.errata:WORDING`)."""
     return _of_room(paper, "WORDING")
 
 
-def room_supplements(paper: str) -> Sequence[Supplement]:
+def paper_supplements(paper: str) -> Sequence[Supplement]:
     """Statements that the errata lead to (`<room>.errata:SUPPLEMENTS`)."""
     return _of_room(paper, "SUPPLEMENTS")
 
 
 def _of_room(paper: str, name: str) -> Sequence[Any]:
-    return _of_module(room(paper), name) if paper in paper_names() else ()
+    return _of_module(paper_module(paper), name) if paper in paper_names() else ()
 
 
 def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
@@ -37,7 +37,7 @@ def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
 
 def errata_claims(paper: str) -> Iterator[Claim]:
     """Every erratum, repair, supplement and slip of wording of a paper, for its room's `claims.claims`."""
-    return remarks(room(paper), paper) if paper in paper_names() else iter(())
+    return remarks(paper_module(paper), paper) if paper in paper_names() else iter(())
 
 
 def remarks(module: ModuleType, paper: str) -> Iterator[Claim]:
@@ -60,7 +60,7 @@ def errata_about(result: Result) -> list[Erratum]:
         >>> [erratum.id for erratum in errata_about(load("fedmrn/theorem-1"))]
         ['first-moments-in-theorem-1']
     """
-    return [erratum for erratum in room_errata(result.paper) if _concerns(erratum, result)]
+    return [erratum for erratum in paper_errata(result.paper) if _concerns(erratum, result)]
 
 
 def _concerns(erratum: Erratum, result: Result) -> bool:
@@ -69,7 +69,7 @@ def _concerns(erratum: Erratum, result: Result) -> bool:
     )
 
 
-def accused_by(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:
+def erratum_reference(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:
     """An erratum by its name and how false what it is about is, as everything that shows a verdict calls it.
 
     Args:
@@ -78,8 +78,8 @@ def accused_by(paper: str, named: str, errata: Iterable[Erratum] | None = None) 
         errata: where to look it up; the paper's room by default.
 
     Example:
-        >>> accused_by("arbitrary-participation", "vanishing-long-run-variance")
+        >>> erratum_reference("arbitrary-participation", "vanishing-long-run-variance")
         'vanishing-long-run-variance (unstated but harmless)'
     """
-    known = room_errata(paper) if errata is None else errata
+    known = paper_errata(paper) if errata is None else errata
     return next((f"{named} ({erratum.degree})" for erratum in known if erratum.id == named), named)

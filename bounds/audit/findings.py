@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from fedbounds.bounds.audit.counterexample import Degree
-from fedbounds.bounds.audit.errata import room_errata, room_wording
+from fedbounds.bounds.audit.errata import paper_errata, paper_wording
 from fedbounds.bounds.theory import registry
 
 WORDING = "wording"
@@ -31,18 +31,18 @@ def findings(paper: str) -> Mapping[str, tuple[str, ...]]:
         >>> found["false as stated"], found["units"]
         (('suprema-at-different-rounds',), ('step-size-with-a-unit',))
     """
-    errata = [erratum for erratum in room_errata(paper) if not erratum.repeats]
+    errata = [erratum for erratum in paper_errata(paper) if not erratum.repeats]
     by_degree = {degree: tuple(e.id for e in errata if e.degree == degree) for degree in get_args(Degree)}
-    return by_degree | {WORDING: tuple(slip.id for slip in room_wording(paper))}
+    return by_degree | {WORDING: tuple(slip.id for slip in paper_wording(paper))}
 
 
-def findings_in_words(paper: str) -> str:
+def describe_findings(paper: str) -> str:
     """Their numbers in one phrase, and the version of the paper that they are about.
 
     Example:
-        >>> findings_in_words("not-a-paper")
+        >>> describe_findings("not-a-paper")
         '0 findings'
-        >>> findings_in_words("fed-norm-sgda").partition(":")[0]
+        >>> describe_findings("fed-norm-sgda").partition(":")[0]
         '43 findings (arXiv'
     """
     found = {degree: len(ids) for degree, ids in findings(paper).items() if ids}

@@ -21,7 +21,7 @@ from fedbounds.bounds.theory.client_reductions import (
     OverClients,
     SumOverClients,
 )
-from fedbounds.bounds.theory.expressions import parts, remade, renamed
+from fedbounds.bounds.theory.expressions import parts, remade, rename_symbols
 from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation
 
 # concept: its powers of a and b; a concept without a unit keeps its value
@@ -178,6 +178,6 @@ def _two_clients(expression: sp.Expr, notation: Notation) -> sp.Expr:
         inside = [written_out(part) for part in parts(node)]
         if not isinstance(node, OverClients):
             return remade(node, inside)
-        return FOR_TWO_CLIENTS[type(node)](renamed(inside[0], one), renamed(inside[0], two))
+        return FOR_TWO_CLIENTS[type(node)](rename_symbols(inside[0], one), rename_symbols(inside[0], two))
 
     return written_out(expression)

@@ -15,7 +15,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same
 from fedbounds.bounds.audit.proof_step_checker import Setting
-from fedbounds.bounds.audit.transcendental import opened
+from fedbounds.bounds.audit.transcendental import algebraic_form
 from fedbounds.bounds.audit.vectors import opaque
 
 
@@ -56,7 +56,7 @@ class Induction:
         if rise.atoms(sp.Dummy):
             return Finding(False, "induction", "the sums do not cancel from the increment")
         try:
-            (first_open, rise_open), known = opened([first, rise], from_start)
+            (first_open, rise_open), known = algebraic_form([first, rise], from_start)
         except sp.PolynomialError as reason:
             return Finding(False, "induction", str(reason))
         if conclusion.op == "==":

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import cast
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.errata import accused_by
+from fedbounds.bounds.audit.errata import erratum_reference
 from fedbounds.bounds.audit.status import AuditStatus, Mark
-from fedbounds.bounds.audit.verdict import UNTRIED
+from fedbounds.bounds.audit.verdict import TRUSTED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.atomic_files import write_file
-from fedbounds.bounds.theory.registry import GROUP, PAPERS, paper_names, room
+from fedbounds.bounds.theory.registry import GROUP, PAPERS, paper_module, paper_names
 from fedbounds.bounds.theory.result import Form, Result
 
 NAME = "ledger.json"
@@ -30,7 +30,7 @@ def ledger_path(paper: str, name: str = NAME) -> Path:
     Raises:
         FedboundsError: no such paper, or its module has no file.
     """
-    file = room(paper).__file__
+    file = paper_module(paper).__file__
     if file is None:
         raise FedboundsError(f"the module of {paper} has no file (no __init__.py?), so no place for a ledger")
     path = Path(file)
@@ -73,26 +73,28 @@ def committed_verdict(result: Result, form: Form) -> str:
     return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
 
 
-def standing(result: Result, form: Form) -> AuditStatus:
+def audit_status(result: Result, form: Form) -> AuditStatus:
     """What is said of a form where it is evaluated."""
-    accused = accused_by(result.paper, form.refuted_by) if form.refuted_by else ""
-    return AuditStatus(committed_verdict(result, form), untried(result, form), accused, unheard(result.paper))
+    accused = erratum_reference(result.paper, form.refuted_by) if form.refuted_by else ""
+    return AuditStatus(
+        committed_verdict(result, form), trusted_premise(result, form), accused, why_no_verdict(result.paper)
+    )
 
 
-def untried(result: Result, form: Form) -> str:
+def trusted_premise(result: Result, form: Form) -> str:
     """What a proved form rests on that its author says and nobody has tried; "" if nothing.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
-        >>> untried(theorem, theorem.form("explicit"))
+        >>> trusted_premise(theorem, theorem.form("explicit"))
         ''
     """
     entry = _entry(result, form)
     if entry is None or entry["verdict"] != "proved":
         return ""
     words = map(str, cast(Sequence[object], entry["axioms"]))
-    found = [word.removeprefix(UNTRIED).strip() for word in words if word.startswith(UNTRIED)]
+    found = [word.removeprefix(TRUSTED).strip() for word in words if word.startswith(TRUSTED)]
     if not found:
         return ""
     return f"{found[0]} and {len(found) - 1} more that nobody has tried" if found[1:] else f"{found[0]}, untried"
@@ -100,16 +102,16 @@ def untried(result: Result, form: Form) -> str:
 
 def _entry(result: Result, form: Form) -> Mapping[str, object] | None:
     """The ledger's entry of a form as it is; None where there is none."""
-    ours = result.paper in paper_names() and any(r is result for r in room(result.paper).RESULTS)
+    ours = result.paper in paper_names() and any(r is result for r in paper_module(result.paper).RESULTS)
     entry = _committed(result.paper).get(f"{result.key}[{form.name}]") if ours else None
     return entry if entry and entry.get("hash") == _hash(result, form) else None
 
 
-def unheard(paper: str) -> str:
+def why_no_verdict(paper: str) -> str:
     """Why nothing of a stranger's paper has a verdict, and what gives it one; "" if it has a ledger.
 
     Example:
-        >>> unheard("fedau"), unheard("sgd")
+        >>> why_no_verdict("fedau"), why_no_verdict("sgd")
         ('', 'sgd is not installed as a package (no entry point of fedbounds.papers has this name)')
     """
     if paper not in paper_names():
@@ -122,24 +124,24 @@ def _hash(result: Result, form: Form) -> str:
     return ResultForm(result, form).claim().hash
 
 
-def shadow(result: Result, form: Form) -> str:
+def caveat(result: Result, form: Form) -> str:
     """What keeps a form from being relied on: an erratum against it or what it rests on, or no proof; "" if nothing.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> lemma = load("fed-norm-sgda/lemma-b.4")
-        >>> shadow(lemma, lemma.form("printed")), shadow(lemma, lemma.form("repaired"))
+        >>> caveat(lemma, lemma.form("printed")), caveat(lemma, lemma.form("repaired"))
         ('rests on what is refuted by erratum cross-term-of-local-noise (false as stated)', '')
         >>> unproved = load("fed-norm-sgda/theorem-2")
-        >>> shadow(unproved, unproved.form())
+        >>> caveat(unproved, unproved.form())
         'is not proved: its verdict is survived'
     """
-    return standing(result, form).shadow
+    return audit_status(result, form).shadow
 
 
 def audit_note(result: Result, form: Form) -> str:
     """Why a form is not to be relied on, or its verdict, in words for a printed theorem."""
-    return shadow(result, form) or f"verdict of the audit: {committed_verdict(result, form)}"
+    return caveat(result, form) or f"verdict of the audit: {committed_verdict(result, form)}"
 
 
 def mark(result: Result, form: Form) -> Mark:
@@ -151,7 +153,7 @@ def mark(result: Result, form: Form) -> Mark:
         >>> [mark(theorem, theorem.form(name)) for name in ("printed", "sharp")]
         ['refuted', '']
     """
-    return standing(result, form).mark(form.order_only)
+    return audit_status(result, form).mark(form.order_only)
 
 
 def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:

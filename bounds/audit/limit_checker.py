@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from fedbounds.bounds.audit.canonical_text import written
+from fedbounds.bounds.audit.canonical_text import canonical_text
 from fedbounds.bounds.audit.claim import Claim, Relation, Relator
-from fedbounds.bounds.audit.claim_set import Court, Docket
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.gauges import FOR_TWO_CLIENTS
-from fedbounds.bounds.audit.nonnegative import bearing, counterexample, prove, same
+from fedbounds.bounds.audit.nonnegative import counterexample, prove, relevant_facts, same
 from fedbounds.bounds.audit.spreads import Spread, limit_claim, try_spread
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.theory.client_reductions import OverClients
@@ -58,7 +58,7 @@ class Limit:
     def claim(self, paper: str) -> Claim:
         """The claim, with everything the verdict depends on."""
         lines = [*_content(self.left), self.op, *_content(self.right)]
-        lines += [f"{written(old)} -> {written(new)}" for old, new in self.at.items()]
+        lines += [f"{canonical_text(old)} -> {canonical_text(new)}" for old, new in self.at.items()]
         lines += [str(_relation(fact)) for fact in self.facts] + [str(self.tends)]
         return limit_claim(paper, self.name, self.text, self, lines, self.source)
 
@@ -81,7 +81,7 @@ class Limit:
 
 
 def _content(terms: Sequence[Term]) -> list[str]:
-    return [f"{t.name}: {written(t.expression)}" for t in terms]
+    return [f"{t.name}: {canonical_text(t.expression)}" for t in terms]
 
 
 def _relation(fact: Relation | Condition) -> Relation:
@@ -152,7 +152,7 @@ def _unproved(
     zero = {s: sp.S.Zero for s in letters - needed if not s.is_positive}
     below, above = (_total(side).xreplace(zero) for side in (left, right))
     slack = _slack(below, above)
-    at = counterexample(slack, bearing(slack, [fact.slack for fact in facts]))
+    at = counterexample(slack, relevant_facts(slack, [fact.slack for fact in facts]))
     if at is not None:
         others = f", {' = '.join(sorted(map(str, zero)))} = 0" if zero else ""
         return Verdict("refuted", "limits", "exact rationals", f"false at {at}{others}")
@@ -173,7 +173,7 @@ def _slack(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     return right - left
 
 
-def tries(claim: Claim, docket: Docket) -> Verdict:
+def tries(claim: Claim, docket: ClaimSet) -> Verdict:
     """The verdict on a special case; every one stands by itself."""
     subject = claim.subject
     if isinstance(subject, Spread):
@@ -182,4 +182,4 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
     return _equality(subject) if subject.op == "==" else _order(subject)
 
 
-COURT = Court("limits", lambda claim, docket: isinstance(claim.subject, Limit | Spread), tries)
+CHECKER = Checker("limits", lambda claim, docket: isinstance(claim.subject, Limit | Spread), tries)

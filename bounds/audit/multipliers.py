@@ -9,13 +9,13 @@ from typing import cast
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import reduced
+from fedbounds.bounds.audit.nonnegative import reduce_expression
 from fedbounds.bounds.audit.vectors import opaque
 
 MOST_LEFT = 3  # squares that a conclusion may leave out
 
 
-def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.Expr, ...] | None:
+def eliminate(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.Expr, ...] | None:
     r"""Multipliers with which no inner product and no left-hand side is left over: slack = sum_k m_k slack_k + rest.
 
     What no premise speaks of is left to the rest; where that is not enough, as few squares as possible are. A premise
@@ -26,7 +26,7 @@ def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.E
 
     Example:
         >>> a, b, x = (sp.Symbol(name, nonnegative=True) for name in ("<a,a>", "<b,b>", "x"))
-        >>> eliminated(Relation(a, 3 * x), [Relation(a, 2 * b), Relation(b, x)])
+        >>> eliminate(Relation(a, 3 * x), [Relation(a, 2 * b), Relation(b, x)])
         (1, 2)
     """
     found = [coefficients(relation.slack) for relation in (conclusion, *premises)]
@@ -35,7 +35,7 @@ def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.E
     wanted, *slacks = cast(list[dict[sp.Symbol, sp.Expr]], found)
     speak = [slack for slack in slacks if slack]
     if not speak:
-        same = len(premises) == 1 and reduced(premises[0].slack - conclusion.slack) == 0
+        same = len(premises) == 1 and reduce_expression(premises[0].slack - conclusion.slack) == 0
         return None if wanted else (sp.S.One,) if same else (sp.S.Zero,) * len(premises)
     unknown = [sp.Dummy(f"m{k}") for k in range(len(speak))]
     terms = sorted({s for slack in speak for s in slack}, key=str)
@@ -43,19 +43,19 @@ def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.E
             for s in terms}  # fmt: skip
     squares = [s for s in terms if s.is_nonnegative]
     for left in (left for count in range(MOST_LEFT) for left in combinations(squares, count)):
-        solved = determined([row for s, row in rows.items() if s not in left], unknown)
+        solved = solve_unique([row for s, row in rows.items() if s not in left], unknown)
         if solved is not None:
             values = iter(solved)
             return tuple(next(values) if slack else sp.S.Zero for slack in slacks)
     return None
 
 
-def determined(equations: Sequence[sp.Expr], unknown: Sequence[sp.Symbol]) -> tuple[sp.Expr, ...] | None:
+def solve_unique(equations: Sequence[sp.Expr], unknown: Sequence[sp.Symbol]) -> tuple[sp.Expr, ...] | None:
     """The only solution of linear equations; None where there is none, or more than one."""
     solutions = sp.linsolve(equations, *unknown) if equations else ()
     for solution in cast(Iterable[sp.Tuple], solutions):
         if not solution.free_symbols & set(unknown):
-            return tuple(reduced(value) for value in solution)
+            return tuple(reduce_expression(value) for value in solution)
     return None
 
 

@@ -28,7 +28,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.chain import Yields
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
-from fedbounds.bounds.audit.claim_set import Court, Docket, courts, room_claims
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet, checkers, paper_claims
 from fedbounds.bounds.audit.counterexample import Erratum, Replay
 from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.nonnegative import counterexample
@@ -43,7 +43,7 @@ from fedbounds.bounds.audit.proof_step_checker import (
     relation_of,
 )
 from fedbounds.bounds.audit.rule import given, prescribes
-from fedbounds.bounds.audit.rules import written_out
+from fedbounds.bounds.audit.rules import expand_definitions
 from fedbounds.bounds.audit.spreads import Spread
 from fedbounds.bounds.audit.unit_claims import units_claim
 from fedbounds.bounds.audit.verdict import Verdict
@@ -126,20 +126,20 @@ class Bench:
     """A paper's claims, by id, with their verdicts before these courts as they stand, for all mutations."""
 
     claims: Claims
-    courts: tuple[Court, ...]
+    courts: tuple[Checker, ...]
     _found: dict[tuple[str, str], Verdict | None] = field(default_factory=dict)
     _noticed: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(claims: Iterable[Claim] | str, only: Sequence[Court] | None = None) -> Bench:
+    def of(claims: Iterable[Claim] | str, only: Sequence[Checker] | None = None) -> Bench:
         """These claims, or those of the paper of this name, before every installed court unless some are given."""
-        found = room_claims(claims) if isinstance(claims, str) else claims
-        return Bench({c.id: c for c in found}, tuple(courts() if only is None else only))
+        found = paper_claims(claims) if isinstance(claims, str) else claims
+        return Bench({c.id: c for c in found}, tuple(checkers() if only is None else only))
 
     @cached_property
     def mutations(self) -> Mapping[str, Mutation]:
         """Every mutation there is by its name, in the order of the claims."""
-        return {mutation.name: mutation for mutation in enumerated(self.claims)}
+        return {mutation.name: mutation for mutation in enumerate_mutations(self.claims)}
 
     def sample(self, each: int, place: str = "", seed: int = 0) -> list[Mutation]:
         """So many of every kind, drawn with this seed, at claims whose ids (without the paper) start so."""
@@ -184,20 +184,20 @@ class Bench:
         for court in self.courts:
             for claim_id in concerned if court.name != INSTANCES else concerned[:1]:
                 for before in self._verdicts([claim_id], [court]):
-                    if why := worse(before, tried(court, claims, claim_id)):
+                    if why := worse(before, run_checker(court, claims, claim_id)):
                         return f"{court.name}: {claim_id.partition('/')[2]}: {why}"
         return ""
 
-    def _verdicts(self, names: Iterable[str], only: Sequence[Court] = ()) -> Iterator[Verdict]:
+    def _verdicts(self, names: Iterable[str], only: Sequence[Checker] = ()) -> Iterator[Verdict]:
         """What the courts that hear these claims say as they stand."""
-        docket = Docket(_paper(self.claims), self.claims, self.courts)
+        docket = ClaimSet(_paper(self.claims), self.claims, self.courts)
         for name in filter(self.claims.__contains__, names):
             for court in only or self.courts:
                 subject = self.claims[name].subject
                 costly = isinstance(subject, ResultForm) and subject.result.kind not in MEASURED
                 if (key := (court.name, name)) not in self._found:
                     heard = court.hears(self.claims[name], docket) and not (costly and court.name == INSTANCES)
-                    self._found[key] = tried(court, self.claims, name) if heard else None
+                    self._found[key] = run_checker(court, self.claims, name) if heard else None
                 if verdict := self._found[key]:
                     yield verdict
 
@@ -209,9 +209,9 @@ class Bench:
         return found
 
 
-def tried(court: Court, claims: Claims, claim_id: str) -> Verdict:
+def run_checker(court: Checker, claims: Claims, claim_id: str) -> Verdict:
     """One court's verdict on one claim, all others being what they should be; an error is a verdict too."""
-    docket, best = Docket(_paper(claims), claims, (court,)), Verdict("proved", "none", "taken at its best", "")
+    docket, best = ClaimSet(_paper(claims), claims, (court,)), Verdict("proved", "none", "taken at its best", "")
     others = {name: replace(best, outcome="refuted") if c.kind == "erratum" else best for name, c in claims.items()}
     docket._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
     try:
@@ -242,12 +242,12 @@ def false_at(claims: Claims, name: str) -> str | None:
     subject = claims[name].subject
     if not isinstance(subject, StepOf):
         return None
-    proof, step, docket = subject.proof, subject.step, Docket(_paper(claims), claims, ())
+    proof, step, docket = subject.proof, subject.step, ClaimSet(_paper(claims), claims, ())
     said = [step.conclusion, *(relation_of(docket, proof, p) for p in step.premises if isinstance(p, str))]
     if not all(map(about_constants, said)):
         return None
     said += [condition_fact(p) for p in step.premises if isinstance(p, Condition)] + domain_facts(proof.result.notation)
-    wrong, *known = (_sides(written_out(relation, proof.setting.letters)) for relation in said)
+    wrong, *known = (_sides(expand_definitions(relation, proof.setting.letters)) for relation in said)
     return next(filter(None, (counterexample(side, list(chain(*known))) for side in wrong)), None)
 
 
@@ -263,12 +263,12 @@ def _paper(claims: Claims) -> str:
 # --- What can be wrong ------------------------------------------------------------------------------------------------
 
 
-def put(items: Sequence[Any], k: int, *new: Any) -> tuple[Any, ...]:
+def replace_item(items: Sequence[Any], k: int, *new: Any) -> tuple[Any, ...]:
     """The k-th of some items replaced, or left out."""
     return (*items[:k], *new, *items[k + 1 :])
 
 
-def of_expression(says: str, e: sp.Expr, notation: Notation) -> Iterator[Mutation]:
+def mutate_expression(says: str, e: sp.Expr, notation: Notation) -> Iterator[Mutation]:
     """An expression with another number, power, letter or index, or without a summand: one error of each kind."""
     found: dict[str, Mutation] = {}
     for kind, what, other in _mistaken(e, notation) if e else ():
@@ -294,11 +294,13 @@ def _mistaken(e: sp.Expr, notation: Notation) -> Iterator[tuple[str, str, Callab
             yield SYMBOL, f"with {twin} for {letter}", lambda x=letter, y=twin: e.xreplace({x: y})
 
 
-def of_hypothesis(items: Sequence[Any], k: int) -> Iterator[Mutation]:
+def mutate_hypotheses(items: Sequence[Any], k: int) -> Iterator[Mutation]:
     """A condition or an assumption among some items dropped; a condition turned around, or looser by a tenth."""
     one = items[k]
     if isinstance(one, Assumption):
-        yield Mutation(ASSUMPTION, f"without {one.name}", lambda: put(items, k), thing=f"assumption {one.name}")
+        yield Mutation(
+            ASSUMPTION, f"without {one.name}", lambda: replace_item(items, k), thing=f"assumption {one.name}"
+        )
     elif isinstance(one, Condition):
         looser = replace(one, right=(MORE if one.op in ("<=", "<") else TENTH) * one.right)
         for kind, what, new in (
@@ -307,31 +309,33 @@ def of_hypothesis(items: Sequence[Any], k: int) -> Iterator[Mutation]:
             (CONSTANT, "looser by 10 percent", (looser,)),
         ):
             if new != (one,):
-                said = partial(put, items, k, *new)
+                said = partial(replace_item, items, k, *new)
                 yield Mutation(kind, f"{one.text} {what}", said, thing=f"condition {one.text}")
 
 
-def of_form(form: Form, notation: Notation) -> Iterator[Mutation]:
+def mutate_form(form: Form, notation: Notation) -> Iterator[Mutation]:
     """Errors in one form of a result."""
     for k, term in enumerate(form.terms):
-        for m in of_expression(term.name, term.expression, notation):
-            yield m.within(lambda e, k=k, name=term.name: replace(form, terms=put(form.terms, k, Term(name, e))))
+        for m in mutate_expression(term.name, term.expression, notation):
+            yield m.within(
+                lambda e, k=k, name=term.name: replace(form, terms=replace_item(form.terms, k, Term(name, e)))
+            )
         if len(form.terms) > 1:
             m = Mutation(TERM, f"without {term.name}", tuple, lambda q, t=term: (Term(t.name, (q - 1) * t.expression),))
-            yield m.within(lambda new, k=k: replace(form, terms=put(form.terms, k, *new)))
+            yield m.within(lambda new, k=k: replace(form, terms=replace_item(form.terms, k, *new)))
     for name in ("conditions", "assumptions"):
-        for m in chain(*(of_hypothesis(vars(form)[name], k) for k in range(len(vars(form)[name])))):
+        for m in chain(*(mutate_hypotheses(vars(form)[name], k) for k in range(len(vars(form)[name])))):
             yield m.within(lambda items, name=name: replace(form, **{name: items}))
     for name, value in form.prescribes.items():
-        for m in of_expression(name, value, notation):
+        for m in mutate_expression(name, value, notation):
             m = m.within(lambda e, name=name: replace(form, prescribes={**form.prescribes, name: e}))
             yield replace(m, kind=STEP_SIZE)
 
 
-def of_step(subject: StepOf, docket: Docket) -> Iterator[Mutation]:
+def mutate_step(subject: StepOf, docket: ClaimSet) -> Iterator[Mutation]:
     """Errors in one step of a proof."""
     step, proof, said = subject.step, subject.proof, subject.step.conclusion
-    for m in of_expression("right side", said.right, proof.result.notation):
+    for m in mutate_expression("right side", said.right, proof.result.notation):
         yield m.within(lambda e: replace(step, conclusion=replace(said, right=e)))
     if said.op == "<=":
         turned = Mutation(
@@ -340,7 +344,7 @@ def of_step(subject: StepOf, docket: Docket) -> Iterator[Mutation]:
         yield turned.within(lambda both: replace(step, conclusion=replace(said, left=both[0], right=both[1])))
     order = [s.id for s in proof.steps[: proof.steps.index(step)]]
     for k, premise in enumerate(step.premises):
-        found = list(of_hypothesis(step.premises, k))
+        found = list(mutate_hypotheses(step.premises, k))
         if isinstance(premise, str):
             thing = f"premise {proof.id if proof.step(premise) else ''}/{premise}"
             place = order.index(premise) if premise in order else len(order)
@@ -348,27 +352,29 @@ def of_step(subject: StepOf, docket: Docket) -> Iterator[Mutation]:
                 set(order) - set(step.premises), key=lambda s: (abs(order.index(s) - place), -order.index(s))
             )[:1]
             for what, new in (("without", ()), *((f"{name} for", (name,)) for name in near)):
-                found.append(Mutation(PREMISE, f"{what} {premise}", partial(put, step.premises, k, *new), thing=thing))
+                found.append(
+                    Mutation(PREMISE, f"{what} {premise}", partial(replace_item, step.premises, k, *new), thing=thing)
+                )
         yield from (m.within(lambda premises: replace(step, premises=premises)) for m in found)
 
     def read(rule: Any) -> Step:
         relations = [relation_of(docket, proof, p) for p in step.premises if isinstance(p, str)]
         return replace(step, rule=rule, conclusion=rule.relation(proof.setting, relations))
 
-    for m in of_rule(step.rule):
+    for m in mutate_rule(step.rule):
         yield m.within(lambda rule: replace(step, rule=rule))
         if m.kind == RULE and given(step.rule) and isinstance(step.rule, Yields):
             yield replace(m.within(read), kind=READING, what=f"{m.what}, and so the step", thing=f"reading {m.thing}")
 
 
-def of_rule(rule: Any) -> Iterator[Mutation]:
+def mutate_rule(rule: Any) -> Iterator[Mutation]:
     """Another number in a rule."""
     numbers: list[sp.Expr] = []
-    names = [name for name, _ in changed(rule, lambda e: numbers.append(e) or e)]
+    names = [name for name, _ in mutate_field(rule, lambda e: numbers.append(e) or e)]
     for k, (name, number) in enumerate(zip(names, numbers, strict=True)):
 
         def altered(how: Callable[[sp.Expr], sp.Expr], k: int = k) -> Any:
-            return [other for _, other in changed(rule, how)][k]
+            return [other for _, other in mutate_field(rule, how)][k]
 
         what, thing = f"number {k + 1} of its rule", f"{type(rule).__name__}.{name}"
         yield Mutation(
@@ -382,21 +388,21 @@ def of_rule(rule: Any) -> Iterator[Mutation]:
             yield Mutation(INDEX, f"{what} more by 1", lambda f=altered: f(lambda e: e + 1), None, thing)
 
 
-def changed(value: Any, how: Callable[[sp.Expr], sp.Expr], name: str = "") -> Iterator[tuple[str, Any]]:
+def mutate_field(value: Any, how: Callable[[sp.Expr], sp.Expr], name: str = "") -> Iterator[tuple[str, Any]]:
     """What a rule or a part of it is if one of its numbers changes, with the field's name; always in the same order."""
     if isinstance(value, tuple):
         for k, part in enumerate(value) if sp.Symbol not in map(type, value) else ():
-            yield from ((at, put(value, k, other)) for at, other in changed(part, how, name))
+            yield from ((at, replace_item(value, k, other)) for at, other in mutate_field(part, how, name))
     elif is_dataclass(value) and not isinstance(value, type):
         for one in fields(value):
             numeric = "Symbol" not in str(one.type) and not str(one.type).startswith("int")  # a number
-            for at, other in changed(vars(value)[one.name], how, name or one.name) if numeric else ():
+            for at, other in mutate_field(vars(value)[one.name], how, name or one.name) if numeric else ():
                 yield at, replace(value, **{one.name: other})
     elif isinstance(value, sp.Expr | int) and not isinstance(value, bool):
         yield name, how(sp.S.One * value)
 
 
-def of_setting(setting: Setting) -> Iterator[tuple[str, Mutation]]:
+def mutate_setting(setting: Setting) -> Iterator[tuple[str, Mutation]]:
     """What else a vector or a letter may stand for, with its name."""
     for name, atom in setting.atoms.items():
         words = {word: sorted({vars(other)[word] for other in setting.atoms.values()}) for word in ("at", "of", "mean")}
@@ -416,7 +422,7 @@ def of_setting(setting: Setting) -> Iterator[tuple[str, Mutation]]:
         yield str(letter), Mutation(VECTOR, f"{letter} {LESS}", partial(scaled, TENTH), scaled)
 
 
-def of_limit(limit: Limit) -> Iterator[Mutation]:
+def mutate_limit(limit: Limit) -> Iterator[Mutation]:
     """Errors in a special case."""
 
     def scaled(q: sp.Expr) -> Limit:
@@ -427,24 +433,24 @@ def of_limit(limit: Limit) -> Iterator[Mutation]:
     if limit.op == "<=":
         yield Mutation(FLIP, "the sides exchanged", lambda: replace(limit, left=limit.right, right=limit.left), scaled)
     for k in range(len(limit.facts)):
-        yield from (m.within(lambda facts: replace(limit, facts=facts)) for m in of_hypothesis(limit.facts, k))
+        yield from (m.within(lambda facts: replace(limit, facts=facts)) for m in mutate_hypotheses(limit.facts, k))
     for letter, value in limit.at.items():
         other = partial(replace, limit, at=dict(limit.at.items()) | {letter: value + 1})
         yield Mutation(INDEX, f"{letter} = {value + 1} for {value}", other, thing="value in a limit")
 
 
-def of_spread(spread: Spread) -> Iterator[Mutation]:
+def mutate_spread(spread: Spread) -> Iterator[Mutation]:
     """Errors in an inequality about data."""
     yield Mutation(CONSTANT, LESS, lambda: TENTH, lambda q: q).within(lambda q: replace(spread, right=q * spread.right))
 
 
-def of_replay(replay: Replay) -> Iterator[Mutation]:
+def mutate_replay(replay: Replay) -> Iterator[Mutation]:
     """Errors in the recomputation of a counterexample."""
     yield Mutation(REPLAY, "the measured side no larger than the bound", partial(replace, replay, true=replay.claimed))
     yield Mutation(REPLAY, "the bound as large as the measured side", partial(replace, replay, claimed=replay.true))
     for k, check in enumerate(replay.hypotheses):
         kept = tuple(c for c in replay.hypotheses if c.name != check.name)
-        fails = put(replay.hypotheses, k, replace(check, left=1, op="==", right=2))
+        fails = replace_item(replay.hypotheses, k, replace(check, left=1, op="==", right=2))
         yield Mutation(
             REPLAY, f"{k + 1}: {check.name} unchecked", partial(replace, replay, hypotheses=kept), thing="unchecked"
         )
@@ -454,32 +460,35 @@ def of_replay(replay: Replay) -> Iterator[Mutation]:
 # --- Where it is planted ----------------------------------------------------------------------------------------------
 
 
-def enumerated(claims: Claims) -> Iterator[Mutation]:
+def enumerate_mutations(claims: Claims) -> Iterator[Mutation]:
     """Every planted error of these claims."""
-    docket, settings = Docket(_paper(claims), claims, ()), []
+    docket, settings = ClaimSet(_paper(claims), claims, ()), []
     for claim in claims.values():
         subject = claim.subject
         if isinstance(subject, ResultForm):
-            found, plants = of_form(subject.form, subject.result.notation), partial(in_form, subject)
+            found, plants = mutate_form(subject.form, subject.result.notation), partial(place_form, subject)
         elif isinstance(subject, StepOf):
-            found, plants = of_step(subject, docket), partial(in_step, subject)
+            found, plants = mutate_step(subject, docket), partial(place_step, subject)
             settings += [subject.proof.setting] if subject.proof.setting not in settings else []
         elif isinstance(subject, Limit):
-            found, plants = of_limit(subject), partial(in_claim, Limit.claim, claim.paper)
+            found, plants = mutate_limit(subject), partial(place_claim, Limit.claim, claim.paper)
         elif isinstance(subject, Spread):
-            found, plants = of_spread(subject), partial(in_claim, Spread.claim, claim.paper)
+            found, plants = mutate_spread(subject), partial(place_claim, Spread.claim, claim.paper)
         elif isinstance(subject, Erratum):
-            found, plants = of_replay(subject.replayed), partial(in_claim, partial(_replaying, subject), claim.paper)
+            found, plants = (
+                mutate_replay(subject.replayed),
+                partial(place_claim, partial(_replaying, subject), claim.paper),
+            )
         else:
             continue
         yield from (replace(m, place=claim.id.partition("/")[2], plants=plants) for m in found)
     for setting in settings:
         sharing = [proof for proof in proofs(claims) if proof.setting == setting]
-        for name, m in of_setting(setting):
-            yield replace(m, place=sharing[0].id.partition("/")[2], plants=partial(in_setting, sharing, name))
+        for name, m in mutate_setting(setting):
+            yield replace(m, place=sharing[0].id.partition("/")[2], plants=partial(place_setting, sharing, name))
 
 
-def in_form(subject: ResultForm, claims: Claims, new: Form) -> Planted:
+def place_form(subject: ResultForm, claims: Claims, new: Form) -> Planted:
     """Another form in its place; its proof, its units and its limits see it."""
     old = subject.form
     result = replace(subject.result, forms=tuple(new if f is old else f for f in subject.result.forms))
@@ -514,7 +523,7 @@ def _limits_about(claims: Claims, old: tuple[Term, ...], new: tuple[Term, ...]) 
             yield replace(limit, left=left, right=right).claim(claim.paper)
 
 
-def in_step(subject: StepOf, claims: Claims, new: Step) -> Planted:
+def place_step(subject: StepOf, claims: Claims, new: Step) -> Planted:
     """Another step in its place; the steps and forms that use it see it."""
     proof, name = subject.proof, f"{subject.proof.id}/{subject.step.id}"
     steps = tuple(new if step is subject.step else step for step in proof.steps)
@@ -522,7 +531,7 @@ def in_step(subject: StepOf, claims: Claims, new: Step) -> Planted:
     return {c.id: c for c in replace(proof, steps=steps).claims()}, (name, *users(claims, name), *set_here)
 
 
-def in_setting(sharing: Sequence[Proof], name: str, claims: Claims, new: Setting) -> Planted:
+def place_setting(sharing: Sequence[Proof], name: str, claims: Claims, new: Setting) -> Planted:
     """Another setting of all proofs that share it; the steps that speak of the vector or letter, or write it out."""
     found = {c.id: c for proof in sharing for c in replace(proof, setting=new).claims()}
     speak = {p.id: {s.id for s in p.steps if re.search(rf"\b{name}\b", _spoken(s))} for p in sharing}
@@ -534,7 +543,7 @@ def _spoken(step: Step) -> str:
     return f"{step.conclusion} {step.rule}"
 
 
-def in_claim(claim_of: Callable[[Any, str], Claim], paper: str, claims: Claims, new: Any) -> Planted:
+def place_claim(claim_of: Callable[[Any, str], Claim], paper: str, claims: Claims, new: Any) -> Planted:
     """Another claim in its place."""
     return {(claim := claim_of(new, paper)).id: claim}, (claim.id,)
 

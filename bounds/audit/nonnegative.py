@@ -21,8 +21,8 @@ import sympy as sp
 import z3
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.quotients import Quotient, canceled, normal, quotient
-from fedbounds.bounds.audit.slack_variables import solved_by_slack
+from fedbounds.bounds.audit.quotients import Quotient, cancel, normal, quotient
+from fedbounds.bounds.audit.slack_variables import slack_substitution
 from fedbounds.bounds.audit.vectors import opaque
 from fedbounds.bounds.theory.client_reductions import OverClients
 from fedbounds.bounds.theory.expressions import parts
@@ -80,7 +80,7 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
     if expression in system.facts:
         return Finding(True, "fact", "one of the facts")
     symbols = sorted({s for e in (expression, *system.facts) for s in e.free_symbols}, key=str)
-    values = solved_by_slack(system.facts, symbols)
+    values = slack_substitution(system.facts, symbols)
     try:
         coefficients = _by_coefficients(expression, values)
         tries = 12 if coefficients else 60
@@ -89,7 +89,7 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
             at, found = _sampled(expression, system, values, 50 * tries)
         if at is not None:
             return Finding(False, "exact rationals", f"false at {at}" if at else "it is negative")
-        fraction = canceled(expression)
+        fraction = cancel(expression)
     except sp.PolynomialError:
         return Finding(False, "coefficients, z3", f"{_short(expression)} is not rational")
     sampled = f"no counterexample at {found} random exact rationals" if found else NO_WITNESS
@@ -144,7 +144,7 @@ def _still(e: sp.Expr) -> sp.Expr:
 def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, System]:
     """Roots, floors, extrema and named numbers replaced by symbols with facts, so that all is rational."""
     system = System([fact.slack for fact in facts] + [-fact.slack for fact in facts if fact.op == "=="])
-    everything = [_still(e) for e in (expression, *bearing(expression, system.facts))]
+    everything = [_still(e) for e in (expression, *relevant_facts(expression, system.facts))]
     symbols: dict[sp.Basic, sp.Symbol] = {}
     for number in sorted({a for e in everything for a in e.atoms(NamedNumber, sp.Pow) if _constant(a)}, key=str):
         symbol = sp.Symbol(str(number), positive=True)
@@ -203,7 +203,7 @@ def _constant(number: sp.Expr) -> bool:
     return bool(base.is_Rational and base.is_positive and exponent.is_Rational and not exponent.is_Integer)
 
 
-def bearing(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
+def relevant_facts(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
     """The facts that share letters with the expression, directly or through one another; the others say nothing of
     it.
     """
@@ -230,7 +230,7 @@ def counterexample(
 def _irrational(expression: sp.Expr, facts: Sequence[sp.Expr], tries: int) -> str | None:
     """A counterexample where roots, floors or named numbers occur, whose signs sympy decides."""
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols}, key=str)
-    solved, source = solved_by_slack(facts, symbols), random.Random(0)
+    solved, source = slack_substitution(facts, symbols), random.Random(0)
     fresh = sorted({s for e in solved.values() for s in e.free_symbols} | (set(symbols) - set(solved)), key=str)
     for k in range(tries):
         picks = {s: sp.Rational(str(_pick(s, source, whole=bool(s.is_integer) or k % 3 == 0))) for s in fresh}
@@ -254,9 +254,9 @@ def _sampled(
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols if s not in numbers}, key=str)
     if numbers:  # these are no letters: they have one value, in a small interval
         apart = [f for f in (fact.xreplace(dict(system.numbers)) for fact in facts) if f.free_symbols]
-        solved = solved_by_slack(apart, symbols)
+        solved = slack_substitution(apart, symbols)
     else:
-        solved = solved_by_slack(facts, symbols) if substitution is None else substitution
+        solved = slack_substitution(facts, symbols) if substitution is None else substitution
     fresh = sorted({s for e in solved.values() for s in e.free_symbols} | (set(symbols) - set(solved)), key=str)
     points = [solved.get(s, s) for s in symbols]
     source, found = random.Random(0), 0
@@ -333,7 +333,7 @@ def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> b
     found = quotient(current)
     if _one_sign(found):  # common factors may help: (x^3 + 1)/(x + 1)
         return True
-    found = canceled(current)
+    found = cancel(current)
     return _one_sign(found) or found.above == 0
 
 
@@ -374,7 +374,7 @@ def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit
         return f"(+ 0 0 {' '.join(summands)})"
 
     try:
-        quotients = [canceled(fact) for fact in facts]
+        quotients = [cancel(fact) for fact in facts]
     except sp.PolynomialError:
         return False
     asserted = []
@@ -407,7 +407,7 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
         return True
     plain, system = _plain(expression, facts)
     try:
-        found = canceled(plain)
+        found = cancel(plain)
         strict = [
             f for fact in facts if fact.strict for f, _ in sp.factor_list(normal(_plain(fact.slack, ())[0])[0])[1]
         ]
@@ -444,22 +444,22 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
     try:
         witness = _sampled(sp.S.NegativeOne, system, None, 200)[0]  # the first point at which the facts hold
     except sp.PolynomialError:
-        if at_squares(facts):
+        if hold_at_squares(facts):
             return Finding(True, "exact rationals", f"values were found that satisfy {said}")
         return Finding(True, "none", f"whether {said} can hold together is not decided")
-    if witness is not None or at_squares(facts):
+    if witness is not None or hold_at_squares(facts):
         return Finding(True, "exact rationals", f"values were found that satisfy {said}")
     if _by_z3(quotient(sp.S.NegativeOne), system.facts, RLIMIT):
         return Finding(False, "z3", f"no values satisfy {said}")
     return Finding(True, "none", f"{NO_WITNESS}: {said}")
 
 
-def at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
+def hold_at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
     """Whether the facts hold at some squares, whose roots are rational; what is over clients is a letter like others.
 
     Example:
         >>> x, y = sp.symbols("x y", positive=True)
-        >>> at_squares((Relation(4 * x, y), Relation(sp.sqrt(x * y), sp.floor(sp.sqrt(x * y)), "==")))
+        >>> hold_at_squares((Relation(4 * x, y), Relation(sp.sqrt(x * y), sp.floor(sp.sqrt(x * y)), "==")))
         True
     """
     facts = tuple(replace(f, left=_unnamed(f.left), right=_unnamed(f.right)) for f in facts)
@@ -513,16 +513,16 @@ def says(conclusion: Relation, wanted: Relation) -> bool:
     return conclusion.op == "<=" and conclusion.left == wanted.left and same(conclusion.right, wanted.right)
 
 
-def reduced(expression: sp.Expr) -> sp.Expr:
+def reduce_expression(expression: sp.Expr) -> sp.Expr:
     """A rational expression in lowest terms, written out; any other expanded.
 
     Example:
         >>> x, y = sp.symbols("x y", positive=True)
-        >>> reduced(1 - (x - y) ** 2 / (x**2 - y**2)), reduced(sp.sqrt(x) * (sp.sqrt(x) + 1))
+        >>> reduce_expression(1 - (x - y) ** 2 / (x**2 - y**2)), reduce_expression(sp.sqrt(x) * (sp.sqrt(x) + 1))
         (2*y/(x + y), sqrt(x) + x)
     """
     try:
-        found = canceled(expression)
+        found = cancel(expression)
     except sp.PolynomialError:
         return sp.expand(expression)
     return found.written(found.above) / found.written(found.below)

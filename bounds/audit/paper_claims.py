@@ -10,13 +10,13 @@ from fedbounds.bounds.audit.proof_step_checker import Proof, Unstated
 from fedbounds.bounds.audit.spreads import Spread
 
 
-def proved_and_compared(
+def proof_and_limit_claims(
     paper: str, proofs: Iterable[Proof], limits: Iterable[Limit | Spread], unstated: Iterable[Unstated] = ()
 ) -> Iterator[Claim]:
     """The steps of every proof, the limits, and what the proofs need unsaid, for a room's `claims.claims`.
 
     Example:
-        >>> next(proved_and_compared("a-paper", (), ()), None) is None
+        >>> next(proof_and_limit_claims("a-paper", (), ()), None) is None
         True
     """
     for proof in proofs:

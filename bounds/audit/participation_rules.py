@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit, averaged
+from fedbounds.bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit, average_over_bracket
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
 from fedbounds.bounds.audit.proof_step_checker import Setting
@@ -72,7 +72,7 @@ class ClientMean(Schema):
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise."""
         bound = in_every_client(premises, self.vector, setting)
-        return Relation(square(averaged(self.vector, setting.atoms)), bound)
+        return Relation(square(average_over_bracket(self.vector, setting.atoms)), bound)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import sympy as sp
 
-from fedbounds.bounds.audit.canonical_text import written
+from fedbounds.bounds.audit.canonical_text import canonical_text
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
-from fedbounds.bounds.audit.claim_set import Court, Docket
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same, satisfiable
 from fedbounds.bounds.audit.rule import (
     Discharges,
@@ -139,19 +139,21 @@ class Proof:
     def claims(self) -> Iterator[Claim]:
         """One claim for each step; what its vectors stand for and where the proof ends belong to its content."""
         speaks_of = f"{self.setting.bracket}\n{sorted(map(str, self.setting.atoms.values()))}\n{dict(self.ends)}"
-        speaks_of += "".join(f"\n{k}: {written(v)}" for k, v in self.setting.letters.items())
-        speaks_of += f"\n{written(self.left)}\n{ {str(k): written(v) for k, v in self.substitute.items()} }"
+        speaks_of += "".join(f"\n{k}: {canonical_text(v)}" for k, v in self.setting.letters.items())
+        speaks_of += (
+            f"\n{canonical_text(self.left)}\n{ {str(k): canonical_text(v) for k, v in self.substitute.items()} }"
+        )
         for step in self.steps:
             premises = [
                 p if isinstance(p, str) else p.name if isinstance(p, Assumption) else p.text for p in step.premises
             ]
+            left, right = (canonical_text(side) for side in (step.conclusion.left, step.conclusion.right))
             yield Claim(
                 id=f"{self.id}/{step.id}",
                 kind="step",
                 text=step.says,
                 subject=StepOf(self, step),
-                content=f"{written(step.conclusion.left)} {step.conclusion.op} {written(step.conclusion.right)}\n"
-                f"{step.rule}\n{premises}\n{speaks_of}",
+                content=f"{left} {step.conclusion.op} {right}\n{step.rule}\n{premises}\n{speaks_of}",
                 quantifiers=step.quantifiers,
                 given=self.setting.given,
                 assumptions=tuple(p for p in step.premises if isinstance(p, Assumption)),
@@ -173,7 +175,7 @@ class StepOf:
         return self.step.conclusion.latex
 
 
-def proof_of(docket: Docket, subject: ResultForm) -> Proof | None:
+def proof_of(docket: ClaimSet, subject: ResultForm) -> Proof | None:
     """The proof on this docket that ends at this form."""
     for claim in docket.claims.values():
         if isinstance(claim.subject, StepOf):
@@ -183,7 +185,7 @@ def proof_of(docket: Docket, subject: ResultForm) -> Proof | None:
     return None
 
 
-def relation_of(docket: Docket, proof: Proof, premise: str) -> Relation:
+def relation_of(docket: ClaimSet, proof: Proof, premise: str) -> Relation:
     """The relation that a premise stands for: a step of this proof or of another, or a form of a result.
 
     Raises:
@@ -210,7 +212,7 @@ def measure_symbol(measure: Measure) -> sp.Symbol:
     return sp.Symbol(f"[{measure}]", nonnegative=True)
 
 
-def try_step(subject: StepOf, docket: Docket) -> Verdict:
+def try_step(subject: StepOf, docket: ClaimSet) -> Verdict:
     """Check one step: whether it follows from its premises, and whether those that are steps are proved."""
     proof, step = subject.proof, subject.step
     earlier = [s.id for s in proof.steps[: proof.steps.index(step)]]
@@ -248,7 +250,7 @@ def try_step(subject: StepOf, docket: Docket) -> Verdict:
     return Verdict("proved", "steps", finding.method, evidence, axioms, flags, trusts)
 
 
-def steps_below(docket: Docket, name: str) -> set[str]:
+def steps_below(docket: ClaimSet, name: str) -> set[str]:
     """The steps among the premises of a step, by their whole ids."""
     subject = docket.claims[name].subject
     if not isinstance(subject, StepOf):
@@ -257,14 +259,14 @@ def steps_below(docket: Docket, name: str) -> set[str]:
     return {f"{subject.proof.id}/{p}" if subject.proof.step(p) else p for p in names}
 
 
-def rests_on(docket: Docket, proof: Proof, name: str) -> str:
+def rests_on(docket: ClaimSet, proof: Proof, name: str) -> str:
     """The verdict on a step among the premises; a form used whole answers for itself."""
     if proof.step(name) is not None:
         name = f"{proof.id}/{name}"
     return docket.verdict(name).outcome if isinstance(docket.claims[name].subject, StepOf) else "proved"
 
 
-def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
+def undischarged_conditions(subject: StepOf, docket: ClaimSet) -> str:
     """Why a form may not be used here: a condition of it that does not follow at these step sizes ("" if all do)."""
     proof, step = subject.proof, subject.step
     rule, names = step.rule, [p for p in step.premises if isinstance(p, str)]
@@ -294,7 +296,7 @@ def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
     return ""
 
 
-def conditions_below(docket: Docket, proof: Proof, name: str) -> tuple[Condition, ...]:
+def conditions_below(docket: ClaimSet, proof: Proof, name: str) -> tuple[Condition, ...]:
     """The conditions that a step rests on."""
     step = proof.step(name)
     if step is not None:
@@ -349,7 +351,7 @@ class Grounds:
     inherited: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
 
 
-def trace(docket: Docket, proof: Proof, end: Step) -> Grounds:
+def trace(docket: ClaimSet, proof: Proof, end: Step) -> Grounds:
     """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used.
 
     Raises:
@@ -405,7 +407,7 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Grounds:
     return Grounds(tuple(seen.items()), frozenset(assumptions), needed, tuple(prescribed), tuple(inherited))
 
 
-def try_form(subject: ResultForm, docket: Docket) -> Verdict:
+def try_form(subject: ResultForm, docket: ClaimSet) -> Verdict:
     """A form is proved if its graph is, its assumptions and conditions cover the graph's, and the ends meet."""
     proof = proof_of(docket, subject)
     assert proof is not None
@@ -491,7 +493,7 @@ class Unstated:
         )
 
 
-def try_unstated(subject: Unstated, docket: Docket) -> Verdict:
+def try_unstated(subject: Unstated, docket: ClaimSet) -> Verdict:
     """The steps that use the assumption, by machine, and the counterexample that shows it is needed."""
     proof = proof_of(docket, subject.subject)
     if proof is None:
@@ -517,11 +519,11 @@ Subject = StepOf | ResultForm | Unstated
 TRIALS: Mapping[type, Callable[..., Verdict]] = {StepOf: try_step, Unstated: try_unstated}
 
 
-def _hears(claim: Claim, docket: Docket) -> bool:
+def _hears(claim: Claim, docket: ClaimSet) -> bool:
     return isinstance(claim.subject, StepOf | ResultForm | Unstated)
 
 
-def _tries(claim: Claim, docket: Docket) -> Verdict:
+def _tries(claim: Claim, docket: ClaimSet) -> Verdict:
     if isinstance(claim.subject, ResultForm):
         if proof_of(docket, claim.subject) is None:
             form = claim.subject.form
@@ -530,4 +532,4 @@ def _tries(claim: Claim, docket: Docket) -> Verdict:
     return TRIALS[type(claim.subject)](claim.subject, docket)
 
 
-COURT = Court("steps", _hears, _tries)
+CHECKER = Checker("steps", _hears, _tries)

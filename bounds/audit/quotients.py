@@ -53,12 +53,12 @@ def quotient(expression: sp.Expr) -> Quotient:
 
 
 @lru_cache(maxsize=4096)
-def canceled(expression: sp.Expr) -> Quotient:
+def cancel(expression: sp.Expr) -> Quotient:
     """The expression over one denominator in lowest terms.
 
     Example:
         >>> x, y = sp.symbols("x y")
-        >>> found = canceled((x**2 - y**2) / (2 * x + 2 * y))
+        >>> found = cancel((x**2 - y**2) / (2 * x + 2 * y))
         >>> found.written(found.above), found.written(found.below)
         (x - y, 2)
 
@@ -109,7 +109,7 @@ def _pair(e: sp.Expr, generators: Mapping[sp.Expr, flint.fmpz_mpoly], one: flint
 def normal(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """Numerator and denominator without common factors, written out; of any expression."""
     try:
-        found = canceled(expression)
+        found = cancel(expression)
     except sp.PolynomialError:
         above, below = sp.fraction(sp.cancel(sp.together(expression)))
         return sp.expand(above), sp.expand(below)

@@ -11,9 +11,9 @@ from typing import ClassVar
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, reduced, same, says
+from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, reduce_expression, same, says
 from fedbounds.bounds.audit.proof_step_checker import Setting, about_constants
-from fedbounds.bounds.audit.vectors import gram_symbols, multiplied, opaque
+from fedbounds.bounds.audit.vectors import factors_of_product, gram_symbols, opaque
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Combine:
         residual = conclusion.slack
         for multiplier, premise in zip(self.multipliers, premises, strict=True):
             factor = multiplier * sp.S.One
-            if not never_zero(below := sp.fraction(reduced(factor))[1], known):
+            if not never_zero(below := sp.fraction(reduce_expression(factor))[1], known):
                 return Finding(False, "combination", f"the multiplier of {premise} divides by {below}, which may be 0")
             if premise.op == "<=" and not factor.is_nonnegative:
                 found = prove(factor, known)
@@ -51,7 +51,7 @@ class Combine:
                 if not found.holds:
                     return Finding(False, "combination", f"the multiplier {factor} of {premise}: {found.evidence}")
             residual -= factor * premise.slack
-        residual = reduced(residual)
+        residual = reduce_expression(residual)
         unequal = any(p.op == "<=" and m != 0 for m, p in zip(self.multipliers, premises, strict=True))
         if conclusion.op == "==" and unequal:
             return Finding(False, "combination", "an equality cannot rest on an inequality")
@@ -131,12 +131,12 @@ def nonnegative_form(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
 
 
 def _is_square(symbol: sp.Symbol) -> bool:
-    pair = multiplied(symbol.name)
+    pair = factors_of_product(symbol.name)
     return pair is not None and pair[0] == pair[1]
 
 
 def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relation]) -> Finding:
-    current, positive, zero = matrix.applyfunc(reduced), 0, 0
+    current, positive, zero = matrix.applyfunc(reduce_expression), 0, 0
     for k in range(len(atoms)):
         pivot = current[k, k]
         if pivot == 0:
@@ -155,7 +155,7 @@ def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relat
         for i in range(k + 1, len(atoms)):
             factor = current[i, k] / pivot
             for j in range(k + 1, len(atoms)):
-                current[i, j] = reduced(current[i, j] - factor * current[k, j])
+                current[i, j] = reduce_expression(current[i, j] - factor * current[k, j])
     return Finding(True, "Gram matrix", f"{positive} nonnegative pivots and {zero} zero ones, for every set of vectors")
 
 
@@ -199,7 +199,7 @@ class Unfolded(Combine):
                 if letter.is_positive and not (value.is_positive or never_zero(value, known)):
                     return Finding(False, "abbreviation", f"{letter} is positive, {value} may be 0")
             residual = residual.xreplace(layer)
-            for rest in (reduced(residual), residual):  # a condition may hold a maximum as it stands
+            for rest in (reduce_expression(residual), residual):  # a condition may hold a maximum as it stands
                 found = super().judged(rest, conclusion, premises, known, setting)
                 if found.holds:
                     return found
@@ -219,7 +219,7 @@ def _within(value: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> set[sp.Symb
     return own.union(*(_within(letters[letter], letters) for letter in own))
 
 
-def written_out(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr]) -> Relation:
+def expand_definitions(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr]) -> Relation:
     """The relation with every letter replaced by what it stands for, which may hold letters itself."""
     left, right = relation.left, relation.right
     while letters and (left.free_symbols | right.free_symbols) & set(letters):
@@ -302,7 +302,7 @@ class Unroll:
             return Finding(False, "induction", f"{recursion} does not bound the next value")
         multiplier, additive = _linear_in(recursion.right, self.now)
         changing = [s for s in self.varying if multiplier.has(s) or additive.has(s)]
-        changing += moving(multiplier + additive, setting)
+        changing += varying_products(multiplier + additive, setting)
         if changing:
             names = ", ".join(map(str, changing))
             return Finding(False, "induction", f"{names} changes between the steps, but stands in the recursion")
@@ -316,7 +316,7 @@ class Unroll:
         return Finding(True, "induction", "the multiplier is at least 1 and the additive term nonnegative")
 
 
-def moving(expression: sp.Expr, setting: Setting) -> list[sp.Symbol]:
+def varying_products(expression: sp.Expr, setting: Setting) -> list[sp.Symbol]:
     """The inner products of vectors that change from round to round or from step to step."""
     still = {name for name, atom in setting.atoms.items() if atom.still}
     return [symbol for symbol, pair in gram_symbols(expression).items() if not set(pair) <= still]
@@ -332,8 +332,8 @@ def _linear_in(expression: sp.Expr, part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     expanded = sp.expand(expression)
     symbols = sorted(gram_symbols(part), key=str)
     symbol = next(s for s in symbols if _is_square(s))
-    multiplier = reduced(sp.diff(expanded, symbol) / sp.diff(part, symbol))
-    return multiplier, reduced(expanded - multiplier * part)
+    multiplier = reduce_expression(sp.diff(expanded, symbol) / sp.diff(part, symbol))
+    return multiplier, reduce_expression(expanded - multiplier * part)
 
 
 @dataclass(frozen=True)
@@ -439,7 +439,7 @@ class Everywhere:
         if len(premises) != 1 or premises[0].op != "<=":
             return Finding(False, "average", "one premise, a bound that holds everywhere")
         premise = premises[0]
-        changing = [s for s in self.varying if premise.right.has(s)] + moving(premise.right, setting)
+        changing = [s for s in self.varying if premise.right.has(s)] + varying_products(premise.right, setting)
         if changing:
             return Finding(False, "average", f"{', '.join(map(str, changing))} differs between the rounds")
         if self.of is not None and not same(premise.left, self.of):

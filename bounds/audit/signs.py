@@ -16,8 +16,8 @@ import sympy as sp
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from fedbounds.bounds.audit.nonnegative import bearing
-from fedbounds.bounds.audit.quotients import canceled, quotient
+from fedbounds.bounds.audit.nonnegative import relevant_facts
+from fedbounds.bounds.audit.quotients import cancel, quotient
 from fedbounds.bounds.audit.slack_variables import Slack, slacks_of
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.named_numbers import NamedNumber
@@ -48,7 +48,7 @@ def reason(
         NoReason: neither way finds one.
     """
     try:
-        if not strictly and canceled(expression).above == 0:
+        if not strictly and cancel(expression).above == 0:
             return {"above": []}
     except sp.PolynomialError as error:
         raise NoReason(f"a certificate speaks of fractions of polynomials only; {error}") from error
@@ -69,7 +69,7 @@ def _by_signs(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[
     letters = sorted({s for e in (expression, *facts.values()) for s in e.free_symbols}, key=str)
     slacks = slacks_of(list(facts.values()), letters)
     solved = expression.xreplace(slacks[-1].values if slacks else {})
-    for current, over in ((expression, quotient), (expression, canceled), (solved, quotient), (solved, canceled)):
+    for current, over in ((expression, quotient), (expression, cancel), (solved, quotient), (solved, cancel)):
         found = over(current)
         above, below = found.written(found.above), found.written(found.below)
         if below.could_extract_minus_sign():
@@ -94,7 +94,7 @@ def _terms(polynomial: sp.Expr, slacks: Sequence[Slack], facts: Facts, text: Tex
 def _factor(slack: Slack, facts: Facts) -> tuple[str, sp.Expr]:
     """The name of the fact, and what it is over the slack: positive in the letters."""
     name = next(name for name, fact in facts.items() if fact == slack.fact)
-    found = canceled(slack.fact / slack.is_)
+    found = cancel(slack.fact / slack.is_)
     above, below = found.written(found.above), found.written(found.below)
     if below.could_extract_minus_sign():
         above, below = -above, -below
@@ -117,7 +117,7 @@ def _even(term: sp.Expr) -> bool:
 
 def _by_parts(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[str] | None) -> Reason | None:
     """Numerator and denominator, each for a reason of its own."""
-    found = canceled(expression)
+    found = cancel(expression)
     above, below = found.written(found.above), found.written(found.below)
     if below.is_number or (above.is_number and plainly(below, True)):
         return None
@@ -146,9 +146,9 @@ Product = tuple[sp.Expr, tuple[str, ...], Terms]
 
 def _by_products(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[str] | None) -> Reason | None:
     """A sum of facts times monomials with positive coefficients, found by linear programming and solved exactly."""
-    found = canceled(expression)
+    found = cancel(expression)
     few: Letters = found.letters
-    others = {s for fact in bearing(expression, list(facts.values())) for s in fact.free_symbols}
+    others = {s for fact in relevant_facts(expression, list(facts.values())) for s in fact.free_symbols}
     many: Letters = tuple(sorted(others | set(few), key=str))
     for most, letters in ((1, few), (1, many), (2, few), (2, many)):
         sides = _sides(expression, letters)
@@ -163,7 +163,7 @@ def _by_products(expression: sp.Expr, facts: Facts, text: Text, strict: Collecti
 
 def _sides(expression: sp.Expr, letters: Letters) -> tuple[Terms, sp.Expr] | None:
     """The numerator in these letters, and the denominator, which must be positive."""
-    found = canceled(expression)
+    found = cancel(expression)
     below, sign = found.written(found.below), 1
     if below.could_extract_minus_sign():
         below, sign = -below, -1

@@ -16,7 +16,7 @@ def domain_facts(symbols: Iterable[sp.Symbol]) -> list[sp.Expr]:
     return [s - 1 for s in symbols if s.is_integer and s.is_positive]
 
 
-def solved_by_slack(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
+def slack_substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
     """Every symbol by nonnegative slack variables, where the facts can be solved one after the other.
 
     A fact a - b >= 0 whose two sides are monomials after earlier substitutions is solved for one of its symbols: from
@@ -45,7 +45,7 @@ class Slack:
 
 
 def slacks_of(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> tuple[Slack, ...]:
-    """The slacks by which `solved_by_slack` solves, in its order."""
+    """The slacks by which `slack_substitution` solves, in its order."""
     return _solved(tuple(facts), tuple(symbols))
 
 

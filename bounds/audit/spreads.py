@@ -49,7 +49,7 @@ class Group:
 
     def value(self, expression: sp.Expr) -> Fraction:
         """A sum in MEAN_SQUARE, SQUARED_MEAN and VARIANCE, the variance computed from its definition."""
-        mean = weighted(self.weights, self.vectors)
+        mean = weighted_sum(self.weights, self.vectors)
         apart = [[x - y for x, y in zip(z, mean, strict=True)] for z in self.vectors]
         values = {SQUARED_MEAN: norm2(mean)}
         for symbol, vectors in ((MEAN_SQUARE, self.vectors), (VARIANCE, apart)):
@@ -58,7 +58,7 @@ class Group:
         return sum((Fraction(int(c)) * values[cast(sp.Symbol, s)] for s, c in coefficients.items()), Fraction(0))
 
 
-def weighted(weights: Vector, vectors: Sequence[Vector]) -> list[Fraction]:
+def weighted_sum(weights: Vector, vectors: Sequence[Vector]) -> list[Fraction]:
     """The weighted sum of vectors."""
     columns = zip(*vectors, strict=True)
     return [sum((w * x for w, x in zip(weights, column, strict=True)), Fraction(0)) for column in columns]

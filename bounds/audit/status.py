@@ -24,7 +24,7 @@ class AuditStatus(NamedTuple):
 
     @property
     def shadow(self) -> str:
-        """What keeps a form from being relied on; "" if nothing: see `fedbounds.bounds.audit.ledger.shadow`."""
+        """What keeps a form from being relied on; "" if nothing: see `fedbounds.bounds.audit.ledger.caveat`."""
         if self.accused:
             return f"{'' if self.verdict == 'refuted' else 'rests on what '}is refuted by erratum {self.accused}"
         return "" if self.verdict == "proved" else f"is not proved: its verdict is {self.verdict}"

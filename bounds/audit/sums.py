@@ -24,6 +24,6 @@ def times(factor: sp.Expr | int, terms: Sequence[Term]) -> tuple[Term, ...]:
     return tuple(Term(t.name, factor * t.expression) for t in terms)
 
 
-def at(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr]) -> tuple[Term, ...]:
+def substitute_terms(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr]) -> tuple[Term, ...]:
     """The terms with letters replaced."""
     return tuple(Term(t.name, t.expression.xreplace(dict(values))) for t in terms)

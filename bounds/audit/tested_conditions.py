@@ -52,11 +52,11 @@ def conditions_path(paper: str) -> Path:
 
 
 @lru_cache(maxsize=16)
-def noticed_conditions(paper: str) -> Mapping[tuple[str, str], Noticed]:
+def read_conditions(paper: str) -> Mapping[tuple[str, str], Noticed]:
     """The committed rows of a paper, by form and condition; none where it has no table.
 
     Example:
-        >>> rows = noticed_conditions("arbitrary-participation")
+        >>> rows = read_conditions("arbitrary-participation")
         >>> rows["arbitrary-participation/theorem-3.1[sharp]", "eta*gamma <= 1/(2*I*L*P)"].tested
         True
     """
@@ -67,16 +67,16 @@ def noticed_conditions(paper: str) -> Mapping[tuple[str, str], Noticed]:
     return {(row["form"], row["text"]): Noticed(**row) for row in rows}
 
 
-def untested(result: Result, form: Form) -> list[Noticed]:
+def untested_conditions(result: Result, form: Form) -> list[Noticed]:
     """The conditions of a form of which no checker notices that they are changed by a factor of two.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
-        >>> untested(theorem, theorem.form("sharp"))
+        >>> untested_conditions(theorem, theorem.form("sharp"))
         []
     """
-    rows, name = noticed_conditions(result.paper), f"{result.key}[{form.name}]"
+    rows, name = read_conditions(result.paper), f"{result.key}[{form.name}]"
     found = [rows.get((name, c.text), Noticed(name, c.text, "", "")) for c in form.conditions]
     return [row for row in found if not row.tested]
 
@@ -86,18 +86,18 @@ def write_conditions(paper: str, rows: Sequence[Noticed]) -> Path:
     path = conditions_path(paper)
     lines = ",\n".join(json.dumps(vars(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
     write_file(path, f'{{"schema":"{SCHEMA}","paper":"{paper}","rows":[\n{lines}\n]}}\n'.encode())
-    noticed_conditions.cache_clear()
+    read_conditions.cache_clear()
     return path
 
 
-def in_words(paper: str) -> str:
+def describe_untested(paper: str) -> str:
     """How many conditions of a paper's forms are not tested, in one line.
 
     Example:
-        >>> in_words("no-such-paper")
+        >>> describe_untested("no-such-paper")
         'no condition of a form is tested: python -m fedbounds.bounds.audit.conditions no-such-paper'
     """
-    rows = noticed_conditions(paper)
+    rows = read_conditions(paper)
     if not rows:
         return f"no condition of a form is tested: python -m fedbounds.bounds.audit.conditions {paper}"
     idle = [row for row in rows.values() if not row.tested]

@@ -20,7 +20,7 @@ from fedbounds.bounds.theory.client_reductions import OverClients
 DIGITS = 15  # of the rational enclosure of the logarithm of a number
 
 
-def opened(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[list[sp.Expr], list[Relation]]:
+def algebraic_form(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[list[sp.Expr], list[Relation]]:
     r"""The expressions in letters for their powers, logarithms and roots of sums, and what is known of these letters.
 
     Args:
@@ -32,7 +32,7 @@ def opened(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[l
 
     Example:
         >>> p, K = sp.Symbol("p", positive=True), sp.Symbol("K", positive=True, integer=True)
-        >>> found, known = opened([(1 - p) ** (2 * K) - (1 - p) ** (K - 1)], [Relation(p, sp.S.One)])
+        >>> found, known = algebraic_form([(1 - p) ** (2 * K) - (1 - p) ** (K - 1)], [Relation(p, sp.S.One)])
         >>> found
         [(1 - p)^(K - 1)**2*(1 - p)**2 - (1 - p)^(K - 1)]
         >>> [str(fact) for fact in known]
@@ -138,7 +138,7 @@ class Opened(Combine):
         relations = (conclusion, *premises)
         sides = [side * sp.S.One for r in relations for side in (r.left, r.right)]
         try:
-            found, known = opened([*sides, *(m * sp.S.One for m in self.multipliers)], facts)
+            found, known = algebraic_form([*sides, *(m * sp.S.One for m in self.multipliers)], facts)
         except sp.PolynomialError as reason:
             return Finding(False, "combination", str(reason))
         pairs = zip(found[: len(sides) : 2], found[1 : len(sides) : 2], strict=True)

@@ -108,14 +108,14 @@ def square(u: Vec) -> sp.Expr:
 
 def gram_symbols(expression: sp.Expr) -> dict[sp.Symbol, tuple[str, str]]:
     """Every Gram symbol of an expression with the atoms it pairs."""
-    return {symbol: pair for symbol in expression.free_symbols if (pair := multiplied(symbol.name))}
+    return {symbol: pair for symbol in expression.free_symbols if (pair := factors_of_product(symbol.name))}
 
 
-def multiplied(name: str) -> tuple[str, str] | None:
+def factors_of_product(name: str) -> tuple[str, str] | None:
     """The atoms whose inner product is the symbol of this name; None where it is no inner product.
 
     Example:
-        >>> multiplied(product_symbol("b", "a").name), multiplied("gamma")
+        >>> factors_of_product(product_symbol("b", "a").name), factors_of_product("gamma")
         (('a', 'b'), None)
     """
     if not (name.startswith("<") and name.endswith(">")):

@@ -13,14 +13,14 @@ from fedbounds.bounds.errors import FedboundsError
 
 Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-COURTS = {
+CHECKERS = {
     "steps": "its proof, step by step",
     "units": "dimensions and gauges",
     "limits": "special cases",
     "refutations": "an exact recomputation",
     "instances": "random and adversarial instances",
 }  # what each court does, in words
-UNTRIED = "trusts"
+TRUSTED = "trusts"
 TIGHT = 0.5  # trials that come so near would have caught a right-hand side of half the size
 NEAR = 0.9  # trials that come so near leave nothing to say
 STRENGTH: dict[Outcome, int] = {"unknown": 0, "argued": 1, "survived": 2, "proved": 3, "refuted": 4}
@@ -75,10 +75,10 @@ class Verdict(Shown):
     @property
     def rests_on(self) -> tuple[str, ...]:
         """The axioms, and what is trusted untried, each marked so."""
-        return (*self.axioms, *(f"{UNTRIED} {name}" for name in self.trusts))
+        return (*self.axioms, *(f"{TRUSTED} {name}" for name in self.trusts))
 
 
-def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
+def combine_verdicts(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
     """The strongest of several courts' verdicts on one claim, with the flags of all.
 
     A proof that trusts what its author says is freed of that by trials that would have caught half of it, and falls
@@ -89,15 +89,15 @@ def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
         Contradiction: one court has proved the claim, trusting nobody's word, and another has refuted it.
 
     Example:
-        >>> combined("x", [Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")]).court
+        >>> combine_verdicts("x", [Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")]).court
         'steps'
         >>> word = Verdict("proved", "steps", "", "", trusts=("what x is",))
         >>> tried = Verdict("survived", "instances", "", "", tightness=0.55)
-        >>> combined("x", [word]).trusts, combined("x", [word, tried]).trusts
+        >>> combine_verdicts("x", [word]).trusts, combine_verdicts("x", [word, tried]).trusts
         (('what x is',), ())
-        >>> combined("x", [word, tried]).may_hide
+        >>> combine_verdicts("x", [word, tried]).may_hide
         ('an error up to a factor 1.82 in what x is',)
-        >>> combined("x", []).outcome
+        >>> combine_verdicts("x", []).outcome
         'unknown'
     """
     if not verdicts:
@@ -121,7 +121,7 @@ def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClaimVerdict:
     """A claim with its verdict; wording has none."""
 
     claim: Claim

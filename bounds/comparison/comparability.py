@@ -62,11 +62,11 @@ def comparability(results: Sequence[Named]) -> tuple[Difference, ...]:
         >>> difference.assumptions
         (('participation-divergence', 'cohort-divergence', 'window-divergence'), ('bounded-divergence',))
     """
-    pairs = with_forms(results)
+    pairs = select_forms(results)
     return tuple(_difference(a, b) for a, b in combinations(pairs, 2))
 
 
-def with_forms(results: Sequence[Named]) -> list[tuple[Result, Form]]:
+def select_forms(results: Sequence[Named]) -> list[tuple[Result, Form]]:
     """Each result with its form; a result may be given by its key."""
     named = [one if isinstance(one, tuple) else (one, None) for one in results]
     found = [(as_result(one), form) for one, form in named]
@@ -97,13 +97,13 @@ def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
     )
 
 
-def apart(first: FormView, second: FormView) -> str:
+def contradictory_assumptions(first: FormView, second: FormView) -> str:
     """Two assumptions that no setting meets together, in words ("" if there are none): no run has both bounds.
 
     Example:
         >>> from fedbounds.bounds.evaluation.form_cache import as_view
         >>> theorem = as_view("fedmrn/theorem-2")
-        >>> apart(theorem.form("sharp"), theorem.form("sharp:masks"))
+        >>> contradictory_assumptions(theorem.form("sharp"), theorem.form("sharp:masks"))
         'relative-error against signed-masks'
     """
     for a, here in zip(first.assumptions, first.covers(), strict=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedbounds.bounds.audit.status import Mark
-from fedbounds.bounds.comparison.comparability import Named, apart
+from fedbounds.bounds.comparison.comparability import Named, contradictory_assumptions
 from fedbounds.bounds.display.plain_text import as_cell, number
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -263,7 +263,7 @@ def compare(
         notes += [f"{label} is conditional on {trusted}"] if (trusted := standing.untried) else []
     rows = [replace(row, mark=form.mark) for row, form in zip(rows, forms, strict=True)]
     for a, b in combinations(forms, 2):
-        if said := apart(a, b):
+        if said := contradictory_assumptions(a, b):
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
     measures = [form.measure for form in forms]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))

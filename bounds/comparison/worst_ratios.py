@@ -66,7 +66,7 @@ def read_rows(path: Path, *, noted: bool = True) -> list[Row]:
 
     Args:
         path: of the file.
-        noted: it is an input, see `fedbounds.bounds.inputs.user_files.noting_inputs`.
+        noted: it is an input, see `fedbounds.bounds.inputs.user_files.record_inputs`.
 
     Raises:
         FedboundsError: the file is no such table.
@@ -107,11 +107,11 @@ def write_rows(path: Path, paper: str, rows: Sequence[Row], force: bool = False)
     write_output(table_output(path), f"{head}{lines}\n]}}\n".encode(), force)
 
 
-def said(row: Row) -> str:
+def describe_row(row: Row) -> str:
     """A row in words.
 
     Example:
-        >>> said({"ratio": None, "why": "order only"})
+        >>> describe_row({"ratio": None, "why": "order only"})
         'no left/bound: order only'
     """
     if row["ratio"] is None:

@@ -99,7 +99,7 @@ class Table:
     def _cells(self, row: Sequence[Any], plain: Callable[[str], str]) -> list[str]:
         """The cells of a row: formulas between dollars, everything else as plain text is written."""
         named = zip(self.columns, row, strict=True)
-        return [f"${cell}$" if name in self.formulas and cell else plain(words(cell)) for name, cell in named]
+        return [f"${cell}$" if name in self.formulas and cell else plain(format_cell(cell)) for name, cell in named]
 
     def to_dataframe(self) -> pd.DataFrame:
         """The rows as a pandas table.
@@ -161,7 +161,7 @@ class Shown(ABC):
         return self.tables()[0].to_dataframe()
 
 
-def words(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A value of a cell, for people: numbers with six digits, yes and no, lists with commas."""
     value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
     if value is None:
@@ -171,16 +171,16 @@ def words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} = {words(one)}" for name, one in value.items())
+        return ", ".join(f"{name} = {format_cell(one)}" for name, one in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(words, value[:8])) + (f", ... ({len(value)} values)" if len(value) > 8 else "")
+        return ", ".join(map(format_cell, value[:8])) + (f", ... ({len(value)} values)" if len(value) > 8 else "")
     return number(value)
 
 
 def facts(document: Mapping[str, Any], caption: str = "") -> Table:
     """What a document says, one line for each entry that says something; what is itself a document is left out."""
     kept = [(name.replace("_", " "), value) for name, value in document.items() if name not in ("evaluation", "status")]
-    return Table(caption, ("", "value"), [row for row in kept if row[1] is not None and words(row[1]) != ""])
+    return Table(caption, ("", "value"), [row for row in kept if row[1] is not None and format_cell(row[1]) != ""])
 
 
 class Answer(Shown):

@@ -22,7 +22,7 @@ IN_PLACE: Mapping[str, np.ufunc] = {name: made for name, made in OPERATIONS.item
 }
 
 
-def watched(function: Callable[..., Any], *values: Any) -> tuple[Any, bool]:
+def evaluate_watched(function: Callable[..., Any], *values: Any) -> tuple[Any, bool]:
     """What the function returns, and whether no power or product left the range of doubles on the way."""
     left: list[str] = []
     with np.errstate(
@@ -39,14 +39,14 @@ def far_ranging(function: Callable[..., list[Any]], values: Sequence[np.ndarray]
     return results
 
 
-def at_once(code: Coded, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+def evaluate_at_once(code: Coded, values: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results at these arguments."""
-    results, within = watched(code.function, *values)
+    results, within = evaluate_watched(code.function, *values)
     results = results if within else far_ranging(code.function, values, results)
     return [np.asarray(result, dtype=float) for result in results]
 
 
-def in_chunks(
+def evaluate_in_chunks(
     code: Coded, values: Sequence[np.ndarray], along: Sequence[bool], rows: int, into: Sequence[np.ndarray]
 ) -> Iterator[tuple[slice, list[Any]]]:
     """One chunk of settings after another, and the results there, which the next chunk overwrites.
@@ -61,7 +61,7 @@ def in_chunks(
     Example:
         >>> double = Program(("x",), (2.0,), (("*", 0, 1),), (2,)).coded
         >>> x, twice = np.arange(5.0), np.empty(5)
-        >>> [place for place, _ in in_chunks(double, [x], [True], 2, [twice])]
+        >>> [place for place, _ in evaluate_in_chunks(double, [x], [True], 2, [twice])]
         [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
         >>> twice
         array([0., 2., 4., 6., 8.])
@@ -73,7 +73,9 @@ def in_chunks(
         place = slice(start, min(start + rows, length))
         chunk = [v[place] if varies else v for v, varies in zip(values, along, strict=True)]
         here = [array[place] for array in into]
-        results, within = watched(code.function, *chunk) if walk is None else watched(walk, chunk, here)
+        results, within = (
+            evaluate_watched(code.function, *chunk) if walk is None else evaluate_watched(walk, chunk, here)
+        )
         if not within:
             results = far_ranging(code.function, chunk, results)
         for array, result in zip(here, results, strict=False):
@@ -89,7 +91,7 @@ def _walk(
     range of doubles: then perhaps all do."""
     if code.program is None:
         return None
-    values, within = watched(code.program.values, *first)
+    values, within = evaluate_watched(code.program.values, *first)
     return _Walk(code.program, values, along, rows, into) if within else None
 
 

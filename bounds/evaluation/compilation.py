@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.blocked import CHUNK, at_once, in_chunks
+from fedbounds.bounds.evaluation.blocked import CHUNK, evaluate_at_once, evaluate_in_chunks
 from fedbounds.bounds.evaluation.program import Coded
 
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
@@ -108,7 +108,9 @@ class Compiled:
         # inputs that vary along the first axis are sliced; the others are used whole
         along = [many and v.ndim == len(shape) + clients and v.shape[0] == shape[0] for v in values]
         rows = max(1, CHUNK // max(1, math.prod(shape[1:])))
-        blocks = in_chunks(code, values, along, rows, into) if many else [(None, at_once(code, values))]
+        blocks = (
+            evaluate_in_chunks(code, values, along, rows, into) if many else [(None, evaluate_at_once(code, values))]
+        )
         for place, results in blocks:
             yield place, [r[..., 0] if np.ndim(r) else r for r in results] if clients else results
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fedbounds.bounds.evaluation.compiled_form import ConditionView, FormView, ResultView, Said
+from fedbounds.bounds.evaluation.compiled_form import ConditionView, FormView, PrintedCondition, ResultView
 from fedbounds.bounds.evaluation.expression_tree import Structure, as_tree
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def form_view(result: Result, form: Form) -> FormView:
 @lru_cache(maxsize=256)
 def view(result: Result) -> ResultView:
     """The view of a result."""
-    from fedbounds.bounds.evaluation.numpy_code import in_numbers  # sympy takes its time
+    from fedbounds.bounds.evaluation.numpy_code import numeric_rule  # sympy takes its time
 
-    floors = tuple(in_numbers(rule, result.notation) for rule in result.notation.floors)
+    floors = tuple(numeric_rule(rule, result.notation) for rule in result.notation.floors)
     made = ResultView(
         result.key, str(result.source), result.measure, result.notation, result.default, floors, lambda: result
     )
@@ -40,8 +40,8 @@ def view(result: Result) -> ResultView:
 
 @lru_cache(maxsize=1024)
 def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
-    from fedbounds.bounds.audit.ledger import standing
-    from fedbounds.bounds.evaluation.numpy_code import coded, coded_form, in_numbers
+    from fedbounds.bounds.audit.ledger import audit_status
+    from fedbounds.bounds.evaluation.numpy_code import code_expressions, compile_form_function, numeric_rule
     from fedbounds.bounds.theory.feasible_set import feasible_set
 
     declared = feasible_set(result, form)
@@ -59,13 +59,13 @@ def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
         tuple(condition_view(condition, result.notation) for condition in form.conditions),
         tuple(assumption.name for assumption in form.assumptions),
         tuple(form.prescribes),
-        tuple(in_numbers(rule, result.notation) for rule in form.derived),
+        tuple(numeric_rule(rule, result.notation) for rule in form.derived),
         form.variables,
         form.needs,
         form.measure,
         lambda: form,
-        lambda which: coded(sides) if which == "feasible" else coded_form(form, which),
-        lambda: standing(result, form),
+        lambda which: code_expressions(sides) if which == "feasible" else compile_form_function(form, which),
+        lambda: audit_status(result, form),
         lambda: tuple(assumption.cover for assumption in form.assumptions),
         lambda: _structure(form),
         tuple(condition_view(c, result.notation) for c in relations) if declared else None,
@@ -86,9 +86,11 @@ def condition_view(condition: Condition, notation: Notation) -> ConditionView:
     """The view of a condition."""
 
     @lru_cache(maxsize=1)
-    def said() -> Said:
+    def said() -> PrintedCondition:
         printed = condition.as_printed(notation)
-        return Said(printed.text, printed.latex, condition.text, condition.extreme is not None, condition.caps)
+        return PrintedCondition(
+            printed.text, printed.latex, condition.text, condition.extreme is not None, condition.caps
+        )
 
     limits = "" if condition.limits is None else condition.limits.name
     return ConditionView(condition.op, condition.why, limits, condition.legal, said)

@@ -18,13 +18,13 @@ from fedbounds.bounds.audit.status import AuditStatus, Mark
 from fedbounds.bounds.evaluation.compilation import Compiled, Layout
 from fedbounds.bounds.evaluation.expression_tree import Structure, Tree
 from fedbounds.bounds.evaluation.program import Coded
-from fedbounds.bounds.theory.form_selection import chosen_form
+from fedbounds.bounds.theory.form_selection import select_form
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.problem_class import Cover
 from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity, independent_constants
 
 
-class Said(NamedTuple):
+class PrintedCondition(NamedTuple):
     """What takes time to find out about a condition.
 
     Attributes:
@@ -82,7 +82,7 @@ class ConditionView:
     why: str
     limits: str
     legal: bool
-    said: Callable[[], Said] = field(repr=False, compare=False)
+    said: Callable[[], PrintedCondition] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Relation:
     op: str
     right: Tree
     why: str
-    said: Callable[[], Said] = field(repr=False, compare=False)
+    said: Callable[[], PrintedCondition] = field(repr=False, compare=False)
 
     def words(self, notation: Notation) -> str:
         """The relation in plain text, as the paper writes it."""
@@ -244,4 +244,4 @@ class ResultView:
         Raises:
             FedboundsError: names the forms there are.
         """
-        return chosen_form(self.forms, self.key, name, self.default)
+        return select_form(self.forms, self.key, name, self.default)

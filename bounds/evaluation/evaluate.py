@@ -388,7 +388,7 @@ def trusted_claim(form: FormView, trust: Iterable[str]) -> str:
     return here if {here, result.key} & set(names) else ""
 
 
-def standing_reasons(result: Result, form: Form, *, trusted: bool = False) -> tuple[str, ...]:
+def status_reasons(result: Result, form: Form, *, trusted: bool = False) -> tuple[str, ...]:
     """Why no value of a form is a guarantee, whatever the constants; none if it is proved as it stands.
 
     Args:
@@ -397,7 +397,7 @@ def standing_reasons(result: Result, form: Form, *, trusted: bool = False) -> tu
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("fed-norm-sgda/theorem-2")
-        >>> standing_reasons(theorem, theorem.form())
+        >>> status_reasons(theorem, theorem.form())
         ('the audit has not proved it: its verdict is survived',)
     """
     return _standing_reasons(form_view(result, form), trusted=trusted)
@@ -447,10 +447,10 @@ def _reasons(
 
 def check_assumed(form: Form, assume: Iterable[str]) -> set[str]:
     """The assumptions that are taken for granted, "all" for each: refused where the form makes none of that name."""
-    return assumed_names([a.name for a in form.assumptions], assume)
+    return check_assumed_names([a.name for a in form.assumptions], assume)
 
 
-def assumed_names(names: Sequence[str], assume: Iterable[str]) -> set[str]:
+def check_assumed_names(names: Sequence[str], assume: Iterable[str]) -> set[str]:
     """As `check_assumed`, of the names of a form's assumptions."""
     taken = set(assume)
     for name in taken - {"all", *names}:
@@ -459,7 +459,7 @@ def assumed_names(names: Sequence[str], assume: Iterable[str]) -> set[str]:
 
 
 def _assumption_statuses(form: FormView, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
-    taken = assumed_names(form.assumptions, assume)
+    taken = check_assumed_names(form.assumptions, assume)
     statuses = {}
     for name in form.assumptions:
         if name in checked:

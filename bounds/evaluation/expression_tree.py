@@ -143,7 +143,7 @@ def names_in(*expressions: Grown) -> frozenset[str]:
     return frozenset[str]().union(*(as_tree(e).names for e in expressions))
 
 
-def in_order(trees: Iterable[Tree]) -> list[Tree]:
+def postorder(trees: Iterable[Tree]) -> list[Tree]:
     """Every part of these trees once, those that others are made of first."""
     found: dict[Tree, None] = {}
 
@@ -172,8 +172,8 @@ class Structure(NamedTuple):
     length: int
 
 
-def written_trees(trees: Sequence[Tree]) -> list[list[Any]]:
-    """Trees, in the order of `in_order`, as data: the kind, then what it holds, or the places of its parts."""
+def serialize_trees(trees: Sequence[Tree]) -> list[list[Any]]:
+    """Trees, in the order of `postorder`, as data: the kind, then what it holds, or the places of its parts."""
     places = {tree: k for k, tree in enumerate(trees)}
     written: list[list[Any]] = []
     for tree in trees:
@@ -187,17 +187,17 @@ def written_trees(trees: Sequence[Tree]) -> list[list[Any]]:
 
 
 def read_trees(written: Sequence[Sequence[Any]], origins: Callable[[], Sequence[Tree]]) -> list[Tree]:
-    """Trees as `written_trees` has them.
+    """Trees as `serialize_trees` has them.
 
     Args:
         origins: the trees that were written, with their expressions.
 
     Example:
         >>> x = Tree("letter", name="x")
-        >>> trees = in_order([Tree("*", (x, Tree("exp", (x,))))])
-        >>> written_trees(trees)
+        >>> trees = postorder([Tree("*", (x, Tree("exp", (x,))))])
+        >>> serialize_trees(trees)
         [['letter', 'x'], ['exp', 0], ['*', 0, 1]]
-        >>> [sorted(tree.names) for tree in read_trees(written_trees(trees), lambda: trees)]
+        >>> [sorted(tree.names) for tree in read_trees(serialize_trees(trees), lambda: trees)]
         [['x'], ['x'], ['x']]
     """
     trees: list[Tree] = []

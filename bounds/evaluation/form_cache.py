@@ -24,8 +24,15 @@ import numpy as np
 from fedbounds.bounds.audit.status import AuditStatus
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.compile_form import form_view, view
-from fedbounds.bounds.evaluation.compiled_form import ConditionView, Follows, FormView, ResultView, Rule, Said
-from fedbounds.bounds.evaluation.expression_tree import Structure, Tree, in_order, read_trees, written_trees
+from fedbounds.bounds.evaluation.compiled_form import (
+    ConditionView,
+    Follows,
+    FormView,
+    PrintedCondition,
+    ResultView,
+    Rule,
+)
+from fedbounds.bounds.evaluation.expression_tree import Structure, Tree, postorder, read_trees, serialize_trees
 from fedbounds.bounds.evaluation.program import Coded, function_at, read_program
 from fedbounds.bounds.inputs.atomic_files import cache_folder
 from fedbounds.bounds.inputs.user_files import open_regular
@@ -57,7 +64,7 @@ def as_view(result: Result | str) -> ResultView:
         >>> as_view("fedau/theorem-2").form("printed").terms[0]
         'initial gap'
     """
-    kept = kept_view(result) if isinstance(result, str) else None
+    kept = cached_view(result) if isinstance(result, str) else None
     if kept is not None:
         return kept
     from fedbounds.bounds.theory.registry import as_result
@@ -66,7 +73,7 @@ def as_view(result: Result | str) -> ResultView:
 
 
 @lru_cache(maxsize=64)
-def kept_view(key: str) -> ResultView | None:
+def cached_view(key: str) -> ResultView | None:
     """The view of one of our results, if it is kept and nothing that it was made of has changed."""
     found = KEY.fullmatch(key)
     if found is None:
@@ -210,7 +217,7 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any], trees: Callable
 
 def _conditions(written: Sequence[Any]) -> tuple[ConditionView, ...]:
     return tuple(
-        ConditionView(op, why, limits, legal, lambda words=words: Said(*words))
+        ConditionView(op, why, limits, legal, lambda words=words: PrintedCondition(*words))
         for op, why, limits, legal, words in written
     )
 
@@ -243,7 +250,7 @@ def _fraction(power: str) -> Any:
 
 def _structure(said: Mapping[str, Any], whole: Callable[[], Result], name: str) -> Structure:
     """The structure of a form; where its expressions are asked for, they are found at the same places."""
-    trees = read_trees(said["trees"], lambda: in_order(_all(view(whole()).form(name).structure())))
+    trees = read_trees(said["trees"], lambda: postorder(_all(view(whole()).form(name).structure())))
     return Structure(
         tuple(trees[k] for k in said["terms"]), tuple((trees[k], trees[j]) for k, j in said["sides"]), said["length"]
     )
@@ -283,16 +290,16 @@ def write_views(paper: str, path: str | None = None, only: str = "") -> None:
     from pathlib import Path
 
     from fedbounds.bounds.inputs.atomic_files import write_file
-    from fedbounds.bounds.theory.registry import load, room
+    from fedbounds.bounds.theory.registry import load, paper_module
 
-    results = [load(only)] if only else room(paper).RESULTS
-    write_file(Path(path or _shipped(paper)), written_views(paper, results))
+    results = [load(only)] if only else paper_module(paper).RESULTS
+    write_file(Path(path or _shipped(paper)), serialize_views(paper, results))
 
 
-def keep_view(key: str) -> None:
+def cache_view(key: str) -> None:
     """Keep the view of one of our results in the user's cache, unless it is kept already or that cannot be written."""
     found = KEY.fullmatch(key)
-    if found is None or kept_view(key) is not None:
+    if found is None or cached_view(key) is not None:
         return
     from fedbounds.bounds.theory.registry import PAPERS
 
@@ -302,10 +309,10 @@ def keep_view(key: str) -> None:
         with suppress(OSError, FedboundsError):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             write_views(paper, path, key)
-            kept_view.cache_clear()
+            cached_view.cache_clear()
 
 
-def written_views(paper: str, results: Iterable[Result]) -> bytes:
+def serialize_views(paper: str, results: Iterable[Result]) -> bytes:
     """The file of these views, of results of one paper."""
     notations: dict[int, str] = {}
     lines: dict[str, bytes] = {}
@@ -389,10 +396,10 @@ def _written_rule(rule: Follows) -> list[Any]:
 
 
 def _written_structure(structure: Structure) -> dict[str, Any]:
-    trees = in_order(_all(structure))
+    trees = postorder(_all(structure))
     places = {tree: k for k, tree in enumerate(trees)}
     return {
-        "trees": written_trees(trees),
+        "trees": serialize_trees(trees),
         "terms": [places[tree] for tree in structure.terms],
         "sides": [(places[left], places[right]) for left, right in structure.sides],
         "length": structure.length,

@@ -88,7 +88,7 @@ def _arguments(expressions: tuple[sp.Expr, ...]) -> tuple[sp.Symbol, ...]:
 
 
 @lru_cache(maxsize=256)
-def coded(expressions: tuple[sp.Expr, ...]) -> Coded:
+def code_expressions(expressions: tuple[sp.Expr, ...]) -> Coded:
     """A numpy function of the free symbols, in alphabetical order, and their names."""
     symbols = arguments(expressions)
     names, function = tuple(s.name for s in symbols), compile_expressions(symbols, expressions)
@@ -98,12 +98,12 @@ def coded(expressions: tuple[sp.Expr, ...]) -> Coded:
         return Coded(names, function)
 
 
-def nested(total: sp.Expr) -> sp.Expr:
+def nest_common_factors(total: sp.Expr) -> sp.Expr:
     """The same sum with common factors taken out, again and again, as in Horner's rule: often fewer products.
 
     Example:
         >>> x, y = sp.symbols("x y", positive=True)
-        >>> nested(x**3 * y + 2 * x**2 + 3 * x + 5)
+        >>> nest_common_factors(x**3 * y + 2 * x**2 + 3 * x + 5)
         x*(x*(x*y + 2) + 3) + 5
     """
     terms = [term.as_coeff_Mul() for term in sp.Add.make_args(total)]
@@ -118,10 +118,10 @@ def nested(total: sp.Expr) -> sp.Expr:
     taken = often ** min(each[often] for each in powers if often in each)
     inside = sp.Add(*(n * (rest / taken) for (n, rest), each in zip(terms, powers, strict=True) if often in each))
     outside = sp.Add(*(n * rest for (n, rest), each in zip(terms, powers, strict=True) if often not in each))
-    return sp.Add(sp.Mul(taken, nested(inside)), nested(outside))
+    return sp.Add(sp.Mul(taken, nest_common_factors(inside)), nest_common_factors(outside))
 
 
-def coded_form(form: Form, which: str) -> Coded:
+def compile_form_function(form: Form, which: str) -> Coded:
     """One of the functions of a form: its "value" alone, its "parts", or the "sides" of its conditions.
 
     The parts are terms, prescribed step sizes, and both sides of every condition; the sides are followed by the extreme
@@ -131,11 +131,11 @@ def coded_form(form: Form, which: str) -> Coded:
     sides = tuple(side for c in form.conditions for side in (c.left, c.right))
     if which == "value":
         total = sp.Add(*terms)
-        found = [coded((each,)) for each in (total, nested(total))]
+        found = [code_expressions((each,)) for each in (total, nest_common_factors(total))]
         return min(found, key=lambda code: len(code.program.steps) if code.program else 0)
     if which == "parts":
-        return coded((*terms, *form.prescribes.values(), *sides))
-    return coded((*sides, *(c.extreme for c in form.conditions if c.extreme is not None)))
+        return code_expressions((*terms, *form.prescribes.values(), *sides))
+    return code_expressions((*sides, *(c.extreme for c in form.conditions if c.extreme is not None)))
 
 
 @lru_cache(maxsize=256)
@@ -146,15 +146,15 @@ def compile_form(form: Form, vectors: frozenset[str] = frozenset()) -> Compiled:
         return tuple(c.extreme is not None for c in form.conditions)
 
     layout = Layout(len(form.terms), len(form.prescribes), tuple(c.op for c in form.conditions), limited)
-    return Compiled(layout, lambda which: coded_form(form, which), vectors)
+    return Compiled(layout, lambda which: compile_form_function(form, which), vectors)
 
 
-def in_numbers(rule: Derived, notation: Notation) -> Follows:
+def numeric_rule(rule: Derived, notation: Notation) -> Follows:
     """The same rule as a numpy function."""
     formula = rule.rule
     if isinstance(formula, sp.Expr):
         vectors = frozenset(name for name in rule.inputs if notation[name].shape)
-        function = Rule(rule.inputs, vectors, bool(notation[rule.name].shape), lambda: coded((formula,)))
+        function = Rule(rule.inputs, vectors, bool(notation[rule.name].shape), lambda: code_expressions((formula,)))
     else:
         function = formula
     return Follows(rule.name, rule.inputs, function, rule.why, rule.free)

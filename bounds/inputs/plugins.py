@@ -18,7 +18,7 @@ class BrokenPlugin(FedboundsError):
 
 
 @contextmanager
-def guarded(what: str) -> Iterator[None]:
+def run_guarded(what: str) -> Iterator[None]:
     """Run code of another package: what it prints is dropped, the working directory stays, its errors are one line.
 
     Args:
@@ -28,7 +28,7 @@ def guarded(what: str) -> Iterator[None]:
         BrokenPlugin: the code raised anything but KeyboardInterrupt.
 
     Example:
-        >>> with guarded("the paper 'draft'"):
+        >>> with run_guarded("the paper 'draft'"):
         ...     raise SystemExit(3)
         Traceback (most recent call last):
             ...

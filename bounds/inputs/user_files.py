@@ -24,13 +24,13 @@ _INPUTS: ContextVar[set[tuple[int, int]] | None] = ContextVar("inputs", default=
 
 
 def inputs() -> frozenset[tuple[int, int]] | None:
-    """Device and number of every file that was read inside `noting_inputs`, or named in a TOML file; None outside."""
+    """Device and number of every file that was read inside `record_inputs`, or named in a TOML file; None outside."""
     noted = _INPUTS.get()
     return None if noted is None else frozenset(noted)
 
 
 @contextmanager
-def noting_inputs() -> Iterator[None]:
+def record_inputs() -> Iterator[None]:
     """Note which files are read, so that none of them is overwritten (`fedbounds.bounds.inputs.output_files`)."""
     token = _INPUTS.set(set()) if _INPUTS.get() is None else None
     try:
@@ -52,7 +52,7 @@ def open_regular(path: str | os.PathLike[str], what: str, largest: int, *, noted
         path: where it lies.
         what: it is, as the error names it: "cannot read `what`: ...".
         largest: bytes that it may have.
-        noted: it is an input, see `noting_inputs`.
+        noted: it is an input, see `record_inputs`.
 
     Raises:
         FedboundsError: it cannot be opened, is no regular file, or is larger.

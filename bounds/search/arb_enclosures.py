@@ -56,7 +56,7 @@ def available() -> bool:
     return True
 
 
-def confirmed(
+def confirm(
     partial: Partial,
     target: float,
     excluded: Sequence[tuple[float, float]],

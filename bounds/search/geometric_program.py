@@ -109,7 +109,7 @@ def sum_of_products(
     return tuple(positive)
 
 
-def at_most(
+def normalized_condition(
     left: sp.Expr, right: sp.Expr, variables: Sequence[str], values: Mapping[str, float | np.ndarray]
 ) -> tuple[Product, ...]:
     """The condition left <= right as a sum of products that must be at most 1.

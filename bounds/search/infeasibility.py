@@ -17,14 +17,14 @@ Box = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Hopeless:
+class Infeasibility:
     """Why no choice will do, and whether arithmetic with error bounds confirms it."""
 
     why: str
     proved: bool
 
 
-def hopeless(partial: Partial, within: Box, whatever: str = "whatever is chosen") -> Hopeless | None:
+def find_infeasibility(partial: Partial, within: Box, whatever: str = "whatever is chosen") -> Infeasibility | None:
     """A condition that fails, or a term that has no value, at every choice of the free constants; None without one.
 
     Args:
@@ -37,16 +37,16 @@ def hopeless(partial: Partial, within: Box, whatever: str = "whatever is chosen"
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("fedmrn/theorem-1")
         >>> known = dict(L=1, mu=100, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1, N=10, K=5, S=2)
-        >>> hopeless(leave_free(theorem, theorem.form("sharp"), known, ["T"]), {}).why
+        >>> find_infeasibility(leave_free(theorem, theorem.form("sharp"), known, ["T"]), {}).why
         'mu <= L fails whatever is chosen: 100 against 1 (kappa = L/mu is at least 1)'
     """
     box = box_of(partial, within)
-    why = settled(partial, whatever) or _without_value(partial, whatever)
+    why = violated_condition(partial, whatever) or _without_value(partial, whatever)
     if why is None and (failing := _failing(partial, box)) is not None:
         names = [name for name in partial.free if name in names_in(failing.left, failing.right)]
         asked = "".join(f", {within[n][0]:g} <= {n} <= {within[n][1]:g}" for n in names if n in within)
         why = f"no {', '.join(names)} meets {failing.words(partial.result.notation)} ({failing.why}){asked}"
-    return None if why is None else Hopeless(why, nowhere(partial, np.inf, box))
+    return None if why is None else Infeasibility(why, nowhere(partial, np.inf, box))
 
 
 def box_of(partial: Partial, within: Box) -> Box:
@@ -55,7 +55,7 @@ def box_of(partial: Partial, within: Box) -> Box:
     return {name: within.get(name, (domain.low, domain.high)) for name, domain in domains.items()}
 
 
-def settled(partial: Partial, whatever: str) -> str | None:
+def violated_condition(partial: Partial, whatever: str) -> str | None:
     """The first condition without free constants that fails, in words."""
     for c in partial.settled:
         left, right = fixed_value(c.left, partial.values), fixed_value(c.right, partial.values)
@@ -103,7 +103,7 @@ def _failing(partial: Partial, box: Box) -> Condition | None:
     return None
 
 
-def narrowed(partial: Partial, name: str, numbers: range, within: Box) -> range:
+def narrow_integers(partial: Partial, name: str, numbers: range, within: Box) -> range:
     """The whole numbers of this name without those at the upper end that fail a condition, whatever the others are.
 
     Example:
@@ -111,7 +111,7 @@ def narrowed(partial: Partial, name: str, numbers: range, within: Box) -> range:
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("fedmrn/theorem-1")
         >>> known = dict(L=1, mu=1, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1, N=10, S=2, T=9)
-        >>> narrowed(leave_free(theorem, theorem.form("sharp"), known, ["K"]), "K", range(1, 10**6), {})  # K <= N
+        >>> narrow_integers(leave_free(theorem, theorem.form("sharp"), known, ["K"]), "K", range(1, 10**6), {})  # K <= N
         range(1, 11)
     """
     box, low, high = box_of(partial, within), numbers[0], numbers[-1]

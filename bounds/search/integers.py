@@ -14,7 +14,7 @@ from scipy.interpolate import PchipInterpolator
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.search.effort import Effort, Exhausted, passes
 from fedbounds.bounds.search.geometric_program import NotGeometric
-from fedbounds.bounds.search.infeasibility import narrowed
+from fedbounds.bounds.search.infeasibility import narrow_integers
 from fedbounds.bounds.search.optimize_answers import Answer, Infeasible, Minimum, NotAttained
 from fedbounds.bounds.search.partial_evaluation import Partial
 from fedbounds.bounds.search.step_sizes import StepSizeProblem, range_advice
@@ -44,7 +44,7 @@ def scan(problem: StepSizeProblem, whole: Sequence[Quantity], partial: Partial, 
     names = [q.name for q in whole]
     for name, numbers in zip(names, able, strict=True):
         if not numbers:
-            divisible = [T for T, S in filter(None, map(divided, problem.form.conditions)) if name == S]
+            divisible = [T for T, S in filter(None, map(divisibility_pair, problem.form.conditions)) if name == S]
             given = single_numbers(problem.result, problem.constants)
             why = [f"no {name} in its range divides {T} = {given[T]:g}" for T in divisible]
             return Infeasible(why[0] if why else f"no {name} in its range meets the conditions")
@@ -173,7 +173,9 @@ def _level(answer: Minimum | NotAttained) -> float:
     return answer.value if isinstance(answer, Minimum) else answer.infimum
 
 
-def refined(numbers: range, least: Callable[[int], float], rounded: Callable[[Any, Any], Any]) -> tuple[int, float]:
+def refine_integer(
+    numbers: range, least: Callable[[int], float], rounded: Callable[[Any, Any], Any]
+) -> tuple[int, float]:
     """The whole number S at which a smooth function of S, rounded up in steps that depend on S, is smallest.
 
     Args:
@@ -214,7 +216,7 @@ def refined(numbers: range, least: Callable[[int], float], rounded: Callable[[An
     return best, value(best)
 
 
-def divided(condition: Condition) -> tuple[str, str] | None:
+def divisibility_pair(condition: Condition) -> tuple[str, str] | None:
     """The letters (T, S) of a condition T/S == floor(T/S): S divides T; None for another condition."""
     T, S = sp.fraction(condition.left)
     if not isinstance(T, sp.Symbol) or not isinstance(S, sp.Symbol) or condition.op != "==":
@@ -227,12 +229,14 @@ def _candidates(quantity: Quantity, problem: StepSizeProblem, partial: Partial) 
     that it must divide."""
     low, high = problem.ranges.get(quantity.name, (quantity.domain.low, quantity.domain.high))
     given = {q.name: v for n, v in problem.constants.items() if (q := problem.result.notation.resolve(n)) is not None}
-    for T, S in filter(None, map(divided, problem.form.conditions)):
+    for T, S in filter(None, map(divisibility_pair, problem.form.conditions)):
         if quantity.name == S and T in given:
             whole = int(np.asarray(getattr(given[T], "value", given[T])))
             return [d for d in sp.divisors(whole) if low <= d <= high]
     numbers = range(int(np.ceil(low)), int(min(high, MOST if quantity.name not in problem.ranges else 2**53)) + 1)
-    return narrowed(partial, quantity.name, numbers, problem.ranges) if numbers and not partial.opaque else numbers
+    return (
+        narrow_integers(partial, quantity.name, numbers, problem.ranges) if numbers and not partial.opaque else numbers
+    )
 
 
 def single_numbers(result: Result, constants: Mapping[str, Value]) -> dict[str, float]:

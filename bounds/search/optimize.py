@@ -18,7 +18,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.search.effort import QUESTION, Effort, Exhausted, Watch
-from fedbounds.bounds.search.infeasibility import hopeless
+from fedbounds.bounds.search.infeasibility import find_infeasibility
 from fedbounds.bounds.search.integers import scan
 from fedbounds.bounds.search.optimize_answers import Answer, Infeasible, Minimum, NotAttained, Undecided
 from fedbounds.bounds.search.partial_evaluation import leave_free, quantity_named
@@ -126,7 +126,7 @@ def choose(
     problem = StepSizeProblem(result, chosen, dict(constants), ranges, rules, reals, effort)
     effort.spend(QUESTION)
     partial = leave_free(result, chosen, constants, [*names, *rules])
-    if (broken := hopeless(partial, ranges)) is not None:
+    if (broken := find_infeasibility(partial, ranges)) is not None:
         return Infeasible(broken.why)
     if not whole:
         return problem.minimize({})

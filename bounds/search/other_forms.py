@@ -26,14 +26,14 @@ def others(form: FormView) -> Iterator[FormView]:
         yield other
 
 
-def holding(evaluation: Evaluation, constants: Mapping[str, Value]) -> dict[str, float]:
+def forms_that_hold(evaluation: Evaluation, constants: Mapping[str, Value]) -> dict[str, float]:
     """The forms whose conditions hold at the constants where this one's fail, each with its value, the least first.
 
     Example:
         >>> from fedbounds.bounds.evaluation.evaluate import evaluate
         >>> known = dict(L=10, F=1, I=5, S=5, sigma=1, N=50, d=1, T=10_000)
         >>> default = evaluate("arbitrary-participation/corollary-4.8", known)
-        >>> bool(default.valid), {name: round(value, 3) for name, value in holding(default, known).items()}
+        >>> bool(default.valid), {name: round(value, 3) for name, value in forms_that_hold(default, known).items()}
         (False, {'repaired:any-I': 1.935})
     """
     found: dict[str, float] = {}
@@ -49,7 +49,7 @@ def holding(evaluation: Evaluation, constants: Mapping[str, Value]) -> dict[str,
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
-def reaching(form: FormView, ask: Callable[[str], Any]) -> dict[str, int]:
+def forms_that_reach(form: FormView, ask: Callable[[str], Any]) -> dict[str, int]:
     """The forms that reach a target which this one does not, each with its rounds, the least first.
 
     Args:

@@ -89,7 +89,7 @@ def _enter(form: Form | FormView) -> set[str]:
     return dependencies(form.variables, form.derived)
 
 
-def left_free(form: FormView, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:
+def leave_trees_free(form: FormView, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:
     """As `leave_free`, with trees where every constant that follows from a free one is given."""
     free, result = tuple(free), form.result
     given = _given(result, constants, free)
@@ -147,7 +147,7 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
     """
     import sympy as sp  # takes its time
 
-    from fedbounds.bounds.theory.expressions import substituted, symbol_names
+    from fedbounds.bounds.theory.expressions import substitute, symbol_names
     from fedbounds.bounds.theory.result import Condition
 
     free = tuple(free)
@@ -166,17 +166,16 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
                     steps = {result.notation[i].symbol: e for i in moving if (e := written[i]) is not None}
                     written[name] = None
                     if isinstance(rule.rule, sp.Expr) and len(steps) == len(moving):
-                        written[name] = substituted(rule.rule, steps)
+                        written[name] = substitute(rule.rule, steps)
                     return True
         return False
 
     needed = {s.name for s in form.symbols}
     moving = {name for name in needed if write(name, ())}
     steps = {result.notation[n].symbol: e for n, e in written.items() if e is not None and n not in free}
-    terms = {t.name: substituted(t.expression, steps) for t in form.terms}
+    terms = {t.name: substitute(t.expression, steps) for t in form.terms}
     conditions = [
-        Condition(substituted(c.left, steps), c.op, substituted(c.right, steps), c.why, c.limits)
-        for c in form.conditions
+        Condition(substitute(c.left, steps), c.op, substitute(c.right, steps), c.why, c.limits) for c in form.conditions
     ]
     symbols = symbol_names(*terms.values(), *(side for c in conditions for side in (c.left, c.right)))
     fixed = frozenset(symbols - set(written))

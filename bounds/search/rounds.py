@@ -18,13 +18,13 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.compilation import holds
 from fedbounds.bounds.evaluation.compiled_form import FormView
-from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, assumed_names, evaluate_form
+from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, check_assumed_names, evaluate_form
 from fedbounds.bounds.evaluation.form_cache import as_view
 from fedbounds.bounds.inputs.checks import check_count, check_number
 from fedbounds.bounds.search.effort import Effort, Watch
-from fedbounds.bounds.search.infeasibility import hopeless
+from fedbounds.bounds.search.infeasibility import find_infeasibility
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose
-from fedbounds.bounds.search.partial_evaluation import left_free, quantity_named
+from fedbounds.bounds.search.partial_evaluation import leave_trees_free, quantity_named
 from fedbounds.bounds.search.rounds_answers import (
     MANY,
     Between,
@@ -34,10 +34,10 @@ from fedbounds.bounds.search.rounds_answers import (
     Reached,
     beyond,
     cost,
-    floor_of,
     not_one,
     rounds_between,
-    searched,
+    search_note,
+    unreachable_reason,
 )
 from fedbounds.bounds.search.sequential import first_in_steps
 from fedbounds.bounds.search.threshold import LARGEST_COUNT, Hit, first_hit
@@ -109,7 +109,7 @@ def rounds(
         dimension = check_count("dimension", dimension)
     chosen = seen.form(form)
     allowed = Effort.of(effort, watch, chosen.length)
-    assumed = assumed_names(chosen.assumptions, names_of("assume", assume))
+    assumed = check_assumed_names(chosen.assumptions, names_of("assume", assume))
     if solve is not None:
         if optimize_over:
             raise FedboundsError("--solve asks for one constant with the others fixed; leave out what is optimized")
@@ -149,8 +149,8 @@ def _smallest(
     allowed: Effort,
 ) -> Reached | Never | Between:
     counter = _counter(chosen)
-    partial = left_free(chosen, constants, [counter.name])
-    if (broken := hopeless(partial, {}, f"whatever {counter.name} is")) is not None:
+    partial = leave_trees_free(chosen, constants, [counter.name])
+    if (broken := find_infeasibility(partial, {}, f"whatever {counter.name} is")) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
     reaches = _reaches(chosen, constants, counter, epsilon)
 
@@ -178,7 +178,7 @@ def _smallest(
     if hit.value is None:
         return _never(at, counter.name, epsilon, hit.least, hit.covered, proved, allowed)
     spent = cost(chosen.result, {**constants, counter.name: hit.value}, int(hit.value), dimension, counter.concept)
-    return Reached(spent.rounds, epsilon, spent, at(hit.value), {}, proved, method + searched(proved))
+    return Reached(spent.rounds, epsilon, spent, at(hit.value), {}, proved, method + search_note(proved))
 
 
 def _reaches(form: FormView, constants: Mapping[str, Value], free: Quantity, epsilon: float) -> Callable[[float], bool]:
@@ -256,7 +256,7 @@ def _never(
         return beyond(name, epsilon, low, limits, effort)
     far = at(MANY[1])
     if far.valid and epsilon * (1 - 1e-9) < float(far.value) <= float(last.value) * (1 + 1e-9):
-        return floor_of(name, epsilon, {term: float(value) for term, value in far.terms.items()}, proved)
+        return unreachable_reason(name, epsilon, {term: float(value) for term, value in far.terms.items()}, proved)
     return not_one(name, epsilon, limits, proved)
 
 
@@ -269,8 +269,8 @@ def _largest(
     quantity = quantity_named(form.result, form, name)
     if quantity.domain.low < 0:
         raise FedboundsError(f"{quantity.name} may be negative; only constants that are not can be solved for")
-    partial = left_free(form, constants, [quantity.name])
-    if (broken := hopeless(partial, {}, f"whatever {quantity.name} is")) is not None:
+    partial = leave_trees_free(form, constants, [quantity.name])
+    if (broken := find_infeasibility(partial, {}, f"whatever {quantity.name} is")) is not None:
         return Largest(quantity.name, epsilon, None, None, broken.why, broken.proved)
 
     def at(value: float) -> Evaluation:

@@ -266,12 +266,12 @@ def cost(
     )
 
 
-def searched(proved: bool) -> str:
+def search_note(proved: bool) -> str:
     """What is added to a method where nothing was proved, if python-flint, which might, is not installed."""
     return "" if proved or available() else "; python-flint, of the extra audit, might prove it"
 
 
-def floor_of(name: str, epsilon: float, limits: Mapping[str, float], proved: bool) -> Never:
+def unreachable_reason(name: str, epsilon: float, limits: Mapping[str, float], proved: bool) -> Never:
     """Never, because of the terms that do not fall: their limits for ever more rounds."""
     floor, left = sum(limits.values()), _large(limits)
     verb = "does" if len(left) == 1 else "do"

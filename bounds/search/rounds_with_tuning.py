@@ -20,9 +20,9 @@ from fedbounds.bounds.evaluation.compilation import ROUNDING
 from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.search.arb_enclosures import nowhere
 from fedbounds.bounds.search.effort import Effort, Exhausted
-from fedbounds.bounds.search.geometric_program import NotGeometric, at_most, sum_of_products
-from fedbounds.bounds.search.infeasibility import box_of, hopeless
-from fedbounds.bounds.search.integers import divided, refined, single_numbers
+from fedbounds.bounds.search.geometric_program import NotGeometric, normalized_condition, sum_of_products
+from fedbounds.bounds.search.infeasibility import box_of, find_infeasibility
+from fedbounds.bounds.search.integers import divisibility_pair, refine_integer, single_numbers
 from fedbounds.bounds.search.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.search.optimize_answers import Undecided
 from fedbounds.bounds.search.partial_evaluation import leave_free, quantity_named
@@ -35,9 +35,9 @@ from fedbounds.bounds.search.rounds_answers import (
     Reached,
     beyond,
     cost,
-    floor_of,
     not_one,
     rounds_between,
+    unreachable_reason,
 )
 from fedbounds.bounds.search.sequential import first_in_steps
 from fedbounds.bounds.search.step_sizes import Point, StepSizeProblem
@@ -82,7 +82,7 @@ def rounds_optimized(
 
     partial = leave_free(result, form, constants, [*names, counter.name, *given])
     whatever = f"whatever {', '.join((*names, counter.name))} are"
-    if (broken := hopeless(partial, ends, whatever)) is not None:
+    if (broken := find_infeasibility(partial, ends, whatever)) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
     low, high, tried = 0, np.inf, 0.0  # what does not reach, what does, and how far it was tried
     try:
@@ -150,13 +150,13 @@ def _as_a_program(asked: Target, counter: Quantity, within: Ranges, dimension: i
     names, epsilon = asked.over, asked.epsilon
     quantities = [quantity_named(result, form, name) for name in names]
     whole, others = ([q for q in quantities if q.domain.integer is want] for want in (True, False))
-    divisor = next((S for T, S in filter(None, map(divided, form.conditions)) if counter.name == T), "")
+    divisor = next((S for T, S in filter(None, map(divisibility_pair, form.conditions)) if counter.name == T), "")
     if len(whole) > 1 or not others:
         raise NotGeometric
     scanned = whole[0].name if whole else divisor
     given = single_numbers(result, constants)
     target = Condition(form.bound, "<=", sp.Float(epsilon), "the target")
-    kept = tuple(c for c in form.conditions if divided(c) is None)
+    kept = tuple(c for c in form.conditions if divisibility_pair(c) is None)
     least = replace(form, terms=(Term("rounds", counter.symbol),), conditions=(*kept, target))
     inverse = replace(result, forms=(least,), default=form.name)
     ranges = {quantity_named(result, form, n).name: ends for n, ends in within.items()}
@@ -183,7 +183,7 @@ def _as_a_program(asked: Target, counter: Quantity, within: Ranges, dimension: i
         numbers = range(int(given[scanned]), int(given[scanned]) + 1) if scanned else range(1, 2)
     found: dict[int, float] = {}
     try:
-        S, count = refined(numbers, lambda S: found.setdefault(S, fewest(S)), rounded)
+        S, count = refine_integer(numbers, lambda S: found.setdefault(S, fewest(S)), rounded)
     except Exhausted:
         raise _StoppedAt(min((float(rounded(S, T)) for S, T in found.items()), default=np.inf)) from None
     if not count < LARGEST_COUNT:
@@ -221,7 +221,7 @@ def _never(target: Target, low: float, proved: bool, unit: int = 1, everywhere: 
     far = [_terms(target.best(unit * count)) for count in MANY]
     value, nearer, limit = (sum(each.values()) if each else np.nan for each in (terms, *far))
     if epsilon < limit <= value * (1 + 1e-6) and nearer <= limit * (1 + 1e-6):
-        return floor_of(name, epsilon, far[1], proved)
+        return unreachable_reason(name, epsilon, far[1], proved)
     if proved or everywhere:
         return not_one(name, epsilon, terms, proved)
     return beyond(name, epsilon, low, terms, target.effort)
@@ -262,7 +262,9 @@ def _falls_with(
             if counter.name in symbol_names(left, right):
                 if c.op == "==":
                     return False
-                sums.append(at_most(_replaced(left, floors), _replaced(right, floors), variables, partial.values))
+                sums.append(
+                    normalized_condition(_replaced(left, floors), _replaced(right, floors), variables, partial.values)
+                )
     except NotGeometric:
         return False
     rows = [row for sum_ in sums for p in sum_ for row in p.degrees]

@@ -62,15 +62,15 @@ def first_in_steps(
     try:
         near, far = _glance(does if roughly is None else asked(roughly), least)
         if far is not None:
-            far = bisected(bisects, near, far)
+            far = bisect(bisects, near, far)
             for closer in () if quickly is None else (does,) if roughly is None else (asked(roughly), does):
                 while far - 1 > near and closer(far - 1):
-                    far = bisected(bisects, near, far - 1)
+                    far = bisect(bisects, near, far - 1)
         for before, count in zip([least - 1, *grid], grid, strict=False):
             if far is not None and count >= far:
                 break
             if does(count):
-                return Hit(float(bisected(does, before, count)), False)
+                return Hit(float(bisect(does, before, count)), False)
         return Hit(None if far is None else float(far), False)
     except Exhausted:
         reached = [count for count, reach in tried.items() if reach]
@@ -91,7 +91,7 @@ def _glance(does: Reaches, least: int) -> tuple[int, int | None]:
     return before, count
 
 
-def bisected(reaches: Reaches, low: int, high: int) -> int:
+def bisect(reaches: Reaches, low: int, high: int) -> int:
     """The smallest whole number above low from which on `reaches` holds, given that it holds at high."""
     while high - low > 1:
         middle = (low + high) // 2

@@ -16,14 +16,14 @@ from fedbounds.bounds.search.geometric_program import (
     NotGeometric,
     Product,
     Program,
-    at_most,
     falls_for_ever,
     far_out,
+    normalized_condition,
     sum_of_products,
     survivors,
 )
 from fedbounds.bounds.search.grid import Search, search
-from fedbounds.bounds.search.infeasibility import settled
+from fedbounds.bounds.search.infeasibility import violated_condition
 from fedbounds.bounds.search.optimize_answers import Answer, Infeasible, Minimum, NotAttained, Undecided
 from fedbounds.bounds.search.partial_evaluation import Partial, leave_free
 from fedbounds.bounds.theory.result import Form, Result
@@ -106,7 +106,7 @@ class StepSizeProblem:
             NotGeometric: it is none.
         """
         self.effort.spend(SOLUTION)
-        if (why := settled(partial, "whatever is chosen")) is not None:
+        if (why := violated_condition(partial, "whatever is chosen")) is not None:
             return Infeasible(why)
         program, by_term = _program(partial, *_ends(free, self.ranges))
         reduced, directions = program, []
@@ -253,7 +253,7 @@ def _program(partial: Partial, low: np.ndarray, high: np.ndarray) -> tuple[Progr
     constraints = []
     for c in partial.conditions:
         left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
-        constraints.append(at_most(left, right, partial.free, partial.values))
+        constraints.append(normalized_condition(left, right, partial.free, partial.values))
     return Program(objective, tuple(constraints), low, high), by_term
 
 

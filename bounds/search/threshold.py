@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fedbounds.bounds.evaluation.compilation import ROUNDING
-from fedbounds.bounds.search.arb_enclosures import confirmed
+from fedbounds.bounds.search.arb_enclosures import confirm
 from fedbounds.bounds.search.effort import ENCLOSURE, Effort, Exhausted
 from fedbounds.bounds.search.infeasibility import fails_everywhere
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose, Interval, enclose
@@ -56,7 +56,7 @@ class Hit:
     def proved(self, partial: Partial, target: float) -> bool:
         """Whether arithmetic with error bounds confirms all of it."""
         reached = None if self.value is None or np.isinf(self.value) else self.value
-        return self.covered and self.left is None and confirmed(partial, target, self.excluded, reached)
+        return self.covered and self.left is None and confirm(partial, target, self.excluded, reached)
 
 
 def first_hit(

@@ -28,15 +28,15 @@ PIECES = re.compile(
 )
 
 
-def in_formulas(text: str, notation: Notation) -> str:
+def statement_latex(text: str, notation: Notation) -> str:
     r"""A statement in LaTeX.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> letters = load("fedmrn/theorem-1").notation
-        >>> print(in_formulas("E[|S(x) - x|^2 | x] <= q^2 |x|^2 for all x", letters))
+        >>> print(statement_latex("E[|S(x) - x|^2 | x] <= q^2 |x|^2 for all x", letters))
         $\operatorname{E}$[$\|S$($x$) $-$ $x\|^{2}$ $\mid$ $x$] $\le $ $q^{2}$ $\|x\|^{2}$ for all $x$
-        >>> print(in_formulas("a client's F_k is mu-strongly convex", letters))
+        >>> print(statement_latex("a client's F_k is mu-strongly convex", letters))
         a client's $F_{k}$ is mu-strongly convex
     """
     parts: list[tuple[bool, str]] = []

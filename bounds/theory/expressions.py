@@ -30,7 +30,7 @@ def _names(expression: sp.Expr) -> frozenset[str]:
     return frozenset(str(symbol) for symbol in expression.free_symbols)
 
 
-def substituted(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
+def substitute(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
     """The expression with these symbols replaced, all at once."""
     return _substituted(expression, tuple(steps.items())) if steps else expression
 
@@ -40,7 +40,7 @@ def _substituted(expression: sp.Expr, steps: tuple[tuple[Any, sp.Expr], ...]) ->
     return expression.xreplace(dict(steps))
 
 
-def renamed(expression: sp.Expr, names: Mapping[Any, sp.Expr]) -> sp.Expr:
+def rename_symbols(expression: sp.Expr, names: Mapping[Any, sp.Expr]) -> sp.Expr:
     """The expression with symbols for parts of it, or for other symbols, as `xreplace` has it but for extrema.
 
     sympy compares the arguments of a maximum whenever it is rebuilt, which takes longer than all else and finds nothing
@@ -48,13 +48,13 @@ def renamed(expression: sp.Expr, names: Mapping[Any, sp.Expr]) -> sp.Expr:
 
     Example:
         >>> x, y, z = sp.symbols("x y z", positive=True)
-        >>> renamed(sp.Max(x + y, 2) / z, {x + y: z})
+        >>> rename_symbols(sp.Max(x + y, 2) / z, {x + y: z})
         Max(2, z)/z
     """
     if expression in names:
         return names[expression]
     before = parts(expression)
-    after = [renamed(part, names) for part in before]
+    after = [rename_symbols(part, names) for part in before]
     if all(new is old for new, old in zip(after, before, strict=True)):
         return expression
     return remade(expression, after)

@@ -115,9 +115,9 @@ def feasible_set(result: Result, form: Form) -> FeasibleSet | None:
         >>> [r.text for r in feasible_set(theorem, theorem.form("sharp:Bind")).relations]
         ['SK <= S', 'sign(S) <= sign(SK)']
     """
-    from fedbounds.bounds.theory.registry import paper_names, room
+    from fedbounds.bounds.theory.registry import paper_module, paper_names
 
-    declared = getattr(room(result.paper), "FEASIBLE", None) if result.paper in paper_names() else None
+    declared = getattr(paper_module(result.paper), "FEASIBLE", None) if result.paper in paper_names() else None
     return None if declared is None else declared.of(result, form)
 
 

@@ -19,7 +19,7 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
-def chosen_form(forms: Sequence[N], key: str, name: str | None, default: str) -> N:
+def select_form(forms: Sequence[N], key: str, name: str | None, default: str) -> N:
     """The form with this name, else the first form of this kind; without a name the default form.
 
     Raises:

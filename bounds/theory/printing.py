@@ -15,7 +15,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from fedbounds.bounds.theory.client_reductions import OverClients
-from fedbounds.bounds.theory.expressions import parts, remade, renamed
+from fedbounds.bounds.theory.expressions import parts, remade, rename_symbols
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.symbols import Notation
 
@@ -106,7 +106,7 @@ def latex(expression: sp.Basic, notation: Notation) -> str:
 
 
 @dataclass(frozen=True)
-class Written:
+class NamedParts:
     """Expressions with the names that they use.
 
     Attributes:
@@ -124,13 +124,13 @@ class Written:
         return [*self.numbers.items(), *self.parts.items()]
 
 
-def written(expressions: Iterable[sp.Expr], notation: Notation) -> Written:
+def name_shared_parts(expressions: Iterable[sp.Expr], notation: Notation) -> NamedParts:
     """The expressions as they are best written: parts that come again and again have names X1, X2, ... if all is long.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("fedau/theorem-2")
-        >>> found = written([term.expression for term in theorem.form("sharp").terms], theorem.notation)
+        >>> found = name_shared_parts([term.expression for term in theorem.form("sharp").terms], theorem.notation)
         >>> list(found.numbers), plain(found.expressions[0])
         (['kappa'], 'F/(I*T*X2*eta*gamma)')
     """
@@ -138,14 +138,14 @@ def written(expressions: Iterable[sp.Expr], notation: Notation) -> Written:
     parts: list[tuple[sp.Symbol, sp.Expr]] = []
     while sum(map(_size, short)) > LONG and (part := _worth_a_name([*short, *(p for _, p in parts)])):
         symbol = sp.Symbol(f"X{len(parts) + 1}", **_sign(part))
-        short = tuple(renamed(e, {part: symbol}) for e in short)
-        parts = [*((s, renamed(e, {part: symbol})) for s, e in parts), (symbol, part)]
+        short = tuple(rename_symbols(e, {part: symbol}) for e in short)
+        parts = [*((s, rename_symbols(e, {part: symbol})) for s, e in parts), (symbol, part)]
     parts = _readable(parts)
     free = [name for k in range(1, 2 * len(parts) + 9) if (name := f"X{k}") not in notation]
     names: dict[sp.Basic, sp.Expr] = {s: sp.Symbol(free[k], **_sign(s)) for k, (s, _) in enumerate(parts)}
-    short = tuple(renamed(e, names) for e in short)
-    named = {str(names[s]): renamed(e, names) for s, e in parts}
-    return Written(short, named, _numbers([*short, *named.values()]))
+    short = tuple(rename_symbols(e, names) for e in short)
+    named = {str(names[s]): rename_symbols(e, names) for s, e in parts}
+    return NamedParts(short, named, _numbers([*short, *named.values()]))
 
 
 @dataclass(frozen=True)

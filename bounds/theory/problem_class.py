@@ -35,7 +35,7 @@ def axis(name: str) -> Axis:
     return AXES[name]
 
 
-def checked(name: str, kinds: Iterable[str]) -> tuple[str, ...]:
+def check_axis_kinds(name: str, kinds: Iterable[str]) -> tuple[str, ...]:
     """These kinds of one axis, in its order.
 
     Raises:
@@ -57,7 +57,7 @@ def box(**kinds: str) -> Box:
         (('participation', frozenset({...})),)
     """
     named = {name.replace("_", "-"): listed.split() for name, listed in sorted(kinds.items())}
-    return tuple((name, frozenset(checked(name, listed))) for name, listed in named.items())
+    return tuple((name, frozenset(check_axis_kinds(name, listed))) for name, listed in named.items())
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Cover:
 
     def level(self, setting: Setting) -> int:
         """The least over all that the setting may be."""
-        return int(within(self.levels(), setting).min())
+        return int(restrict_levels(self.levels(), setting).min())
 
 
 @cache
@@ -107,7 +107,7 @@ def _levels(cover: Cover) -> np.ndarray:
     return table
 
 
-def within(levels: np.ndarray, setting: Setting) -> np.ndarray:
+def restrict_levels(levels: np.ndarray, setting: Setting) -> np.ndarray:
     """The part of a table of levels that a setting leaves possible."""
     rows = zip(levels.shape, AXES.values(), strict=True)
     picked = [[[*a.kinds].index(k) for k in setting.kinds(a.name)] if size > 1 else [0] for size, a in rows]
@@ -145,7 +145,7 @@ class Setting:
     said: Mapping[str, tuple[str, ...]]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "said", {name: checked(name, kinds) for name, kinds in self.said.items()})
+        object.__setattr__(self, "said", {name: check_axis_kinds(name, kinds) for name, kinds in self.said.items()})
 
     @staticmethod
     def of(text: str) -> Setting:
@@ -213,7 +213,7 @@ def phrases() -> dict[tuple[str, ...], tuple[str, tuple[str, ...]]]:
     """
     table: dict[tuple[str, ...], tuple[str, tuple[str, ...]]] = {}
     one = [(p, a.name, (k.name,)) for a in AXES.values() for k in a.kinds.values() for p in k.phrases]
-    several = [(p, name, checked(name, kinds.split())) for p, (name, kinds) in GROUPS.items()]
+    several = [(p, name, check_axis_kinds(name, kinds.split())) for p, (name, kinds) in GROUPS.items()]
     for phrase, name, kinds in (*one, *several):
         words = tuple(_words(phrase))
         if table.setdefault(words, (name, kinds)) != (name, kinds):
@@ -229,7 +229,7 @@ def _read(text: str) -> Iterable[tuple[str, str, tuple[str, ...]]]:
             name, equals, kind = part.partition("=")
             if equals:
                 named = [k for one in re.split(r"\s+or\s+", kind.strip()) for k in _kinds_called(name.strip(), one)]
-                yield part, name.strip(), checked(name.strip(), named)
+                yield part, name.strip(), check_axis_kinds(name.strip(), named)
             else:
                 yield from _phrases_in(part)
 

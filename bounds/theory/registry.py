@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 import fedbounds.bounds
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import quote
-from fedbounds.bounds.inputs.plugins import BrokenPlugin, guarded
+from fedbounds.bounds.inputs.plugins import BrokenPlugin, run_guarded
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -82,21 +82,21 @@ def _loading(name: str) -> Iterator[None]:
     if name in _BROKEN:
         raise BrokenPlugin(_BROKEN[name])
     try:
-        with guarded(f"the paper {name!r}"):
+        with run_guarded(f"the paper {name!r}"):
             yield
     except BrokenPlugin as error:
         _BROKEN[name] = str(error)
         raise
 
 
-def room(name: str) -> ModuleType:
+def paper_module(name: str) -> ModuleType:
     """The module of one paper.
 
     Raises:
         FedboundsError: no such paper (names the nearest), or one of another package that cannot be loaded.
 
     Example:
-        >>> room("fedau").__name__
+        >>> paper_module("fedau").__name__
         'fedbounds.bounds.papers.fedau'
     """
     if name in PAPERS:
@@ -111,7 +111,7 @@ def _place(name: str, floor: str) -> str:
     return f"fedbounds.{floor}.papers.{name.replace('-', '_')}"
 
 
-def part(name: str, floor: str, what: str) -> ModuleType | None:
+def paper_submodule(name: str, floor: str, what: str) -> ModuleType | None:
     """What a paper's room holds under this name on this floor; None if it holds nothing there.
 
     Args:
@@ -124,11 +124,11 @@ def part(name: str, floor: str, what: str) -> ModuleType | None:
         ImportError: a submodule of ours is there and cannot be imported.
 
     Example:
-        >>> part("fedau", "bounds", "claims").__name__, part("fedau", "bounds", "appeal")
+        >>> paper_submodule("fedau", "bounds", "claims").__name__, paper_submodule("fedau", "bounds", "appeal")
         ('fedbounds.bounds.papers.fedau.claims', None)
     """
     if name not in PAPERS:
-        return submodule(room(name), what)
+        return submodule(paper_module(name), what)
     home = _place(name, floor)
     return submodule(importlib.import_module(home), what) if find_spec(home) else None
 
@@ -140,40 +140,40 @@ def submodule(module: ModuleType, what: str) -> ModuleType | None:
         FedboundsError: one of another package that cannot be imported.
     """
     place = f"{module.__name__}.{what}"
-    with nullcontext() if place.startswith("fedbounds.") else guarded(f"{place!r}"):
+    with nullcontext() if place.startswith("fedbounds.") else run_guarded(f"{place!r}"):
         return importlib.import_module(place) if hasattr(module, "__path__") and find_spec(place) else None
 
 
-def parts(floor: str, what: str) -> dict[str, ModuleType]:
-    """What the papers hold under this name on this floor, see `part`; one that cannot be loaded is one warning."""
-    found: dict[str, ModuleType] = {}
+def paper_submodules(floor: str, what: str) -> dict[str, ModuleType]:
+    """What the papers hold under this name on this floor, see `paper_submodule`; one that cannot be loaded is one
+    warning.""" found: dict[str, ModuleType] = {}
     for name in paper_names():
         try:
-            if (module := part(name, floor, what)) is not None:
+            if (module := paper_submodule(name, floor, what)) is not None:
                 found[name] = module
         except BrokenPlugin as error:
             _warn(str(error))
     return found
 
 
-def merged(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]]) -> dict[str, T]:
-    """One table of what the same submodule of every paper's room lists by name; see `part`.
+def merged_tables(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]]) -> dict[str, T]:
+    """One table of what the same submodule of every paper's room lists by name; see `paper_submodule`.
 
     Of two with one name the first is kept: no package takes the name of something of ours. A stranger's room that
     cannot be loaded, or read, is one warning, never an error.
 
     Args:
-        floor, what: the floor and the submodule, as for `part`.
+        floor, what: the floor and the submodule, as for `paper_submodule`.
         read: the table in it.
 
     Example:
-        >>> len(merged("bounds", "claims", lambda module: {module.__name__: module.claims}))
+        >>> len(merged_tables("bounds", "claims", lambda module: {module.__name__: module.claims}))
         5
     """
     found: dict[str, T] = {}
-    for name, module in parts(floor, what).items():
+    for name, module in paper_submodules(floor, what).items():
         try:
-            with nullcontext() if name in PAPERS else guarded(f"{module.__name__!r}"):
+            with nullcontext() if name in PAPERS else run_guarded(f"{module.__name__!r}"):
                 table = dict(read(module))
             found |= {key: each for key, each in table.items() if key not in found}
         except BrokenPlugin as error:
@@ -198,7 +198,7 @@ def paper(name: str) -> Paper:
         >>> paper("arbitrary-participation").results[0].key
         'arbitrary-participation/theorem-3.1'
     """
-    module = room(name)
+    module = paper_module(name)
     with _loading(name):
         scope, version = tuple(vars(module).get("SCOPE", ())), str(vars(module).get("VERSION", ""))
         found = Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS), scope, version)
@@ -215,11 +215,11 @@ def statements(name: str) -> tuple[Statement, ...]:
     Raises:
         FedboundsError: no such paper, or a statement whose key is not the paper's, or a result's, or another's.
     """
-    listed = part(name, "bounds", "statements")
+    listed = paper_submodule(name, "bounds", "statements")
     if listed is None:
         return ()
     taken = {result.key for result in paper(name).results}
-    with nullcontext() if name in PAPERS else guarded(f"statements of the paper {name!r}"):
+    with nullcontext() if name in PAPERS else run_guarded(f"statements of the paper {name!r}"):
         found: tuple[Statement, ...] = tuple(listed.STATEMENTS)
         for one in found:
             if one.paper != name or one.key in taken:
@@ -254,7 +254,7 @@ def load(key: str) -> Result:
         raise FedboundsError(f"key = {quote(key)} must be the key of a result, as 'fedau/theorem-2'")
     name = key.partition("/")[0]
     if name not in PAPERS and name not in paper_names():
-        if near := [r.key for one in PAPERS for r in room(one).RESULTS if r.key == f"{one}/{key}"]:
+        if near := [r.key for one in PAPERS for r in paper_module(one).RESULTS if r.key == f"{one}/{key}"]:
             raise FedboundsError(f"unknown paper {name!r}; a key is PAPER/RESULT: {' or '.join(near)}?")
         raise unknown_name("paper", name, paper_names())
     for result in paper(name).results:

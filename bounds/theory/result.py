@@ -13,10 +13,10 @@ import sympy as sp
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.assumptions import Assumption
-from fedbounds.bounds.theory.form_selection import chosen_form
+from fedbounds.bounds.theory.form_selection import select_form
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.named_numbers import NamedNumber
-from fedbounds.bounds.theory.printing import Written, as_printed, latex, plain, written
+from fedbounds.bounds.theory.printing import NamedParts, as_printed, latex, name_shared_parts, plain
 from fedbounds.bounds.theory.symbols import Derived, Notation, dependencies, independent_constants
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
@@ -183,7 +183,7 @@ class Form(Shown):
 
     def tables(self) -> tuple[Table, ...]:
         """Terms, what the names in them mean, conditions and assumptions."""
-        short = written((t.expression for t in self.terms), Notation([]))
+        short = name_shared_parts((t.expression for t in self.terms), Notation([]))
         terms = [(t.name, sp.latex(e)) for t, e in zip(self.terms, short.expressions, strict=True)]
         names = [(sp.latex(sp.Symbol(name)), sp.latex(meaning)) for name, meaning in short.definitions()]
         conditions = [(c.latex, c.why) for c in self.hypotheses]
@@ -344,7 +344,7 @@ class Result(Shown):
         Raises:
             FedboundsError: names the forms there are.
         """
-        return chosen_form(self.forms, self.key, name, self.default)
+        return select_form(self.forms, self.key, name, self.default)
 
     def sympy(self, form: str | None = None) -> sp.Expr:
         """The bound of a form in the letters of the notation, with the numbers that have names written out.
@@ -367,9 +367,9 @@ class Result(Shown):
         """Where it stands, what it says and what is on its left."""
         return "\n".join(filter(None, [f"{self.key}: {self.title} ({self.source})", self.statement, str(self.measure)]))
 
-    def printed(self, form: Form) -> Written:
+    def printed(self, form: Form) -> NamedParts:
         """Terms, conditions and step sizes of a form as the paper writes them; without legal ranges of constants."""
-        return written((as_printed(e, self.notation).expression for e in form.said), self.notation)
+        return name_shared_parts((as_printed(e, self.notation).expression for e in form.said), self.notation)
 
     def in_latex(self, form: Form) -> InLatex:
         """A form in LaTeX, piece by piece, as the paper writes it; without the legal ranges of constants."""
@@ -407,13 +407,13 @@ def reachable(form: Form, *, prescribed: bool = False) -> set[str]:
     return dependencies(form.needs if prescribed else form.variables, form.derived)
 
 
-def unused(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
+def unused_constants(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
     """Those of these constants, by letter, that nothing in a form depends on, in the order of the notation.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
-        >>> unused(theorem, theorem.form("explicit"), ["L", "S", "oracle_calls", "gradient_divergence_sup"])
+        >>> unused_constants(theorem, theorem.form("explicit"), ["L", "S", "oracle_calls", "gradient_divergence_sup"])
         ('d', 'M')
     """
     return independent_constants(result.notation, form.needs, form.derived, names)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedbounds.bounds.theory.registry import part
+from fedbounds.bounds.theory.registry import paper_submodule
 from fedbounds.bounds.theory.result import Form, Result
 
 Known = Mapping[str, Any]
@@ -78,5 +78,5 @@ def workload_of(result: Result, form: Form) -> Workload | None:
         >>> workload_of(theorem, theorem.form()).local_steps
         'Q'
     """
-    said = part(result.paper, "bounds", "workload")
+    said = paper_submodule(result.paper, "bounds", "workload")
     return None if said is None else said.workload(result, form)

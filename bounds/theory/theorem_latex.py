@@ -3,7 +3,7 @@ r"""Results in LaTeX: a whole theorem environment for a paper, which needs no pa
 from __future__ import annotations
 
 from fedbounds.bounds.display.tables import tex
-from fedbounds.bounds.theory.assumption_latex import in_formulas
+from fedbounds.bounds.theory.assumption_latex import statement_latex
 from fedbounds.bounds.theory.result import Form, Result, plain_amsmath, reachable
 
 
@@ -37,7 +37,7 @@ def theorem(result: Result, form: Form, audit: str) -> str:
     if form.assumptions:
         letters = result.notation
         assumed = [
-            rf"\item[{tex(a.name)}] {in_formulas(a.statement, letters)} ({tex(a.label)})" for a in form.assumptions
+            rf"\item[{tex(a.name)}] {statement_latex(a.statement, letters)} ({tex(a.label)})" for a in form.assumptions
         ]
         lines += ["Assume", r"\begin{description}", *assumed, r"\end{description}"]
     lines += ["If", *_gathered(parts.conditions), "then"] if parts.conditions else ["Then"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.bounds.display.tables import words
+from fedbounds.bounds.display.tables import format_cell
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Result
@@ -41,7 +41,7 @@ def example(result: Result) -> Iterator[str]:
     yield CODE.format(key=result.key, constants=given, form=form.name)
     yield f"```text\n{evaluate(result, constants, form=form.name, assume=['all'])}\n```"
     yield "The same in the shell, its theorem environment for a paper, and its claims on trial:"
-    typed = " ".join(f"{name}={words(value).replace(', ', ',')}" for name, value in constants.items())
+    typed = " ".join(f"{name}={format_cell(value).replace(', ', ',')}" for name, value in constants.items())
     lines = [
         f'fedbounds eval {result.key} --form "{form.name}" {typed} --assume all',
         f'fedbounds show {result.key} --form "{form.name}" --latex',

@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 from fedbounds.bounds.audit.ledger import committed_verdict
-from fedbounds.bounds.audit.tested_conditions import in_words, noticed_conditions
+from fedbounds.bounds.audit.tested_conditions import describe_untested, read_conditions
 from fedbounds.bounds.comparison.comparability import CODES, comparability_matrix
 from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
@@ -96,9 +96,9 @@ def not_tested() -> str:
     lines, listed = ["| paper | conditions of forms | loosened, noticed | dropped, noticed | not tested |"], []
     lines.append("|---|---|---|---|---|")
     for name in PAPERS:
-        rows = noticed_conditions(name).values()
+        rows = read_conditions(name).values()
         if not rows:
-            lines.append(f"| {name} | | | | all: {in_words(name)} |")
+            lines.append(f"| {name} | | | | all: {describe_untested(name)} |")
             continue
         idle = [row for row in rows if not row.tested]
         counts = len(rows), len(rows) - len(idle), sum(bool(row.dropped) for row in rows), len(idle)

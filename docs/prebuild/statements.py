@@ -6,9 +6,9 @@ import re
 
 from sympy import Symbol
 
-from fedbounds.bounds.audit.errata import room_errata
+from fedbounds.bounds.audit.errata import paper_errata
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.theory.printing import latex, written
+from fedbounds.bounds.theory.printing import latex, name_shared_parts
 from fedbounds.bounds.theory.registry import paper
 from fedbounds.bounds.theory.result import Form, Result
 
@@ -27,14 +27,14 @@ def statements(key: str) -> str:
 def statement(result: Result) -> str:
     """One result under its key, its forms one below the other."""
     heading = f"### {result.title}\n\n`{result.key}` ({result.source})"
-    if room_errata(result.paper):  # then it has been on trial and there is a page of it
+    if paper_errata(result.paper):  # then it has been on trial and there is a page of it
         heading += f", [formula, verdicts, plot and code](results/{result.key}.md)"
     return "\n\n".join([heading, *(displayed(result, form) for form in result.forms)])
 
 
 def displayed(result: Result, form: Form) -> str:
     """One form as a displayed formula, its terms in order and named, with its conditions in a list."""
-    short = written(form.expressions, result.notation)
+    short = name_shared_parts(form.expressions, result.notation)
     typeset = iter([latex(expression, result.notation) for expression in short.expressions])
     named = [rf"\underbrace{{{next(typeset)}}}_{{\text{{{term.name}}}}}" for term in form.terms]
     bound = " + ".join(named)

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import get_args
 
-from fedbounds.bounds.audit.counterexample import Degree, Erratum, Replay, Wording, shown
-from fedbounds.bounds.audit.errata import refuted_claims, room_errata, room_supplements, room_wording
-from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
+from fedbounds.bounds.audit.counterexample import Degree, Erratum, Replay, Wording, format_fraction
+from fedbounds.bounds.audit.errata import paper_errata, paper_supplements, paper_wording, refuted_claims
+from fedbounds.bounds.audit.findings import DEGREES, describe_findings
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.tested_conditions import untested
-from fedbounds.bounds.audit.verdict import COURTS, OUTCOMES
-from fedbounds.bounds.comparison.worst_ratios import said, worst_ratio
+from fedbounds.bounds.audit.tested_conditions import untested_conditions
+from fedbounds.bounds.audit.verdict import CHECKERS, OUTCOMES
+from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.bounds.theory.result import Form, Result
 from prebuild.examples import example
@@ -37,7 +37,7 @@ def result_pages() -> dict[str, str]:
 
 def tried() -> Iterator[Result]:
     """The results of the papers that have been on trial."""
-    return (result for name in PAPERS if room_errata(name) for result in paper(name).results)
+    return (result for name in PAPERS if paper_errata(name) for result in paper(name).results)
 
 
 def counted(name: str) -> str:
@@ -47,7 +47,7 @@ def counted(name: str) -> str:
 
 def counts(name: str) -> Iterator[str]:
     """The lines of that table."""
-    degrees = {f"{name}/erratum/{erratum.id}": erratum.degree for erratum in room_errata(name)}
+    degrees = {f"{name}/erratum/{erratum.id}": erratum.degree for erratum in paper_errata(name)}
     found = {kind: Counter[str]() for kind in row_names()}
     for claim, entry in read_ledger(name).items():
         kind = next(kind for kind, ids in KINDS.items() if re.search(ids, claim))
@@ -58,7 +58,7 @@ def counts(name: str) -> Iterator[str]:
         if verdicts:
             yield f"| {kind} | " + " | ".join(str(verdicts[outcome] or "") for outcome in OUTCOMES) + " |"
     yield ""
-    yield f"Claims are not findings: one remark may refute several. There are {findings_in_words(name)}."
+    yield f"Claims are not findings: one remark may refute several. There are {describe_findings(name)}."
 
 
 def row_name(kind: str, degree: str = "") -> str:
@@ -80,7 +80,7 @@ def verdict(name: str, claim: str) -> str:
         return "not tried yet"
     court, axioms = str(entry["court"]), entry.get("axioms")
     trusts = f"; it trusts {plain(', '.join(axioms))}" if isinstance(axioms, list) and axioms else ""
-    return f"**{entry['verdict']}** ({COURTS.get(court, plain(court))}{trusts})"
+    return f"**{entry['verdict']}** ({CHECKERS.get(court, plain(court))}{trusts})"
 
 
 def result_page(result: Result) -> Iterator[str]:
@@ -88,15 +88,15 @@ def result_page(result: Result) -> Iterator[str]:
     default form an example."""
     yield f"# {result.title}\n\n`{result.key}` ({result.source})"
     yield plain(result.statement)
-    errata = {erratum.id: erratum for erratum in room_errata(result.paper)}
+    errata = {erratum.id: erratum for erratum in paper_errata(result.paper)}
     for form in sorted(result.forms, key=lambda form: form.name != result.default):
         claim = f"{result.key}[{form.name}]"
         yield f"## {form.name}"
         yield displayed(result, form)
         yield f"Verdict on `{claim}`: {verdict(result.paper, claim)}. Units: {verdict(result.paper, f'{claim}/units')}."
         if row := worst_ratio(result, form):
-            yield f"[Adversary](../../worst-cases.md#every-result): {plain(said(row))}."
-        if idle := untested(result, form):
+            yield f"[Adversary](../../worst-cases.md#every-result): {plain(describe_row(row))}."
+        if idle := untested_conditions(result, form):
             said_so = "; ".join(f"`{row.text}`" for row in idle)
             yield f"[Not tested](../../audit.md#conditions), as no checker notices a factor of 2: {said_so}."
         if form.generous:
@@ -132,7 +132,7 @@ def failures(result: Result, form: Form, errata: dict[str, Erratum]) -> Iterator
 
 def counterexample(replay: Replay) -> str:
     """The instance, the recomputation and both sides."""
-    lines = "\n".join(f"- {plain(line.text)}: {plain(shown(line.value))}" for line in replay.lines)
+    lines = "\n".join(f"- {plain(line.text)}: {plain(format_fraction(line.value))}" for line in replay.lines)
     sides = f"So {plain(replay.comparison)}. Smallest in this sense: {plain(replay.minimal)}."
     return f"{plain(replay.instance)}\n\n{lines}\n\n{sides}"
 
@@ -146,8 +146,8 @@ def noted(name: str) -> Iterator[str]:
     """The paragraphs of that note."""
     yield paper(name).reference + "."
     yield DEGREES
-    yield f"Distinct findings, a remark made at several places counted once: {findings_in_words(name)}."
-    errata, supplements, wording = room_errata(name), room_supplements(name), room_wording(name)
+    yield f"Distinct findings, a remark made at several places counted once: {describe_findings(name)}."
+    errata, supplements, wording = paper_errata(name), paper_supplements(name), paper_wording(name)
     for number, erratum in enumerate(errata, 1):
         yield from entry(name, number, erratum)
     if supplements:

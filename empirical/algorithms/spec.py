@@ -9,7 +9,7 @@ from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import quote
-from fedbounds.bounds.theory.registry import merged
+from fedbounds.bounds.theory.registry import merged_tables
 from fedbounds.empirical.algorithms.algorithm import Algorithm
 
 
@@ -21,7 +21,7 @@ def algorithms() -> Mapping[str, type[Algorithm]]:
         >>> algorithms()["fedavg"].__name__
         'FedAvg'
     """
-    return merged("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
+    return merged_tables("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
 
 
 def algorithm_from_spec(spec: Mapping[str, Any]) -> Algorithm:

@@ -7,21 +7,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbounds.bounds.audit.ledger import unheard
+from fedbounds.bounds.audit.ledger import why_no_verdict
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import SOFT, Evaluation, Value, evaluate
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.argument_checks import check_constants
-from fedbounds.bounds.theory.expectation import Statement, in_expectation
+from fedbounds.bounds.theory.expectation import Statement, expected_statement
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.registry import as_result, paper_names
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.paper_runs import Ahead, Known, Nobody, PaperRuns, paper_of, sets_a_horizon
+from fedbounds.empirical.comparison.paper_runs import Ahead, PaperRuns, RunFacts, UnknownPaper, paper_of, sets_a_horizon
 from fedbounds.empirical.comparison.run_comparison import Confrontation
-from fedbounds.empirical.comparison.run_setting import ExactRun, RunSetting, as_process, of_moments, of_trace
-from fedbounds.empirical.comparison.user_constants import ground, surer, without_rounds
+from fedbounds.empirical.comparison.run_setting import (
+    ExactRun,
+    RunSetting,
+    as_process,
+    setting_of_moments,
+    setting_of_trace,
+)
+from fedbounds.empirical.comparison.user_constants import drop_rounds, ground, surer
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.simulation.moments import MinimaxMoments, moments
@@ -101,7 +107,11 @@ def _not_known_to_cover(form: Form, result: Result, paper: PaperRuns | None, set
     reasons = setting.doubts
     if paper is None:
         stranger = result.paper not in paper_names()
-        why = unheard(result.paper) if stranger else f"the paper of {result.key} does not say which runs it is about"
+        why = (
+            why_no_verdict(result.paper)
+            if stranger
+            else f"the paper of {result.key} does not say which runs it is about"
+        )
         reasons += (f"not known to cover this run: {why}",)
     if not any(a.participation for a in form.assumptions) and not setting.everybody:
         reasons += (
@@ -126,15 +136,15 @@ def _compared(
 ) -> Confrontation:
     """Measured and promised, before the crossings are judged."""
     apart = (problem, participation)
-    setting = of_trace(run, *apart) if isinstance(run, Trace) else of_moments(run, *apart)
+    setting = setting_of_trace(run, *apart) if isinstance(run, Trace) else setting_of_moments(run, *apart)
     own_paper = paper_of(result)
-    paper = own_paper or Nobody()
+    paper = own_paper or UnknownPaper()
     statement = Statement(result, result.form(form), result.key)
     if setting.q is None and statement.given_participation:
         if setting.process.certain(setting.total):
             setting = setting.given_participation()
         else:
-            statement = in_expectation(statement)
+            statement = expected_statement(statement)
     result, chosen = statement.result, statement.form
     assume, trust = statement.assumed(assume), statement.trusted(trust)
     measure = _measure(chosen.measure or result.measure, setting, paper.over)
@@ -157,9 +167,9 @@ def _compared(
     if measure.aggregate == "average" and not whole.all():
         fewer, _ = _along(measure, setting.at[::2], values[::2], None, horizons, P)
         thinned = np.where(whole | (fewer == curve), 0.0, fewer / curve - 1)
-    own = without_rounds(result, given_by_letter(result, given), setting.total)
+    own = drop_rounds(result, constants_by_symbol(result, given), setting.total)
 
-    def says(given: frozenset[str]) -> Known:
+    def says(given: frozenset[str]) -> RunFacts:
         known = paper.known(setting, chosen, result, P, horizons, given)
         return replace(known, found=setting.vouched(known.found))
 
@@ -314,7 +324,7 @@ def prescribed_algorithm(
         FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
     """
     ahead = Ahead(problem, participation, rounds, local_steps, interval)
-    return (paper_of(result) or Nobody()).prescribed(result, form, ahead, given_by_letter(result, given))
+    return (paper_of(result) or UnknownPaper()).prescribed(result, form, ahead, constants_by_symbol(result, given))
 
 
 def _measure(measure: Measure, setting: RunSetting, over: tuple[str, ...]) -> Measure:
@@ -413,7 +423,7 @@ def _standard_error(samples: np.ndarray | None) -> np.ndarray | None:
         return None if samples is None else samples.std(axis=0, ddof=1) / len(samples) ** 0.5
 
 
-def given_by_letter(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:
+def constants_by_symbol(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:
     """The user's constants under the paper's letters; unknown names are left for `evaluate` to refuse."""
     check_constants({} if given is None else given)
     resolved = {name: result.notation.resolve(name) for name in given or {}}

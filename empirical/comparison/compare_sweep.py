@@ -21,10 +21,10 @@ from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, given_by_letter
-from fedbounds.empirical.comparison.paper_runs import Known, paper_of, problem_constants
+from fedbounds.empirical.comparison.compare_run import Confrontation, confront, constants_by_symbol
+from fedbounds.empirical.comparison.paper_runs import RunFacts, paper_of, problem_constants
 from fedbounds.empirical.comparison.run_setting import RunSetting, stationarity
-from fedbounds.empirical.comparison.user_constants import ground, without_rounds
+from fedbounds.empirical.comparison.user_constants import drop_rounds, ground
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.problems import Problem, problem_from_spec
 from fedbounds.empirical.problems.spec import with_defaults
@@ -66,7 +66,7 @@ class Setting:
         return process_from_spec(self.task["participation"])
 
 
-def recorded(sweep: Sweep) -> Sweep:
+def record_everything(sweep: Sweep) -> Sweep:
     """The same sweep with all recorded that theorems ask of a run: models, who took part, and gradient norms where a
     problem computes them on demand. What is recorded is part of a run's key.
 
@@ -74,7 +74,7 @@ def recorded(sweep: Sweep) -> Sweep:
         >>> from fedbounds.empirical.sweep import resolve
         >>> sweep = resolve({"rounds": 2, "problem": {"kind": "images"}, "participation": {"kind": "full"},
         ...     "algorithm": {"kind": "fedavg"}})
-        >>> task = recorded(sweep).tasks[0]
+        >>> task = record_everything(sweep).tasks[0]
         >>> task["record_models"], task["problem"]
         (True, {'kind': 'images', 'gradient_norm': True})
     """
@@ -104,7 +104,7 @@ def settings_of(sweep: Sweep, device: str | None = None) -> tuple[Setting, ...]:
     Raises:
         FedboundsError: as `plan`.
     """
-    runs = plan(recorded(sweep), device=device)
+    runs = plan(record_everything(sweep), device=device)
     found = []
     for labels, group in groupby(runs, key=lambda run: json.dumps(run.task["labels"])):
         some = tuple(group)
@@ -156,13 +156,13 @@ def confront_sweep(
     _check_words(result, form, given, assume, trust)
     store = Store(Path(results) / sweep.name)
     for setting in settings:
-        with named(sweep, setting, settings):
+        with prefix_errors(sweep, setting, settings):
             unseen = any(not _there(store, run) for run in setting.runs)
             check_fits(setting, result, form, interval, unseen, given)
     make_runs(sweep, settings, store, workers, progress)
     found = {}
     for setting in settings:
-        with named(sweep, setting, settings):
+        with prefix_errors(sweep, setting, settings):
             trace = trace_of(setting, store)
             found[setting] = confront(
                 trace, result, form, problem=setting.problem(), participation=setting.process(), interval=interval,
@@ -194,19 +194,19 @@ def trace_of(setting: Setting, store: Store) -> Trace:
     Raises:
         FedboundsError: a run is missing or damaged, or a seed diverged.
     """
-    trace = joined([store.load(run.key) for run in setting.runs])
+    trace = join_traces([store.load(run.key) for run in setting.runs])
     _check_finite(trace)
     return trace
 
 
-def joined(traces: Sequence[Trace]) -> Trace:
+def join_traces(traces: Sequence[Trace]) -> Trace:
     """Traces of one setting as one, seed after seed.
 
     Example:
         >>> one, other = (Trace({"seed": np.array([s]), "round": np.arange(2), "loss": np.full((1, 2), s)},
         ...     {"seed": ("seed",), "round": ("round",), "loss": ("seed", "round")}, {}, "batched", ("done",))
         ...     for s in (3, 5))
-        >>> joined([one, other]).loss[:, 0].tolist()
+        >>> join_traces([one, other]).loss[:, 0].tolist()
         [3, 5]
     """
     first = traces[0]
@@ -284,8 +284,8 @@ def _check_stated(result: Result, form: Form, given: Mapping[str, Value], proble
         for name, constant in problem_constants(problem).items()
         if isinstance(constant, Constant) and constant.source == "exact"
     }
-    own = without_rounds(result, given_by_letter(result, given), rounds)
-    ground(result, form, own, lambda _: Known({}, {}, (), stated))
+    own = drop_rounds(result, constants_by_symbol(result, given), rounds)
+    ground(result, form, own, lambda _: RunFacts({}, {}, (), stated))
 
 
 def _check_finite(trace: Trace) -> None:
@@ -304,10 +304,10 @@ def _check_finite(trace: Trace) -> None:
 
 
 @contextmanager
-def named(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -> Iterator[None]:
+def prefix_errors(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -> Iterator[None]:
     """Put the file, and the setting where there are several, in front of the one line of an error."""
     try:
-        with room_for_constants(setting):
+        with check_device_memory(setting):
             yield
     except FedboundsError as error:
         which = f", {setting.label}" if len(settings) > 1 else ""
@@ -315,7 +315,7 @@ def named(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -> Iterat
 
 
 @contextmanager
-def room_for_constants(setting: Setting) -> Iterator[None]:
+def check_device_memory(setting: Setting) -> Iterator[None]:
     """What does not fit on a device when the runs are there, and their constants are measured, is one line."""
     try:
         yield

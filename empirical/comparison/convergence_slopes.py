@@ -60,7 +60,7 @@ def least_squares(T: np.ndarray, values: np.ndarray) -> float:
         return float(x @ np.log(values) / (x @ x))
 
 
-def fitted_slope(T: np.ndarray, values: np.ndarray, samples: np.ndarray | None = None) -> Slope:
+def fit_slope(T: np.ndarray, values: np.ndarray, samples: np.ndarray | None = None) -> Slope:
     r"""The exponent a of $cT^a$ by ordinary least squares of logarithms.
 
     The interval is the jackknife's over seeds: a seed is left out of the means at every T at once, so that runs of one
@@ -174,7 +174,7 @@ class Rate:
         """The slope of what was measured."""
         c, used = self.family, self.fitted
         samples = None if c.samples is None or not c.seeds else c.samples[:, used]
-        return fitted_slope(c.rounds[used], c.measured[used], samples)
+        return fit_slope(c.rounds[used], c.measured[used], samples)
 
     @cached_property
     def promised(self) -> float:

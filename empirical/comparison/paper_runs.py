@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.inputs.checks import check_count
-from fedbounds.bounds.theory.registry import paper_names, part
+from fedbounds.bounds.theory.registry import paper_names, paper_submodule
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
@@ -40,7 +40,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Known:
+class RunFacts:
     """What a run says about a form at each horizon.
 
     Attributes:
@@ -109,7 +109,7 @@ class PaperRuns(ABC):
         interval: int,
         horizons: np.ndarray,
         given: frozenset[str],
-    ) -> Known:
+    ) -> RunFacts:
         """What a run says about a form.
 
         Args:
@@ -142,7 +142,7 @@ class PaperRuns(ABC):
         return setting.values, setting.samples
 
 
-class Nobody(PaperRuns):
+class UnknownPaper(PaperRuns):
     """What every run says, for results that nobody vouches for: the constants of the problem and the number of rounds.
 
     What their step sizes, windows and constants of participation mean in a run, nobody here knows: they must be given.
@@ -160,12 +160,12 @@ class Nobody(PaperRuns):
         interval: int,
         horizons: np.ndarray,
         given: frozenset[str],
-    ) -> Known:
+    ) -> RunFacts:
         """The problem's constants, and the assumptions on problem and noise."""
         constants = run_constants(setting)
         constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
-        found = found_of_problem(setting, constants)
-        return Known(by_letter(result, form, constants, given), found, (), constants)
+        found = problem_assumptions(setting, constants)
+        return RunFacts(select_constants(result, form, constants, given), found, (), constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
         """No algorithm.
@@ -189,7 +189,7 @@ def paper_of(result: Result) -> PaperRuns | None:
         >>> type(paper_of(load("fedau/theorem-2"))).__name__
         'FedAUPaper'
     """
-    module = part(result.paper, "empirical", "run") if result.paper in paper_names() else None
+    module = paper_submodule(result.paper, "empirical", "run") if result.paper in paper_names() else None
     if module is None:
         return None
     runs = getattr(module, "RUNS", None)
@@ -214,7 +214,7 @@ def run_constants(setting: RunSetting) -> Constants:
     return constants
 
 
-def with_measured(
+def add_measured_constants(
     stated: Constants, wanted: set[str], setting: RunSetting, measure: Callable[[], Constants]
 ) -> Constants:
     """The constants that are wanted and that the problem does not have, as they are along the run.
@@ -239,7 +239,7 @@ def with_measured(
     return {concept: constant for concept, constant in measure().items() if concept in missing}
 
 
-def found_of_problem(setting: RunSetting, stated: Constants) -> dict[str, bool]:
+def problem_assumptions(setting: RunSetting, stated: Constants) -> dict[str, bool]:
     """The assumptions on problem and noise that can be checked, and whether they hold.
 
     Noise is drawn afresh in every step and participation never looks at it, so that noise is a martingale difference
@@ -265,7 +265,7 @@ def found_of_problem(setting: RunSetting, stated: Constants) -> dict[str, bool]:
     return found
 
 
-def needed(form: Form) -> set[str]:
+def needed_constants(form: Form) -> set[str]:
     """The letters in the terms, conditions and prescribed steps of a form."""
     return {str(s) for s in form.symbols} | {str(s) for e in form.prescribes.values() for s in e.free_symbols}
 
@@ -278,13 +278,13 @@ def sets_a_horizon(form: Form, result: Result) -> bool:
     return any(result.notation[letter].concept in ("rounds", "iterations") for letter in letters)
 
 
-def by_letter(result: Result, form: Form, constants: Constants, given: frozenset[str]) -> dict[str, Value]:
+def select_constants(result: Result, form: Form, constants: Constants, given: frozenset[str]) -> dict[str, Value]:
     """Those constants that a form needs, directly or to derive others, under the paper's letters.
 
     A `NoConstant` is handed on where nothing else will do: evaluating the form then says why there is none.
     """
     letters: dict[str, Value] = {}
-    waiting, seen = sorted(needed(form) - given), set(given)
+    waiting, seen = sorted(needed_constants(form) - given), set(given)
     while waiting:
         name = waiting.pop()
         if name in seen:

@@ -24,7 +24,7 @@ from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
 from fedbounds.empirical.participation import Recorded
 from fedbounds.empirical.problems.logged import LOG
-from fedbounds.empirical.simulation.simulate import described
+from fedbounds.empirical.simulation.simulate import describe_process
 from fedbounds.empirical.simulation.trace import Trace, read_arrays
 
 LARGEST = 2**30  # bytes of a log
@@ -312,7 +312,7 @@ def _trace(
         "clients": q.shape[1],
         "dimension": arrays[MODEL].shape[-1] if MODEL in arrays else 0,
         "dtype": "float64",
-        "participation": described(Recorded(q)),
+        "participation": describe_process(Recorded(q)),
         "rounds": len(q),
         "record_every": int(np.diff(at).max(initial=1)),
         "streams": {},

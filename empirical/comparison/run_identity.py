@@ -13,7 +13,7 @@ from fedbounds.empirical.participation import Process, Round, process_from_spec
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines import choose_engine
-from fedbounds.empirical.simulation.simulate import described, simulate
+from fedbounds.empirical.simulation.simulate import describe_process, simulate
 from fedbounds.empirical.simulation.trace import Trace
 
 SEEDS = 2  # whose participation is drawn again
@@ -70,7 +70,7 @@ def _taken_part(run: Trace, process: Process, seed: int, streams: Streams) -> It
         edges = np.searchsorted(when, np.arange((rounds if end < 0 else end) + 1))
         return (Round(who[start:stop], weights[start:stop]) for start, stop in pairwise(edges))
     spec = run.spec.get("participation")
-    if not isinstance(spec, dict) or "sha256" in spec or spec == described(process):
+    if not isinstance(spec, dict) or "sha256" in spec or spec == describe_process(process):
         return iter(())
     return islice(process_from_spec(spec).draw(streams.generator("participation")), rounds)
 

@@ -16,7 +16,7 @@ from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.problems.logged import LOG, Logged
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments import MinimaxMoments, Moments
-from fedbounds.empirical.simulation.simulate import described
+from fedbounds.empirical.simulation.simulate import describe_process
 from fedbounds.empirical.simulation.trace import Trace
 
 BETWEEN = "a minimum over rounds is over those, an average over straight lines between them"
@@ -151,7 +151,7 @@ def stationarity(algorithm: Algorithm) -> str:
     return "envelope_gradient_norm_squared" if algorithm.ascends else "gradient_norm_squared"
 
 
-def of_moments(
+def setting_of_moments(
     run: ExactRun | MinimaxMoments,
     problem: Problem | None = None,
     participation: Process | np.ndarray | None = None,
@@ -163,7 +163,7 @@ def of_moments(
     """
     if problem is not None and problem is not run.problem:
         raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
-    if participation is not None and described(as_process(participation)) != described(run.participation):
+    if participation is not None and describe_process(as_process(participation)) != describe_process(run.participation):
         raise FedboundsError("participation= is another than that of these moments, which know theirs: leave it out")
     norms = run.envelope_gradient_norm_squared() if isinstance(run, MinimaxMoments) else run.gradient_norm_squared
     record = isinstance(run.participation, Recorded)
@@ -184,7 +184,7 @@ def of_moments(
     )
 
 
-def of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
+def setting_of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
     """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite.
 
     Raises:

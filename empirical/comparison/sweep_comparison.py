@@ -11,14 +11,14 @@ from pathlib import Path
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import Value, check_assumed
-from fedbounds.bounds.theory.registry import load, paper_names, papers, part
+from fedbounds.bounds.theory.registry import load, paper_names, paper_submodule, papers
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront
 from fedbounds.empirical.comparison.compare_sweep import (
     Setting,
+    check_device_memory,
     check_fits,
     make_runs,
-    room_for_constants,
     settings_of,
     trace_of,
 )
@@ -30,7 +30,7 @@ USUAL = ("theorem", "corollary", "proposition")  # kinds that are taken where no
 
 
 @dataclass(frozen=True, eq=False)
-class Promise:
+class ComparedForm:
     """One form of a result, as a run is held against it."""
 
     result: Result
@@ -43,7 +43,7 @@ class Promise:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class SweepComparison:
     """One setting of a sweep against many results.
 
     Attributes:
@@ -66,10 +66,10 @@ class Confrontations:
         held: setting by setting.
     """
 
-    promises: tuple[Promise, ...]
-    held: tuple[Held, ...]
+    promises: tuple[ComparedForm, ...]
+    held: tuple[SweepComparison, ...]
 
-    def of(self, promise: Promise) -> dict[Setting, Confrontation]:
+    def of(self, promise: ComparedForm) -> dict[Setting, Confrontation]:
         """The settings that were held against one result."""
         return {one.setting: one.found[promise.claim] for one in self.held if promise.claim in one.found}
 
@@ -79,30 +79,30 @@ class Confrontations:
         return any(c.covered_crossings.size for one in self.held for c in one.found.values())
 
 
-def promises_named(keys: Iterable[str]) -> tuple[Promise, ...]:
+def promises_named(keys: Iterable[str]) -> tuple[ComparedForm, ...]:
     """Results by key, each in its default form or in one that is named: "fedau/theorem-2[printed]".
 
     Example:
         >>> [promise.claim for promise in promises_named(["fedau/theorem-2[printed]"])]
         ['fedau/theorem-2[printed]']
     """
-    found: dict[str, Promise] = {}
+    found: dict[str, ComparedForm] = {}
     for key in keys:
         name, _, form = key.partition("[")
         result = load(name)
-        promise = Promise(result, result.form(form.removesuffix("]") or None))
+        promise = ComparedForm(result, result.form(form.removesuffix("]") or None))
         found[promise.claim] = promise
     return tuple(found.values())
 
 
-def promises_of_runs() -> Iterator[Promise]:
+def promises_of_runs() -> Iterator[ComparedForm]:
     """The theorems, corollaries and propositions about whole runs of the papers that know what runs they are about."""
     for paper in papers():
         for result in paper.results:
             form = result.form()
             about_runs = result.kind in USUAL and (form.measure or result.measure).aggregate != "single"
             if about_runs and paper_of(result) is not None:
-                yield Promise(result, form)
+                yield ComparedForm(result, form)
 
 
 def confront_results(
@@ -163,7 +163,7 @@ def confront_results(
     for setting in settings:
         fitting = [promise for promise in asked if promise not in refused[setting]]
         found, without = _held(setting, store, fitting, given, assume, choosy=not keys)
-        held.append(Held(setting, found, without | reasons[setting]))
+        held.append(SweepComparison(setting, found, without | reasons[setting]))
     promises = tuple(p for p in asked if any(p.claim in one.found for one in held))
     if not promises:
         first = next(why for one in held for why in one.without.values())
@@ -171,7 +171,7 @@ def confront_results(
     return Confrontations(promises, tuple(held))
 
 
-def _check_known(asked: Sequence[Promise], given: Mapping[str, Value], assume: Sequence[str]) -> None:
+def _check_known(asked: Sequence[ComparedForm], given: Mapping[str, Value], assume: Sequence[str]) -> None:
     """Names that mean nothing to any of the results are found out before anything is run."""
     for name in given:
         if all(promise.result.notation.resolve(name) is None for promise in asked):
@@ -182,7 +182,7 @@ def _check_known(asked: Sequence[Promise], given: Mapping[str, Value], assume: S
             raise unknown_name("assumption", name, sorted(known))
 
 
-def _refused(setting: Setting, asked: Iterable[Promise], given: Mapping[str, Value]) -> dict[Promise, str]:
+def _refused(setting: Setting, asked: Iterable[ComparedForm], given: Mapping[str, Value]) -> dict[ComparedForm, str]:
     """The results that are not about such runs, with the reason."""
     found = {}
     for promise in asked:
@@ -196,7 +196,7 @@ def _refused(setting: Setting, asked: Iterable[Promise], given: Mapping[str, Val
 
 def _is_home(paper: str, setting: Setting) -> bool:
     """Whether the algorithm of a setting is one of this paper's."""
-    module = part(paper, "empirical", "algorithms") if paper in paper_names() else None
+    module = paper_submodule(paper, "empirical", "algorithms") if paper in paper_names() else None
     kinds = {one.kind for one in module.ALGORITHMS} if module else set()
     return setting.task.get("algorithm", {}).get("kind") in kinds
 
@@ -204,7 +204,7 @@ def _is_home(paper: str, setting: Setting) -> bool:
 def _held(
     setting: Setting,
     store: Store,
-    asked: Iterable[Promise],
+    asked: Iterable[ComparedForm],
     given: Mapping[str, Value],
     assume: Sequence[str],
     choosy: bool,
@@ -222,7 +222,7 @@ def _held(
         own = {name: value for name, value in given.items() if result.notation.resolve(name) is not None}
         taken = check_assumed(form, {*assume} & {"all", *(a.name for a in form.assumptions)})
         try:
-            with room_for_constants(setting):
+            with check_device_memory(setting):
                 c = confront(
                     trace, result, form.name, problem=problem, participation=process, given=own, assume=taken
                 )  # fmt: skip

@@ -10,11 +10,11 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.consistency import check_agreement
 from fedbounds.bounds.evaluation.resolution import Value, as_constant, derived_constants
-from fedbounds.bounds.theory.result import Form, Result, unused
+from fedbounds.bounds.theory.result import Form, Result, unused_constants
 from fedbounds.bounds.theory.symbols import SOFT, Constant, NoConstant, Quantity
-from fedbounds.empirical.comparison.paper_runs import Known, needed
+from fedbounds.empirical.comparison.paper_runs import RunFacts, needed_constants
 
-Says = Callable[[frozenset[str]], Known]  # the letters that need not be found out -> what the run says
+Says = Callable[[frozenset[str]], RunFacts]  # the letters that need not be found out -> what the run says
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def ground(result: Result, form: Form, given: Mapping[str, Value], says: Says) -
         FedboundsError: a given constant contradicts the run: both values.
     """
     doubts, unseen = [], []
-    idle = unused(result, form, given)
+    idle = unused_constants(result, form, given)
     everything = _known(says, frozenset()) if given else None
     for name, value in given.items():
         quantity = result.notation.resolve(name)
@@ -106,7 +106,7 @@ def surer(
         f"{rule.name} follows from {' and '.join(rule.inputs)}, not from what was measured ({rule.why})"
         for rule in better
     ]
-    idle = unused(result, form, given)
+    idle = unused_constants(result, form, given)
     for name in sorted(letters.keys() & given.keys() - used):
         instead = [f"{rule.name} is {letters[rule.name].source}" for rule in rules if name in rule.inputs]
         why = "nothing in this form depends on it" if name in idle or not instead else " and ".join(instead)
@@ -116,7 +116,7 @@ def surer(
 
 def _entering(form: Form, known: frozenset[str]) -> set[str]:
     """The letters that a form asks for when these are known: those that follow from others ask for the others."""
-    waiting, seen = [*needed(form)], set[str]()
+    waiting, seen = [*needed_constants(form)], set[str]()
     while waiting:
         name = waiting.pop()
         if name not in seen and name not in known:
@@ -125,7 +125,7 @@ def _entering(form: Form, known: frozenset[str]) -> set[str]:
     return seen
 
 
-def without_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> dict[str, Value]:
+def drop_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> dict[str, Value]:
     """The given constants without the number of rounds, which is the run's own.
 
     Raises:
@@ -141,7 +141,7 @@ def without_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> d
     return rest
 
 
-def _known(says: Says, given: frozenset[str]) -> Known | None:
+def _known(says: Says, given: frozenset[str]) -> RunFacts | None:
     """What the run says, or None where it cannot say everything that is asked."""
     try:
         return says(given)

@@ -31,7 +31,7 @@ from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Quantity
-from fedbounds.empirical.falsification.instances.ascent import ascended, in_range, moderate
+from fedbounds.empirical.falsification.instances.ascent import ascend, in_range, moderate
 from fedbounds.empirical.falsification.instances.climbing import climb, ratio
 from fedbounds.empirical.falsification.instances.instance_checker import trial
 from fedbounds.empirical.falsification.instances.population import Population
@@ -181,13 +181,13 @@ def adversary(
     claim = ResultForm(loaded, loaded.form(form)).claim()
     if effort not in EFFORTS:
         raise unknown_name("effort", str(effort), list(EFFORTS))
-    found = searched(claim, EFFORTS[effort], check_count("seed", seed, 0), effort, progress=progress)
+    found = search_form(claim, EFFORTS[effort], check_count("seed", seed, 0), effort, progress=progress)
     if isinstance(found, str):
         raise FedboundsError(f"{claim.id}: {found}")
     return found
 
 
-def searched(
+def search_form(
     claim: Claim,
     effort: Effort,
     seed: int,
@@ -207,7 +207,7 @@ def searched(
     """
     how = trial(claim)
     if how is None or order_only(claim):
-        return without_number(claim)
+        return why_no_number(claim)
     rng, evaluated, met, searches = np.random.default_rng(seed), 0, 0, 0
     sides_of = searchable(claim, how)
 
@@ -244,20 +244,20 @@ def searched(
     for _, z in starts:  # half of the evaluations for all together, by chance, half for the worst of them
         generations = effort.evaluations // (2 * len(z))
         end = climb(z, sides_of, generations, rng)
-        ascent = ascended(end.take(np.array([score(end).argmax()])), score, effort.evaluations // 2, rng)
+        ascent = ascend(end.take(np.array([score(end).argmax()])), score, effort.evaluations // 2, rng)
         evaluated, searches = evaluated + generations * len(z) + ascent.evaluations, searches + ascent.searches
         best.append((ascent.height, ascent.end))
         advance()
     budget = {"instances": evaluated, "covered of those drawn": met, "ascents": len(starts), "line searches": searches}
     budget |= {"families": families, "effort": called, "seed": seed}
     for _, z in sorted(best, key=height, reverse=True):
-        found = told(claim, how, z, budget)
+        found = describe_instance(claim, how, z, budget)
         if not found.rounded:
             return found
     return "rounding is all that is left of its left side"
 
 
-def from_families(claim: Claim, seed: int, called: str) -> WorstInstance | None:
+def search_families(claim: Claim, seed: int, called: str) -> WorstInstance | None:
     """The worst of the known extremal runs of a claim, and of what is uphill from there; None where it has none.
 
     Args:
@@ -274,17 +274,17 @@ def from_families(claim: Claim, seed: int, called: str) -> WorstInstance | None:
         if found == -np.inf:
             break
         start = z.take(np.array([k]))
-        climbed = ascended(start, lambda y: ratio(sides_of(y)), FROM_FAMILIES, rng)
+        climbed = ascend(start, lambda y: ratio(sides_of(y)), FROM_FAMILIES, rng)
         for end in (climbed.end, start):
             used = {"instances": families + climbed.evaluations, "line searches": climbed.searches}
-            if not (there := told(claim, how, end, budget | used)).rounded:
+            if not (there := describe_instance(claim, how, end, budget | used)).rounded:
                 return there
     return None
 
 
 def searchable(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
     """Both sides of a claim, covered where no number of the instance is beyond what a search looks at, too."""
-    heard, letters_of = hearing(claim, how), domains(claim)
+    heard, letters_of = evaluate_claim(claim, how), domains(claim)
 
     def sides_of(z: Population) -> Sides:
         sides = heard(z)
@@ -313,7 +313,7 @@ def order_only(claim: Claim) -> bool:
     return isinstance(claim.subject, ResultForm) and claim.subject.form.order_only
 
 
-def without_number(claim: Claim) -> str:
+def why_no_number(claim: Claim) -> str:
     """Why there is nothing to hold against a form."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
@@ -342,7 +342,7 @@ def domains(claim: Claim) -> Mapping[str, Quantity]:
     return {s.name: known[s.name] for s in letters(subject.form) if s.name in known}
 
 
-def hearing(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
+def evaluate_claim(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
     """Both sides of a claim on instances, which are covered where every letter is in its domain, too."""
     known = domains(claim)
 
@@ -374,12 +374,12 @@ def precisely(claim: Claim, how: Trial, z: Population) -> float | None:
     """The ratio of one instance reckoned with more digits, or on other samples; None where that cannot be had."""
     try:
         again = z.resampled() if z.left_side == "sampled" else z.in_long_doubles()
-        return float(hearing(claim, how)(again).ratios().max())
+        return float(evaluate_claim(claim, how)(again).ratios().max())
     except TypeError:  # of functions of doubles alone, as eigenvalues
         return None
 
 
-def judged(z: Population, found: float, again: float | None) -> tuple[Status, str]:
+def judge_ratio(z: Population, found: float, again: float | None) -> tuple[Status, str]:
     """What a ratio is, and why."""
     if found == -np.inf:
         return "not covered", "it does not meet all hypotheses, and so says nothing"
@@ -393,20 +393,20 @@ def judged(z: Population, found: float, again: float | None) -> tuple[Status, st
     return "refuted", f"{how}say {again:.9g} too"
 
 
-def told(claim: Claim, how: Trial, z: Population, budget: Mapping[str, Any]) -> WorstInstance:
+def describe_instance(claim: Claim, how: Trial, z: Population, budget: Mapping[str, Any]) -> WorstInstance:
     """One instance with all that a reader needs to judge it."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     result, form = subject.result, subject.form
-    sides = hearing(claim, how)(z)
+    sides = evaluate_claim(claim, how)(z)
     with np.errstate(all="ignore"):
         ratios = sides.ratios()
         place = int(np.argmax(ratios[0]))
         again = precisely(claim, how, z)
         right = sides.total()
     found = float(ratios[0, place])
-    status, why = judged(z, found, again)
-    constants = {s.name: at(sides.values[s.name], place) for s in letters(form) if s.name in sides.values}
+    status, why = judge_ratio(z, found, again)
+    constants = {s.name: at_place(sides.values[s.name], place) for s in letters(form) if s.name in sides.values}
     if status == "not covered" and (wrong := outside(claim, constants)):
         why = f"{wrong}: {why}"
     return WorstInstance(
@@ -415,14 +415,14 @@ def told(claim: Claim, how: Trial, z: Population, budget: Mapping[str, Any]) -> 
         ratio=found,
         left=float(sides.left[0, place]),
         right=float(right[0, place]),
-        terms={name: float(at(term, place)) for name, term in sides.terms.items()},
+        terms={name: float(at_place(term, place)) for name, term in sides.terms.items()},
         place=place,
         status=status,
         why=why,
         left_side=z.left_side,
         constants=constants,
         assumptions=[
-            Hypothesis(a.statement, bool(at(sides.met.get(a.name, False), 0)), a.name) for a in claim.assumptions
+            Hypothesis(a.statement, bool(at_place(sides.met.get(a.name, False), 0)), a.name) for a in claim.assumptions
         ],
         conditions=[*conditions(result, form, sides.values, place)],
         budget=budget,
@@ -438,7 +438,7 @@ def letters(form: Form) -> list[sp.Symbol]:
     return list(arguments([*(t.expression for t in form.terms), *sides, *form.prescribes.values()]))
 
 
-def at(value: Any, place: int) -> Any:
+def at_place(value: Any, place: int) -> Any:
     """What belongs to a place, of an array that has one instance and all places, or what belongs to all."""
     array = np.asarray(value)
     for k in (0, place):
@@ -452,8 +452,8 @@ def conditions(result: Result, form: Form, values: Mapping[str, np.ndarray], pla
     vectors = frozenset(name for name, value in values.items() if np.ndim(value) == 3)
     for (left, right, _), c in zip(compile_form(form, vectors).sides(values), form.conditions, strict=True):
         text = c.as_printed(result.notation).text
-        here = (at(left, place), at(right, place))
-        yield Hypothesis(text, bool(at(holds(left, c.op, right), place)), c.why, here[0], c.op, here[1])
+        here = (at_place(left, place), at_place(right, place))
+        yield Hypothesis(text, bool(at_place(holds(left, c.op, right), place)), c.why, here[0], c.op, here[1])
 
 
 # --- what was found before ---------------------------------------------------------------------------------------
@@ -480,7 +480,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
     claim = ResultForm(result, result.form(str(document["form"]))).claim()
     how, kinds = trial(claim), loaded_kinds()
     if how is None:
-        raise FedboundsError(f"{claim.id}: {without_number(claim)}")
+        raise FedboundsError(f"{claim.id}: {why_no_number(claim)}")
     if document["kind"] not in kinds:
         raise unknown_name("kind of instance", str(document["kind"]), list(kinds))
     if not isinstance(document["instance"], Mapping):
@@ -489,7 +489,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
         z = kinds[document["kind"]].of(document["instance"])
         if z.cost > MOST_STEPS:
             raise FedboundsError(f"the instance takes more than {MOST_STEPS:,} steps to measure")
-        found_now = told(claim, how, z, document.get("budget", {}))
+        found_now = describe_instance(claim, how, z, document.get("budget", {}))
         return replace(found_now, recorded=differences(document, found_now, claim.hash))
     except FedboundsError:
         raise
@@ -509,7 +509,10 @@ def differences(document: Mapping[str, Any], found: WorstInstance, claim: str) -
     """
     now = json_value(found.as_document())
     apart = [
-        one for name in REPLAYED if name in document for one in differing(name, json_value(document[name]), now[name])
+        one
+        for name in REPLAYED
+        if name in document
+        for one in differing_entries(name, json_value(document[name]), now[name])
     ]
     some = "; ".join(f"{name} = {quote(before)} (now {quote(here)})" for name, before, here in apart[:3])
     more = f" and {len(apart) - 3} more" if len(apart) > 3 else ""
@@ -518,14 +521,14 @@ def differences(document: Mapping[str, Any], found: WorstInstance, claim: str) -
     return "; ".join(said)
 
 
-def differing(name: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+def differing_entries(name: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
     """The entries of two documents, by name, that are not the same but for rounding."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         for key in dict.fromkeys((*before, *now)):
-            yield from differing(f"{name}.{key}", before.get(key), now.get(key))
+            yield from differing_entries(f"{name}.{key}", before.get(key), now.get(key))
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for k, (one, other) in enumerate(zip(before, now, strict=True)):
-            yield from differing(f"{name}[{k}]", one, other)
+            yield from differing_entries(f"{name}[{k}]", one, other)
     elif isinstance(before, int | float) and isinstance(now, int | float):
         if not isclose(before, now, rel_tol=AGREE, abs_tol=TINY):
             yield name, before, now

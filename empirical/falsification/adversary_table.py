@@ -16,9 +16,9 @@ from fedbounds.empirical.falsification.adversary import (
     EFFORTS,
     KEPT,
     WorstInstance,
-    from_families,
     replay,
-    searched,
+    search_families,
+    search_form,
 )
 
 FAMILIES = "families"  # the effort that tries the known extremal runs alone
@@ -40,11 +40,11 @@ def rows(name: str, effort: str, seed: int, known: Sequence[Mapping[str, Any]] =
             old = before.get((result.key, form.name, claim.hash))
             if effort == FAMILIES:
                 old = old or next((row for row in known if (row["key"], row["form"]) == (result.key, form.name)), None)
-            if old is not None and (effort == FAMILIES or searched_as(old) == (effort, seed)):
-                yield completed(old, claim)
+            if old is not None and (effort == FAMILIES or last_search(old) == (effort, seed)):
+                yield complete_row(old, claim)
                 continue
             last = replay(old) if old is not None else None
-            found = searched(claim, EFFORTS["light" if effort == FAMILIES else effort], seed, effort, last)
+            found = search_form(claim, EFFORTS["light" if effort == FAMILIES else effort], seed, effort, last)
             head = {"key": result.key, "form": form.name, "claim": claim.hash}
             if isinstance(found, str):
                 yield head | {"ratio": None, "why": found}
@@ -52,7 +52,7 @@ def rows(name: str, effort: str, seed: int, known: Sequence[Mapping[str, Any]] =
                 yield head | row_of(found if last is None else worse(last, found))
 
 
-def completed(row: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
+def complete_row(row: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
     """A row after the known extremal runs of its form have been tried, if the form has such.
 
     Args:
@@ -61,7 +61,7 @@ def completed(row: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
     """
     if row["ratio"] is None or (row["claim"] == claim.hash and "families" in row["budget"]):
         return {**row, "claim": claim.hash}
-    old, found = replay(row), from_families(claim, row["budget"]["seed"], row["budget"]["effort"])
+    old, found = replay(row), search_families(claim, row["budget"]["seed"], row["budget"]["effort"])
     if old.status == "not covered":
         raise FedboundsError(f"{claim.id} has changed, and its instance is {old.status}: search it with --effort deep")
     if found is None:
@@ -69,7 +69,7 @@ def completed(row: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
     return {**row, "claim": claim.hash, **row_of(worse(old, found))}
 
 
-def merged(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def merge_tables(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """The rows of a table with what other searches found, each replayed: the worse of both, and both budgets.
 
     Args:
@@ -80,14 +80,14 @@ def merged(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]
     others = {(row["key"], row["form"], row["claim"]): row for row in found if row["ratio"] is not None}
     for row in known:
         other = others.get((row["key"], row["form"], row["claim"]))
-        if other is None or (row["ratio"] is not None and searched_as(row) == searched_as(other)):
+        if other is None or (row["ratio"] is not None and last_search(row) == last_search(other)):
             yield dict(row)
         else:
             head, there = {name: row[name] for name in ("key", "form", "claim")}, replay(other)
             yield head | row_of(there if row["ratio"] is None else worse(replay(row), there))
 
 
-def crossed(found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def cross_rows(found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """The rows of a table, each with the worst of all the table's instances of its own class, as the form covers them.
 
     Args:
@@ -106,7 +106,7 @@ def crossed(found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         yield dict(row) if best is None else {name: row[name] for name in ("key", "form", "claim")} | row_of(best)
 
 
-def searched_as(row: Mapping[str, Any]) -> tuple[str, int]:
+def last_search(row: Mapping[str, Any]) -> tuple[str, int]:
     """Effort and seed of a row's last search."""
     return row["budget"]["effort"], row["budget"]["seed"]
 

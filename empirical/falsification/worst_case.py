@@ -32,7 +32,7 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.inputs.checks import check_count, is_finite, quote
 from fedbounds.bounds.theory.measures import Aggregate
-from fedbounds.bounds.theory.registry import load, merged
+from fedbounds.bounds.theory.registry import load, merged_tables
 
 GapTo = Literal["infimum", "last"]
 Measure = Literal["minimum", "average", "minimum to the last"]
@@ -131,8 +131,8 @@ class Estimation:
         each = dict(enumerate(f.oracle(x) for f in self.functions))
         shares = dict.fromkeys(each, 1 / len(each))
         here = (
-            weighted({n: g for n, (g, _) in each.items()}, shares),
-            weighted({n: v for n, (_, v) in each.items()}, shares),
+            weighted_points({n: g for n, (g, _) in each.items()}, shares),
+            weighted_points({n: v for n, (_, v) in each.items()}, shares),
         )
         self._seen.append(here)
         return here
@@ -167,11 +167,11 @@ class Estimation:
             mean: of the weights, (clients,).
             covariance: of the weights, (clients, clients).
         """
-        whole = weighted(vectors, dict(enumerate(mean.tolist())))
+        whole = weighted_points(vectors, dict(enumerate(mean.tolist())))
         if not covariance.any():
             return whole
         inner = {(n, m): v * u for n, v in vectors.items() for m, u in vectors.items()}
-        return whole + self.noise(weighted(inner, {pair: float(covariance[pair]) for pair in inner}))
+        return whole + self.noise(weighted_points(inner, {pair: float(covariance[pair]) for pair in inner}))
 
     def starts(self, to: GapTo, gap: float = 1.0) -> None:
         """f at the first point seen exceeds the infimum, or f at the last one, by at most the gap.
@@ -257,7 +257,7 @@ K = TypeVar("K")
 V = TypeVar("V", Point, Expression)
 
 
-def weighted(values: Mapping[K, V], weights: Mapping[K, float]) -> V:
+def weighted_points(values: Mapping[K, V], weights: Mapping[K, float]) -> V:
     """The weighted sum of points, or of expressions."""
     first, *others = [weights[n] * v for n, v in values.items()]
     return sum(others, first)
@@ -351,7 +351,9 @@ def worst_case(method: str, **setting: Any) -> WorstCase:
         Taylor, Hendrickx and Glineur 2017; the constants of gradient descent: Abbaszadehpeivasti, de Klerk and
         Zamani 2022.
     """
-    known: dict[str, Callable[..., WorstCase]] = merged("empirical", "worst_case", lambda module: module.WORST_CASES)
+    known: dict[str, Callable[..., WorstCase]] = merged_tables(
+        "empirical", "worst_case", lambda module: module.WORST_CASES
+    )
     if method not in known:
         raise unknown_name("method with a performance estimation", method, list(known))
     try:

@@ -127,7 +127,7 @@ class Feature:
     without: Callable[[Any], Any]
 
 
-def done_without(
+def unused_features(
     run: Callable[..., Any], features: Sequence[Feature], cases: Sequence[Any], execute: Callable[[Any], np.ndarray]
 ) -> tuple[Feature, ...]:
     """The features that a run does without: it names no such parameter, and in no case does it make a difference.
@@ -164,11 +164,11 @@ def names_of(run: Callable[..., Any]) -> set[str]:
         return set()
 
 
-def accepted(run: Callable[..., Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+def accepted_numbers(run: Callable[..., Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the numbers that a run takes, by their names or by `**`.
 
     Example:
-        >>> accepted(lambda problem, cutoff: None, {"cutoff": 2, "rate": 0.5})
+        >>> accepted_numbers(lambda problem, cutoff: None, {"cutoff": 2, "rate": 0.5})
         {'cutoff': 2}
     """
     if not numbers:

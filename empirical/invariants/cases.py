@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
-from fedbounds.empirical.invariants.applies import Feature, Need, accepted
+from fedbounds.empirical.invariants.applies import Feature, Need, accepted_numbers
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 
 Run = Callable[..., ArrayLike]
@@ -170,7 +170,7 @@ class Case:
             ChangedArgument: the run changes the weights that it is given.
         """
         numbers = {name: getattr(self, name) for name in ("step_size", "local_steps", "multiplier", "interval", "seed")}
-        numbers |= accepted(run, self.own)
+        numbers |= accepted_numbers(run, self.own)
         given = self.weights.copy()
         returned = run(self.problem, given, rounds=self.rounds, **numbers)
         check_unchanged("run", {"weights": given}, vars(self))

@@ -29,7 +29,7 @@ class Misreading:
     remedy: str = ""
 
 
-def apart(sides: InvariantSides, tolerance: float) -> np.ndarray:
+def rows_apart(sides: InvariantSides, tolerance: float) -> np.ndarray:
     """Which rows differ by more than is allowed, booleans; models are finite, what is expected of them may not be."""
     with np.errstate(invalid="ignore", over="ignore"):
         size = max(1.0, float(np.abs(sides.got).max()))
@@ -64,7 +64,7 @@ def likely_cause(
         if name in found and len(found) > 1:
             return f"it is random where nothing should be: begin with {name!r}, the others may follow from it"
     sides = [counterexample.sides for counterexample in found.values() if counterexample.sides is not None]
-    close = not any(apart(each, SINGLE_PRECISION).any() for each in sides if each.within < SINGLE_PRECISION)
+    close = not any(rows_apart(each, SINGLE_PRECISION).any() for each in sides if each.within < SINGLE_PRECISION)
     if not raised and close and all(np.array_equal(each.got, each.got.astype(np.float32)) for each in sides):
         return f"the sides differ by round-off: if it computes in single precision, pass tolerance={SINGLE_PRECISION}"
     cases = [case for each in found.values() for case in (each.case, each.drawn)] + list(drawn)
@@ -83,9 +83,9 @@ def _explains(misreading: Misreading, cases: Sequence[Any], outcome: Outcome, tw
     for case in cases:
         try:
             got = outcome(case)
-            if apart(InvariantSides(got, misreading.as_if(twin, case)), tolerance).any():
+            if rows_apart(InvariantSides(got, misreading.as_if(twin, case)), tolerance).any():
                 return False
-            differs |= bool(apart(InvariantSides(got, twin(case)), tolerance).any())
+            differs |= bool(rows_apart(InvariantSides(got, twin(case)), tolerance).any())
         except Exception:  # neither the run nor a twin that is misread need be able to do everything
             return False
     return differs

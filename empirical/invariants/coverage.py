@@ -41,7 +41,7 @@ class SizeClass:
     up_to: SearchStrategy[Any]
 
 
-def covering(small: SearchStrategy[Any], classes: Sequence[SizeClass]) -> SearchStrategy[Any]:
+def with_size_classes(small: SearchStrategy[Any], classes: Sequence[SizeClass]) -> SearchStrategy[Any]:
     """The strategy of small cases, which carries size classes for the search.
 
     Args:
@@ -50,7 +50,7 @@ def covering(small: SearchStrategy[Any], classes: Sequence[SizeClass]) -> Search
 
     Example:
         >>> from hypothesis import strategies as st
-        >>> few = covering(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))])
+        >>> few = with_size_classes(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))])
         >>> len(size_classes(few)), len(size_classes(st.integers()))
         (1, 0)
     """
@@ -60,11 +60,11 @@ def covering(small: SearchStrategy[Any], classes: Sequence[SizeClass]) -> Search
 
 
 def size_classes(strategy: SearchStrategy[Any]) -> tuple[SizeClass, ...]:
-    """The size classes that a strategy carries; none if it is not from `covering`."""
+    """The size classes that a strategy carries; none if it is not from `with_size_classes`."""
     return getattr(strategy, _NAME, ())
 
 
-def transformed(
+def map_size_classes(
     strategy: SearchStrategy[Any],
     drawn: Callable[[SearchStrategy[Any]], SearchStrategy[Any]],
     exact: Callable[[SearchStrategy[Any], int], SearchStrategy[Any]] | None = None,
@@ -80,7 +80,7 @@ def transformed(
         SizeClass(drawn(each.exact) if exact is None else exact(each.exact, place), drawn(each.up_to))
         for place, each in enumerate(size_classes(strategy))
     ]
-    return covering(drawn(strategy), classes)
+    return with_size_classes(drawn(strategy), classes)
 
 
 def classes_tried(strategy: SearchStrategy[Any], examples: int) -> tuple[SizeClass, ...]:
@@ -88,7 +88,7 @@ def classes_tried(strategy: SearchStrategy[Any], examples: int) -> tuple[SizeCla
 
     Example:
         >>> from hypothesis import strategies as st
-        >>> four = covering(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))] * 4)
+        >>> four = with_size_classes(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))] * 4)
         >>> [len(classes_tried(four, examples)) for examples in (1, 25, 50, 100)]
         [0, 2, 4, 4]
     """

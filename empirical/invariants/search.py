@@ -21,12 +21,12 @@ from fedbounds.empirical.invariants.applies import (
     SINGLE_PRECISION,
     Feature,
     InvariantSides,
-    done_without,
     scope_of,
+    unused_features,
 )
 from fedbounds.empirical.invariants.cases import ChangedArgument, as_array
-from fedbounds.empirical.invariants.causes import Misreading, apart, likely_cause
-from fedbounds.empirical.invariants.coverage import classes_tried, transformed
+from fedbounds.empirical.invariants.causes import Misreading, likely_cause, rows_apart
+from fedbounds.empirical.invariants.coverage import classes_tried, map_size_classes
 from fedbounds.empirical.invariants.report import Counterexample, InvariantVerdict, Report
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def check(
         MissingExtra: hypothesis is not installed.
     """
     strategy = strategy_of(cases, default)
-    chosen = chosen_from(known, invariants)
+    chosen = select_invariants(known, invariants)
     own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
     return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)
 
@@ -121,9 +121,9 @@ def search(
     tolerance = check_number("tolerance", tolerance, low=0)
     few = max(1, examples - len(classes_tried(strategy, examples)))  # the rest are one of each size class
     drawn = _drawn(strategy, examples, few, seed)
-    without = done_without(subject.run, subject.features, [case for case, _ in drawn], subject)
+    without = unused_features(subject.run, subject.features, [case for case, _ in drawn], subject)
     for feature in without:
-        strategy = transformed(strategy, lambda cases, left_out=feature.without: cases.map(left_out))
+        strategy = map_size_classes(strategy, lambda cases, left_out=feature.without: cases.map(left_out))
         drawn = [(feature.without(case), place) for case, place in drawn]
     classes = classes_tried(strategy, examples)
     tried = [case for case, _ in drawn]
@@ -222,7 +222,9 @@ def _size(case: Any) -> int:
     return len(str(case))
 
 
-def chosen_from(known: Mapping[str, Callable[..., InvariantSides]], names: Sequence[str] | None) -> dict[str, Any]:
+def select_invariants(
+    known: Mapping[str, Callable[..., InvariantSides]], names: Sequence[str] | None
+) -> dict[str, Any]:
     """The invariants of these names; all if there are no names.
 
     Raises:
@@ -311,7 +313,7 @@ def _counterexample(
         return Counterexample(ran[-1], str(error), drawn=case)
     except Exception as error:
         return Counterexample(ran[-1], f"the run raised {_line(error)}", drawn=case)
-    far = apart(sides, tolerance)
+    far = rows_apart(sides, tolerance)
     if not far.any():
         return None
     t = int(far.argmax())

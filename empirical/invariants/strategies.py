@@ -24,7 +24,14 @@ from fedbounds.bounds.errors import MissingExtra, unknown_name
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.invariants.averaging import AveragingCase
 from fedbounds.empirical.invariants.cases import Case, PlainProblem
-from fedbounds.empirical.invariants.coverage import MAGNITUDES, UNITS, SizeClass, covering, general, transformed
+from fedbounds.empirical.invariants.coverage import (
+    MAGNITUDES,
+    UNITS,
+    SizeClass,
+    general,
+    map_size_classes,
+    with_size_classes,
+)
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -367,7 +374,7 @@ def _covering(wanted: _Wanted) -> SearchStrategy[Case]:
     """Small cases of what is wanted, and those of each of `SIZES`."""
     exact = [_sized_case(wanted, size, place) for place, size in enumerate(SIZES)]
     up_to = [_small_case(wanted, size) for size in SIZES]
-    return covering(_small_case(wanted, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
+    return with_size_classes(_small_case(wanted, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
 
 
 CUTOFFS = (float("inf"), 8.0, 2.0, 5.0, 20.0, 3.0, 1.0)
@@ -415,7 +422,7 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
 
         return of.map(told)
 
-    return transformed(cases, drawn, exact)
+    return map_size_classes(cases, drawn, exact)
 
 
 class _Wanted(NamedTuple):
@@ -554,7 +561,7 @@ def averaging_cases() -> SearchStrategy[AveragingCase]:
         SizeClass(_sized_step(N, K, place), _small_step(min(N, 9), 3))  # of more there are too many cohorts
         for place, (N, K) in enumerate([*sizes, (12, 11)])
     ]
-    return covering(_small_step(), classes)
+    return with_size_classes(_small_step(), classes)
 
 
 @st.composite

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.search.rounds_answers import Between, Largest, Never, Reached
-from fedbounds.bounds.theory.registry import merged
+from fedbounds.bounds.theory.registry import merged_tables
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.participation.mixing import Presences
@@ -39,7 +39,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AccountQuestion:
     """A question about a result.
 
     Attributes:
@@ -143,7 +143,7 @@ class Account(ABC):
         """What the paper measures of the rounds so far, by name."""
 
     @abstractmethod
-    def facts(self, asked: Asked) -> Facts:
+    def facts(self, asked: AccountQuestion) -> Facts:
         """What the rounds so far, or the declared process, say for a result.
 
         Raises:
@@ -166,7 +166,7 @@ def accounts(declared: Declared) -> dict[str, Account]:
         ['arbitrary-participation', 'fedau']
     """
     found = {}
-    for paper, kind in merged("empirical", "accounting", lambda module: {module.PAPER: module.ACCOUNT}).items():
+    for paper, kind in merged_tables("empirical", "accounting", lambda module: {module.PAPER: module.ACCOUNT}).items():
         if not (isinstance(kind, type) and issubclass(kind, Account)):
             raise FedboundsError(
                 f"the paper {paper}: ACCOUNT must be a fedbounds.empirical.monitoring.account_protocol.Account"

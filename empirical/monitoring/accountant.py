@@ -26,13 +26,13 @@ from fedbounds.bounds.participation.constants import centered_offsets
 from fedbounds.bounds.search.rounds import rounds as rounds_to_reach
 from fedbounds.bounds.search.rounds_answers import Reached
 from fedbounds.bounds.theory.argument_checks import check_constants, names_of
-from fedbounds.bounds.theory.expectation import PREFIX, Statement, in_expectation
+from fedbounds.bounds.theory.expectation import PREFIX, Statement, expected_statement
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.monitoring.account_protocol import (
     Account,
-    Asked,
+    AccountQuestion,
     Declared,
     Facts,
     Remaining,
@@ -500,7 +500,7 @@ class ParticipationAccountant:
             raise FedboundsError("no round was added yet: there is nothing to bound")
         statement, process = Statement(result, result.form(form), result.key), self.declared.process
         if ahead and statement.given_participation and process is not None and not process.certain(self.rounds):
-            statement = in_expectation(statement)
+            statement = expected_statement(statement)
         result, chosen, own = statement.result, statement.form, dict(given)
         numbers = {}
         for name in given:
@@ -516,7 +516,7 @@ class ParticipationAccountant:
             reasons = (f"not known to cover this run: nobody keeps an account of participation for {result.paper}",)
         else:
             scalars = _Read({name: float(value) for name, value in numbers.items() if np.ndim(value) == 0})
-            facts = account.facts(Asked(P, self.rounds, scalars, ahead or of_law))
+            facts = account.facts(AccountQuestion(P, self.rounds, scalars, ahead or of_law))
             idle = {q.name for q in result.notation.values() if q.name not in used and q.concept in scalars.read}
             own = {n: v for n, v in own.items() if (q := result.notation.resolve(n)) is None or q.name not in idle}
         if facts.outside and any(a.name == "weights" for a in chosen.assumptions):

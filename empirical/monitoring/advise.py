@@ -16,7 +16,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.theory.problem_class import Setting
-from fedbounds.empirical.monitoring.account_protocol import Asked
+from fedbounds.empirical.monitoring.account_protocol import AccountQuestion
 from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
 from fedbounds.empirical.participation import Process, Recorded, process_from_spec
 
@@ -141,7 +141,7 @@ class Observed:
         if account is None:
             return Presence()
         if key not in self.seen:
-            facts = account.facts(Asked(interval, max(1, self.accountant.rounds), given, ahead=True))
+            facts = account.facts(AccountQuestion(interval, max(1, self.accountant.rounds), given, ahead=True))
             constants = {name: c for name, c in facts.constants.items() if name != "cutoff_interval"}
             self.seen[key] = Presence(constants, facts.checked, facts.implied)
         return self.seen[key]

@@ -19,7 +19,7 @@ def node(reply: Message) -> int:
     return reply.metadata.src_node_id
 
 
-def those_who_came(replies: Iterable[Message]) -> list[Message]:
+def participating_replies(replies: Iterable[Message]) -> list[Message]:
     """The replies without an error, whose senders took part."""
     return [reply for reply in replies if not reply.has_error()]
 
@@ -99,7 +99,7 @@ class Accounting(Strategy):
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
         """Take note of the round, then as the strategy does."""
         everything = list(replies)
-        came = those_who_came(everything)
+        came = participating_replies(everything)
         weights = None if self.weighted_by_key is None else [self._size(reply, self.weighted_by_key) for reply in came]
         total = sum(weights or ())
         self.accountant.add(map(self.client_of, came), weights and [size / total for size in weights])

@@ -18,12 +18,12 @@ NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "stri
 def question_schema() -> Schema:
     """What a setting may hold: constants by what they are, by letter, or in a table of one paper."""
     by_paper = {one.key: [q for result in one.results for q in result.notation.values()] for one in papers()}
-    everything = of_one_meaning([q for each in by_paper.values() for q in each])
+    everything = shared_constants([q for each in by_paper.values() for q in each])
     constants: dict[str, Any] = {name: about(q) for name, q in everything.items()}
     of_papers = {
         key: {
             "type": "object",
-            "properties": {name: value(q) for name, q in named(each).items()},
+            "properties": {name: value(q) for name, q in named_constants(each).items()},
             "additionalProperties": False,
         }
         for key, each in by_paper.items()
@@ -75,12 +75,12 @@ def question_schema() -> Schema:
     }
 
 
-def named(quantities: list[Quantity]) -> dict[str, Quantity]:
+def named_constants(quantities: list[Quantity]) -> dict[str, Quantity]:
     """By what they are, and by letter."""
     return {name: quantity for quantity in quantities for name in (quantity.concept, quantity.name)}
 
 
-def of_one_meaning(quantities: list[Quantity]) -> dict[str, Quantity]:
+def shared_constants(quantities: list[Quantity]) -> dict[str, Quantity]:
     """By what they are, and by letter where all papers that have the letter mean the same by it."""
     meant: dict[str, set[str]] = {}
     for quantity in quantities:

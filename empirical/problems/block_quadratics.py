@@ -15,7 +15,14 @@ from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.quadratics import random_quadratic
-from fedbounds.empirical.problems.vertical import Vertical, blocks_of, check_holders, counts, every_outcome, in_turn
+from fedbounds.empirical.problems.vertical import (
+    Vertical,
+    blocks_of,
+    check_holders,
+    counts,
+    cut_into_runs,
+    every_outcome,
+)
 
 NoiseLaw = Literal["gaussian", "signs"]
 _RELATIVE = 1e-12  # below which a residual of linear algebra in float64 counts as zero
@@ -97,7 +104,7 @@ class BlockQuadratic(Vertical):
         self.shared_noise = check_flag("shared_noise", shared_noise)
         self.noise_law = check_choice("noise_law", noise_law, get_args(NoiseLaw))
         if holders is None:
-            self.holders = in_turn(self.pieces, self.silo_clients) if self.pieces > 1 else None
+            self.holders = cut_into_runs(self.pieces, self.silo_clients) if self.pieces > 1 else None
         else:
             self.holders = check_holders(holders, self.pieces, self.silo_clients)
 

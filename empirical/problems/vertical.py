@@ -184,14 +184,14 @@ def every_outcome(values: Sequence[float], times: int) -> np.ndarray | None:
     return np.array(list(product(values, repeat=times)))
 
 
-def in_turn(pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
+def cut_into_runs(pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
     """Which client has which piece when each silo cuts them into runs as equal as can be, (silos, pieces).
 
     Raises:
         FedboundsError: there are fewer pieces than clients.
 
     Example:
-        >>> in_turn(4, [2, 3]).tolist()
+        >>> cut_into_runs(4, [2, 3]).tolist()
         [[0, 0, 1, 1], [0, 0, 1, 2]]
     """
     if pieces < max(silo_clients):

@@ -16,7 +16,14 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
-from fedbounds.empirical.problems.vertical import MOST_OUTCOMES, Vertical, blocks_of, check_holders, counts, in_turn
+from fedbounds.empirical.problems.vertical import (
+    MOST_OUTCOMES,
+    Vertical,
+    blocks_of,
+    check_holders,
+    counts,
+    cut_into_runs,
+)
 from fedbounds.empirical.problems.vertical_networks import sub_batches
 
 _MOST_PARTS = 5000  # of a batch that a client may hold, of which each is looked at
@@ -100,7 +107,7 @@ class VerticalLeastSquares(Vertical):
         self.features, self.labels = X.to(self.device), torch.atleast_2d(y).to(self.device)
         self.shared_noise = len(self.labels) > 1  # all clients see the same labels in a round
         if holders is None:
-            self.holders = in_turn(self.samples, self.silo_clients)
+            self.holders = cut_into_runs(self.samples, self.silo_clients)
         else:
             self.holders = check_holders(holders, self.samples, self.silo_clients)
         self._holders = torch.from_numpy(self.holders).to(self.device)
@@ -354,7 +361,7 @@ def random_vertical_least_squares(
         labels = features @ truth + spread * rng.standard_normal((many, rows))
     holders = None
     if permuted:
-        turn = in_turn(samples * clients, [clients] * silos)
+        turn = cut_into_runs(samples * clients, [clients] * silos)
         if copies:  # whole copies change hands
             holders = np.stack([rng.permutation(clients)[row] for row in turn])
         else:

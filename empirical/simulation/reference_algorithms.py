@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from fedbounds.bounds.theory.registry import merged
+from fedbounds.bounds.theory.registry import merged_tables
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
@@ -23,7 +23,7 @@ def twins() -> Mapping[str, Callable[..., list[torch.Tensor]]]:
         >>> twins()["fedavg"].__name__
         'fedavg'
     """
-    return merged("empirical", "pseudocode", lambda module: module.TWINS)
+    return merged_tables("empirical", "pseudocode", lambda module: module.TWINS)
 
 
 def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams: Streams) -> torch.Tensor:

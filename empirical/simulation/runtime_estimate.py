@@ -56,7 +56,7 @@ def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dim
     if seconds > PATIENCE:
         raise FedboundsError(
             f"rounds = {rounds}, local_steps = {algorithm.most_local_steps(problem)}, seeds = {seeds}, dimension = "
-            f"{dimension} take at least about {in_words(seconds)}; at most a year is begun"
+            f"{dimension} take at least about {format_duration(seconds)}; at most a year is begun"
         )
     return seconds
 
@@ -84,11 +84,11 @@ def building_seconds(table: Mapping[str, Any], dimension: int) -> float:
     return CUBES * many * float(dimension) ** 3 / SPEED
 
 
-def in_words(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A length of time with two digits.
 
     Example:
-        >>> in_words(90.0), in_words(3e15), in_words(0.5)
+        >>> format_duration(90.0), format_duration(3e15), format_duration(0.5)
         ('1.5 minutes', '9.5e+07 years', '0.5 seconds')
     """
     size, unit = next((one for one in UNITS if seconds >= one[0]), (1.0, "seconds"))

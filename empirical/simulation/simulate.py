@@ -18,7 +18,7 @@ from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.device import device_name, full_precision
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines import Engine, choose_engine, may_join
-from fedbounds.empirical.simulation.engines.ahead import NUMBERS, placed_ahead
+from fedbounds.empirical.simulation.engines.ahead import NUMBERS, place_ahead
 from fedbounds.empirical.simulation.run_state import Drawn, Record, Runs, check_repeats_fit
 from fedbounds.empirical.simulation.runtime_estimate import check_work, may_be_closed
 from fedbounds.empirical.simulation.trace import Trace
@@ -288,7 +288,7 @@ def _placed(
     live: Sequence[_Lane], cohorts: Sequence[Cohort], tables: Sequence[dict[str, np.ndarray]], device: torch.device
 ) -> Iterator[Attendance]:
     """Cohorts of all settings together and of each, round by round, as `Attendance` on a device."""
-    placed = iter(placed_ahead(cohorts, tables, device))
+    placed = iter(place_ahead(cohorts, tables, device))
     for together in placed:
         yield Attendance(together, [next(placed) for _ in live] if len(live) > 1 else [together])
 
@@ -390,7 +390,7 @@ class _Lane:
             "dimension": problem.dimension,
             "dtype": str(problem.dtype).removeprefix("torch."),
             "device": device_name(problem.device),
-            "participation": described(process),
+            "participation": describe_process(process),
             "rounds": self.runs.rounds,
             "record_every": self.record.every,
             "streams": dict(streams or {}),
@@ -452,7 +452,7 @@ def _process(participation: Process | np.ndarray, problem: Problem, rounds: int)
     return process
 
 
-def described(process: Process) -> dict[str, Any]:
+def describe_process(process: Process) -> dict[str, Any]:
     """The process in JSON; a record by its size and checksum."""
     if isinstance(process, Recorded):
         weights = np.ascontiguousarray(process.weights)

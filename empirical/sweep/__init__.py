@@ -15,14 +15,14 @@ from fedbounds.empirical.sweep.executor import Outcome, execute
 from fedbounds.empirical.sweep.runs import Run, plan
 from fedbounds.empirical.sweep.shards import shard
 from fedbounds.empirical.sweep.spec import Sweep, read_sweep, resolve
-from fedbounds.empirical.sweep.store import Standing, Store
+from fedbounds.empirical.sweep.store import RunStatus, Store
 from fedbounds.empirical.sweep.table import RunRow, Summary, summarize, tabulate, write_csv
 
 __all__ = [
     "Outcome",
     "RunRow",
     "Run",
-    "Standing",
+    "RunStatus",
     "Store",
     "Summary",
     "Sweep",

@@ -18,7 +18,7 @@ from fedbounds.empirical.sweep.batches import batches, setting
 from fedbounds.empirical.sweep.probe import Probe
 from fedbounds.empirical.sweep.provenance import peak_bytes
 from fedbounds.empirical.sweep.runs import Run
-from fedbounds.empirical.sweep.store import Standing
+from fedbounds.empirical.sweep.store import RunStatus
 
 
 class Estimate(NamedTuple):
@@ -47,7 +47,7 @@ class Estimate(NamedTuple):
 
 def estimate(
     runs: Sequence[Run],
-    standings: Mapping[str, Standing],
+    standings: Mapping[str, RunStatus],
     workers: int,
     trial: Callable[[Sequence[Run]], Probe] | None = None,
 ) -> Estimate:

@@ -22,7 +22,7 @@ from fedbounds.empirical.sweep.executors import make_on
 from fedbounds.empirical.sweep.maker import Maker, RunTask
 from fedbounds.empirical.sweep.provenance import provenance
 from fedbounds.empirical.sweep.runs import Run
-from fedbounds.empirical.sweep.store import Standing, Store
+from fedbounds.empirical.sweep.store import RunStatus, Store
 from fedbounds.empirical.sweep.workers import make_spawned
 
 MAX_WORKERS = 1024  # on one machine
@@ -119,5 +119,5 @@ def execute(
     return [outcomes[run.key] for run in runs]
 
 
-def _wanted(standing: Standing, retry_failed: bool) -> bool:
+def _wanted(standing: RunStatus, retry_failed: bool) -> bool:
     return not standing.finished and (retry_failed or not standing.failed)

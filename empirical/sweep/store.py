@@ -50,7 +50,7 @@ class CannotWrite(FedboundsError):
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """What the store knows of a run.
 
     Args:
@@ -86,26 +86,26 @@ class Store:
         """Where the record of this run lies."""
         return self.directory / f"{key}.json"
 
-    def standing(self, key: str) -> Standing:
+    def standing(self, key: str) -> RunStatus:
         """Look a run up, reading its trace once to compare checksums; never raises."""
         try:
             content = read_bytes(self.record_path(key), "its record", MAX_RECORD_BYTES)
         except FedboundsError as error:
             missing = isinstance(error.__cause__, FileNotFoundError)
-            return Standing("missing" if missing else f"damaged: {error}", {})
+            return RunStatus("missing" if missing else f"damaged: {error}", {})
         record = _whole_record(content, key)
         if record is None:
-            return Standing("damaged: its record is not whole", {})
+            return RunStatus("damaged: its record is not whole", {})
         if record["status"] not in ("done", "diverged"):
-            return Standing(record["status"], record)
+            return RunStatus(record["status"], record)
         try:
             with open_regular(self.trace_path(key), "its trace", MAX_TRACE_BYTES) as file:
                 checksum = _digest(file)
         except (OSError, FedboundsError) as error:
-            return Standing(f"damaged: {error}", record)
+            return RunStatus(f"damaged: {error}", record)
         if checksum != record["checksum"]:
-            return Standing("damaged: its trace does not have the checksum of its record", record)
-        return Standing(record["status"], record)
+            return RunStatus("damaged: its trace does not have the checksum of its record", record)
+        return RunStatus(record["status"], record)
 
     def load(self, key: str) -> Trace:
         """The trace of a finished run.

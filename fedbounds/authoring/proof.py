@@ -11,7 +11,7 @@ from fedbounds.bounds.audit.axioms import (
     Uncorrelated,
 )
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.claim_set import Docket, result_claims
+from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
 from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
 from fedbounds.bounds.audit.rules import ClientByClient, Combine, Everywhere, Gram, Telescope, Unroll
@@ -24,7 +24,7 @@ __all__ = [
     "ClientByClient",
     "Combine",
     "Descent",
-    "Docket",
+    "ClaimSet",
     "Everywhere",
     "Gram",
     "Independent",

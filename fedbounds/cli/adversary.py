@@ -132,7 +132,7 @@ def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_js
     """The largest ratios found for a paper, written after every row."""
     from fedbounds.bounds.comparison.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
     from fedbounds.bounds.theory.registry import paper
-    from fedbounds.empirical.falsification.adversary_table import crossed, rows
+    from fedbounds.empirical.falsification.adversary_table import cross_rows, rows
 
     loaded = paper(name)
     path = Path(out) if out else worst_ratios_path(loaded.key)
@@ -147,16 +147,16 @@ def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_js
             write_rows(path, loaded.key, [*found, *(r for r in known if (r["key"], r["form"]) not in done)], force)
             if advance:
                 advance(len(found), total, f"{row['key']}[{row['form']}]")
-    found = list(crossed(found))
+    found = list(cross_rows(found))
     write_rows(path, loaded.key, found, force)
-    return told(loaded.key, found, path, as_json)
+    return print_table(loaded.key, found, path, as_json)
 
 
 def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: bool) -> int:
     """The largest ratios found for a paper, with those of other searches."""
     from fedbounds.bounds.comparison.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
     from fedbounds.bounds.theory.registry import paper
-    from fedbounds.empirical.falsification.adversary_table import crossed, merged
+    from fedbounds.empirical.falsification.adversary_table import cross_rows, merge_tables
 
     key = paper(name).key
     path = Path(out) if out else worst_ratios_path(key)
@@ -165,19 +165,19 @@ def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: boo
     new = read_rows(Path(merge))
     check_outputs([table_output(path)], force)
     known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
-    found = list(crossed(list(merged(known, new))))
+    found = list(cross_rows(list(merge_tables(known, new))))
     write_rows(path, key, found, force)
-    return told(key, found, path, as_json)
+    return print_table(key, found, path, as_json)
 
 
-def told(key: str, rows: list[dict[str, Any]], path: Path, as_json: bool) -> int:
+def print_table(key: str, rows: list[dict[str, Any]], path: Path, as_json: bool) -> int:
     """A table that was written, on the terminal."""
-    from fedbounds.bounds.comparison.worst_ratios import said
+    from fedbounds.bounds.comparison.worst_ratios import describe_row
 
     if as_json:
         emit("worst-ratios", {"paper": key, "rows": rows, "file": str(path)})
     else:
         for row in rows:
-            click.echo(f"{row['key']}[{row['form']}]: {said(row)}")
+            click.echo(f"{row['key']}[{row['form']}]: {describe_row(row)}")
         click.echo(f"wrote {path}")
     return 0

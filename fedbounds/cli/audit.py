@@ -11,11 +11,11 @@ from typing import Any
 import click
 
 from fedbounds.bounds.audit.audit_rows import ClaimRow, Progress, audit_rows, counts, ledger_entries
-from fedbounds.bounds.audit.counterexample import Check, Erratum, Replay, shown
-from fedbounds.bounds.audit.counterexample_checker import judged_replay
-from fedbounds.bounds.audit.errata import refuted_claims, room_errata
+from fedbounds.bounds.audit.counterexample import Check, Erratum, Replay, format_fraction
+from fedbounds.bounds.audit.counterexample_checker import judge_replay
+from fedbounds.bounds.audit.errata import paper_errata, refuted_claims
 from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
-from fedbounds.bounds.audit.tested_conditions import Noticed, in_words, noticed_conditions
+from fedbounds.bounds.audit.tested_conditions import Noticed, describe_untested, read_conditions
 from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -58,7 +58,7 @@ def audit(
         click.echo(f"fedbounds: {contradiction}", err=True)
         return 1
     written = [write_paper(name, rows) for name in names if write and (wanted or read_ledger(name))]
-    lines, without = compared(names, rows, key or "")
+    lines, without = compare_with_ledgers(names, rows, key or "")
     chosen = [row for row in rows if only is None or row.verdict == only]
     if as_json:
         document = {
@@ -72,7 +72,7 @@ def audit(
         }
         emit("audit", document)
         return 1 if lines else 0
-    shown_rows = chosen if key or only or whole else [row for row in chosen if not folded(row)]
+    shown_rows = chosen if key or only or whole else [row for row in chosen if not is_routine(row)]
     show_rows(shown_rows)
     show_counts(rows)
     if left := len(chosen) - len(shown_rows):
@@ -88,7 +88,7 @@ def audit(
     return 1 if lines else 0
 
 
-def folded(row: ClaimRow) -> bool:
+def is_routine(row: ClaimRow) -> bool:
     """A step of a proof, a check of units or a limit that is proved, with nothing to be said about it."""
     return row.kind in ("step", "units", "limit") and row.verdict == "proved" and not row.flags and not row.may_hide
 
@@ -98,7 +98,7 @@ def write_paper(name: str, rows: Sequence[ClaimRow]) -> str:
     return str(write_ledger(name, ledger_entries(row for row in rows if row.paper == name)))
 
 
-def compared(names: Sequence[str], rows: Sequence[ClaimRow], key: str) -> tuple[list[str], list[str]]:
+def compare_with_ledgers(names: Sequence[str], rows: Sequence[ClaimRow], key: str) -> tuple[list[str], list[str]]:
     """One line per difference from the ledgers, and the papers without one; only claims that start with key count."""
     lines: list[str] = []
     without: list[str] = []
@@ -164,7 +164,7 @@ def show_counts(rows: Sequence[ClaimRow]) -> None:
 
 def not_tested(name: str, key: str) -> list[Noticed]:
     """The conditions of a paper's forms, of claims that start with key, of which no checker notices a change."""
-    return [row for row in noticed_conditions(name).values() if not row.tested and row.form.startswith(key)]
+    return [row for row in read_conditions(name).values() if not row.tested and row.form.startswith(key)]
 
 
 def show_conditions(name: str, key: str, whole: bool) -> None:
@@ -173,7 +173,7 @@ def show_conditions(name: str, key: str, whole: bool) -> None:
     for row in rows if key or whole else ():
         click.echo(f"not tested  {row.form}  condition {row.text}: no checker notices a factor of 2")
     if not key:
-        click.echo(f"{name}: {in_words(name)}{'; --all lists them' if rows and not whole else ''}")
+        click.echo(f"{name}: {describe_untested(name)}{'; --all lists them' if rows and not whole else ''}")
 
 
 @contextmanager
@@ -196,14 +196,14 @@ def refute(claim: str | None, as_json: bool) -> int:
     lists every erratum.
     """
     if claim is None:
-        listed = [(f"{loaded.key}/erratum/{e.id}", e) for loaded in papers() for e in room_errata(loaded.key)]
+        listed = [(f"{loaded.key}/erratum/{e.id}", e) for loaded in papers() for e in paper_errata(loaded.key)]
         if as_json:
             emit("refute", {"errata": [{"id": i, "where": e.where, "degree": e.degree} for i, e in listed]})
         else:
             click.echo("\n".join(f"{i}   {e.where}   {e.degree}" for i, e in listed))
         return 0
     name, erratum = find_erratum(claim)
-    verdict = judged_replay(erratum.replayed, erratum.hypotheses, erratum.id)
+    verdict = judge_replay(erratum.replayed, erratum.hypotheses, erratum.id)
     if as_json:
         emit("refute", refutation_document(name, erratum, verdict))
     else:
@@ -220,7 +220,7 @@ def find_erratum(wanted: str) -> tuple[str, Erratum]:
     exact: dict[str, tuple[str, Erratum]] = {}
     for loaded in papers():
         name = loaded.key
-        for erratum in room_errata(name):
+        for erratum in paper_errata(name):
             places = (erratum.id, f"{name}/erratum/{erratum.id}", f"{name}/repair/{erratum.id}")
             for place in (*places, *refuted_claims(erratum, name), *erratum.refutes):
                 exact.setdefault(place, (name, erratum))
@@ -324,5 +324,5 @@ def minimal_lines(replay: Replay) -> list[str]:
     lines = [f"  minimal: {replay.minimal}"]
     for small in replay.smaller:
         sign = ">=" if small.true <= small.claimed else "<"
-        lines.append(f"    {small.text}: {shown(small.claimed)} {sign} {shown(small.true)}")
+        lines.append(f"    {small.text}: {format_fraction(small.claimed)} {sign} {format_fraction(small.true)}")
     return lines

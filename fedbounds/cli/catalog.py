@@ -8,12 +8,12 @@ from typing import Any
 import click
 import sympy as sp
 
-from fedbounds.bounds.audit.ledger import audit_note, committed_verdict, shadow, untried
-from fedbounds.bounds.audit.tested_conditions import untested
-from fedbounds.bounds.comparison.worst_ratios import said, worst_ratio
+from fedbounds.bounds.audit.ledger import audit_note, caveat, committed_verdict, trusted_premise
+from fedbounds.bounds.audit.tested_conditions import untested_conditions
+from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.feasible_set import feasible_set
-from fedbounds.bounds.theory.printing import as_printed, plain, written
+from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
 from fedbounds.bounds.theory.registry import load, paper, papers, statements
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.statement import Statement
@@ -131,7 +131,7 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
 
 def as_text(form: Form, notation: Notation) -> str:
     """The bound as text that `fedbounds.bounds.theory.parsing.read_expression` reads: definitions, then the bound."""
-    short = written(tuple(t.expression for t in form.terms), notation)
+    short = name_shared_parts(tuple(t.expression for t in form.terms), notation)
     lines = [f"{name} = {plain(meaning)}" for name, meaning in short.definitions()]
     return "\n".join([*lines, plain(sp.Add(*short.expressions, evaluate=False))])
 
@@ -155,7 +155,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                         "text": c.as_printed(result.notation).text,
                         "legal": c.legal,
                         "why": c.why,
-                        "tested": c.text not in {row.text for row in untested(result, f)},
+                        "tested": c.text not in {row.text for row in untested_conditions(result, f)},
                     }
                     for c in f.conditions
                 ],
@@ -171,14 +171,14 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 },
                 "numbers": {
                     name: {"exact": plain(exact), "value": float(exact)}
-                    for name, exact in written(f.expressions, result.notation).numbers.items()
+                    for name, exact in name_shared_parts(f.expressions, result.notation).numbers.items()
                 },
                 "order_only": f.order_only,
                 "refuted_by": f.refuted_by,
                 "reading": f.generous,
                 "verdict": committed_verdict(result, f),
                 "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
-                "conditional_on": untried(result, f),
+                "conditional_on": trusted_premise(result, f),
                 "note": f.note,
                 "latex": result.in_latex(f).lines,
                 "theorem": theorem(result, f, audit_note(result, f)),
@@ -228,11 +228,11 @@ def describe(result: Result, forms: list[Form]) -> str:
         mark = " (default)" if form.name == result.default else ""
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
-        lines += [f"  {shade}"] if (shade := shadow(result, form)) else []
+        lines += [f"  {shade}"] if (shade := caveat(result, form)) else []
         lines += [f"  {form.generous}"] if form.generous else []
-        lines += [f"  proved, conditional on {trusted}"] if (trusted := untried(result, form)) else []
+        lines += [f"  proved, conditional on {trusted}"] if (trusted := trusted_premise(result, form)) else []
         lines += ["  order only" + (f"; hides {form.hides}" if form.hides else "")] if form.order_only else []
-        lines += [f"  {said(row)}"] if (row := worst_ratio(result, form)) and not form.order_only else []
+        lines += [f"  {describe_row(row)}"] if (row := worst_ratio(result, form)) and not form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
         width = max(len(t.name) for t in form.terms)
         short = result.printed(form)
@@ -248,7 +248,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  legal constants: {legal}"] if legal else []
         declared = feasible_set(result, form)
         lines += [f"  feasible set: {declared.words(result.notation)}"] if declared else []
-        not_tested = {row.text for row in untested(result, form)}
+        not_tested = {row.text for row in untested_conditions(result, form)}
         idle = "; ".join(c.words(result.notation) for c in form.conditions if c.text in not_tested and not c.legal)
         lines += (
             [f"  not tested (no checker notices a factor of 2 in it, which does not make it doubtful): {idle}"]

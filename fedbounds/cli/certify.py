@@ -9,7 +9,7 @@ import click
 
 from fedbounds.bounds.audit import certificate_checker as checker
 from fedbounds.bounds.audit.certificates import certificate
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.bounds.theory.registry import load
@@ -34,7 +34,7 @@ def certify(key: str, form: str | None, out: str | None, force: bool, as_json: b
     check_outputs(outputs, force)
     result = load(key)
     claim = f"{result.key}[{result.form(form).name}]"
-    found = certificate(Docket.of(result.paper), claim)
+    found = certificate(ClaimSet.of(result.paper), claim)
     try:
         whole = checker.checked(json.loads(json.dumps(found)))
     except checker.Refused as error:

@@ -16,7 +16,7 @@ from fedbounds.bounds.comparison.compare import compare as compare_bounds
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.form_cache import as_view, keep_view
+from fedbounds.bounds.evaluation.form_cache import as_view, cache_view
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.cli import completion
 from fedbounds.cli.options import (
@@ -44,7 +44,7 @@ PGF = (".pgf", ".tex")
 @click.option(
     "--vary",
     metavar="NAME=LOW:HIGH:log:COUNT",
-    shell_complete=completion.ranged,
+    shell_complete=completion.range_completion,
     help="What varies; also NAME=V1,V2,...",
 )
 @click.option(
@@ -106,7 +106,7 @@ def compare(
         )
     written = [] if out is None else write(table, Path(out), force)
     for key, _ in named:
-        keep_view(key)
+        cache_view(key)
     if as_json:
         emit("compare", {**table.to_dict(), "written": [str(path) for path in written]})
         return

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 
-def completed(what: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+def complete_late(what: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
     """The function of this name in `fedbounds.cli.completion`, which takes its time to import."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:

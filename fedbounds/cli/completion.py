@@ -99,7 +99,7 @@ def forms_by_key() -> dict[str, list[str]]:
     return found
 
 
-def beginning(words: Iterable[str], incomplete: str) -> list[str]:
+def matching_prefix(words: Iterable[str], incomplete: str) -> list[str]:
     """Those words that begin so."""
     return [word for word in words if word.startswith(incomplete)]
 
@@ -108,7 +108,7 @@ def keys(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> l
     """Keys of results; after a colon, forms of one."""
     key, colon, _ = incomplete.partition(":")
     found = forms_by_key()
-    return beginning([f"{key}:{form}" for form in found.get(key, ())] if colon else found, incomplete)
+    return matching_prefix([f"{key}:{form}" for form in found.get(key, ())] if colon else found, incomplete)
 
 
 def errata(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -116,7 +116,7 @@ def errata(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) ->
     ledgers = (json.loads(path.read_bytes())["claims"] for path in sorted(PAPERS.glob("*/ledger.json")))
     tried = (item for ledger in ledgers for item in ledger.items())
     refuted = (claim for claim, found in tried if (found["verdict"], found["court"]) == ("refuted", "refutations"))
-    return beginning(refuted, incomplete)
+    return matching_prefix(refuted, incomplete)
 
 
 def files(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
@@ -126,31 +126,31 @@ def files(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> 
 
 def papers(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Keys of papers."""
-    return beginning(dict.fromkeys(key.partition("/")[0] for key in forms_by_key()), incomplete)
+    return matching_prefix(dict.fromkeys(key.partition("/")[0] for key in forms_by_key()), incomplete)
 
 
 def forms(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Forms of the result whose key is on the line."""
     found = forms_by_key()
-    return beginning((form for key in typed_keys() for form in found[key]), incomplete)
+    return matching_prefix((form for key in typed_keys() for form in found[key]), incomplete)
 
 
 def constants(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """NAME= for the constants that are not given yet; where keys are given among them, these too."""
     by_key = any(each.name == "key" for each in ctx.command.params)
     found = [] if by_key or parameter.name != "bare" else keys(ctx, parameter, incomplete)
-    given = {word.partition("=")[0] for word in typed()}
-    return [*found, *beginning((f"{name}=" for name in letters() if name not in given), incomplete)]
+    given = {word.partition("=")[0] for word in typed_words()}
+    return [*found, *matching_prefix((f"{name}=" for name in letters() if name not in given), incomplete)]
 
 
 def names(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """A list of constants, as in gamma,eta."""
     before, comma, last = incomplete.rpartition(",")
     chosen = before.split(",")
-    return [f"{before}{comma}{name}" for name in beginning(letters(), last) if name not in chosen]
+    return [f"{before}{comma}{name}" for name in matching_prefix(letters(), last) if name not in chosen]
 
 
-def ranged(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+def range_completion(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """NAME= for one constant."""
     return [f"{name}=" for name in names(ctx, parameter, incomplete)]
 
@@ -160,7 +160,7 @@ def assumptions(_ctx: click.Context, _parameter: click.Parameter, incomplete: st
     from fedbounds.bounds.theory.registry import load
 
     known = (form.assumptions for key in typed_keys() for form in load(key).forms)
-    return beginning(["all", *dict.fromkeys(each.name for some in known for each in some)], incomplete)
+    return matching_prefix(["all", *dict.fromkeys(each.name for some in known for each in some)], incomplete)
 
 
 def letters() -> list[str]:
@@ -173,7 +173,7 @@ def letters() -> list[str]:
     return list(dict.fromkeys(name for result in results for name in result.notation if name in used))
 
 
-def typed() -> list[str]:
+def typed_words() -> list[str]:
     """The words on the line. (click forgets all arguments where the option before the cursor lacks its value.)"""
     return split_arg_string(os.environ.get("COMP_WORDS", ""))
 
@@ -181,7 +181,7 @@ def typed() -> list[str]:
 def typed_keys() -> list[str]:
     """Those of them that are keys of results."""
     found = forms_by_key()
-    return [key for key in (word.partition(":")[0] for word in typed()) if key in found]
+    return [key for key in (word.partition(":")[0] for word in typed_words()) if key in found]
 
 
 FIRST_WORDS = {

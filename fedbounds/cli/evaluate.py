@@ -6,8 +6,8 @@ import click
 
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.evaluation.evaluate import evaluate_form
-from fedbounds.bounds.evaluation.form_cache import as_view, keep_view
-from fedbounds.bounds.search.other_forms import holding
+from fedbounds.bounds.evaluation.form_cache import as_view, cache_view
+from fedbounds.bounds.search.other_forms import forms_that_hold
 from fedbounds.cli.options import (
     assume_option,
     constants_options,
@@ -48,11 +48,11 @@ def evaluate(
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
     evaluation = evaluate_form(result.form(form), constants, assume=assume, trust=trust)
-    instead = holding(evaluation, constants) if form is None else {}
+    instead = forms_that_hold(evaluation, constants) if form is None else {}
     if as_json:
         emit("eval", {**evaluation.to_dict(), "holds_here": instead})
     else:
         click.echo(str(evaluation))
         if instead:
             click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in instead.items()))
-    keep_view(key)
+    cache_view(key)

@@ -13,7 +13,7 @@ from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.inputs.user_files import read_toml
-from fedbounds.bounds.theory.registry import paper_names, part, parts
+from fedbounds.bounds.theory.registry import paper_names, paper_submodule, paper_submodules
 from fedbounds.cli import completion
 from fedbounds.cli.options import (
     Count,
@@ -43,9 +43,9 @@ def figure_names(
     """Papers and data sets; after a slash, what is drawn of a paper; else files."""
     paper, slash, _ = incomplete.partition("/")
     if slash and paper in paper_names():
-        return completion.beginning([f"{paper}/{name}" for name in _names(paper)], incomplete)
+        return completion.matching_prefix([f"{paper}/{name}" for name in _names(paper)], incomplete)
     words = [*completion.papers(context, parameter, ""), ATLAS, *_datasets()]
-    return completion.beginning(words, incomplete) or completion.files(context, parameter, incomplete)
+    return completion.matching_prefix(words, incomplete) or completion.files(context, parameter, incomplete)
 
 
 @click.command("figure")
@@ -99,7 +99,7 @@ def figure(
     else:
         paper, _, which = name.partition("/")
         if paper not in paper_names() or not _names(paper):
-            drawn = {one: _names(one) for one in parts("figures", "drawing")}
+            drawn = {one: _names(one) for one in paper_submodules("figures", "drawing")}
             figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
             raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
         written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force)
@@ -131,7 +131,7 @@ def _samples(name: str, data: str | None) -> Picture:
 
 def _of_paper(paper: str, what: str) -> Any:
     """What a paper's room holds for its figures: `drawing` with Gallery, FIGURES and draw, `claims` with all_claims."""
-    return part(paper, "figures", what)
+    return paper_submodule(paper, "figures", what)
 
 
 def _names(paper: str) -> list[str]:

@@ -88,7 +88,10 @@ def optimize(
         chosen = result.form(form)
         norm = (chosen.measure or result.measure).in_the_norm(answer.value)
         click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(form_view(result, chosen), constants)]))
-        click.echo(f"  <= {number(answer.value)} at " + ", ".join(f"{n} = {v}" for n, v in copied(answer, constants)))
+        click.echo(
+            f"  <= {number(answer.value)} at "
+            + ", ".join(f"{n} = {v}" for n, v in round_for_copying(answer, constants))
+        )
         if norm:
             click.echo(f"  {norm}")
         click.echo(f"  active: {'; '.join(answer.active) or 'nothing'}")
@@ -123,7 +126,7 @@ def _impossible(result: Result, form: Form, constants: Mapping[str, Any], names:
                 yield f"no problem has these constants: {c.text} ({c.why}), got {sides}"
 
 
-def copied(answer: Minimum, constants: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def round_for_copying(answer: Minimum, constants: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """Every letter in six digits, rounded so that the conditions hold for whoever copies them, too."""
     nearest = {name: number(value) for name, value in answer.at.items()}
     evaluation = answer.evaluation

@@ -16,7 +16,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.inputs.value_grammar import names_in, parse_assignments, parse_function
-from fedbounds.cli.completed import completed
+from fedbounds.cli.completed import complete_late
 
 if TYPE_CHECKING:
     from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
@@ -58,18 +58,18 @@ class OutputPath(PathArgument):
 force_option = click.option(
     "--force", is_flag=True, help="Overwrite files that fedbounds did not write; an input of the command never."
 )
-key_argument = click.argument("key", shell_complete=completed("keys"))
+key_argument = click.argument("key", shell_complete=complete_late("keys"))
 form_option = click.option(
     "--form",
     metavar="F",
-    shell_complete=completed("forms"),
+    shell_complete=complete_late("forms"),
     help="A form by name or kind (printed, explicit, repaired, sharp).",
 )
 over_option = click.option(
     "--over",
     required=True,
     metavar="NAMES",
-    shell_complete=completed("names"),
+    shell_complete=complete_late("names"),
     help="Constants to choose, e.g. --over gamma,eta.",
 )
 anew_option = click.option(
@@ -78,18 +78,18 @@ anew_option = click.option(
     "over",
     metavar="NAMES",
     default="",
-    shell_complete=completed("names"),
+    shell_complete=complete_late("names"),
     help="Constants chosen anew at every setting.",
 )
 paper_option = click.option(
-    "--paper", "wanted", metavar="P", shell_complete=completed("papers"), help="Only this paper."
+    "--paper", "wanted", metavar="P", shell_complete=complete_late("papers"), help="Only this paper."
 )
 set_option = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    shell_complete=completed("constants"),
+    shell_complete=complete_late("constants"),
     help="Constants, e.g. --set L=1 gamma='1/(12*L)' p=0.1,0.35 p=@rates.csv "
     "(with p=0.1 N=50 every client has 0.1). May be repeated; NAME=VALUE may also "
     "stand alone after the key.",
@@ -98,21 +98,21 @@ from_option = click.option(
     "--from",
     "source",
     metavar="FILE.toml",
-    shell_complete=completed("files"),
+    shell_complete=complete_late("files"),
     help="A TOML file of constants; --set overrides it.",
 )
 assume_option = click.option(
     "--assume",
     multiple=True,
     metavar="NAME",
-    shell_complete=completed("assumptions"),
+    shell_complete=complete_late("assumptions"),
     help="An assumption taken for granted, or 'all'. May be repeated.",
 )
 trust_option = click.option(
     "--trust",
     multiple=True,
     metavar="CLAIM",
-    shell_complete=completed("keys"),
+    shell_complete=complete_late("keys"),
     help="A result, or one form of it, that you answer for although the audit has not proved it; what rests on it is "
     "conditional on it. May be repeated.",
 )
@@ -120,7 +120,7 @@ within_option = click.option(
     "--within",
     multiple=True,
     metavar="NAME=LOW:HIGH",
-    shell_complete=completed("ranged"),
+    shell_complete=complete_late("ranged"),
     help="A range for a constant that is chosen, e.g. eta=1:100.",
 )
 effort_option = click.option(
@@ -139,7 +139,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 
 def constants_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--set, --from and bare NAME=VALUE arguments."""
-    bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...", shell_complete=completed("constants"))
+    bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...", shell_complete=complete_late("constants"))
     return set_option(from_option(bare(command)))
 
 

@@ -12,7 +12,7 @@ from fedbounds.bounds._version import __version__
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.inputs.output_files import REPORT, Output, check_folder, check_outputs, write_outputs
-from fedbounds.bounds.inputs.user_files import noting_inputs
+from fedbounds.bounds.inputs.user_files import record_inputs
 from fedbounds.cli import completion
 from fedbounds.cli.options import (
     Count,
@@ -103,7 +103,7 @@ def report(
     return 1 if crossed else 0
 
 
-@noting_inputs()
+@record_inputs()
 def report_runs(
     spec: str | Path,
     out: str | Path,
@@ -149,7 +149,7 @@ def report_runs(
     return [*_write(folder, "runs.html", document, force), *images], found.crossed
 
 
-@noting_inputs()
+@record_inputs()
 def report_paper(name: str, out: str | Path, figures: str | Path | None = None, *, force: bool = False) -> list[Path]:
     """Write the report on a paper.
 

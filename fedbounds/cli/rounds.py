@@ -9,9 +9,9 @@ import click
 
 from fedbounds.bounds.display.plain_text import number, number_to, whole_to
 from fedbounds.bounds.evaluation.compiled_form import ResultView
-from fedbounds.bounds.evaluation.form_cache import as_view, keep_view
+from fedbounds.bounds.evaluation.form_cache import as_view, cache_view
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
-from fedbounds.bounds.search.other_forms import reaching
+from fedbounds.bounds.search.other_forms import forms_that_reach
 from fedbounds.bounds.search.rounds import Between, Largest, Never, Reached
 from fedbounds.bounds.search.rounds import rounds as count_rounds
 from fedbounds.cli import completion
@@ -110,8 +110,8 @@ def rounds(
         open_still = isinstance(answer, Never) or (isinstance(answer, Between) and not math.isfinite(answer.high))
         instead = {}
         if form is None and solve is None and open_still:
-            instead = reaching(result.form(), lambda name: ask(name, effort / 4, ()))
-    keep_view(key)
+            instead = forms_that_reach(result.form(), lambda name: ask(name, effort / 4, ()))
+    cache_view(key)
     if as_json:
         emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": instead})
         return

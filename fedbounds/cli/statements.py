@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from fedbounds.bounds.audit.errata import room_errata, room_wording
+from fedbounds.bounds.audit.errata import paper_errata, paper_wording
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.registry import paper, paper_names, statements
@@ -81,8 +81,8 @@ def _claims(one: Statement) -> Iterator[Place]:
 
 def _remarks(one: Statement) -> Iterator[Place]:
     """The errata and slips of wording about it, each with its degree and with what exactly it is about."""
-    errata = {erratum.id: erratum for erratum in room_errata(one.paper)}
-    slips = {slip.id: slip for slip in room_wording(one.paper)}
+    errata = {erratum.id: erratum for erratum in paper_errata(one.paper)}
+    slips = {slip.id: slip for slip in paper_wording(one.paper)}
     for local in one.claims:
         name = local.partition("/")[2]
         if local.startswith("erratum/"):
@@ -129,11 +129,11 @@ def equation_places(name: str, number: str) -> list[Place]:
 @lru_cache(maxsize=16)
 def _steps(name: str) -> tuple[Place, ...]:
     """The steps of a paper's proofs, with the verdicts of the ledger."""
-    from fedbounds.bounds.audit.claim_set import room_claims  # the proofs need the solvers, the results do not
+    from fedbounds.bounds.audit.claim_set import paper_claims  # the proofs need the solvers, the results do not
 
     return tuple(
         Place(claim.id, "step", claim.text, _verdict(name, claim.id))
-        for claim in room_claims(name)
+        for claim in paper_claims(name)
         if claim.kind == "step"
     )
 

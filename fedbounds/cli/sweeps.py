@@ -316,7 +316,7 @@ SHOWN = 0.1  # seconds from which a dry run says how long a run takes
 def _show_plan(
     name: str, head: dict[str, Any], runs: Sequence[Run], store: Store, workers: int, patience: int, as_json: bool
 ) -> None:
-    from fedbounds.empirical.simulation.runtime_estimate import in_words
+    from fedbounds.empirical.simulation.runtime_estimate import format_duration
     from fedbounds.empirical.sweep.estimate import estimate
     from fedbounds.empirical.sweep.probe import Probe, probe
 
@@ -342,7 +342,7 @@ def _show_plan(
     about = "about" if found.measured or found.tried else "at least"
     for run in runs:
         standing, seconds = standings[run.key], found.seconds[run.key]
-        told = f"  ({about} {in_words(seconds)})" if not standing.finished and seconds >= SHOWN else ""
+        told = f"  ({about} {format_duration(seconds)})" if not standing.finished and seconds >= SHOWN else ""
         click.echo(f"{run.key[:12]}  {standing.status:<8}  {run.title}{told}")
     kinds = Counter(standings[run.key].status.partition(":")[0] for run in runs)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -350,8 +350,8 @@ def _show_plan(
     click.echo(f"{name}: {len(runs)} run{_s(len(runs))}{listed} in {head['directory']}")
     if not found.memory:
         return
-    on = f", {in_words(found.elapsed)} on {workers} workers" if workers > 1 else ""
-    click.echo(f"time for what is missing: {about} {in_words(found.total)}{on} ({_why(found, patience)})")
+    on = f", {format_duration(found.elapsed)} on {workers} workers" if workers > 1 else ""
+    click.echo(f"time for what is missing: {about} {format_duration(found.total)}{on} ({_why(found, patience)})")
     all_in_all = f", {_mebibytes(found.whole)} for {workers} workers" if workers > 1 else ""
     why = "counted, without activations"
     if found.memory_measured:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fedbounds.bounds.comparison.worst_ratios import worst_ratio
-from fedbounds.bounds.theory.registry import Paper, papers, part, parts
+from fedbounds.bounds.theory.registry import Paper, paper_submodule, paper_submodules, papers
 from fedbounds.bounds.theory.result import Result
 from fedbounds.figures.charts.picture import BOUND, COLORS, Curve, Picture, styled
 from fedbounds.figures.charts.tightness import MEASURED, WORST, Progress, Tight, count, panels
@@ -48,7 +48,7 @@ def standings(paper: Paper, with_worst_cases: bool = True, progress: Progress | 
         with_worst_cases: also solve the programs of its room, which takes a quarter of a minute.
         progress: is told how many of these are solved.
     """
-    room = part(paper.key, "figures", "tightness") if with_worst_cases else None
+    room = paper_submodule(paper.key, "figures", "tightness") if with_worst_cases else None
     rows = []
     for result in paper.results:
         row = worst_ratio(result, result.form()) if result.forms else None
@@ -67,7 +67,7 @@ def atlas(with_worst_cases: bool = True, progress: Progress | None = None) -> Pi
         with_worst_cases: also solve the programs of all rooms, which takes a minute.
         progress: is told how many of these are solved.
     """
-    rooms = parts("figures", "tightness") if with_worst_cases else {}
+    rooms = paper_submodules("figures", "tightness") if with_worst_cases else {}
     sizes = {key: count(room.SETTINGS) for key, room in rooms.items()}
     rows, before = dict[str, Sequence[Standing]](), 0
     for one in papers():

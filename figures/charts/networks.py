@@ -17,7 +17,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
-from fedbounds.empirical.comparison.compare_sweep import confront_sweep, joined
+from fedbounds.empirical.comparison.compare_sweep import confront_sweep, join_traces
 from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import problem_from_spec
@@ -164,7 +164,7 @@ def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate
         for outcome in execute(runs, store, workers=gallery.workers, progress=gallery.of_runs):
             if outcome.failed:
                 raise FedboundsError(f"{family.name}, T = {T}: {outcome.status}")
-        return joined([store.load(one.key) for one in runs])
+        return join_traces([store.load(one.key) for one in runs])
 
     problem = problem_from_spec(family.sweep({}, 1)["problem"], device=resolve_device(gallery.device or "auto", True))
     found = confront_family(

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from fedbounds.empirical.comparison.compare_run import Confrontation
-from fedbounds.empirical.comparison.convergence_slopes import Slope, fitted_slope, least_squares
+from fedbounds.empirical.comparison.convergence_slopes import Slope, fit_slope, least_squares
 from fedbounds.figures.charts.claims import Claim
 from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, styled
 
@@ -99,7 +99,7 @@ def exponents(by_value: Mapping[float, Sequence[Confrontation]]) -> tuple[Slope,
     at = [found[-1] for found in by_value.values()]
     measured = np.array([c.measured[-1] for c in at])
     samples = [c.samples[:, -1] for c in at if c.samples is not None and c.seeds]
-    slope = fitted_slope(x, measured, np.stack(samples, axis=1) if len(samples) == len(at) else None)
+    slope = fit_slope(x, measured, np.stack(samples, axis=1) if len(samples) == len(at) else None)
     return slope, least_squares(x, np.array([c.bound[-1] for c in at]))
 
 

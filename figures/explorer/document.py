@@ -11,12 +11,12 @@ from typing import Any
 
 from fedbounds.bounds.audit.counterexample import Erratum
 from fedbounds.bounds.audit.errata import errata_about
-from fedbounds.bounds.audit.ledger import committed_verdict, untried
-from fedbounds.bounds.evaluation.evaluate import standing_reasons
+from fedbounds.bounds.audit.ledger import committed_verdict, trusted_premise
+from fedbounds.bounds.evaluation.evaluate import status_reasons
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.printing import latex as in_latex
-from fedbounds.bounds.theory.registry import Paper, room
+from fedbounds.bounds.theory.registry import Paper, paper_module
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity
 from fedbounds.figures.explorer.javascript import form_function, rule_function
@@ -84,7 +84,7 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
         ],
         "results": results,
     }
-    package = room(paper.key).__package__  # "" of a stranger's that is one module
+    package = paper_module(paper.key).__package__  # "" of a stranger's that is one module
     lines = ["(() => {", shipped(package, "functions.js") if package else ""]
     lines.append(_shared(f"const paper = {json_text(document)};"))
     lines += ["paper.rules = [", ",\n".join(rules), "];", "const forms = [", ",\n".join(functions), "];"]
@@ -162,8 +162,8 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
         "order_only": form.order_only,
         "signed": (form.measure or result.measure).signed,
         "verdict": committed_verdict(result, form),
-        "caveats": standing_reasons(result, form),
-        "conditional_on": untried(result, form),
+        "caveats": status_reasons(result, form),
+        "conditional_on": trusted_premise(result, form),
         "refuted_by": form.refuted_by,
         "terms": terms,
         "where": [mathml(line) for line in meant],

@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from fedbounds.bounds.display.plain_text import number, visible
-from fedbounds.bounds.display.tables import words
+from fedbounds.bounds.display.tables import format_cell
 from fedbounds.figures.explorer.document import shipped
 from fedbounds.figures.explorer.mathml import mathml
 
@@ -71,7 +71,7 @@ def value(shown: Any) -> Markup:
     several = isinstance(shown, list) and shown and all(_is_number(one) for one in shown)
     if several or _is_number(shown):
         return Markup('<data value="{}">{}</data>').format(shown, number(shown))
-    return escape(words(shown))
+    return escape(format_cell(shown))
 
 
 def _is_number(shown: Any) -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.bounds._version import __version__
-from fedbounds.bounds.audit.errata import room_errata, room_wording
-from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
+from fedbounds.bounds.audit.errata import paper_errata, paper_wording
+from fedbounds.bounds.audit.findings import DEGREES, describe_findings
 from fedbounds.bounds.audit.ledger import ledger_path
 from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, write_outputs
@@ -66,9 +66,9 @@ def paper_document(
             "reference": loaded.reference,
             "results": results,
             "counts": dict(Counter(form["verdict"] for result in results for form in result["verdicts"])),
-            "findings": findings_in_words(name),
+            "findings": describe_findings(name),
             "degrees": DEGREES,
-            "errata": [erratum_document(erratum) for erratum in room_errata(name)],
+            "errata": [erratum_document(erratum) for erratum in paper_errata(name)],
             "wording": [
                 {
                     "where": slip.where,
@@ -76,7 +76,7 @@ def paper_document(
                     "should": slip.should,
                     "quotes": [{"text": quote.text, "where": quote.where} for quote in slip.quotes],
                 }
-                for slip in room_wording(name)
+                for slip in paper_wording(name)
             ],
             "figures": shown,
             "claims": claims,

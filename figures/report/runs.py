@@ -18,7 +18,12 @@ from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_te
 from fedbounds.bounds.theory.registry import paper, paper_names
 from fedbounds.empirical.comparison.compare_run import Confrontation
 from fedbounds.empirical.comparison.compare_sweep import Setting
-from fedbounds.empirical.comparison.sweep_comparison import Confrontations, Promise, promises_named, promises_of_runs
+from fedbounds.empirical.comparison.sweep_comparison import (
+    ComparedForm,
+    Confrontations,
+    promises_named,
+    promises_of_runs,
+)
 from fedbounds.empirical.sweep import Store, Sweep
 from fedbounds.empirical.sweep.provenance import provenance
 from fedbounds.figures.charts.overlay import MOST_PANELS, overlay, overlay_settings
@@ -129,7 +134,7 @@ def figures_of_runs(out: Path, keys: Sequence[str], settings: int) -> Iterator[O
             yield from figure_outputs(out / f"{_name(promise, number)}.png")
 
 
-def _name(promise: Promise, number: int) -> str:
+def _name(promise: ComparedForm, number: int) -> str:
     """The name of a figure: the first of several has number 1, a single one 0."""
     return slug(promise.claim) + (f"-{number}" if number else "")
 
@@ -140,7 +145,7 @@ def _pictures(found: Mapping[Setting, Confrontation]) -> list[dict[Setting, Conf
     return [dict(pairs[start : start + MOST_PANELS]) for start in range(0, len(pairs), MOST_PANELS)]
 
 
-def _drawn(promise: Promise, found: Mapping[Setting, Confrontation], name: str) -> Picture:
+def _drawn(promise: ComparedForm, found: Mapping[Setting, Confrontation], name: str) -> Picture:
     """One setting with its terms, several in panels, as `fedbounds confront` draws them."""
     where = promise.result.source
     title = f"{as_text(name)} under {where.paper}, {where.number} [{promise.form.name}]"

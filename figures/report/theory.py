@@ -6,10 +6,10 @@ from typing import Any
 
 from fedbounds.bounds.audit.counterexample import Erratum
 from fedbounds.bounds.audit.errata import errata_about
-from fedbounds.bounds.audit.ledger import committed_verdict, mark, read_ledger, untried
-from fedbounds.bounds.audit.verdict import COURTS
+from fedbounds.bounds.audit.ledger import committed_verdict, mark, read_ledger, trusted_premise
+from fedbounds.bounds.audit.verdict import CHECKERS
 from fedbounds.bounds.display.tables import tex
-from fedbounds.bounds.evaluation.evaluate import standing_reasons
+from fedbounds.bounds.evaluation.evaluate import status_reasons
 from fedbounds.bounds.theory.result import Form, Result
 
 
@@ -41,8 +41,8 @@ def result_document(result: Result, form: Form) -> dict[str, Any]:
         "note": form.note,
         "generous": form.generous,
         "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in form.assumptions],
-        "caveats": list(standing_reasons(result, form)),
-        "conditional_on": untried(result, form),
+        "caveats": list(status_reasons(result, form)),
+        "conditional_on": trusted_premise(result, form),
         "verdicts": [verdict_document(result, form)],
         "errata": [erratum_document(erratum) for erratum in errata_about(result)],
     }
@@ -57,7 +57,7 @@ def verdict_document(result: Result, form: Form) -> dict[str, Any]:
     return {
         "claim": claim,
         "verdict": committed_verdict(result, form),
-        "by": COURTS.get(str(entry.get("court", "")), str(entry.get("court", ""))),
+        "by": CHECKERS.get(str(entry.get("court", "")), str(entry.get("court", ""))),
         "trusts": [str(axiom) for axiom in axioms] if isinstance(axioms, list) else [],
         "units": str(units.get("verdict", "unknown")),
         "mark": mark(result, form),

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from fedbounds.bounds.advice.advise import Advice, Advised, _advised, advise, by_form
-from fedbounds.bounds.advice.coverage import coverage, covers, declared
+from fedbounds.bounds.advice.advise import Advice, Advised, _advised, advice_for_form, advise
+from fedbounds.bounds.advice.coverage import coverage, covers, stated_assumptions
 from fedbounds.bounds.advice.request import Presence, Question, concept_of
 from fedbounds.bounds.advice.search import Costs
 from fedbounds.bounds.errors import FedboundsError
@@ -331,14 +331,14 @@ def test_leaving_a_premise_unsaid_revokes_exactly_the_guarantees_that_need_it(ad
             result = load(one.key)
             form = result.form(one.coverage.form)
             scope = paper_of(result.paper).scope
-            covers_ = [a.cover or ASKED for a in declared(result, form, scope)]
+            covers_ = [a.cover or ASKED for a in stated_assumptions(result, form, scope)]
             needs = any(cover.level(Setting.of(rest)) == NO < cover.level(Setting.of(setting)) for cover in covers_)
             row = coverage(result, form, scope, Setting.of(rest))
             assert row.answer in (("if", "not covered") if needs else ("covered",)), (one.key, phrase)
             if row.answer == "if" and phrase not in needing:
                 needing.append(phrase)
                 question = Question.of({**EVERY[name], "setting": rest})
-                found = by_form(replace(question, choose={**question.choose, **fixed(one)}), result, row)
+                found = advice_for_form(replace(question, choose={**question.choose, **fixed(one)}), result, row)
                 assert found.status == "reached" and not found.guarantee, (one.key, phrase)
                 assert any("covers the setting only if" in why for why in found.why_not)
     assert needing
@@ -488,5 +488,5 @@ def test_one_number_for_all_clients_has_an_elasticity_as_the_list_of_them_has():
     listed = {**rates["constants"], "participation_rates": [0.3, 0.3]}
     questions = [Question.of({**rates, "constants": c}) for c in (rates["constants"], listed)]
     row = covers(questions[0].setting, paper="fedau").of("fedau/corollary-4", "sharp")
-    one, other = (by_form(question, load(row.key), row) for question in questions)
+    one, other = (advice_for_form(question, load(row.key), row) for question in questions)
     assert one.sensitivity["p"] == pytest.approx(other.sensitivity["p"], rel=1e-9)

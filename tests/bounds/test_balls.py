@@ -48,10 +48,10 @@ def test_what_is_rational_is_confirmed_in_fractions_or_in_balls(arithmetic):
 
 def test_a_wrong_exclusion_is_not_confirmed(arithmetic):
     partial = leave_free(made(1 / T), made(1 / T).form(), {}, ["T"])
-    assert balls.confirmed(partial, 0.01, [(1, 60), (61, 99)], 100)
-    assert not balls.confirmed(partial, 0.01, [(1, 60), (61, 100)], 101)  # 100 reaches
-    assert not balls.confirmed(partial, 0.01, [(1, 99)], 99)
-    assert not balls.confirmed(partial, 0.01, [(1, 60), (61, 99)], 100, operations=1)
+    assert balls.confirm(partial, 0.01, [(1, 60), (61, 99)], 100)
+    assert not balls.confirm(partial, 0.01, [(1, 60), (61, 100)], 101)  # 100 reaches
+    assert not balls.confirm(partial, 0.01, [(1, 99)], 99)
+    assert not balls.confirm(partial, 0.01, [(1, 60), (61, 99)], 100, operations=1)
 
 
 def test_fractions_and_balls_agree_on_what_rational_trees_enclose(monkeypatch):

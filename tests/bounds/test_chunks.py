@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.evaluation import blocked as chunks
-from fedbounds.bounds.evaluation.blocked import IN_PLACE, at_once, in_chunks
-from fedbounds.bounds.evaluation.numpy_code import coded_form
+from fedbounds.bounds.evaluation.blocked import IN_PLACE, evaluate_at_once, evaluate_in_chunks
+from fedbounds.bounds.evaluation.numpy_code import compile_form_function
 from fedbounds.bounds.evaluation.program import OPERATIONS, OVER_CLIENTS, Coded, Program
 from fedbounds.bounds.theory.registry import PAPERS, paper
 
@@ -36,9 +36,9 @@ def programs(draw) -> Program:
 def assert_same_bits(code: Coded, values: list[np.ndarray], along: list[bool], into: list[np.ndarray], name: str = ""):
     """In chunks as chunk by chunk, and in the arrays as in the results."""
     places = []
-    for place, found in in_chunks(code, values, along, ROWS, into):
+    for place, found in evaluate_in_chunks(code, values, along, ROWS, into):
         chunk = [v[place] if varies else v for v, varies in zip(values, along, strict=True)]
-        expected = [np.array(each) for each in at_once(code, chunk)]
+        expected = [np.array(each) for each in evaluate_at_once(code, chunk)]
         for one, other in zip([*found, *(array[place] for array in into)], [*expected, *expected], strict=False):
             pair = np.broadcast_arrays(np.asarray(one, dtype=float), other)
             assert np.array_equal(*pair, equal_nan=True), name
@@ -51,7 +51,7 @@ def test_chunks_have_the_bits_of_one_pass(program, written, seed):
     rng = np.random.default_rng(seed)
     values = [rng.normal(size=(SETTINGS, 1)), np.asarray(rng.normal()), rng.normal(size=(SETTINGS, CLIENTS))]
     with np.errstate(all="ignore"):
-        shapes = [np.shape(each) for each in at_once(program.coded, values)]
+        shapes = [np.shape(each) for each in evaluate_at_once(program.coded, values)]
         fits = [place for place, shape in zip(program.results, shapes, strict=True) if shape in ((SETTINGS, 1), ())]
         first = [0, *fits[:written]]
         code = program._replace(results=(*first, *program.results)).coded
@@ -66,7 +66,7 @@ def test_every_form_of_a_paper_has_the_bits_of_one_pass(name):
         vectors = {q.name for q in result.notation.values() if q.shape}
         for form in result.forms:
             for which in ("value", "parts"):
-                code = coded_form(form, which)
+                code = compile_form_function(form, which)
                 clients = bool(vectors & set(code.names))
                 values = []
                 for k, letter in enumerate(code.names):
@@ -89,7 +89,7 @@ def test_what_is_the_same_in_all_chunks_is_computed_once(monkeypatch):
     )
     program = Program(("x", "y"), (), (("**", 1, 1), ("**", 0, 2)), (3,))
     into = [np.empty(SETTINGS)]
-    list(in_chunks(program.coded, [np.arange(1.0, SETTINGS + 1), np.asarray(2.0)], [True, False], ROWS, into))
+    list(evaluate_in_chunks(program.coded, [np.arange(1.0, SETTINGS + 1), np.asarray(2.0)], [True, False], ROWS, into))
     assert into[0].tolist() == [k**4.0 for k in range(1, SETTINGS + 1)]
     assert len(calls) == 5  # y**y is none of them
 
@@ -99,14 +99,14 @@ def test_a_chunk_beyond_the_range_of_doubles_is_computed_again_further_out():
     x = np.where(np.arange(SETTINGS) == 12, 1e-200, 2.0)
     for first in (x, np.roll(x, -12)):  # the extreme one within, and as the first of all
         into = [np.empty(SETTINGS)]
-        list(in_chunks(program.coded, [first], [True], ROWS, into))
+        list(evaluate_in_chunks(program.coded, [first], [True], ROWS, into))
         assert into[0] == pytest.approx(np.ones(SETTINGS))
 
 
 def test_what_is_the_same_in_all_chunks_may_be_beyond_the_range_of_doubles():
     program = Program(("x", "y"), (), (("*", 1, 1), ("/", 2, 1), ("/", 3, 1), ("*", 0, 4)), (5,))
     into = [np.empty(SETTINGS)]
-    list(in_chunks(program.coded, [np.arange(23.0), np.asarray(1e-200)], [True, False], ROWS, into))
+    list(evaluate_in_chunks(program.coded, [np.arange(23.0), np.asarray(1e-200)], [True, False], ROWS, into))
     assert into[0] == pytest.approx(np.arange(23.0))
 
 
@@ -114,7 +114,7 @@ def test_a_function_without_a_program_is_called_chunk_by_chunk():
     lengths = []
     code = Coded(("x",), lambda x: lengths.append(len(x)) or [x + 1, 7])
     into = [np.empty(SETTINGS)]
-    found = [results[1] for _, results in in_chunks(code, [np.arange(23.0)], [True], ROWS, into)]
+    found = [results[1] for _, results in evaluate_in_chunks(code, [np.arange(23.0)], [True], ROWS, into)]
     assert (into[0] == np.arange(1, 24)).all() and lengths == [5, 5, 5, 5, 3] and found == [7] * 5
 
 

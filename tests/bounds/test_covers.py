@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
-from fedbounds.bounds.advice.coverage import NO_SCOPE, coverage, covers, declared
+from fedbounds.bounds.advice.coverage import NO_SCOPE, coverage, covers, stated_assumptions
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory import assumptions as common
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION, SMOOTH, Assumption
 from fedbounds.bounds.theory.problem_class import ASKED, Setting, box, phrases, where
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
-from fedbounds.bounds.theory.registry import PAPERS, load, paper, room
+from fedbounds.bounds.theory.registry import PAPERS, load, paper, paper_module
 from tests.command_line import run
 
 # Whoever knows the first of two kinds knows the second as well.
@@ -48,7 +48,7 @@ def of_modules():
     """Every assumption that a module of the kernel or of a room of ours defines, with its place."""
     modules = [common]
     for name in PAPERS:
-        own = room(name)
+        own = paper_module(name)
         found = walk_packages(own.__path__, f"{own.__name__}.")
         modules += [own, *(import_module(one.name) for one in found if ".proof" not in one.name)]
     for module in modules:
@@ -185,7 +185,7 @@ def test_assumptions_that_exclude_one_another_are_named_together():
 
 def test_a_paper_that_says_nothing_of_participation_is_about_everybody():
     lemma = load("fedau/lemma-b.3.1")
-    assumed = declared(lemma, lemma.form(), ())
+    assumed = stated_assumptions(lemma, lemma.form(), ())
     assert [a.cover for a in assumed if a.participation] == [FULL_PARTICIPATION.cover]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.audit.counterexample import exp_above, exp_below, root_above, root_below
-from fedbounds.bounds.audit.counterexample_checker import judged_replay
+from fedbounds.bounds.audit.counterexample_checker import judge_replay
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.arbitrary_participation.errata_noise import (
     earlier_rounds_in_lemma_c2,
@@ -80,7 +80,7 @@ def test_hoeffding_for_one_client_says_nothing_of_all_clients():
     threshold = math.log(2 / 0.83) / 2
     broken = [max((q - 1 / 3) ** 2 for q in draw) > threshold for draw in np.eye(3)]
     assert all(broken) and replay.true == 1
-    assert judged_replay(per_client_is_not_all_clients(c=Fraction(82, 100)), (), "").outcome != "refuted"
+    assert judge_replay(per_client_is_not_all_clients(c=Fraction(82, 100)), (), "").outcome != "refuted"
 
 
 @pytest.mark.parametrize("rounds", [2, 3, 4])

@@ -14,7 +14,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.evaluation.numpy_code import compile_expressions, compile_form
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT
-from fedbounds.bounds.theory.registry import load, results, room
+from fedbounds.bounds.theory.registry import load, paper_module, results
 from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.theory.symbols import (
     COUNT,
@@ -373,7 +373,7 @@ def test_a_form_that_has_changed_since_its_trial_has_no_verdict(monkeypatch):
     hundredth = tuple(replace(term, expression=term.expression / 100) for term in form.terms)
     for terms, verdict in ((form.terms, "proved"), (hundredth, "unknown")):
         edited = replace(THEOREM, forms=(replace(form, terms=terms),), default="explicit")
-        monkeypatch.setattr(room(THEOREM.paper), "RESULTS", (edited,))
+        monkeypatch.setattr(paper_module(THEOREM.paper), "RESULTS", (edited,))
         found = evaluate(edited, GOOD, assume=["all"])
         assert found.verdict == verdict and found.guarantee == (verdict == "proved")
 

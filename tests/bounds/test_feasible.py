@@ -12,7 +12,7 @@ from fedbounds.bounds.evaluation.compile_form import form_view
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.evaluation.resolution import resolve
 from fedbounds.bounds.theory.feasible_set import feasible_set
-from fedbounds.bounds.theory.registry import PAPERS, room
+from fedbounds.bounds.theory.registry import PAPERS, paper_module
 from tests.bounds.feasible_witnesses import AT_LEAST, AT_MOST, CHOSEN, WITNESSES
 from tests.command_line import run
 
@@ -24,7 +24,7 @@ LOOSE = {  # relations that no known problem meets with equality
 FORMS = {
     f"{result.key}[{form.name}]": (result, form)
     for paper in PAPERS
-    for result in room(paper).RESULTS
+    for result in paper_module(paper).RESULTS
     for form in result.forms
     if not (form.order_only or form.asymptotic or form.refuted_by)
     and form_view(result, form).standing().verdict == "proved"
@@ -234,8 +234,8 @@ def test_every_form_that_can_be_a_guarantee_declares_its_feasible_set():
 @pytest.mark.parametrize("paper", PAPERS)
 def test_rules_and_results_are_those_of_the_paper(paper):
     """No rule, and no result that is declared, is about nothing."""
-    declared = room(paper).FEASIBLE
-    forms = [(r, f) for r in room(paper).RESULTS for f in r.forms]
+    declared = paper_module(paper).FEASIBLE
+    forms = [(r, f) for r in paper_module(paper).RESULTS for f in r.forms]
     assert {*declared.results} <= {r.key.partition("/")[2] for r, _ in forms}
     assert all(any(rule.applies(r, f) for r, f in forms) for rule in declared.rules)
 

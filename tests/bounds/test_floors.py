@@ -7,7 +7,7 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.evaluation.numpy_code import in_numbers
+from fedbounds.bounds.evaluation.numpy_code import numeric_rule
 from fedbounds.bounds.evaluation.resolution import _apply
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments
@@ -79,7 +79,7 @@ FLOORS = [(paper, rule) for paper, result in FIRST.items() for rule in result.no
 
 def floor_at(paper: str, rule: Derived, constants: dict[str, np.ndarray]) -> float:
     known = {name: Constant(np.asarray(value, dtype=float), "given") for name, value in constants.items()}
-    return float(_apply(in_numbers(rule, FIRST[paper].notation), known))
+    return float(_apply(numeric_rule(rule, FIRST[paper].notation), known))
 
 
 @pytest.mark.parametrize(("paper", "rule"), FLOORS, ids=[f"{p} {r.name} of {','.join(r.inputs)}" for p, r in FLOORS])

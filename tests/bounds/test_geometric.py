@@ -13,9 +13,9 @@ from fedbounds.bounds.search.barrier_method import is_unique, log_sum, solve
 from fedbounds.bounds.search.geometric_program import (
     NotGeometric,
     Program,
-    at_most,
     falls_for_ever,
     far_out,
+    normalized_condition,
     sum_of_products,
 )
 from fedbounds.bounds.search.interval_arithmetic import fixed_value
@@ -35,7 +35,7 @@ FORMS = [
 
 def program(objective, constraints=(), low=FREE[0], high=FREE[1], values=None):
     values = values or {}
-    sums = tuple(at_most(left, right, ["x", "y"], values) for left, right in constraints)
+    sums = tuple(normalized_condition(left, right, ["x", "y"], values) for left, right in constraints)
     return Program(sum_of_products(objective, ["x", "y"], values), sums, np.array(low, float), np.array(high, float))
 
 

@@ -18,7 +18,7 @@ from fedbounds.bounds.evaluation import form_cache as kept_views
 from fedbounds.bounds.evaluation.blocked import CHUNK
 from fedbounds.bounds.evaluation.compile_form import view
 from fedbounds.bounds.evaluation.evaluate import evaluate_form
-from fedbounds.bounds.evaluation.form_cache import _Kept, keep_view, kept_view, written_views
+from fedbounds.bounds.evaluation.form_cache import _Kept, cache_view, cached_view, serialize_views
 from fedbounds.bounds.evaluation.numpy_code import arguments, compile_expressions
 from fedbounds.bounds.evaluation.program import Coded
 from fedbounds.bounds.theory.feasible_set import feasible_set
@@ -87,7 +87,7 @@ def answer(form, constants: dict[str, object]) -> str:
 def test_a_kept_view_answers_as_sympy_does_bit_for_bit(name):
     """Over random constants, errors included."""
     rng, said = np.random.default_rng(5), []
-    kept = _Kept(written_views(name, paper(name).results))
+    kept = _Kept(serialize_views(name, paper(name).results))
     for result in paper(name).results:
         ours, theirs = kept.view(result.key), view(result)
         for whole, here, there in zip(result.forms, ours.forms, theirs.forms, strict=True):
@@ -105,7 +105,7 @@ def test_programs_compute_many_settings_as_sympys_functions_do(name):
     """In chunks, with numbers beside arrays, and far beyond the range of doubles."""
     rng = np.random.default_rng(6)
     results = paper(name).results[:1]
-    kept = _Kept(written_views(name, results))
+    kept = _Kept(serialize_views(name, results))
     for result in results:
         for whole, form in zip(result.forms, kept.view(result.key).forms, strict=True):
             theirs = replace(form, code=lambda which, of=(result, whole): by_sympy(*of, which)).compiled
@@ -128,14 +128,14 @@ def test_programs_compute_many_settings_as_sympys_functions_do(name):
 def cache(tmp_path, monkeypatch):
     """An empty cache of the user's, and nothing remembered."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    kept_view.cache_clear()
+    cached_view.cache_clear()
     yield tmp_path / "cache"
-    kept_view.cache_clear()
+    cached_view.cache_clear()
 
 
 def kept_file(cache: Path) -> Path:
     """The one file of views there is."""
-    keep_view(KEY)
+    cache_view(KEY)
     (path,) = cache.rglob("*.json")
     return path
 
@@ -193,9 +193,9 @@ def test_a_known_form_is_evaluated_without_sympy(tmp_path):
 
 
 def test_a_kept_view_is_read_once_it_is_written(cache):
-    assert kept_view(KEY) is None
+    assert cached_view(KEY) is None
     path = kept_file(cache)
-    found = kept_view(KEY)
+    found = cached_view(KEY)
     assert found is not None and [form.name for form in found.forms] == [form.name for form in load(KEY).forms]
     assert path.stat().st_mode & 0o022 == 0 and path.parent.stat().st_mode & 0o022 == 0
 
@@ -206,24 +206,24 @@ def test_a_damaged_file_is_not_read(cache, place):
     content = bytearray(path.read_bytes())
     content[place if isinstance(place, int) else int(place * len(content))] ^= 1
     path.write_bytes(content)
-    assert kept_view(KEY) is None
+    assert cached_view(KEY) is None
     path.write_bytes(content[: len(content) // 2])
-    assert kept_view(KEY) is None
-    keep_view(KEY)  # made again
-    assert kept_view(KEY) is not None
+    assert cached_view(KEY) is None
+    cache_view(KEY)  # made again
+    assert cached_view(KEY) is not None
 
 
 @pytest.mark.parametrize("who", ["file", "folder"])
 def test_a_file_that_others_may_have_written_is_not_read(cache, who):
     path = kept_file(cache)
     (path if who == "file" else path.parent).chmod(0o770)
-    assert kept_view(KEY) is None
+    assert cached_view(KEY) is None
 
 
 def test_a_file_of_another_user_is_not_read(cache, monkeypatch):
     kept_file(cache)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert kept_view(KEY) is None
+    assert cached_view(KEY) is None
 
 
 def test_a_view_of_other_sources_is_not_read(cache, monkeypatch):
@@ -264,16 +264,16 @@ def test_several_processes_keep_one_view_at_once(cache):
 
 def test_what_is_no_result_of_ours_is_not_kept(cache):
     for key in ("fedau/nothing", "nobody/theorem-1", "../../etc/passwd", "", "fedau"):
-        assert kept_view(key) is None
+        assert cached_view(key) is None
         if key != "fedau/nothing":
-            keep_view(key)
+            cache_view(key)
     assert not cache.exists()
 
 
 def test_an_unknown_form_is_refused_alike(cache):
     with pytest.raises(FedboundsError) as before:
         kept_views.as_view(KEY).form("sharpest")
-    keep_view(KEY)
+    cache_view(KEY)
     with pytest.raises(FedboundsError) as after:
         kept_views.as_view(KEY).form("sharpest")
     assert str(before.value) == str(after.value)

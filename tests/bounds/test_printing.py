@@ -12,7 +12,7 @@ from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClient
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.notation_symbols import Letter
 from fedbounds.bounds.theory.parsing import read_expression
-from fedbounds.bounds.theory.printing import as_printed, plain, written
+from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
 from fedbounds.bounds.theory.printing import latex as in_latex
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.symbols import Quantity
@@ -40,7 +40,7 @@ def test_every_printed_bound_is_read_back_as_it_is():
 
 def test_every_printed_condition_and_step_size_is_read_back_as_it_is():
     for result, form, expression in apart(lambda form: len(form.terms)):
-        numbers = written([expression], result.notation).numbers
+        numbers = name_shared_parts([expression], result.notation).numbers
         lines = [*(f"{name} = {plain(exact)}" for name, exact in numbers.items()), plain(expression)]
         assert read_expression("\n".join(lines), result) == expression, f"{result.key} [{form.name}]"
 
@@ -52,7 +52,7 @@ def test_another_printed_factor_is_another_expression():
 
 def test_every_name_is_defined_wherever_it_is_printed():
     for result, form in FORMS:
-        short = written(form.expressions, result.notation)
+        short = name_shared_parts(form.expressions, result.notation)
         assert not {name for name, _ in short.definitions()} & set(result.notation), "a name and a letter"
         used = {n.name for e in form.expressions for n in e.atoms(NamedNumber)}
         if used:
@@ -167,7 +167,9 @@ def test_a_displayed_theorem_has_the_papers_conditions_and_no_others():
         conditions = as_document(result, [form])["forms"][0]["conditions"]
         assert [c["legal"] for c in conditions] == [c.legal for c in form.conditions]
         named = len(
-            written([as_printed(e, result.notation).expression for e in form.expressions], result.notation).parts
+            name_shared_parts(
+                [as_printed(e, result.notation).expression for e in form.expressions], result.notation
+            ).parts
         )
         assert len(result.in_latex(form).lines.splitlines()) == 1 + len(own) + named
 
@@ -207,11 +209,11 @@ def test_a_long_form_names_its_parts():
     rate = load("fed-norm-sgda/theorem-2")
     form = rate.form("repaired")
     whole = sum(len(plain(e)) for e in form.expressions)
-    short = written(form.expressions, rate.notation)
+    short = name_shared_parts(form.expressions, rate.notation)
     assert sum(len(plain(e)) for e in (*short.expressions, *short.parts.values())) < whole / 3
     assert list(short.parts) == [f"X{k + 1}" for k in range(len(short.parts))]
     theorem = load("arbitrary-participation/theorem-3.1")
-    assert written(theorem.form("printed").expressions, theorem.notation).parts == {}
+    assert name_shared_parts(theorem.form("printed").expressions, theorem.notation).parts == {}
 
 
 def test_no_letter_is_misread_as_a_decoration():

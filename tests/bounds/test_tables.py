@@ -12,11 +12,11 @@ from fedbounds.bounds.audit.audit_rows import ClaimRow, ClaimRows
 from fedbounds.bounds.audit.ledger import audit_note
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.comparison.comparability import comparability_matrix
-from fedbounds.bounds.display.tables import MOST_ROWS, Table, tex, words
+from fedbounds.bounds.display.tables import MOST_ROWS, Table, format_cell, tex
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.search.optimize_answers import Infeasible, NotAttained, Undecided
 from fedbounds.bounds.search.rounds_answers import Between, Largest, Never
-from fedbounds.bounds.theory.assumption_latex import in_formulas
+from fedbounds.bounds.theory.assumption_latex import statement_latex
 from fedbounds.bounds.theory.theorem_latex import theorem
 from tests.command_line import run
 
@@ -154,7 +154,7 @@ def test_what_a_notebook_shows_is_what_was_evaluated():
     one, many = ANSWERS["Evaluation-2"], ANSWERS["Evaluation-3"]
     shown = one._repr_html_()
     assert f"&lt;= {float(one.value):.6g}; valid; guarantee: no; verdict: proved" in shown
-    assert all(name in shown and words(term) in shown for name, term in one.terms.items())
+    assert all(name in shown and format_cell(term) in shown for name, term in one.terms.items())
     frame = many.to_dataframe()
     assert frame["value"].to_numpy() == pytest.approx(many.value) and list(frame["valid"]) == [True, True, False]
     assert frame[list(many.terms)].sum(axis=1)[:2].to_numpy() == pytest.approx(many.value[:2])
@@ -201,7 +201,7 @@ def test_a_theorem_environment_states_everything_the_form_does():
     one = fedbounds.load("fedau/corollary-4")
     text = theorem(one, one.form("sharp"), audit_note(one, one.form("sharp")))
     for a in one.form("sharp").assumptions:
-        assert rf"\item[{tex(a.name)}] {in_formulas(a.statement, one.notation)}" in text
+        assert rf"\item[{tex(a.name)}] {statement_latex(a.statement, one.notation)}" in text
     assert all(rf"_{{\text{{{term.name}}}}}" in text for term in one.form("sharp").terms)
     assert r"\gamma = X_{1}" in text and "verdict of the audit: proved" in text and r"T \ge 2" in text
     assert run("show", one.key, "--form", "sharp", "--latex")[1].strip() == text

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fedbounds.bounds.theory.assumption_latex import in_formulas
+from fedbounds.bounds.theory.assumption_latex import statement_latex
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.theorem_latex import theorem
 
@@ -17,7 +17,7 @@ EVERY = [result for paper in papers() for result in paper.results]
 def test_no_sign_of_a_formula_is_left_in_the_words_of_an_assumption(result) -> None:
     for form in result.forms:
         for assumption in form.assumptions:
-            text = in_formulas(assumption.statement, result.notation)
+            text = statement_latex(assumption.statement, result.notation)
             assert "$$" not in text and text.count("$") % 2 == 0, text
             words, formulas = " ".join(text.split("$")[::2]), text.split("$")[1::2]
             assert all(one.count("{") == one.count("}") for one in formulas), text
@@ -27,7 +27,7 @@ def test_no_sign_of_a_formula_is_left_in_the_words_of_an_assumption(result) -> N
 def test_words_are_no_formulas() -> None:
     letters = load("tdcd/theorem-1").notation
     text = "a client's covariances sum to at most 0, whatever the maximum is, and E is no word"
-    assert in_formulas(text, letters) == text.replace("E", r"$\operatorname{E}$")
+    assert statement_latex(text, letters) == text.replace("E", r"$\operatorname{E}$")
 
 
 def test_the_assumptions_of_the_theorem_of_tiers_are_typeset() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 
 
 @lru_cache
-def docket(paper: str) -> Docket:
-    return Docket.of(paper)
+def docket(paper: str) -> ClaimSet:
+    return ClaimSet.of(paper)

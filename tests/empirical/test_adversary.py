@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.claim_set import room_claims
+from fedbounds.bounds.audit.claim_set import paper_claims
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.falsification.instances.climbing import DEEP, LIGHT, climb, exposure, ratio, searched
-from fedbounds.empirical.falsification.instances.instance_checker import hears, judged_on_instances
+from fedbounds.empirical.falsification.instances.climbing import DEEP, LIGHT, climb, exposure, ratio, search_population
+from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances
 from fedbounds.empirical.papers.arbitrary_participation.instances.blind import (
     NOT_SEARCHED,
     SEARCHES,
@@ -45,7 +45,7 @@ def test_the_same_seed_is_the_same_search() -> None:
     claim = ResultForm(LEMMA, LEMMA.form("printed")).claim()
     how = trial(claim)
     assert how is not None
-    once, again = (searched(claim, how, LIGHT, seed=5) for _ in range(2))
+    once, again = (search_population(claim, how, LIGHT, seed=5) for _ in range(2))
     assert once.worst == again.worst and once.instance == again.instance
 
 
@@ -96,9 +96,9 @@ def test_every_searched_error_is_an_erratum_of_the_paper_or_what_holds_without_a
 @pytest.mark.parametrize("paper", ["arbitrary-participation", "fedau", "fed-norm-sgda"])
 def test_a_deep_search_refutes_nothing_but_the_false_claims(paper: str) -> None:
     ledger = read_ledger(paper)
-    for claim in room_claims(paper):
-        if hears(claim):
-            finding = judged_on_instances(claim, DEEP)
+    for claim in paper_claims(paper):
+        if has_instances(claim):
+            finding = judge_on_instances(claim, DEEP)
             subject = claim.subject
             order = isinstance(subject, ResultForm) and subject.form.order_only
             false = order or ledger[claim.id]["verdict"] == "refuted"

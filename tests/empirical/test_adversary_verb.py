@@ -19,15 +19,15 @@ from fedbounds.empirical.falsification.adversary import (
     EFFORTS,
     Effort,
     WorstInstance,
+    describe_instance,
     domains,
     population,
     replay,
-    searched,
+    search_form,
     subclasses,
-    told,
 )
 from fedbounds.empirical.falsification.adversary_table import rows, worse
-from fedbounds.empirical.falsification.instances.ascent import ascended, coordinates, in_range, moderate, neighbors
+from fedbounds.empirical.falsification.instances.ascent import ascend, coordinates, in_range, moderate, neighbors
 from fedbounds.empirical.falsification.instances.climbing import climb, ratio
 from fedbounds.empirical.falsification.instances.instance_checker import trial
 from fedbounds.empirical.falsification.instances.population import Population
@@ -44,7 +44,7 @@ def claim_of(key: str, form: str) -> Claim:
 
 
 def found(claim: Claim, effort: Effort = SHORT) -> WorstInstance:
-    worst = searched(claim, effort, 61)
+    worst = search_form(claim, effort, 61)
     assert isinstance(worst, WorstInstance), worst
     return worst
 
@@ -78,7 +78,7 @@ def test_the_ascent_ends_higher_than_neighbors_by_chance_at_the_same_budget(key:
 
     first = start.take(score(start).argmax(keepdims=True))
     by_chance = climb(start, lambda y: how.sides(claim, y), 50, np.random.default_rng(5))
-    uphill = ascended(first, score, 50 * len(start), np.random.default_rng(5))
+    uphill = ascend(first, score, 50 * len(start), np.random.default_rng(5))
     assert uphill.height > score(by_chance).max() > score(start).max()
     assert uphill.evaluations <= 50 * len(start) + 300 and uphill.height == pytest.approx(score(uphill.end)[0])
 
@@ -119,7 +119,7 @@ def test_the_verb_refuses_what_has_no_number() -> None:
     theorem = load("fedmrn/theorem-2")
     other = replace(theorem.form().assumptions[0], name="met-nowhere")
     form = replace(theorem.form(), assumptions=(*theorem.form().assumptions, other))
-    assert searched(ResultForm(theorem, form).claim(), SHORT, 61) == "no run here meets met-nowhere"
+    assert search_form(ResultForm(theorem, form).claim(), SHORT, 61) == "no run here meets met-nowhere"
     with pytest.raises(fb.FedboundsError, match="effort"):
         fb.adversary("fedau/theorem-2", effort="heroic")
 
@@ -249,7 +249,7 @@ class Coins(Population):
 def test_a_sampled_left_side_refutes_by_its_confidence_interval_on_other_samples(chance, status) -> None:
     claim = claim_of("arbitrary-participation/proposition-4.2", "printed")
     how = Trial(lambda claim, cells: [], lambda claim, z: z.sides())
-    worst = told(claim, how, Coins(np.array([chance]), np.array([7])), {})
+    worst = describe_instance(claim, how, Coins(np.array([chance]), np.array([7])), {})
     assert worst.status == status and worst.left_side == "sampled"
 
 
@@ -301,7 +301,7 @@ def test_a_table_is_resumed_where_it_stopped_and_searches_changed_forms_anew(mon
     known = [row | {"budget": row["budget"] | {"effort": "light", "seed": 5}} for row in known]
     tried: list[str] = []
     monkeypatch.setattr(
-        "fedbounds.empirical.falsification.adversary_table.searched",
+        "fedbounds.empirical.falsification.adversary_table.search_form",
         lambda claim, *_: tried.append(claim.id) or "not searched",
     )
     found = list(rows("tdcd", "light", 5, known))
@@ -324,7 +324,7 @@ def test_a_second_search_keeps_the_worse_instance_and_adds_the_budgets() -> None
 def test_a_search_climbs_from_what_is_known_too() -> None:
     claim, few = claim_of("fedau/theorem-2-option-1", "sharp"), Effort(cells=3, starts=1, evaluations=600, longest=60)
     known = replay(worst_ratios("fedau")["fedau/theorem-2-option-1", "sharp"])
-    alone, further = (searched(claim, few, 5, "", start) for start in (None, known))
+    alone, further = (search_form(claim, few, 5, "", start) for start in (None, known))
     assert isinstance(alone, WorstInstance) and isinstance(further, WorstInstance)
     assert alone.ratio < known.ratio <= further.ratio
     assert further.budget["ascents"] == alone.budget["ascents"] + 1

@@ -11,15 +11,15 @@ import pytest
 from sympy import Integer, Rational
 
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
-from fedbounds.bounds.audit.claim_set import room_claims
+from fedbounds.bounds.audit.claim_set import paper_claims
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Term
-from fedbounds.empirical.falsification.instances.instance_checker import hears, judged_on_instances, verdict
-from fedbounds.empirical.falsification.instances.sides import Sides, examined
+from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances, verdict
+from fedbounds.empirical.falsification.instances.sides import Sides, examine
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw, pool
@@ -224,7 +224,7 @@ def test_expectation_over_noise_and_participation_agrees_with_the_library() -> N
 
 @pytest.fixture(scope="module")
 def claims() -> dict[str, Claim]:
-    return {c.id.partition("/")[2]: c for c in room_claims(PAPER) if hears(c)}
+    return {c.id.partition("/")[2]: c for c in paper_claims(PAPER) if has_instances(c)}
 
 
 def test_the_court_hears_every_step_and_the_numbered_results(claims: dict[str, Claim]) -> None:
@@ -251,7 +251,7 @@ def test_only_the_false_printed_claims_are_refuted_and_everything_else_has_cover
     assert {*forms, *steps} == claims.keys() and len(steps) > 100
     for name in (*forms, *steps[::every]):
         claim = claims[name]
-        found = verdict(claim, judged_on_instances(claim))
+        found = verdict(claim, judge_on_instances(claim))
         assert found.outcome in ("survived", "refuted"), f"{name}: {found.evidence}"
         if found.outcome == "refuted":
             refuted.add(name)
@@ -261,7 +261,7 @@ def test_only_the_false_printed_claims_are_refuted_and_everything_else_has_cover
 
 def test_an_assumption_that_cannot_be_checked_leaves_the_claim_unknown(claims: dict[str, Claim]) -> None:
     strange = replace(claims["lemma-c.1[printed]"], assumptions=(Assumption("strange", "?", "?"),))
-    found = verdict(strange, judged_on_instances(strange))
+    found = verdict(strange, judge_on_instances(strange))
     assert found.outcome == "unknown" and found.evidence == "not checkable here: strange"
 
 
@@ -273,7 +273,7 @@ def test_an_instance_that_breaks_an_assumption_refutes_nothing(claims: dict[str,
     z = next(z for z in pool(30) if z.clients > 1 and z.noise.any())
     shared = replace(z, correlation=np.ones_like(z.correlation))
     sides = how.sides(claim, shared)
-    assert not sides.covered.any() and examined([sides]).covered == 0
+    assert not sides.covered.any() and examine([sides]).covered == 0
     assert (sides.left > sides.total() * 1.01).any()
 
 
@@ -288,7 +288,7 @@ def test_a_step_size_above_the_cap_is_not_covered(claims: dict[str, Claim]) -> N
 
 def test_evidence_carries_the_worst_ratio_and_the_smallest_planted_errors(claims: dict[str, Claim]) -> None:
     claim = claims["lemma-c.1[printed]"]
-    finding = judged_on_instances(claim)
+    finding = judge_on_instances(claim)
     assert finding.worst == pytest.approx(1 / 3, rel=0.01)  # one of the 3 I steps' worth of noise
     assert finding.exposed["noise"] == pytest.approx(1 / 3, rel=0.01)
     assert 1 / 18 <= finding.exposed["cohort divergence"] <= 1.1 / 18  # more where clients are curved downwards
@@ -299,8 +299,8 @@ def test_evidence_carries_the_worst_ratio_and_the_smallest_planted_errors(claims
 def test_a_factor_is_exposed_exactly_where_scaling_the_term_refutes() -> None:
     left, ones = np.array([[3.0], [2.0]]), np.ones((2, 1))
     sides = Sides(left, {"a": 2 * ones, "b": 2 * ones}, np.ones((2, 1), dtype=bool))
-    assert examined([sides]).exposed == {"a": 0.5, "b": 0.5}
-    assert not examined([sides.scaled("a", 0.51)]).refuted and examined([sides.scaled("a", 0.49)]).refuted
+    assert examine([sides]).exposed == {"a": 0.5, "b": 0.5}
+    assert not examine([sides.scaled("a", 0.51)]).refuted and examine([sides.scaled("a", 0.49)]).refuted
 
 
 # --- planted errors ----------------------------------------------------------------------------------------------
@@ -341,12 +341,12 @@ PLANTED = {
 def test_an_error_planted_in_a_step_is_refuted_by_an_instance(error: str, claims: dict[str, Claim]) -> None:
     name, change = PLANTED[error]
     wrong = with_conclusion(claims[name], change)
-    assert verdict(wrong, judged_on_instances(wrong)).outcome == "refuted"
+    assert verdict(wrong, judge_on_instances(wrong)).outcome == "refuted"
 
 
 def test_errors_that_instances_cannot_see_are_said_to_be_invisible(claims: dict[str, Claim]) -> None:
     """With equal Hessians or ripples the spread grows more slowly than Young's inequality alone allows."""
-    finding = judged_on_instances(claims["lemma-c.1/L1.4"])
+    finding = judge_on_instances(claims["lemma-c.1/L1.4"])
     invisible = [name for name, factor in finding.exposed.items() if factor == 0]
     assert "12*<e,e>*I*L**2*gamma**2" in invisible
     assert "12*<e,e>*I*L**2*gamma**2 none" in finding.sensitivity()
@@ -373,7 +373,7 @@ def test_a_lowered_constant_in_a_result_is_refuted(key: str, form: str, term: st
     right = result.form(form)
     terms = tuple(Term(t.name, t.expression * (Rational(factor) if t.name == term else 1)) for t in right.terms)
     wrong = ResultForm(result, replace(right, terms=terms)).claim()
-    assert verdict(wrong, judged_on_instances(wrong)).outcome == "refuted"
+    assert verdict(wrong, judge_on_instances(wrong)).outcome == "refuted"
 
 
 def test_a_dropped_cap_in_a_result_is_refuted() -> None:
@@ -385,6 +385,6 @@ def test_a_dropped_cap_in_a_result_is_refuted() -> None:
     z = replace(z, eta=100 * z.eta, noise=0 * z.noise, slopes=0 * z.slopes)
     outcomes = []
     for conditions in (form.conditions, tuple(c for c in form.conditions if not c.left.has(n.eta))):
-        finding = examined([form_sides(ResultForm(result, replace(form, conditions=conditions)).claim(), z)])
+        finding = examine([form_sides(ResultForm(result, replace(form, conditions=conditions)).claim(), z)])
         outcomes.append((finding.covered > 0, finding.refuted))
     assert outcomes == [(False, False), (True, True)]

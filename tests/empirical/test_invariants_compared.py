@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.invariants import BrokenInvariant, InvariantSides
 from fedbounds.empirical.invariants.averaging import AveragingCase
-from fedbounds.empirical.invariants.coverage import SizeClass, classes_tried, covering
+from fedbounds.empirical.invariants.coverage import SizeClass, classes_tried, with_size_classes
 from fedbounds.empirical.invariants.search import Subject, search
 from fedbounds.empirical.invariants.strategies import SIZES, averaging_cases, cases
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
@@ -233,5 +233,5 @@ def test_small_cases_come_first_and_fewer_examples_try_fewer_sizes():
     subject = Subject(lambda case: None, lambda case, run: np.zeros((1, 1)), lambda case: None)
     for examples, large in ((50, 10), (80, 10), (10, 2)):
         tried.clear()
-        search(subject, {"noted": note}, covering(st.integers(0, 9), sizes), examples, 0, 1e-9)
+        search(subject, {"noted": note}, with_size_classes(st.integers(0, 9), sizes), examples, 0, 1e-9)
         assert tried[-large:] == [100 + k for k in range(large)] and max(tried[:-large]) < 10

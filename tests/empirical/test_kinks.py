@@ -18,7 +18,7 @@ from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
     PiecewiseQuadratic,
     draw_clients,
 )
-from fedbounds.empirical.falsification.instances.sides import examined
+from fedbounds.empirical.falsification.instances.sides import examine
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
 from fedbounds.empirical.papers.arbitrary_participation.instances.kinked import KinkedRuns, draw_kinked, kinked_pool
@@ -180,7 +180,7 @@ def test_a_rare_large_value_that_was_not_drawn_is_no_reason_to_believe_a_larger_
 def worst(instances: tuple[ParticipatingRuns, ...], factor: float) -> float:
     """The largest ratio if the initial gap's constant were this much of what it is, in one long run of full steps."""
     claim = ResultForm(THEOREM, THEOREM.form("sharp:worst")).claim()
-    return examined([form_sides(claim, z).scaled("initial gap", factor) for z in instances]).worst
+    return examine([form_sides(claim, z).scaled("initial gap", factor) for z in instances]).worst
 
 
 def test_a_constant_of_the_initial_gap_that_is_too_small_by_five_is_seen_at_the_largest_steps_of_a_long_run() -> None:

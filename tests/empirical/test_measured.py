@@ -22,7 +22,7 @@ from fedbounds.empirical.comparison.measured_constants import (
     second_derivatives,
 )
 from fedbounds.empirical.comparison.measured_constants.visits import largest_noise
-from fedbounds.empirical.comparison.run_setting import of_trace
+from fedbounds.empirical.comparison.run_setting import setting_of_trace
 from fedbounds.empirical.data.datasets import Dataset, load_dataset
 from fedbounds.empirical.data.partition import Partition, dirichlet_partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
@@ -200,7 +200,7 @@ def test_along_quadratics_divergences_are_those_that_exact_moments_find() -> Non
     exact = along_the_run(algorithm, problem, q).constants()
     for every, source in ((1, "trajectory"), (2, "estimated")):
         run = simulate(algorithm, problem, q, 4, engine="batched", record_every=every, **RECORDS)
-        found = visited(of_trace(run, problem, Recorded(q)), 2)
+        found = visited(setting_of_trace(run, problem, Recorded(q)), 2)
         for name in ("participation_divergence", "window_divergence"):  # every window's start was recorded
             assert number(found[name]) == pytest.approx(number(exact[name]), rel=1e-9)
         cohort, whole = found["cohort_divergence"], number(exact["cohort_divergence"])
@@ -226,9 +226,9 @@ def test_products_that_are_recorded_beside_models_are_what_the_models_say(every:
         bare = {name: dims for name, dims in run.dims.items() if name != "gradient_products"}
         without = Trace({name: run.arrays[name] for name in bare}, bare, run.spec, run.engine, run.statuses)
         both = [
-            visited(of_trace(one, problem, who), 2)
+            visited(setting_of_trace(one, problem, who), 2)
             if who is not process
-            else visited_by_fedau(of_trace(one, problem, who))
+            else visited_by_fedau(setting_of_trace(one, problem, who))
             for one in (run, without)
         ]
         for name, constant in both[0].items():
@@ -249,7 +249,7 @@ def test_a_window_that_was_not_recorded_makes_an_estimate_from_below() -> None:
     algorithm = GeneralizedFedAvg(0.05, 2, 1.5, 2)
     exact = along_the_run(algorithm, problem, q).constants()
     run = simulate(algorithm, problem, q, 8, engine="batched", record_every=4, **RECORDS)
-    found = visited(of_trace(run, problem, Recorded(q)), 2)
+    found = visited(setting_of_trace(run, problem, Recorded(q)), 2)
     for name in ("participation_divergence", "window_divergence", "cohort_divergence"):
         assert found[name].source == "estimated" and "lower estimate" in found[name].note
         assert 0 < number(found[name]) <= number(exact[name]) * (1 + 1e-9)
@@ -259,7 +259,7 @@ def test_one_hessian_has_the_same_divergence_everywhere_and_fedau_measures_it() 
     problem = Quadratic([[2.0, 0.5], [0.5, 1.0]], np.random.default_rng(0).normal(size=(4, 2)), 0.1, [1.0, 2.0])
     process = Bernoulli(4, [0.3, 0.5, 0.7, 0.9], normalize=False)
     run = simulate(FedAU(0.05, 3, 1.0, 5), problem, process, 12, seeds=range(2), engine="batched", **RECORDS)
-    found = visited_by_fedau(of_trace(run, problem, process))
+    found = visited_by_fedau(setting_of_trace(run, problem, process))
     exact = problem.constants()
     divergence = found["gradient_divergence_sup"]
     assert divergence.source == "trajectory"
@@ -272,7 +272,7 @@ def test_one_hessian_has_the_same_divergence_everywhere_and_fedau_measures_it() 
 def test_along_logistic_regression_everything_measured_stays_below_what_holds_everywhere() -> None:
     problem, process = images("linear"), WithoutReplacement(CLIENTS, 3)
     run = simulate(GeneralizedFedAvg(0.01, 3, 2.0, 5), problem, process, 20, seeds=range(2), **RECORDS)
-    setting = of_trace(run, problem, process)
+    setting = setting_of_trace(run, problem, process)
     found, bounds = visited(setting, 5), problem.constants()
     assert 0.02 < number(found["smoothness"]) / number(bounds["smoothness"]) < 1
     assert 0.05 < number(found["gradient_noise"]) / number(bounds["gradient_noise"]) < 1
@@ -362,12 +362,12 @@ def test_along_a_game_whose_constants_are_known_the_fit_stays_below_them() -> No
     process = WithoutReplacement(4, 2)
     algorithm = FedNormSGDA(0.02, 0.02, 0.02, 0.05, local_steps=2)
     run = simulate(algorithm, problem, process, 30, seeds=range(2), record_models=True)
-    setting = of_trace(run, problem, process)
+    setting = setting_of_trace(run, problem, process)
     found, exact = visited_by_fed_norm_sgda(setting, problem.weights.numpy()), problem.constants()
     L = number(exact["smoothness"])
     assert 0.2 * L < number(found["smoothness"]) <= L * (1 + 1e-9)
     sparse = simulate(algorithm, problem, process, 30, record_every=10, **RECORDS)  # no two rounds in a row
-    local = visited_by_fed_norm_sgda(of_trace(sparse, problem, process), problem.weights.numpy())["smoothness"]
+    local = visited_by_fed_norm_sgda(setting_of_trace(sparse, problem, process), problem.weights.numpy())["smoothness"]
     assert 0.2 * L < number(local) <= L * (1 + 1e-9) and "local states of 3 rounds" in local.note
     sigma, beta = (number(exact[name]) for name in ("weighted_heterogeneity", "heterogeneity_growth"))
     fitted, growth = (number(found[name]) for name in ("weighted_heterogeneity", "heterogeneity_growth"))

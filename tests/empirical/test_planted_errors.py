@@ -14,7 +14,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.axioms import NoiseOverTime, Schema
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.claim_set import Docket, result_claims
+from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
 from fedbounds.bounds.audit.derivations import InExpectation
 from fedbounds.bounds.audit.proof_step_checker import Proof, Step, StepOf, relation_of
 from fedbounds.bounds.audit.rules import Everywhere, Unroll
@@ -24,7 +24,7 @@ from fedbounds.bounds.papers.fedau.notation import NOTATION as FEDAU
 from fedbounds.bounds.papers.fedau.proof.theorem import IN_MEAN, MOMENT_MEAN, SECOND
 from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, theorem_terms, tight_terms
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.empirical.falsification.instances.instance_checker import judged_on_instances
+from fedbounds.empirical.falsification.instances.instance_checker import judge_on_instances
 from tests.empirical.dockets import docket
 
 Change = Callable[[Step], Step]
@@ -46,7 +46,7 @@ def steps_by(rule: type) -> list[str]:
     ]
 
 
-def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = None) -> Docket:
+def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = None) -> ClaimSet:
     """The paper's docket with other steps, of one proof, and with other forms of the result that it proves."""
     first = next(iter(changes))
     before, proof = docket(first.partition("/")[0]), subject(first).proof
@@ -55,11 +55,11 @@ def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = No
     steps = tuple(changes.get(f"{proof.id}/{s.id}", lambda s: s)(s) for s in proof.steps)
     new: Proof = replace(proof, steps=steps, result=result)
     changed = {c.id: c for c in (*result_claims(result), *new.claims())}
-    return Docket(before.paper, before.claims | changed, before.courts)
+    return ClaimSet(before.paper, before.claims | changed, before.courts)
 
 
-def by_steps_alone(found: Docket) -> Docket:
-    return Docket(found.paper, found.claims, tuple(c for c in found.courts if c.name == "steps"))
+def by_steps_alone(found: ClaimSet) -> ClaimSet:
+    return ClaimSet(found.paper, found.claims, tuple(c for c in found.courts if c.name == "steps"))
 
 
 def saying(right: sp.Expr) -> Change:
@@ -73,7 +73,7 @@ def saying(right: sp.Expr) -> Change:
     return change
 
 
-def untainted(found: Docket, claim: str) -> bool:
+def untainted(found: ClaimSet, claim: str) -> bool:
     """Whether a claim is called proved and trusts nobody's word."""
     verdict = found.verdict(claim)
     return verdict.outcome == "proved" and not verdict.trusts
@@ -150,7 +150,7 @@ def test_half_of_a_mean_as_what_its_symbol_stands_for_is_refuted(name):
         said, wrong = replace(step.conclusion, left=left, right=right), replace(rule, means=means)
         after = planted({name: lambda s, said=said, wrong=wrong: replace(s, conclusion=said, rule=wrong)})
         assert wrong.gives and wrong.check(said, premises, (), proof.setting).holds, mean
-        assert judged_on_instances(after.claims[name], docket=after).refuted, mean
+        assert judge_on_instances(after.claims[name], docket=after).refuted, mean
 
 
 def test_a_bounded_difference_that_is_halved_is_refuted():

@@ -11,15 +11,19 @@ import sympy as sp
 from fedbounds.bounds.audit.averages import StandsFor
 from fedbounds.bounds.audit.axioms import Assumed, Descent, NoiseOverTime
 from fedbounds.bounds.audit.claim import Claim, Relation
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.derivations import Lemma
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.proof_step_checker import StepOf, relation_of
 from fedbounds.bounds.audit.rules import Unroll
-from fedbounds.bounds.audit.verdict import UNTRIED
+from fedbounds.bounds.audit.verdict import TRUSTED
 from fedbounds.bounds.evaluation.numpy_code import arguments
 from fedbounds.empirical.falsification.instances.averages import AVERAGES
-from fedbounds.empirical.falsification.instances.instance_checker import hears, judged_on_instances, of_paper
+from fedbounds.empirical.falsification.instances.instance_checker import (
+    has_instances,
+    judge_on_instances,
+    paper_instances,
+)
 from tests.empirical.dockets import docket
 
 ROOMS = ("arbitrary-participation", "fedau", "fed-norm-sgda")
@@ -30,14 +34,14 @@ def subject(claim: Claim) -> StepOf:
     return claim.subject
 
 
-def planted(name: str, conclusion: Relation, rule: Any = None) -> tuple[Docket, Claim]:
+def planted(name: str, conclusion: Relation, rule: Any = None) -> tuple[ClaimSet, Claim]:
     """The docket with another conclusion, and rule, of one step."""
     before = docket(name.partition("/")[0])
     of = subject(before.claims[name])
     step = replace(of.step, conclusion=conclusion, rule=rule or of.step.rule)
     steps = tuple(step if s is of.step else s for s in of.proof.steps)
     changed = {c.id: c for c in replace(of.proof, steps=steps).claims()}
-    return Docket(before.paper, before.claims | changed, before.courts), changed[name]
+    return ClaimSet(before.paper, before.claims | changed, before.courts), changed[name]
 
 
 def smaller(conclusion: Relation) -> Relation:
@@ -54,7 +58,7 @@ def smaller(conclusion: Relation) -> Relation:
 
 def tried_on_numbers(paper: str) -> list[str]:
     """The steps of one paper that are tried on numbers or sequences, rather than on whole problems."""
-    known = of_paper(paper)
+    known = paper_instances(paper)
     return [
         claim.id
         for claim in docket(paper).claims.values()
@@ -71,14 +75,14 @@ def test_half_of_every_premise_taken_from_elsewhere_is_refuted(paper):
     assert len(names) > 10
     for name in names:  # that none is refuted as it stands is what the audit finds
         after, claim = planted(name, smaller(subject(docket(paper).claims[name]).step.conclusion))
-        assert judged_on_instances(claim, docket=after).refuted, name
+        assert judge_on_instances(claim, docket=after).refuted, name
 
 
 @pytest.mark.parametrize("paper", ROOMS)
 def test_every_step_that_trusts_its_author_is_heard_by_the_court_of_instances(paper):
     claims = [c for c in docket(paper).claims.values() if isinstance(c.subject, StepOf)]
     giving = [c for c in claims if getattr(subject(c).step.rule, "gives", "")]
-    assert giving and [c.id for c in giving if not hears(c, docket(paper))] == []
+    assert giving and [c.id for c in giving if not has_instances(c, docket(paper))] == []
 
 
 @pytest.mark.parametrize("paper", ROOMS)
@@ -87,7 +91,7 @@ def test_nothing_is_trusted_untried(paper):
         claim: axiom
         for claim, entry in read_ledger(paper).items()
         for axiom in cast(Any, entry["axioms"])
-        if axiom.startswith(UNTRIED)
+        if axiom.startswith(TRUSTED)
     }
     assert not trusted
 
@@ -116,7 +120,7 @@ SCALAR = (
 def test_an_error_in_an_assumption_and_in_its_step_alike_is_refuted_and_reaches_the_court_of_steps(name):
     conclusion, rule = halved(name)
     after, claim = planted(name, conclusion, rule)
-    alone = Docket(after.paper, after.claims, tuple(c for c in after.courts if c.name == "steps"))
+    alone = ClaimSet(after.paper, after.claims, tuple(c for c in after.courts if c.name == "steps"))
     trusting = alone.verdict(claim.id)
     assert trusting.outcome == "proved" and name in trusting.rests_on[-1]  # the court of steps cannot see it
     assert after.verdict(claim.id).outcome == "refuted"
@@ -130,7 +134,7 @@ def test_half_of_the_mean_second_moment_in_theorem_2_leaves_no_form_proved():
         assert after.verdict(f"fedau/theorem-2[{form}]").outcome != "proved"
 
 
-def changed_rule(name: str, **fields: object) -> tuple[Docket, Claim]:
+def changed_rule(name: str, **fields: object) -> tuple[ClaimSet, Claim]:
     """A step with another rule, and the conclusion that this one gives."""
     before = docket(name.partition("/")[0])
     of = subject(before.claims[name])
@@ -183,4 +187,4 @@ def test_the_step_sizes_put_into_a_bound_are_those_that_the_result_prescribes():
 def test_a_rule_that_says_of_nothing_that_it_is_an_average_cannot_be_tried():
     after, claim = changed_rule("fedau/lemma-b.3.2-average/S5'five", is_=sp.S.Zero)
     with pytest.raises(KeyError, match="Everywhere says of nothing"):
-        judged_on_instances(claim, docket=after)
+        judge_on_instances(claim, docket=after)

@@ -9,7 +9,7 @@ from sympy import Rational
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.compare_run import confront_family
-from fedbounds.empirical.comparison.convergence_slopes import Rate, Slope, changes, first, fitted_slope
+from fedbounds.empirical.comparison.convergence_slopes import Rate, Slope, changes, first, fit_slope
 from fedbounds.empirical.participation import Bernoulli, Cyclic
 from fedbounds.empirical.problems import random_bounded_gradient, random_quadratic
 from fedbounds.empirical.simulation.simulate import simulate
@@ -27,7 +27,7 @@ def family(corollary=KNOWING, noise=0.5, form="explicit", rounds=ROUNDS, **more)
 @pytest.mark.parametrize("power", [-1.0, -0.5, 0.0, 0.25])
 def test_the_slope_of_a_power_law_is_its_exponent(power):
     T = np.array([10, 25, 400, 6000])
-    slope = fitted_slope(T, 3.0 * T**power)
+    slope = fit_slope(T, 3.0 * T**power)
     assert slope.value == pytest.approx(power, abs=1e-12) and slope.low == slope.value == slope.high
     assert not slope.seeds
 
@@ -40,7 +40,7 @@ def test_the_interval_of_a_noisy_power_law_covers_its_exponent_as_often_as_it_sa
     for _ in range(tries):
         noise = 0.2 * rng.standard_normal((seeds, len(T))) + shared * rng.standard_normal((seeds, 1))
         samples = 7 * T**-0.5 * np.exp(noise)
-        slope = fitted_slope(T, samples.mean(axis=0), samples)
+        slope = fit_slope(T, samples.mean(axis=0), samples)
         hits += slope.low <= -0.5 <= slope.high
     assert 0.93 < hits / tries < 0.97
 
@@ -55,9 +55,9 @@ def test_a_slope_is_at_most_an_exponent_only_if_the_whole_interval_is():
 
 def test_a_slope_of_one_point_or_of_a_diverged_run_is_refused():
     with pytest.raises(FedboundsError, match="at least two"):
-        fitted_slope(np.array([10, 10]), np.array([1.0, 2.0]))
+        fit_slope(np.array([10, 10]), np.array([1.0, 2.0]))
     with pytest.raises(FedboundsError, match="diverged"):
-        fitted_slope(np.array([10, 20]), np.array([1.0, np.inf]))
+        fit_slope(np.array([10, 20]), np.array([1.0, np.inf]))
 
 
 def test_bisection_finds_the_least_whole_number():

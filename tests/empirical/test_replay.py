@@ -15,8 +15,8 @@ from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.comparison.worst_ratios import worst_ratios
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.empirical.falsification import adversary
-from fedbounds.empirical.falsification.adversary import hearing, loaded_kinds, replay
-from fedbounds.empirical.falsification.adversary_table import crossed, row_of
+from fedbounds.empirical.falsification.adversary import evaluate_claim, loaded_kinds, replay
+from fedbounds.empirical.falsification.adversary_table import cross_rows, row_of
 from fedbounds.empirical.falsification.instances.climbing import ratio
 from fedbounds.empirical.falsification.instances.instance_checker import trial
 from fedbounds.empirical.falsification.instances.ranges import Range
@@ -41,7 +41,7 @@ def drawn() -> dict[str, Row]:
             how = None if form.order_only else trial(claim)
             for z in () if how is None else how.draw(claim, 6):
                 if type(z).__name__ not in found:
-                    ratios = ratio(hearing(claim, how)(z))  # type: ignore[arg-type]
+                    ratios = ratio(evaluate_claim(claim, how)(z))  # type: ignore[arg-type]
                     k = int(np.nanargmax(np.where(np.isfinite(ratios) & (ratios <= 1), ratios, -1)))
                     head = {"key": result.key, "form": form.name, "kind": type(z).__name__}
                     if 0 < ratios[k] <= 1:
@@ -331,7 +331,7 @@ def test_every_row_takes_the_worst_instance_of_its_class_that_its_form_covers() 
     lesser = row_of(replay(changed(worst, start=start)))
     rows = [{n: one[n] for n in ("key", "form", "claim")} | rest for one, rest in ((worst, lesser), (worst, worst))]
     assert lesser["ratio"] < worst["ratio"]
-    first, second = crossed(rows)
+    first, second = cross_rows(rows)
     assert first["ratio"] == pytest.approx(worst["ratio"], rel=1e-9) and first["instance"] == worst["instance"]
     assert second["instance"] == worst["instance"]
     assert load(key).form("sharp").name == first["form"]

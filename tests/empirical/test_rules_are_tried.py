@@ -11,10 +11,10 @@ import pytest
 import sympy as sp
 
 import fedbounds.bounds.audit
-from fedbounds.bounds.audit.counterexample_checker import judged_argument
+from fedbounds.bounds.audit.counterexample_checker import judge_argument
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers import arbitrary_participation, fed_norm_sgda, fedau, fedmrn, tdcd
-from fedbounds.empirical.falsification.instances.instance_checker import hears, judged_on_instances
+from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances
 from tests.empirical.dockets import docket
 
 ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda,
@@ -46,7 +46,7 @@ def test_every_rule_shows_what_it_concludes_or_is_tried_in_a_proof():
         type(c.subject.step.rule)
         for paper in ROOMS
         for c in docket(paper).claims.values()
-        if isinstance(c.subject, StepOf) and hears(c, docket(paper))
+        if isinstance(c.subject, StepOf) and has_instances(c, docket(paper))
     }
     found = rules()
     assert len(found) > 50
@@ -66,8 +66,8 @@ def test_unequal_blocks_without_the_block_that_is_cut_short_are_refuted(home):
     step = replace(of.step, conclusion=replace(of.step.conclusion, right=sp.Add(*terms)))
     proof = replace(of.proof, steps=tuple(step if s is of.step else s for s in of.proof.steps))
     claim = next(c for c in proof.claims() if c.id == name)
-    assert not judged_on_instances(claims[name], docket=docket("fed-norm-sgda")).refuted
-    assert judged_on_instances(claim, docket=docket("fed-norm-sgda")).refuted
+    assert not judge_on_instances(claims[name], docket=docket("fed-norm-sgda")).refuted
+    assert judge_on_instances(claim, docket=docket("fed-norm-sgda")).refuted
 
 
 def test_half_the_age_of_a_snapshot_is_refuted():
@@ -77,9 +77,9 @@ def test_half_the_age_of_a_snapshot_is_refuted():
     step = replace(of.step, conclusion=replace(of.step.conclusion, right=of.step.conclusion.right / 2))
     proof = replace(of.proof, steps=tuple(step if s is of.step else s for s in of.proof.steps))
     claim = next(c for c in proof.claims() if c.id == name)
-    assert judged_on_instances(claim, docket=docket("fed-norm-sgda")).refuted
+    assert judge_on_instances(claim, docket=docket("fed-norm-sgda")).refuted
 
 
 def test_no_argument_in_words_is_proved():
     found = [e.argument() for paper in ROOMS for e in docket(paper).errata.values() if e.argument is not None]
-    assert found and {judged_argument(argument).outcome for argument in found} <= {"argued", "unknown"}
+    assert found and {judge_argument(argument).outcome for argument in found} <= {"argued", "unknown"}

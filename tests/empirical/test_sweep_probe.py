@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fedbounds.empirical.sweep import Run, Standing, plan, resolve
+from fedbounds.empirical.sweep import Run, RunStatus, plan, resolve
 from fedbounds.empirical.sweep.batches import setting
 from fedbounds.empirical.sweep.estimate import estimate
 from fedbounds.empirical.sweep.probe import Probe, extrapolated, probe
@@ -64,12 +64,12 @@ def test_rounds_are_tried_where_nothing_has_been_finished_and_stand_for_all_like
         asked.append(len(some))
         return Probe({setting(some[0].task): 50.0}, 9 * 2**20)
 
-    missing = {run.key: Standing("missing", {}) for run in runs}
+    missing = {run.key: RunStatus("missing", {}) for run in runs}
     found = estimate(runs, missing, 1, trial)
     times = [50.0 / runs[0].seconds * run.seconds for run in runs]
     assert [found.seconds[run.key] for run in runs] == pytest.approx(times) and found.total == pytest.approx(sum(times))
     assert (found.measured, found.tried, found.memory_measured) == (0, 1, True) and 9 <= found.memory / 2**20 < 9.1
-    done = Standing("done", {"seconds": 1.0, "provenance": {"peak_bytes": 5 * 2**20}})
+    done = RunStatus("done", {"seconds": 1.0, "provenance": {"peak_bytes": 5 * 2**20}})
     some = estimate(runs, missing | {runs[0].key: done}, 1, trial)
     assert (some.measured, some.tried) == (1, 0) and asked == [6]
     assert estimate(runs, {run.key: done for run in runs}, 1, trial).total == 0 and asked == [6]

@@ -11,7 +11,7 @@ from fedbounds.empirical.sweep import Run, plan, resolve, shard
 from fedbounds.empirical.sweep.batches import setting
 from fedbounds.empirical.sweep.estimate import estimate
 from fedbounds.empirical.sweep.shards import parse_shard
-from fedbounds.empirical.sweep.store import Standing
+from fedbounds.empirical.sweep.store import RunStatus
 
 TASK = {"seeds": [0], "labels": {}}
 
@@ -70,14 +70,14 @@ def test_times_are_lower_bounds_until_runs_are_finished_and_then_as_measured() -
     """By hand: six runs, two of each length; of those of 100 rounds one took 50 times its bound, of 200 one took 70."""
     runs = plan(resolve(QUADRATICS))
     bounds = {run.key: run.seconds for run in runs}
-    missing = {run.key: Standing("missing", {}) for run in runs}
+    missing = {run.key: RunStatus("missing", {}) for run in runs}
     none = estimate(runs, missing, 2)
     assert none.seconds == bounds and none.measured == 0 and not none.memory_measured
     assert none.total == pytest.approx(sum(bounds.values())) and none.total / 2 <= none.elapsed < none.total
     assert none.memory > 100 * 2**20 and none.whole <= 2 * none.memory
 
-    def done(run: Run, times: float) -> Standing:
-        return Standing("done", {"seconds": times * run.seconds, "provenance": {"peak_bytes": 5 * 2**20}})
+    def done(run: Run, times: float) -> RunStatus:
+        return RunStatus("done", {"seconds": times * run.seconds, "provenance": {"peak_bytes": 5 * 2**20}})
 
     by_length = {length: [run for run in runs if run.task["rounds"] == length] for length in (100, 200, 400)}
     assert setting(by_length[100][0].task) == setting(by_length[100][1].task)

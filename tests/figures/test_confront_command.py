@@ -12,7 +12,7 @@ import torch
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.comparison.compare_run import confront
-from fedbounds.empirical.comparison.compare_sweep import confront_sweep, joined, recorded, settings_of
+from fedbounds.empirical.comparison.compare_sweep import confront_sweep, join_traces, record_everything, settings_of
 from fedbounds.empirical.sweep import Store, plan, read_sweep, resolve
 
 THEOREMS = {
@@ -97,7 +97,7 @@ def test_the_runs_of_each_paper_are_held_against_its_theorem(name, place, capsys
     assert document["schema"] == "fedbounds.confront/1" and document["version"] == fedbounds.__version__
     (found,) = document["settings"]
     (setting,) = settings_of(read_sweep(f"{name}.toml"))
-    trace = joined([Store(place / "results" / name).load(run.key) for run in setting.runs])
+    trace = join_traces([Store(place / "results" / name).load(run.key) for run in setting.runs])
     expected = confront(trace, THEOREMS[name], problem=setting.problem(), participation=setting.process())
     for what in ("rounds", "measured", "bound", "ratio", "valid", "standard_error"):
         assert found[what] == pytest.approx(getattr(expected, what).tolist())
@@ -135,8 +135,8 @@ def test_what_is_recorded_is_part_of_the_key_and_a_file_that_says_so_shares_its_
     sweep = resolve({"rounds": 2, "problem": {"kind": "images", "network": "linear"},
                      "participation": {"kind": "full", "clients": 50},
                      "algorithm": {"kind": "fedavg", "local_step_size": 0.1, "local_steps": 1}})  # fmt: skip
-    (bare,), (ours,) = plan(sweep), plan(recorded(sweep))
-    assert bare.key != ours.key and plan(recorded(recorded(sweep)))[0].key == ours.key
+    (bare,), (ours,) = plan(sweep), plan(record_everything(sweep))
+    assert bare.key != ours.key and plan(record_everything(record_everything(sweep)))[0].key == ours.key
     said = resolve({"rounds": 2, "problem": {"kind": "images", "network": "linear", "gradient_norm": True},
                     "participation": {"kind": "full", "clients": 50}, "record_models": True,
                     "record_participation": True,
@@ -193,7 +193,7 @@ def test_seeds_of_several_runs_are_one_sample(place):
     confronted("arbitrary")
     (setting,) = settings_of(read_sweep("arbitrary.toml"))
     one, other = (Store(place / "results" / "arbitrary").load(run.key) for run in setting.runs)
-    both = joined([one, other])
+    both = join_traces([one, other])
     assert np.array_equal(both.model, np.concatenate([one.model, other.model]))
     assert np.array_equal(both.participation(1), other.participation(1))
     with pytest.raises(FedboundsError, match="seed 1 is not"):

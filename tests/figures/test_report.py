@@ -18,7 +18,7 @@ import pytest
 from markupsafe import escape
 
 import fedbounds
-from fedbounds.bounds.audit.errata import room_errata
+from fedbounds.bounds.audit.errata import paper_errata
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.display.plain_text import number, visible
 from fedbounds.bounds.display.tables import tex
@@ -416,7 +416,7 @@ def test_the_page_of_a_paper_has_its_results_errata_figures_and_claims(place, na
             f"{result.key}[{f.name}]": ledger[f"{result.key}[{f.name}]"]["verdict"] for f in result.forms
         }
     assert document["counts"] == Counter(v["verdict"] for r in document["results"] for v in r["verdicts"])
-    assert [e["id"] for e in document["errata"]] == [e.id for e in room_errata(name)]
+    assert [e["id"] for e in document["errata"]] == [e.id for e in paper_errata(name)]
     assert all(f"<code>{erratum['replay']}</code>" in page.text for erratum in document["errata"])
     images = sorted(path.name for path in folder.glob("*.png"))
     assert [image for image, _ in page.images] == images

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from prebuild.verdicts import counted, note
 
-from fedbounds.bounds.audit.errata import room_errata, room_wording
-from fedbounds.bounds.audit.findings import findings_in_words
+from fedbounds.bounds.audit.errata import paper_errata, paper_wording
+from fedbounds.bounds.audit.findings import describe_findings
 from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.empirical.algorithms.messages import StochasticSign
 from fedbounds.empirical.papers.fedmrn.masked_noise import clipped
@@ -69,11 +69,11 @@ def test_whatever_counts_findings_names_the_version_of_the_paper(name):
     version = paper(name).version
     assert re.search(r"\b20\d\d\b", version) and "arXiv:" in version
     assert paper(name).reference.endswith(f", {version}")
-    assert f"findings ({version}):" in findings_in_words(name)
-    assert findings_in_words(name) in counted(name)
-    assert f", {version}." in note(name) and findings_in_words(name) in note(name)
-    assert f"\n- {name}: {findings_in_words(name)}\n" in (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
-    assert f"\nVersion of the paper: {version}\n" in run("refute", room_errata(name)[0].id)[1]
+    assert f"findings ({version}):" in describe_findings(name)
+    assert describe_findings(name) in counted(name)
+    assert f", {version}." in note(name) and describe_findings(name) in note(name)
+    assert f"\n- {name}: {describe_findings(name)}\n" in (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    assert f"\nVersion of the paper: {version}\n" in run("refute", paper_errata(name)[0].id)[1]
 
 
 def test_the_note_on_fed_norm_sgda_says_that_a_later_version_was_not_read():
@@ -94,5 +94,5 @@ def test_the_learning_rates_on_the_original_data_span_the_ranges_that_the_paper_
 
 
 def test_the_ten_classes_of_modelnet40_are_a_slip_that_is_listed():
-    (slip,) = [slip for slip in room_wording("tdcd") if slip.id == "ten-classes"]
+    (slip,) = [slip for slip in paper_wording("tdcd") if slip.id == "ten-classes"]
     assert slip.quotes[0].text == "ten classes" and slip.should.startswith("40")

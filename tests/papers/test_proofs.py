@@ -10,15 +10,15 @@ import sympy as sp
 
 from fedbounds.bounds.audit import counterexample_checker as refutations
 from fedbounds.bounds.audit import proof_step_checker as steps
-from fedbounds.bounds.audit.claim_set import Docket
-from fedbounds.bounds.audit.ledger import committed_verdict, untried
+from fedbounds.bounds.audit.claim_set import ClaimSet
+from fedbounds.bounds.audit.ledger import committed_verdict, trusted_premise
 from fedbounds.bounds.audit.mutations import CAUGHT, Bench
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rule import given
 from fedbounds.bounds.theory.registry import paper
-from fedbounds.empirical.falsification.instances.instance_checker import judged_on_instances, of_paper
+from fedbounds.empirical.falsification.instances.instance_checker import judge_on_instances, paper_instances
 
-COURTS = (steps.COURT, refutations.COURT)
+COURTS = (steps.CHECKER, refutations.CHECKER)
 ROOMS = ("fedmrn", "tdcd")
 LEFT_OUT = {  # an assumption or condition of a form without which its proof fails
     "fedmrn/theorem-1[repaired:R1]": ("strongly-convex", "signed-masks-per-round", "quadratic-upper-bound"),
@@ -94,7 +94,7 @@ def test_every_form_is_proved_with_nothing_trusted_or_refuted_as_printed(room):
     for result in paper(room).results:
         for form in result.forms:
             assert committed_verdict(result, form) == ("refuted" if form.refuted_by else "proved"), form.name
-            assert untried(result, form) == ""
+            assert trusted_premise(result, form) == ""
 
 
 @pytest.mark.parametrize(("form", "needs"), LEFT_OUT.items())
@@ -111,7 +111,7 @@ def test_a_planted_error_is_noticed(error):
 @pytest.mark.parametrize(("proof", "least"), TRUSTED.items())
 def test_a_step_with_nine_tenths_of_its_right_side_is_refuted_on_instances(proof, least):
     room, tried = proof.partition("/")[0], 0
-    for claim in Docket.of(room, only=COURTS).claims.values():
+    for claim in ClaimSet.of(room, only=COURTS).claims.values():
         subject = claim.subject
         if not isinstance(subject, StepOf) or subject.proof.id != proof or not given(subject.step.rule):
             continue
@@ -122,11 +122,11 @@ def test_a_step_with_nine_tenths_of_its_right_side_is_refuted_on_instances(proof
             or step.conclusion.left.could_extract_minus_sign()
         ):
             continue
-        if of_paper(room).drawn_for(subject) is None:
+        if paper_instances(room).drawn_for(subject) is None:
             continue
         less = replace(step.conclusion, right=sp.Rational(9, 10) * step.conclusion.right)
-        assert not judged_on_instances(claim).refuted, claim.id
+        assert not judge_on_instances(claim).refuted, claim.id
         changed = replace(claim, subject=StepOf(subject.proof, replace(step, conclusion=less)))
-        assert judged_on_instances(changed).refuted, claim.id
+        assert judge_on_instances(changed).refuted, claim.id
         tried += 1
     assert tried >= least

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fedbounds.bounds.audit.claim_set import room_claims
+from fedbounds.bounds.audit.claim_set import paper_claims
 from fedbounds.bounds.theory.registry import statements
 from fedbounds.cli.statements import equation_places
 
@@ -35,7 +35,7 @@ def test_equations_are_found_by_their_numbers(room, number):
 
 @pytest.mark.parametrize("room", NUMBERS)
 def test_what_states_or_proves_a_statement_is_on_trial(room):
-    claims = {claim.id for claim in room_claims(room)}
+    claims = {claim.id for claim in paper_claims(room)}
     for one in statements(room):
         assert {f"{room}/{name}" for name in one.claims} <= claims, one.key
 

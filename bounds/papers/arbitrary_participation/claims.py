@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.paper_claims import proved_and_compared
+from fedbounds.bounds.audit.paper_claims import proof_and_limit_claims
 from fedbounds.bounds.audit.proof_step_checker import Unstated
 from fedbounds.bounds.papers.arbitrary_participation.limits import LIMITS
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
@@ -18,4 +18,4 @@ UNSTATED = (Unstated(THEOREM, MARTINGALE, "arbitrary-participation/erratum/noise
 
 def claims() -> Iterator[Claim]:
     """As `proved_and_compared`."""
-    return proved_and_compared("arbitrary-participation", PROOFS, LIMITS, UNSTATED)
+    return proof_and_limit_claims("arbitrary-participation", PROOFS, LIMITS, UNSTATED)

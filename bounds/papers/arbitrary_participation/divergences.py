@@ -18,7 +18,7 @@ from fedbounds.bounds.audit.spreads import (
     Spread,
     Vector,
     norm2,
-    weighted,
+    weighted_sum,
 )
 
 WINDOW = 4  # the rounds of every record are a multiple of it
@@ -33,12 +33,12 @@ def means(record: Record, interval: int) -> list[list[Fraction]]:
 
 def pulls(record: Record, interval: int) -> list[list[Fraction]]:
     """sum_n qbar_n v_n for each of these windows."""
-    return [weighted(mean, record.offsets) for mean in means(record, interval)]
+    return [weighted_sum(mean, record.offsets) for mean in means(record, interval)]
 
 
 def cohort2(weights: Vector, offsets: Sequence[Vector]) -> Fraction:
     """The left side of (6) for one round."""
-    center = weighted(weights, offsets)
+    center = weighted_sum(weights, offsets)
     apart = (norm2([x - y for x, y in zip(v, center, strict=True)]) for v in offsets)
     return sum((w * a for w, a in zip(weights, apart, strict=True)), Fraction(0))
 
@@ -50,7 +50,7 @@ def delta2(record: Record, interval: int) -> Fraction:
 
 def beta2(record: Record) -> Fraction:
     """beta^2, eq. (5)."""
-    return max(norm2(weighted(weights, record.offsets)) for weights in record.weights)
+    return max(norm2(weighted_sum(weights, record.offsets)) for weights in record.weights)
 
 
 def nu2(record: Record) -> Fraction:
@@ -74,7 +74,9 @@ def decomposed(record: Record) -> tuple[Fraction, Fraction]:
 
 def together(record: Record) -> Fraction:
     """The largest sum of the left sides of (5) and (6) in one and the same round."""
-    sides = [(norm2(weighted(weights, record.offsets)), cohort2(weights, record.offsets)) for weights in record.weights]
+    sides = [
+        (norm2(weighted_sum(weights, record.offsets)), cohort2(weights, record.offsets)) for weights in record.weights
+    ]
     return max(five + six for five, six in sides)
 
 

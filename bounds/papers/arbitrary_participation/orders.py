@@ -6,7 +6,7 @@ from sympy import Integer, Symbol, sqrt
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.audit.sums import at, one, terms_of, times
+from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.arbitrary_participation.results import HALF, LEMMA_C_1, LEMMA_C_2, LOCAL_CAP, LOCAL_STEP
 from fedbounds.bounds.papers.arbitrary_participation.special_cases import (
     BRANCH_A,
@@ -121,7 +121,7 @@ ORDERS = (
     Limit(
         "no-amplification-least-interval",
         "with eta = 1 the iterates do not depend on P, and at equal delta the bound is least at P = 1",
-        at(terms_of(THEOREM, "explicit"), {P: Integer(1)}),
+        substitute_terms(terms_of(THEOREM, "explicit"), {P: Integer(1)}),
         terms_of(THEOREM, "explicit"),
         "<=",
         at={eta: Integer(1)},
@@ -192,7 +192,7 @@ ORDERS = (
     Limit(
         "corollary-3.2-sharp-first-branch",
         "at the first branch of eta the sharp theorem is at most the explicit Corollary 3.2",
-        merged(at(terms_of(THEOREM, "sharp"), {gamma: LOCAL_STEP, eta: BRANCH_A})),
+        merged(substitute_terms(terms_of(THEOREM, "sharp"), {gamma: LOCAL_STEP, eta: BRANCH_A})),
         terms_of(C32, "explicit"),
         "<=",
         facts=(HALF,),
@@ -200,7 +200,7 @@ ORDERS = (
     Limit(
         "corollary-3.2-sharp-second-branch",
         "at the second branch of eta the sharp theorem is at most the explicit one, with noise 2 rho^2 sigma^2/(I P)",
-        merged(at(terms_of(THEOREM, "sharp"), {gamma: LOCAL_STEP, eta: BRANCH_B}), "initial gap"),
+        merged(substitute_terms(terms_of(THEOREM, "sharp"), {gamma: LOCAL_STEP, eta: BRANCH_B}), "initial gap"),
         (*terms_of(C32, "explicit", without="noise"), SECOND_NOISE),
         "<=",
         facts=(HALF,),
@@ -241,7 +241,7 @@ ORDERS = (
         "sampling-exact-below-proposition-4.7",
         "S of N: the exact (N-S)/(P S (N-1)) m, m <= d^2 the offsets' mean square, is at most N^2 d^2 upsilon^2/P",
         one((N - S) / (P * S * (N - 1)) * m),
-        at(terms_of(P47, "printed"), {upsilon: SAMPLED}),
+        substitute_terms(terms_of(P47, "printed"), {upsilon: SAMPLED}),
         "<=",
         facts=(Relation(m, d**2), Relation(S, N), Relation(Integer(2), N)),
     ),

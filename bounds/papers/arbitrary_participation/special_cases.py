@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol, floor, log, sqrt
 
 from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.audit.sums import at, one, terms_of, times
+from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.arbitrary_participation import participation, rates
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.papers.arbitrary_participation.results import (
@@ -109,26 +109,26 @@ EQUALITIES = (
     Limit(
         "corollary-3.2-no-noise",
         "with sigma = 0 Theorem 3.1 at eta = 6 sqrt(T) is the explicit Corollary 3.2",
-        at(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_B}),
+        substitute_terms(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_B}),
         terms_of(C32, "explicit"),
         at={sigma: Integer(0)},
     ),
     Limit(
         "corollary-3.2-first-branch",
         "where eta = 12 P sqrt(L I F)/(sigma rho), Corollary 3.2 needs no term in L P F/T",
-        at(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_A}),
+        substitute_terms(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_A}),
         terms_of(C32, "explicit", without="initial gap"),
     ),
     Limit(
         "corollary-3.2-second-branch",
         "where eta = 6 sqrt(T), the noise of Corollary 3.2 is 2 rho^2 sigma^2/(I P)",
-        at(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_B}),
+        substitute_terms(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_B}),
         (*terms_of(C32, "explicit", without="noise"), SECOND_NOISE),
     ),
     Limit(
         "corollary-3.3-theorem",
         "Theorem 3.1 at Corollary 3.3's step sizes is the explicit Corollary 3.3",
-        at(terms_of(THEOREM, "explicit"), {gamma: STEPS_3_3["gamma"], eta: STEPS_3_3["eta"]}),
+        substitute_terms(terms_of(THEOREM, "explicit"), {gamma: STEPS_3_3["gamma"], eta: STEPS_3_3["eta"]}),
         terms_of(C33, "explicit"),
     ),
     Limit(
@@ -228,7 +228,7 @@ EQUALITIES = (
         "window-variance-independent-rounds",
         "with autocovariance upsilon^2 r^p, the exact variance of a window's mean is Lemma 4.5's upsilon^2/P at r = 0",
         one(GEOMETRIC_VARIANCE),
-        at(terms_of(participation.LEMMA_4_5, "printed"), {n.upsilonhat: upsilon}),
+        substitute_terms(terms_of(participation.LEMMA_4_5, "printed"), {n.upsilonhat: upsilon}),
         at={r: Integer(0)},
         source="Lemma 4.5",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.paper_claims import proved_and_compared
+from fedbounds.bounds.audit.paper_claims import proof_and_limit_claims
 from fedbounds.bounds.audit.proof_step_checker import Unstated
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, BOUNDED_MAXIMIZER, GROWING
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
@@ -24,4 +24,4 @@ UNSTATED = (
 
 def claims() -> Iterator[Claim]:
     """As `proved_and_compared`."""
-    return proved_and_compared("fed-norm-sgda", PROOFS, LIMITS, UNSTATED)
+    return proof_and_limit_claims("fed-norm-sgda", PROOFS, LIMITS, UNSTATED)

@@ -16,7 +16,7 @@ import sympy as sp
 from fedbounds.bounds.asymptotics.exact_lp import maximize
 from fedbounds.bounds.asymptotics.orders import growth_exponents
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.theory.expressions import substituted
+from fedbounds.bounds.theory.expressions import substitute
 from fedbounds.bounds.theory.result import Condition, Term
 
 FIRST = 10**6  # the rate counts so much more than the work that it alone decides
@@ -82,7 +82,7 @@ def best_complexity(
     limits: list[Fraction] = []
 
     def exponents(expression: sp.Expr) -> list[list[Fraction]]:
-        return growth_exponents(substituted(expression, values), letters)
+        return growth_exponents(substitute(expression, values), letters)
 
     def add(row: Sequence[Fraction | int], limit: Fraction | int) -> None:
         if limit < 0:

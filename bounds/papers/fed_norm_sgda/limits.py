@@ -9,7 +9,7 @@ from sympy import Integer, Symbol
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.audit.sums import at, one, terms_of
+from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, c, d
 from fedbounds.bounds.papers.fed_norm_sgda.concave import I_1_SQUARED, NOISE, THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_2_1
@@ -125,8 +125,15 @@ def gauges() -> Iterator[Limit]:
     by_server: dict[sp.Expr, sp.Expr] = {n.taueff: s * n.taueff, n.A_w: s * n.A_w, n.B_w: s * n.B_w}
     by_clients: dict[sp.Expr, sp.Expr] = {n.C_w: s**2 * n.C_w, n.D: s**2 * n.D, n.etax: n.etax / s, n.etay: n.etay / s}
     for name, terms in (("theorem-1", SHARP_1), ("theorem-4", SHARP_4)):
-        yield Limit(f"{name}-gauge-of-the-server", "taueff to s taueff, gamma to gamma/s", at(terms, by_server), terms)
-        yield Limit(f"{name}-gauge-of-the-clients", "a to s a, eta to eta/s", at(terms, by_clients), terms)
+        yield Limit(
+            f"{name}-gauge-of-the-server",
+            "taueff to s taueff, gamma to gamma/s",
+            substitute_terms(terms, by_server),
+            terms,
+        )
+        yield Limit(
+            f"{name}-gauge-of-the-clients", "a to s a, eta to eta/s", substitute_terms(terms, by_clients), terms
+        )
     participation = "partial participation"
     yield pair(
         "remark-1-participation",
@@ -148,7 +155,7 @@ def gauges() -> Iterator[Limit]:
 
 def rising(name: str, terms: tuple[Term, ...], letter: sp.Symbol, falls: bool = False) -> Limit:
     """A bound that increases, or falls, in a letter, everything else fixed."""
-    more = at(terms, {letter: letter + s})
+    more = substitute_terms(terms, {letter: letter + s})
     sides = (more, terms) if falls else (terms, more)
     word = "falls" if falls else "increases"
     text = f"{name} [sharp] {word} in {letter}"

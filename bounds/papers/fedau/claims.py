@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.paper_claims import proved_and_compared
+from fedbounds.bounds.audit.paper_claims import proof_and_limit_claims
 from fedbounds.bounds.audit.proof_step_checker import Unstated
 from fedbounds.bounds.papers.fedau.assumptions import SURE_Q
 from fedbounds.bounds.papers.fedau.limits import LIMITS
@@ -17,4 +17,4 @@ UNSTATED = (Unstated(ResultForm(THEOREM_2, THEOREM_2.form("explicit")), SURE_Q),
 
 def claims() -> Iterator[Claim]:
     """As `proved_and_compared`."""
-    return proved_and_compared("fedau", PROOFS, LIMITS, UNSTATED)
+    return proof_and_limit_claims("fedau", PROOFS, LIMITS, UNSTATED)

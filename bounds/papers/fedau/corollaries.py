@@ -51,7 +51,7 @@ from fedbounds.bounds.papers.fedau.results import (
     sigma,
 )
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
-from fedbounds.bounds.theory.expressions import largest, least, substituted
+from fedbounds.bounds.theory.expressions import largest, least, substitute
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, single
 from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived
@@ -240,8 +240,8 @@ def at_the_steps(form: Form) -> tuple[Term, ...]:
     steps = {gamma: LOCAL_STEP, eta: GLOBAL_STEP / LOCAL_STEP}
     gap = largest(*(F / (step * I * T) for step in GLOBAL_STEPS))
     return (
-        Term("initial gap", gap * substituted(slope, steps)),
-        *(Term(t.name, substituted(t.expression, steps)) for t in form.terms[1:]),
+        Term("initial gap", gap * substitute(slope, steps)),
+        *(Term(t.name, substitute(t.expression, steps)) for t in form.terms[1:]),
     )
 
 
@@ -346,7 +346,7 @@ WITHOUT_ERROR = {n.Qmean: Q, W: Integer(0)}
 
 def known(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Without weight error; the weights do not change, so Q is its own mean over the rounds."""
-    return tuple(Term(t.name, substituted(t.expression, WITHOUT_ERROR)) for t in terms if t.name != "weight error")
+    return tuple(Term(t.name, substitute(t.expression, WITHOUT_ERROR)) for t in terms if t.name != "weight error")
 
 
 def known_form(name: str, terms: tuple[Term, ...], note: str) -> Form:
@@ -379,7 +379,7 @@ APPENDIX_A_3_UNEQUAL = Result(
     ),
 )
 KNOWN_Q = N / S
-KNOWN_STEPS = {name: substituted(step, {Q: KNOWN_Q}) for name, step in STEPS.items()}
+KNOWN_STEPS = {name: substitute(step, {Q: KNOWN_Q}) for name, step in STEPS.items()}
 RATE_HIDDEN = "one numerical constant, L, F, I, delta, sigma and every term of lower order in T"
 
 
@@ -416,7 +416,7 @@ def equal(name: str, note: str) -> Form:
     """A form for weights 1/p_n where every p_n is S/N."""
     return Form(
         name,
-        tuple(Term(t.name, substituted(t.expression, {Q: KNOWN_Q})) for t in APPENDIX_A_3_UNEQUAL.form(name).terms),
+        tuple(Term(t.name, substitute(t.expression, {Q: KNOWN_Q})) for t in APPENDIX_A_3_UNEQUAL.form(name).terms),
         (PROBABILITY,),
         KNOWN_EQUAL_RATES,
         prescribes=KNOWN_STEPS,

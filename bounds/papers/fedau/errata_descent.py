@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 
-from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller, root_above, shown
+from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller, format_fraction, root_above
 from fedbounds.bounds.papers.fedau.assumptions import (
     BERNOULLI,
     BOUNDED_DIVERGENCE,
@@ -169,7 +169,7 @@ def descent_lemma(
     often = Fraction(1, 1500)
     return Replay(
         instance=f"One client, p = {p}, omega = 1/p, noise +1 or -1; f = -x^2/2 for |x| < r and (|x| - 2r)^2/2 - r^2 "
-        f"beyond, r = {shown(r)}; I = {I}, gamma = {gamma}, gamma eta = {step}, x_t = 0.",
+        f"beyond, r = {format_fraction(r)}; I = {I}, gamma = {gamma}, gamma eta = {step}, x_t = 0.",
         hypotheses=(
             Check(SMOOTH, "f' has slope -1 inside and 1 outside: max|slope| <= L", 1, "<=", 1),
             Check(SMOOTH, "f' is continuous at r: -r and r - 2r", -r, "==", r - 2 * r),

@@ -9,7 +9,7 @@ from sympy import Integer, Rational, Symbol, log
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.audit.sums import at, one, terms_of, times
+from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.fedau.corollaries import GLOBAL_STEPS
 from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
 from fedbounds.bounds.papers.fedau.results import CAPS
@@ -61,7 +61,7 @@ def lettered(terms: Sequence[Term], **values: sp.Expr) -> tuple[Term, ...]:
     special = alike(terms, {K: values["K"]} if "K" in values else {})
     powers = {(1 - p) ** (2 * K): u, (1 - p) ** (2 * K + 2 * s): u * v, (1 - p) ** (2 * T): u}
     letters = tuple(Term(t.name, t.expression.replace(_power, _expanded).xreplace(powers)) for t in special)
-    return at(letters, LETTERS)
+    return substitute_terms(letters, LETTERS)
 
 
 def _power(e: sp.Basic) -> bool:
@@ -74,7 +74,7 @@ def _expanded(e: sp.Pow) -> sp.Expr:
 
 def cut(form: str, **values: sp.Expr) -> tuple[Term, ...]:
     """A form of Theorem 3 in letters; K <= T, so that min(K, T) = K."""
-    terms = at(terms_of(THEOREM_3, form), {sp.Min(K, T): K})
+    terms = substitute_terms(terms_of(THEOREM_3, form), {sp.Min(K, T): K})
     return lettered(terms, **values)
 
 
@@ -85,7 +85,7 @@ def summed(terms: Sequence[Term]) -> tuple[Term, ...]:
 
 def product(terms: Sequence[Term]) -> tuple[Term, ...]:
     """With kappa = gamma eta."""
-    return at(terms, {eta: kappa / gamma})
+    return substitute_terms(terms, {eta: kappa / gamma})
 
 
 def rising(name: str, letter: sp.Symbol) -> Limit:
@@ -94,7 +94,7 @@ def rising(name: str, letter: sp.Symbol) -> Limit:
         f"theorem-2-increases-with-{name}",
         f"the explicit Theorem 2 increases in {letter}",
         EXPLICIT,
-        at(EXPLICIT, {letter: letter + s}),
+        substitute_terms(EXPLICIT, {letter: letter + s}),
         "<=",
     )
 
@@ -116,7 +116,7 @@ ORDERS = (
     Limit(
         "theorem-2-decreases-with-rounds",
         "the explicit Theorem 2 decreases in T at fixed W",
-        at(EXPLICIT, {T: T + s}),
+        substitute_terms(EXPLICIT, {T: T + s}),
         EXPLICIT,
         "<=",
     ),
@@ -124,7 +124,7 @@ ORDERS = (
         "theorem-2-increases-with-local-steps-size",
         "the explicit Theorem 2 increases in gamma at fixed gamma eta",
         product(EXPLICIT),
-        at(product(EXPLICIT), {gamma: gamma + s}),
+        substitute_terms(product(EXPLICIT), {gamma: gamma + s}),
         "<=",
     ),
     *(
@@ -141,8 +141,8 @@ ORDERS = (
         Limit(
             f"printed-{result.key.partition('/')[2]}-order",
             f"repaired:constant is at most {factor} times the printed order",
-            at(terms_of(result, "repaired:constant"), LETTERS),
-            times(factor, at(terms_of(result, "printed"), LETTERS)),
+            substitute_terms(terms_of(result, "repaired:constant"), LETTERS),
+            times(factor, substitute_terms(terms_of(result, "printed"), LETTERS)),
             "<=",
             facts=LOG_2,
         )
@@ -153,7 +153,7 @@ ORDERS = (
             f"corollary-4-{name}-branch",
             f"sigma = 0: where the {name} branch of gamma eta is less than the first, Theorem 2 is at most the "
             "explicit Corollary 4",
-            at(EXPLICIT, steps(branch)),
+            substitute_terms(EXPLICIT, steps(branch)),
             terms_of(COROLLARY_4, "explicit"),
             "<=",
             at={sigma: Integer(0)},
@@ -179,7 +179,7 @@ ORDERS = (
     Limit(
         "corollary-4-no-divergence",
         "delta = 0, first branches: Theorem 2 is at most the explicit Corollary 4",
-        summed(at(EXPLICIT, steps(GLOBAL_STEPS[0]))),
+        summed(substitute_terms(EXPLICIT, steps(GLOBAL_STEPS[0]))),
         summed(terms_of(COROLLARY_4, "explicit")),
         "<=",
         at={delta: Integer(0)},
@@ -204,7 +204,7 @@ ORDERS = (
         "theorem-3-no-cut-off-below-explicit",
         "K >= T: the sharp Theorem 3 is at most the explicit one",
         lettered(terms_of(THEOREM_3, "sharp"), K=T + s),
-        summed(at(cut("explicit"), {K: T + s, u: Integer(0)})),
+        summed(substitute_terms(cut("explicit"), {K: T + s, u: Integer(0)})),
         "<=",
         facts=(Relation(u, ONE), RARE, HARMONIC),
     ),
@@ -226,7 +226,7 @@ ORDERS = (
     Limit(
         "interval-variance-below-no-cut-off",
         "a cut-off only takes variance away",
-        at(terms_of(LEMMA_B_6_1_VARIANCE, "printed"), {(1 - rate) ** (2 * K): v**2, (1 - rate) ** K: v}),
+        substitute_terms(terms_of(LEMMA_B_6_1_VARIANCE, "printed"), {(1 - rate) ** (2 * K): v**2, (1 - rate) ** K: v}),
         terms_of(LEMMA_B_6_1_VARIANCE, "explicit"),
         "<=",
         facts=(Relation(ONE, K),),
@@ -234,15 +234,15 @@ ORDERS = (
     Limit(
         "lemma-b.7.1-whole-log",
         "where log_c T is whole, the explicit Lemma B.7.1 is at most the repaired one",
-        at(terms_of(LEMMA_B_7_1, "explicit"), LETTERS),
-        at(terms_of(LEMMA_B_7_1, "repaired"), LETTERS),
+        substitute_terms(terms_of(LEMMA_B_7_1, "explicit"), LETTERS),
+        substitute_terms(terms_of(LEMMA_B_7_1, "repaired"), LETTERS),
         "<=",
     ),
     Limit(
         "lemma-b.7.1-constant",
         "where R log T >= 1, the repaired Lemma B.7.1 is at most the one with the constant 4 + 7/log 2",
-        at(terms_of(LEMMA_B_7_1, "repaired"), LETTERS),
-        at(terms_of(LEMMA_B_7_1, "repaired:constant"), LETTERS),
+        substitute_terms(terms_of(LEMMA_B_7_1, "repaired"), LETTERS),
+        substitute_terms(terms_of(LEMMA_B_7_1, "repaired:constant"), LETTERS),
         "<=",
         facts=(*LOG_2, Relation(ONE, R * ell)),
     ),

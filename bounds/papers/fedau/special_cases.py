@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.audit.sums import at, one, terms_of, times
+from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.fedau.corollaries import (
     APPENDIX_A_3,
     APPENDIX_A_3_UNEQUAL,
@@ -47,7 +47,7 @@ UNBIASED = {W: Integer(0)}
 def alike(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr] | None = None) -> tuple[Term, ...]:
     """The terms where all clients have one and the same p, so that means over clients are their arguments."""
     same = [Term(t.name, t.expression.replace(MeanOverClients, lambda a: a)) for t in terms]
-    return at(same, values or {})
+    return substitute_terms(same, values or {})
 
 
 def weight(result: Result, form: str, **values: sp.Expr) -> tuple[Term, ...]:
@@ -81,7 +81,7 @@ EQUALITIES = (
     Limit(
         "known-weights-second-moment",
         "omega = 1/p with p = S/N: Q = N/S",
-        at(one(p * n.omega**2), {n.omega: 1 / p}),
+        substitute_terms(one(p * n.omega**2), {n.omega: 1 / p}),
         one(KNOWN_Q),
         at={p: S / N},
         source="Appendix A.3",
@@ -114,7 +114,7 @@ EQUALITIES = (
         Limit(
             f"appendix-a.3-equal-rates-{form}",
             f"Appendix A.3 at any rates is that of equal ones where every p_n is S/N, {form}",
-            alike(at(terms_of(APPENDIX_A_3_UNEQUAL, form), {Q: INVERSE_MEAN}), {p: S / N}),
+            alike(substitute_terms(terms_of(APPENDIX_A_3_UNEQUAL, form), {Q: INVERSE_MEAN}), {p: S / N}),
             terms_of(APPENDIX_A_3, form),
         )
         for form in ("explicit", "sharp")
@@ -153,14 +153,21 @@ EQUALITIES = (
     Limit(
         "theorem-2-best-global-step",
         "at fixed gamma the bound is stationary at gamma eta = sqrt(8 F N/(I T L Q (17/4 sigma^2 + 27/2 I delta^2)))",
-        one(sp.diff(sp.Add(*(t.expression for t in at(terms_of(THEOREM_2, "explicit"), {eta: kappa / gamma}))), kappa)),
+        one(
+            sp.diff(
+                sp.Add(
+                    *(t.expression for t in substitute_terms(terms_of(THEOREM_2, "explicit"), {eta: kappa / gamma}))
+                ),
+                kappa,
+            )
+        ),
         one(0),
         at={kappa: BEST_PRODUCT},
     ),
     Limit(
         "corollary-4-no-noise",
         "sigma = 0, first branches: Theorem 2 is Corollary 4 without the terms of the other branches",
-        at(terms_of(THEOREM_2, "explicit"), steps(GLOBAL_STEPS[0])),
+        substitute_terms(terms_of(THEOREM_2, "explicit"), steps(GLOBAL_STEPS[0])),
         terms_of(COROLLARY_4, "explicit", without="initial gap"),
         at={sigma: Integer(0)},
     ),
@@ -177,7 +184,7 @@ EQUALITIES = (
     Limit(
         "theorem-1-from-b.4.1",
         "Theorem B.4.1 at the steps of Theorem 1 is its repaired form",
-        at(terms_of(THEOREM_B_4_1, "repaired:smaller-cap"), {n.etatilde: STEPS_1["eta"] * n.P / N}),
+        substitute_terms(terms_of(THEOREM_B_4_1, "repaired:smaller-cap"), {n.etatilde: STEPS_1["eta"] * n.P / N}),
         terms_of(THEOREM_1, "repaired"),
         at={gamma: STEPS_1["gamma"]},
     ),

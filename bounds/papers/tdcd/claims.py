@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.paper_claims import proved_and_compared
+from fedbounds.bounds.audit.paper_claims import proof_and_limit_claims
 from fedbounds.bounds.papers.tdcd.limits import LIMITS
 from fedbounds.bounds.papers.tdcd.proof import PROOFS
 
 
 def claims() -> Iterator[Claim]:
     """As `proved_and_compared`."""
-    return proved_and_compared("tdcd", PROOFS, LIMITS)
+    return proof_and_limit_claims("tdcd", PROOFS, LIMITS)

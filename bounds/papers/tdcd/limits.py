@@ -9,7 +9,7 @@ from sympy import Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.audit.sums import at, one, terms_of, times
+from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
@@ -53,7 +53,7 @@ EQUALITIES = (
     Limit(
         "step-size-times-local-steps",
         "Q steps of size eta cost what m Q steps of size eta/m do, at equal rounds",
-        at(PRINTED, {eta: eta / m, Q: m * Q}),
+        substitute_terms(PRINTED, {eta: eta / m, Q: m * Q}),
         PRINTED,
     ),
     Limit("no-noise", "S = 0: the gap is all", PRINTED, one(4 * Delta / (eta * Q * R)), at={S: Integer(0)}),
@@ -128,14 +128,14 @@ EQUALITIES = (
     Limit(
         "remark-5-at-equal-iterations",
         "with T = Q R iterations, four times the local steps double the leading terms of Remark 5",
-        at(at(terms_of(REMARK_5, "explicit")[:2], {R: T / Q}), {Q: 4 * Q}),
-        times(2, at(terms_of(REMARK_5, "explicit")[:2], {R: T / Q})),
+        substitute_terms(substitute_terms(terms_of(REMARK_5, "explicit")[:2], {R: T / Q}), {Q: 4 * Q}),
+        times(2, substitute_terms(terms_of(REMARK_5, "explicit")[:2], {R: T / Q})),
         source="Remark 5",
     ),
     Limit(
         "remark-4-in-root-t-rounds",
         "after sqrt(T) rounds, of as many local steps, the leading terms of Remark 5 are of the order T^(-1/4)",
-        at(terms_of(REMARK_5, "explicit")[:2], {R: sqrt(T), Q: sqrt(T)}),
+        substitute_terms(terms_of(REMARK_5, "explicit")[:2], {R: sqrt(T), Q: sqrt(T)}),
         one((4 * Deltainf / c + 4 * c * L * S) / sqrt(sqrt(T))),
         source="Remark 4",
     ),
@@ -180,15 +180,15 @@ ORDERS = (
     Limit(
         "more-local-steps-at-equal-iterations",
         "with the same step size and T = Q R, one more local step a round does not lower the bound",
-        at(PRINTED, {R: T / Q}),
-        at(at(PRINTED, {R: T / Q}), {Q: Q + 1}),
+        substitute_terms(PRINTED, {R: T / Q}),
+        substitute_terms(substitute_terms(PRINTED, {R: T / Q}), {Q: Q + 1}),
         "<=",
     ),
     Limit(
         "one-local-step-is-best-in-time",
         "in a given time one local step of size eta Q does at least as well as Q of size eta",
-        at(PRINTED, {R: n.W / LATENCY, eta: eta * Q, Q: Integer(1)}),
-        at(PRINTED, {R: n.W / LATENCY}),
+        substitute_terms(PRINTED, {R: n.W / LATENCY, eta: eta * Q, Q: Integer(1)}),
+        substitute_terms(PRINTED, {R: n.W / LATENCY}),
         "<=",
         source="Section 5",
     ),

@@ -54,11 +54,11 @@ def recorded_products(run: Trace, seed: int, t: int) -> np.ndarray | None:
     return run.arrays["gradient_products"][seed, np.searchsorted(run.arrays["round"], t)]
 
 
-def spaced(values: np.ndarray, most: int) -> np.ndarray:
+def evenly_spaced(values: np.ndarray, most: int) -> np.ndarray:
     """At most so many of the values, evenly spaced, with the first and the last.
 
     Example:
-        >>> spaced(np.arange(10), 4).tolist()
+        >>> evenly_spaced(np.arange(10), 4).tolist()
         [0, 3, 6, 9]
     """
     return values[np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int))]
@@ -71,7 +71,7 @@ def largest_noise(run: Trace, problem: Problem) -> Constant | NoConstant:
     The variance is exact at a point; the proofs need it wherever a client stands, so its largest value is estimated
     from below.
     """
-    rounds = spaced(run.arrays["round"], NOISE_POINTS)
+    rounds = evenly_spaced(run.arrays["round"], NOISE_POINTS)
     try:
         largest = max(float(problem.gradient_variance(at.model).max()) for at in visits(run, problem, rounds))
     except FedboundsError as error:

@@ -102,7 +102,7 @@ def line(direction: np.ndarray, length: float) -> np.ndarray:
     return np.outer(LENGTHS, direction * length / np.linalg.norm(direction))
 
 
-def ascended(start: P, score: Callable[[P], np.ndarray], evaluations: int, rng: np.random.Generator) -> Climb[P]:
+def ascend(start: P, score: Callable[[P], np.ndarray], evaluations: int, rng: np.random.Generator) -> Climb[P]:
     """One instance moved uphill.
 
     Args:

@@ -15,7 +15,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage
 from fedbounds.bounds.audit.claim import Claim, Relation
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.concentration import AllAtOnce
 from fedbounds.bounds.audit.derivations import InExpectation
 from fedbounds.bounds.audit.proof_step_checker import StepOf, relation_of
@@ -68,7 +68,7 @@ def value(expression: sp.Expr, letters: Mapping[str, np.ndarray]) -> np.ndarray:
         return np.asarray(compile_expressions(symbols, (expression,))(*(letters[s.name] for s in symbols))[0])
 
 
-def named(rule: Averaging) -> tuple[sp.Symbol, ...]:
+def averaged_symbols(rule: Averaging) -> tuple[sp.Symbol, ...]:
     """The symbols that a rule says are averages of something, or the largest of it."""
     sides: tuple[sp.Expr, ...]
     match rule:
@@ -86,9 +86,9 @@ def named(rule: Averaging) -> tuple[sp.Symbol, ...]:
     return arguments(sides)
 
 
-def averaged(rule: Averaging, premise: Relation, cases: Letters, run: LetteredRun) -> Letters:
+def compute_averages(rule: Averaging, premise: Relation, cases: Letters, run: LetteredRun) -> Letters:
     """Every average that the rule names, of what the room says, where the premise holds with equality in each case."""
-    names = named(rule)
+    names = averaged_symbols(rule)
     if not names:
         raise KeyError(f"{type(rule).__name__} says of nothing that it is an average")
     parts = {s for name in names for s in arguments((run.means[name],))}
@@ -102,40 +102,40 @@ def averaged(rule: Averaging, premise: Relation, cases: Letters, run: LetteredRu
     }
 
 
-def telescoped(rule: Telescope, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def telescope(rule: Telescope, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """What one round bounds, at its largest, averaged; the gap is the sum of the decreases, of either sign."""
     number = run.block if "one block" in rule.average.name else run.rounds
     if run.interval in {s.name for s in arguments((rule.rounds,))}:
         number = len(range(0, run.rounds - run.window + 1, run.window))
     decrease = run.rng.normal(size=(CASES, number))
     decrease[:, :1] += np.maximum(0, 0.1 - decrease.sum(axis=1, keepdims=True))
-    varying = drawn(named(rule), run, number) | {rule.decrease.name: decrease}
-    return averaged(rule, premises[0], varying, run) | {
+    varying = draw_values(averaged_symbols(rule), run, number) | {rule.decrease.name: decrease}
+    return compute_averages(rule, premises[0], varying, run) | {
         run.gaps[rule.decrease].name: decrease.sum(axis=1, keepdims=True)
     }
 
 
-def drawn(names: Sequence[sp.Symbol], run: LetteredRun, number: int) -> Letters:
+def draw_values(names: Sequence[sp.Symbol], run: LetteredRun, number: int) -> Letters:
     """What is averaged, in so many cases: any numbers of its sign."""
     parts = sorted({s for name in names for s in arguments((run.means[name],))}, key=str)
     draws = {s: run.rng.exponential if s.is_nonnegative else run.rng.normal for s in parts}
     return {s.name: draw(size=(CASES, number)) for s, draw in draws.items()}
 
 
-def expected(rule: InExpectation | Everywhere, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def equally_likely_cases(rule: InExpectation | Everywhere, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """As many cases as there are rounds, all equally likely."""
-    return averaged(rule, premises[0], drawn(named(rule), run, run.rounds), run)
+    return compute_averages(rule, premises[0], draw_values(averaged_symbols(rule), run, run.rounds), run)
 
 
-def of_clients(rule: AverageOverClients, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def client_values(rule: AverageOverClients, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """Every client at its own bound."""
-    return averaged(rule, premises[0], drawn(named(rule), run, 3), run)
+    return compute_averages(rule, premises[0], draw_values(averaged_symbols(rule), run, 3), run)
 
 
 def together(rule: AllAtOnce, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """Every window fails with the probability that its bound allows, and no two of them at once."""
     number = len(range(0, run.rounds - run.window + 1, run.window))
-    (every,) = named(rule)
+    (every,) = averaged_symbols(rule)
     if run.means[every] != premises[0].left:
         raise KeyError(f"{every} is the largest of another quantity")
     level = value(premises[0].right, run.letters | {rule.c.name: run.letters[rule.c.name] / number})
@@ -151,17 +151,17 @@ def harmonic(rule: HarmonicAverage, premises: Sequence[Relation], run: LetteredR
 
 
 AVERAGES: Mapping[type, Builder] = {
-    Telescope: telescoped,
+    Telescope: telescope,
     HarmonicAverage: harmonic,
-    InExpectation: expected,
-    Everywhere: expected,
-    AverageOverClients: of_clients,
+    InExpectation: equally_likely_cases,
+    Everywhere: equally_likely_cases,
+    AverageOverClients: client_values,
     AllAtOnce: together,
 }
 
 
 def average_trial(
-    claim: Claim, docket: Docket | None, builders: Mapping[type, Builder], means: Means, gaps: Gaps
+    claim: Claim, docket: ClaimSet | None, builders: Mapping[type, Builder], means: Means, gaps: Gaps
 ) -> Trial | None:
     """How a step that averages is tried; None if it does not, or if its premises are not at hand.
 
@@ -175,13 +175,13 @@ def average_trial(
     subject = claim.subject
     if not isinstance(subject, StepOf) or type(subject.step.rule) not in builders:
         return None
-    if isinstance(subject.step.rule, Averaging) and not set(named(subject.step.rule)) <= set(means):
+    if isinstance(subject.step.rule, Averaging) and not set(averaged_symbols(subject.step.rule)) <= set(means):
         return None
     local = all(subject.proof.step(p) for p in subject.step.premises if isinstance(p, str))
     if docket is None:
         if not local:
             return None
-        docket = Docket.of_claims([claim], ())
+        docket = ClaimSet.of_claims([claim], ())
     names = [p for p in subject.step.premises if isinstance(p, str)]
     premises = tuple(relation_of(docket, subject.proof, name) for name in names)
     build = builders[type(subject.step.rule)]

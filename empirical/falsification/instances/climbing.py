@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.empirical.falsification.instances.population import Population
-from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, Trial, examined
+from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, Trial, examine
 
 P = TypeVar("P", bound=Population)
 Score = Callable[[Sides], np.ndarray]
@@ -81,7 +81,7 @@ def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.rando
     return here
 
 
-def searched(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int = 61) -> InstanceFinding:
+def search_population(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int = 61) -> InstanceFinding:
     """Random populations first, then the adversary from the worst of them.
 
     Args:
@@ -91,7 +91,7 @@ def searched(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int
         seed: of the adversary.
     """
     drawn = [(population, trial.sides(claim, population)) for population in trial.draw(claim, effort.cells)]
-    return examined([sides for _, sides in drawn] + _climbed(claim, trial, drawn, effort, np.random.default_rng(seed)))
+    return examine([sides for _, sides in drawn] + _climbed(claim, trial, drawn, effort, np.random.default_rng(seed)))
 
 
 def _climbed(

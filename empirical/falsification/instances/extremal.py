@@ -18,9 +18,9 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
-from fedbounds.empirical.falsification.instances.population import Population, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb
 from fedbounds.empirical.falsification.instances.ranges import FLAGS, INF, Range, Ranges, counts, nonnegative, positive
-from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides
 
 ERROR = 1e-12  # of the left side, relative
@@ -183,24 +183,24 @@ class ExtremalRuns(Population):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other curvature, slope, step sizes, weight, lengths and free letters."""
-        gamma, both = stirred(self.gamma, rng), stirred(self.gamma * self.eta, rng)
+        gamma, both = perturb(self.gamma, rng), perturb(self.gamma * self.eta, rng)
         lengths = {
-            name: np.clip(np.rint(stirred(getattr(self, name), rng)), 1, LONGEST)
+            name: np.clip(np.rint(perturb(getattr(self, name), rng)), 1, LONGEST)
             for name in ("local_steps", "interval", "rounds")
         }
         moved = replace(
             self,
-            curvature=np.minimum(stirred(self.curvature, rng), self.smoothness),
-            slope=stirred(self.slope, rng),
+            curvature=np.minimum(perturb(self.curvature, rng), self.smoothness),
+            slope=perturb(self.slope, rng),
             gamma=gamma,
             eta=np.where(self.eta == 1, 1.0, both / gamma),
-            weight=np.where(self.weight == 1, 1.0, stirred(self.weight, rng)),
-            r=stirred(self.r, rng),
-            s=stirred(self.s, rng),
+            weight=np.where(self.weight == 1, 1.0, perturb(self.weight, rng)),
+            r=perturb(self.r, rng),
+            s=perturb(self.s, rng),
             **{name: np.where(getattr(self, name) == 1, 1, there) for name, there in lengths.items()},
         )
         shortest = self.reach <= self.travel() * (1 + 1e-9)
-        return replace(moved, reach=np.where(shortest, moved.fitted().reach, stirred(self.reach, rng)))
+        return replace(moved, reach=np.where(shortest, moved.fitted().reach, perturb(self.reach, rng)))
 
 
 class MeasuredRuns(NamedTuple):
@@ -276,7 +276,7 @@ class Family(NamedTuple):
             left, values, met = self.measure(claim, z)
             fits = z.fits(whole=self.whole) | (z.straight == 0)
             legal = np.logical_and.reduce([legal, fits, *z.rules().values()])
-            return against_form(claim, left, values, met, legal[:, None], (0.0, ERROR), self.vectors, z.describe)
+            return sides_of_form(claim, left, values, met, legal[:, None], (0.0, ERROR), self.vectors, z.describe)
 
     def at_steps(self, claim: Claim, z: ExtremalRuns) -> tuple[ExtremalRuns, np.ndarray]:
         """The runs at the step sizes that the form sets, if it does, and where these are step sizes."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.claim_set import Court, Docket
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rule import given
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.theory.registry import paper_names, part
+from fedbounds.bounds.theory.registry import paper_names, paper_submodule
 from fedbounds.empirical.falsification.instances.averages import Builder, Gaps, Means, average_trial
-from fedbounds.empirical.falsification.instances.climbing import LIGHT, SearchEffort, searched
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, SearchEffort, search_population
 from fedbounds.empirical.falsification.instances.premises import PremiseCases, premise_trial
 from fedbounds.empirical.falsification.instances.sides import ROUNDING, InstanceFinding, Trial
 
@@ -41,20 +41,20 @@ class OfPaper:
 
 
 @lru_cache(maxsize=64)
-def of_paper(paper: str) -> OfPaper:
+def paper_instances(paper: str) -> OfPaper:
     """What is known of a paper's letters; nothing of one that is no room here, or whose room has no `instances`."""
-    module = part(paper, "empirical", "instances") if paper in paper_names() else None
+    module = paper_submodule(paper, "empirical", "instances") if paper in paper_names() else None
     said = {one.name: getattr(module, one.name) for one in fields(OfPaper) if hasattr(module, one.name)}
     return OfPaper(**said)
 
 
-def trial(claim: Claim, docket: Docket | None = None) -> Trial | None:
+def trial(claim: Claim, docket: ClaimSet | None = None) -> Trial | None:
     """How this court tries a claim; None if it does not hear it.
 
     What a step takes from elsewhere is tried on numbers that mean what its letters mean; a step that averages on
     sequences; all else on problems and runs. What the letters mean, the paper's room says.
     """
-    known, subject = of_paper(claim.paper), claim.subject
+    known, subject = paper_instances(claim.paper), claim.subject
     if isinstance(subject, StepOf) and given(subject.step.rule):
         if (draw := known.drawn_for(subject)) is not None:
             return premise_trial(draw)
@@ -63,22 +63,22 @@ def trial(claim: Claim, docket: Docket | None = None) -> Trial | None:
     return known.trial(claim)
 
 
-def hears(claim: Claim, docket: Docket | None = None) -> bool:
+def has_instances(claim: Claim, docket: ClaimSet | None = None) -> bool:
     """Whether there are instances for this claim."""
     return trial(claim, docket) is not None
 
 
-def judged_on_instances(claim: Claim, effort: SearchEffort = LIGHT, docket: Docket | None = None) -> InstanceFinding:
+def judge_on_instances(claim: Claim, effort: SearchEffort = LIGHT, docket: ClaimSet | None = None) -> InstanceFinding:
     """What random instances, and an adversary that starts from the worst of them, say about the claim.
 
     Args:
-        claim: one that `hears` accepts.
+        claim: one that `has_instances` accepts.
         effort: how many shapes of instances, and how long the adversary tries.
         docket: where the premises of a step are found that belong to another proof.
     """
     how = trial(claim, docket)
     assert how is not None
-    return searched(claim, how, effort)
+    return search_population(claim, how, effort)
 
 
 def verdict(claim: Claim, finding: InstanceFinding) -> Verdict:
@@ -101,9 +101,9 @@ def verdict(claim: Claim, finding: InstanceFinding) -> Verdict:
     return Verdict("survived", NAME, METHOD, said, tightness=finding.tightness)
 
 
-def tries(claim: Claim, docket: Docket) -> Verdict:
+def tries(claim: Claim, docket: ClaimSet) -> Verdict:
     """The verdict of the instances; no verdict on another claim is asked for."""
-    how, found = trial(claim, docket), verdict(claim, judged_on_instances(claim, docket=docket))
+    how, found = trial(claim, docket), verdict(claim, judge_on_instances(claim, docket=docket))
     assert how is not None
     if how.implied and found.outcome == "survived":  # what the step rests on has not been tried with it
         return replace(found, outcome="unknown", evidence=f"if its premises hold: {found.evidence}")
@@ -112,7 +112,7 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
 
 def violated(claim: Claim) -> str:
     """The extremal run that breaks a form at the edge of its conditions, in words; "" if none does, or it has none."""
-    how = of_paper(claim.paper).trial(claim)
+    how = paper_instances(claim.paper).trial(claim)
     if how is None or how.family is None:
         return ""
     z, _ = how.family.best(claim, small=True)
@@ -120,4 +120,4 @@ def violated(claim: Claim) -> str:
     return f"gradient descent has {found:.4g} times the bound" if found > 1 + ROUNDING else ""
 
 
-COURT = Court(NAME, hears, tries, violated)
+CHECKER = Checker(NAME, has_instances, tries, violated)

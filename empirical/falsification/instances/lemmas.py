@@ -11,8 +11,8 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.empirical.falsification.instances.population import Population
-from fedbounds.empirical.falsification.instances.premises import CANCELED, PremiseCases, lettered
-from fedbounds.empirical.falsification.instances.readable import against_form, evaluated
+from fedbounds.empirical.falsification.instances.premises import CANCELED, PremiseCases, relation_at_integers
+from fedbounds.empirical.falsification.instances.readable import evaluate_sides, sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
 P = TypeVar("P", bound=Population)
@@ -47,12 +47,12 @@ def _sides(
     claim: Claim, z: Population, left: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr], cases: Sequence[PremiseCases]
 ) -> Sides:
     """Both sides of a form."""
-    reading = lettered(Relation(left, sp.S.Zero))
-    measured = [evaluated(reading, one.values, len(z)) for one in cases]
+    reading = relation_at_integers(Relation(left, sp.S.Zero))
+    measured = [evaluate_sides(reading, one.values, len(z)) for one in cases]
     errors = [CANCELED * size + one.error for one, (_, size, _) in zip(cases, measured, strict=True)]
     names = {str(of): step.name for step, of in letters.items()}
     said = [{**one.values, **{of: one.values[k] for of, k in names.items() if k in one.values}} for one in cases]
-    return against_form(
+    return sides_of_form(
         claim,
         np.hstack([found for found, _, _ in measured]),
         {name: np.hstack([values[name] for values in said]) for name in said[0]},

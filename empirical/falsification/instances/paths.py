@@ -14,7 +14,7 @@ import numpy as np
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import PILOT, UNLIKELY, KinkedClients
 
 
-def beginning(z: KinkedClients) -> np.ndarray:
+def initial_states(z: KinkedClients) -> np.ndarray:
     """The start, once or on every path that is drawn, (B, d, paths)."""
     return np.repeat(z.start[:, :, None], max(z.samples, 1), axis=2)
 

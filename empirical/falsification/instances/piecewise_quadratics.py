@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import WHOLE, Range, Ranges, always, nonnegative, reals
 
 UNLIKELY = 1e-12  # that a confidence bound fails, on one instance: less than 1e-6 on a million of them
@@ -191,7 +191,7 @@ class KinkedClients(Population):
     @cached_property
     def offsets(self) -> np.ndarray:
         r"""$F_n'-f'$ at the knots, zero where only rounding is left of it, (B, N, d, m)."""
-        return uncanceled(self.slopes - self.slopes.mean(axis=1, keepdims=True), self.slopes)
+        return remove_rounding(self.slopes - self.slopes.mean(axis=1, keepdims=True), self.slopes)
 
     @cached_property
     def divergences(self) -> np.ndarray:
@@ -216,11 +216,11 @@ class KinkedClients(Population):
         curvatures = np.where(extreme, L * rng.choice([-1, 0, 1], self.curvatures.shape), shaken(self.curvatures, rng))
         least = np.maximum(np.reshape(least, (-1, 1, 1, 1)), -L)
         alike = np.ptp(self.curvatures, axis=1).max(axis=(1, 2)) + np.ptp(self.first, axis=1).max(axis=1) == 0
-        curvatures = tamed(np.where(alike[:, None, None, None], curvatures[:, :1], curvatures), least, L)
+        curvatures = clip_curvatures(np.where(alike[:, None, None, None], curvatures[:, :1], curvatures), least, L)
         for outer in (0, -1):  # what is flat far away stays so
             curvatures[..., outer] *= self.curvatures[:, :1, :, outer] > 0
         curved = np.abs(curvatures).max(axis=(1, 2, 3), keepdims=True) > 0
-        first, noise = shaken(self.first, rng), stirred(self.noise, rng)
+        first, noise = shaken(self.first, rng), perturb(self.noise, rng)
         one, equal = alike[:, None, None], (np.ptp(self.noise, axis=1) == 0)[:, None]
         return {
             "knots": np.sort(shaken(self.knots, rng), axis=2),
@@ -232,7 +232,7 @@ class KinkedClients(Population):
         }
 
 
-def uncanceled(left: np.ndarray, of: np.ndarray) -> np.ndarray:
+def remove_rounding(left: np.ndarray, of: np.ndarray) -> np.ndarray:
     """What is left of numbers of this size, zero where it is rounding; both (B, ...)."""
     size = np.abs(of).max(axis=tuple(range(1, of.ndim)))
     return np.where(np.abs(left) < CANCELED * size.reshape(-1, *[1] * (left.ndim - 1)), 0.0, left)
@@ -243,7 +243,7 @@ def supremum(slopes: np.ndarray) -> np.ndarray:
     return (slopes**2).max(axis=-1).sum(axis=-1)
 
 
-def tamed(curvatures: np.ndarray, least: np.ndarray | float, most: np.ndarray | float) -> np.ndarray:
+def clip_curvatures(curvatures: np.ndarray, least: np.ndarray | float, most: np.ndarray | float) -> np.ndarray:
     """Curvatures (B, N, d, m+1) within bounds, the outer ones at least 0 and the first client's."""
     found = np.clip(curvatures, least, most)
     for outer in (0, -1):
@@ -270,7 +270,7 @@ def draw_clients(
         curvatures = np.abs(curvatures) * 0.9 + 0.1
     width = 10 ** rng.uniform(-2, 1, (B, 1, 1))
     knots = np.sort(width * rng.normal(size=(B, d, m)), axis=2)
-    curvatures = tamed(curvatures, -L, L)
+    curvatures = clip_curvatures(curvatures, -L, L)
     curvatures[np.abs(curvatures).max(axis=(1, 2, 3)) < L, :, :, 1] = L
     between = (curvatures[..., 1:-1] * np.diff(knots, axis=2)[:, None]).sum(axis=3)
     first = np.where(rng.random((B, 1, 1)) < 0.5, -between / 2, -rng.random((B, N, d)) * between)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.falsification.instances.ranges import Ranges, checked
+from fedbounds.empirical.falsification.instances.ranges import Ranges, check_field
 
 LeftSide = Literal["exact moments", "every outcome", "exact law", "sampled"]
 
@@ -122,13 +122,15 @@ class Population:
                 array = np.asarray(value)
                 if array.dtype.kind == "b" and not ranges[field.name].domain.integer:
                     raise FedboundsError(f"{field.name} = {value!r} is true or false; must be a number")
-                array = checked(field.name, array.astype(float) if array.dtype.kind in "UO" else array, ranges, sizes)
+                array = check_field(
+                    field.name, array.astype(float) if array.dtype.kind in "UO" else array, ranges, sizes
+                )
                 made[field.name] = array[None]
             else:
                 whole = tuple(value) if isinstance(value, list) else value
                 if any(type(one) not in (int, bool) for one in (whole if isinstance(whole, tuple) else (whole,))):
                     raise FedboundsError(f"{field.name} = {value!r} is no whole number")
-                checked(field.name, np.asarray(whole), ranges, sizes)
+                check_field(field.name, np.asarray(whole), ranges, sizes)
                 made[field.name] = whole
         found = cls(**made)
         if broken := [rule for rule, held in found.rules().items() if not held.all()]:
@@ -176,7 +178,7 @@ class Prescribed(np.random.Generator):
         return np.full(size, np.asarray(a)[0])
 
 
-def stirred(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def perturb(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Some instances' positive values times a random factor, small or large; zeros stay."""
     size = 10.0 ** rng.uniform(-2, 0.3, len(values)) * (rng.random(len(values)) < 0.5)
     return values * np.exp(size.reshape(-1, *[1] * (values.ndim - 1)) * rng.normal(size=values.shape))

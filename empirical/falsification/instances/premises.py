@@ -19,7 +19,13 @@ from fedbounds.bounds.audit.claim import Claim, Relation
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.vectors import gram_symbols
 from fedbounds.bounds.evaluation.numpy_code import arguments
-from fedbounds.empirical.falsification.instances.readable import Readable, compared, evaluated, not_measured, readable
+from fedbounds.empirical.falsification.instances.readable import (
+    Readable,
+    arrange_sides,
+    evaluate_sides,
+    not_measured,
+    readable,
+)
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
 CANCELED = 1e-12  # error of both sides relative to the sizes of their summands
@@ -55,7 +61,7 @@ class PremiseCases:
 
 
 @lru_cache(maxsize=1024)
-def lettered(relation: Relation, whole: tuple[tuple[str, int], ...] = ()) -> Readable:
+def relation_at_integers(relation: Relation, whole: tuple[tuple[str, int], ...] = ()) -> Readable:
     """The relation at these whole numbers, its sums added up; inner products are letters like others."""
     numbers = dict(whole)
     symbols = arguments((relation.left, relation.right))
@@ -75,14 +81,14 @@ def premise_sides(claim: Claim, cases: PremiseCases) -> Sides:
     assert isinstance(subject, StepOf)
     conclusion = subject.step.conclusion
     used = {s.name for s in arguments((conclusion.left, conclusion.right))}
-    reading = lettered(conclusion, tuple(sorted((k, n) for k, n in cases.whole.items() if k in used)))
+    reading = relation_at_integers(conclusion, tuple(sorted((k, n) for k, n in cases.whole.items() if k in used)))
     if missing := set(reading.names) - set(cases.values):
         return not_measured(missing, len(cases))
     unmet = sorted({a.name for a in claim.assumptions} - cases.met)
-    found = evaluated(reading, cases.values, len(cases))
+    found = evaluate_sides(reading, cases.values, len(cases))
     covered = cases.covered & (not unmet)
     why = f"not met here: {', '.join(unmet)}" if unmet else ""
-    return compared(conclusion, reading, found, covered, CANCELED * found[1] + cases.error, why, cases.describe)
+    return arrange_sides(conclusion, reading, found, covered, CANCELED * found[1] + cases.error, why, cases.describe)
 
 
 def premise_trial(draw: Callable[[Claim], Iterable[PremiseCases]]) -> Trial:

@@ -66,7 +66,7 @@ def flag() -> Range:
     return Range(FLAGS)
 
 
-def checked(name: str, value: np.ndarray, ranges: Ranges, sizes: dict[str, int]) -> np.ndarray:
+def check_field(name: str, value: np.ndarray, ranges: Ranges, sizes: dict[str, int]) -> np.ndarray:
     """The numbers of a field of one instance.
 
     Args:

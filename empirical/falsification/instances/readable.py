@@ -35,18 +35,18 @@ class Readable(NamedTuple):
     function: Callable[..., list[np.ndarray]]
 
 
-def in_order(a: str, b: str) -> tuple[str, str]:
+def product_key(a: str, b: str) -> tuple[str, str]:
     """The key of a product."""
     return (a, b) if a <= b else (b, a)
 
 
-def in_differences(expression: sp.Expr, basis: Basis) -> sp.Expr:
+def expand_in_differences(expression: sp.Expr, basis: Basis) -> sp.Expr:
     """The expression with every product of the proof's vectors as a sum of products of differences; squares cancel."""
     parts = dict(basis)
     plain = [s for s in sp.Add.make_args(expression) if not gram_symbols(s)]
     rest = expression - sp.Add(*plain)
     new = {
-        symbol: sp.Add(*(product_symbol(*in_order(u, v)) for u in parts[a] for v in parts[b]))
+        symbol: sp.Add(*(product_symbol(*product_key(u, v)) for u in parts[a] for v in parts[b]))
         for symbol, (a, b) in gram_symbols(rest).items()
     }
     return sp.Add(*plain) + sp.expand(rest.xreplace(new))
@@ -55,7 +55,7 @@ def in_differences(expression: sp.Expr, basis: Basis) -> sp.Expr:
 @lru_cache(maxsize=1024)
 def readable(relation: Relation, basis: Basis) -> Readable:
     """The relation compiled, its right side summand by summand."""
-    left, right = (in_differences(side, basis) for side in (relation.left, relation.right))
+    left, right = (expand_in_differences(side, basis) for side in (relation.left, relation.right))
     summands = sp.Add.make_args(right)
     size = sp.Add(*(sp.Abs(s) for s in sp.Add.make_args(left)))
     expressions = (left, size, *summands)
@@ -71,7 +71,7 @@ def not_measured(names: Iterable[str], instances: int) -> Sides:
     return Sides(nothing, {}, np.zeros((1, 1), dtype=bool), unmet=f"not measured here: {', '.join(sorted(names))}")
 
 
-def evaluated(
+def evaluate_sides(
     relation: Readable, values: Mapping[str, np.ndarray], instances: int
 ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """The left side, the sizes of all summands together, and the right side's summands, each (B, X)."""
@@ -82,7 +82,7 @@ def evaluated(
     return left, size + sum((np.abs(s) for s in summands), start=np.zeros(shape)), summands
 
 
-def compared(
+def arrange_sides(
     said: Relation,
     reading: Readable,
     found: tuple[np.ndarray, np.ndarray, list[np.ndarray]],
@@ -152,7 +152,7 @@ def _compiled(conditions: tuple[Condition, ...]) -> Compiled:
     return compile_form(Form("explicit", (), conditions))
 
 
-def within(conditions: Iterable[Condition], constants: Mapping[str, np.ndarray]) -> np.ndarray:
+def conditions_hold(conditions: Iterable[Condition], constants: Mapping[str, np.ndarray]) -> np.ndarray:
     """Whether the conditions hold at the constants, broadcasting."""
     conditions, held = tuple(conditions), np.ones((1, 1), dtype=bool)
     for (left, right, _), condition in zip(_compiled(conditions).sides(constants), conditions, strict=True):
@@ -160,7 +160,7 @@ def within(conditions: Iterable[Condition], constants: Mapping[str, np.ndarray])
     return held
 
 
-def against_form(
+def sides_of_form(
     claim: Claim,
     left: np.ndarray,
     values: Mapping[str, np.ndarray],

@@ -103,7 +103,7 @@ def exposed_factors(sides: Sides) -> dict[str, float]:
     return factors
 
 
-def examined(every: Iterable[Sides]) -> InstanceFinding:
+def examine(every: Iterable[Sides]) -> InstanceFinding:
     """The worst ratio, the most sensitive terms and the instance to replay, over all batches."""
     covered, worst, instance, unmet = 0, -np.inf, {}, ""
     exposed: dict[str, float] = {}

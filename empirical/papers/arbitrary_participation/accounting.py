@@ -16,7 +16,7 @@ from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION, WEIGHTS
 from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.bounds.theory.symbols import Constant, Source
-from fedbounds.empirical.monitoring.account_protocol import Account, Asked, Declared, Facts
+from fedbounds.empirical.monitoring.account_protocol import Account, AccountQuestion, Declared, Facts
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets, Within
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import process_constants
 from fedbounds.empirical.participation import Process
@@ -129,7 +129,7 @@ class WindowAccount(Account):
             found[f"{P} Var of the mean weight"] = P * float(self.window_variance(P).mean())
         return found
 
-    def facts(self, asked: Asked) -> Facts:
+    def facts(self, asked: AccountQuestion) -> Facts:
         process, d = self.declared.process, None
         if self.declared.offsets is None:
             d = asked.given.get("gradient_divergence_sup")

@@ -23,7 +23,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.simulation.moments.local_work import Coordinates, apply, sandwich, trace
 from fedbounds.empirical.simulation.moments.moments import require_quadratic
-from fedbounds.empirical.simulation.moments.rounds import RoundLaw, State, weighed
+from fedbounds.empirical.simulation.moments.rounds import RoundLaw, State, weighted_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +120,10 @@ def along_the_run(algorithm: Algorithm, problem: Problem, q: np.ndarray, interva
         before = state.mean, state.covariance(one)
         reached = state
         for i, work in enumerate(works):
-            law = RoundLaw(weighed(row, work.increments), row @ work.shifts, weighed(row**2, work.noise))
+            law = RoundLaw(weighted_sum(row, work.increments), row @ work.shifts, weighted_sum(row**2, work.noise))
             reached = state.after(law, one, law.noise)
             drift[t, i] = reached.squared_displacement()
-            noise = weighed(row * (1 - row), work.noise)
+            noise = weighted_sum(row * (1 - row), work.noise)
             spread[t, i] = _scatter(row, work.increments, work.shifts, *before) + trace(noise)
             if i < I:
                 cohort[t, i] = _scatter(row, hessians, linear, reached.mean, reached.covariance(one))
@@ -156,7 +156,7 @@ def _squared_distance(
     if len(operators) == 1:
         total = excess @ shifts  # the operators cancel
         return float(total @ total)
-    operator = weighed(excess, operators)
+    operator = weighted_sum(excess, operators)
     total = apply(operator, mean) + excess @ shifts
     return float(total @ total) + trace(sandwich(operator, covariance))
 
@@ -170,7 +170,7 @@ def _scatter(
     apart = shifts[present] - share @ shifts[present]
     if len(operators) == 1:
         return float(share @ (apart**2).sum(axis=1))
-    turned = operators[present] - weighed(weights, operators)
+    turned = operators[present] - weighted_sum(weights, operators)
     if turned.ndim == 2:
         apart = apart + turned * mean
         return float(share @ (apart**2).sum(axis=1) + share @ turned**2 @ covariance)

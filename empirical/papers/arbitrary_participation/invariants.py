@@ -15,7 +15,7 @@ from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants.applies import REFERENCE, Need, names_of
 from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, Run
 from fedbounds.empirical.invariants.causes import Misreading
-from fedbounds.empirical.invariants.coverage import SizeClass, covering, size_classes, transformed
+from fedbounds.empirical.invariants.coverage import SizeClass, map_size_classes, size_classes, with_size_classes
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check, strategy_of
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
@@ -307,7 +307,7 @@ def _exceeding(cases: SearchStrategy[Case], cutoff: float) -> SearchStrategy[Cas
         lambda drawn: absent(drawn[0], *drawn[1])
     )
     longer = SizeClass(classes[0].exact.map(lambda case: absent(case, K, K + 1)), smaller)
-    return covering(cases, [longer, *classes])
+    return with_size_classes(cases, [longer, *classes])
 
 
 def _with(cases: SearchStrategy[Case], said: Mapping[str, Any], drawn: Sequence[str]) -> SearchStrategy[Case]:
@@ -318,7 +318,7 @@ def _with(cases: SearchStrategy[Case], said: Mapping[str, Any], drawn: Sequence[
     return (
         cases
         if not said
-        else transformed(cases, lambda of: of.map(lambda case: replace(case, own={**case.own, **said})))
+        else map_size_classes(cases, lambda of: of.map(lambda case: replace(case, own={**case.own, **said})))
     )
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from fedbounds.empirical.invariants.applies import ROUND_OFF, InvariantSides, Need, applies
 from fedbounds.empirical.invariants.cases import ABSENT, AMPLIFIED, ANY_SUM, LONG_INTERVAL, UNEQUAL, Case, Run, digits
-from fedbounds.empirical.invariants.causes import apart
+from fedbounds.empirical.invariants.causes import rows_apart
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 
 SMALL = 2.0**-24  # the step size that stands for its limit 0
@@ -290,7 +290,7 @@ def agreement_with_some(twins: Callable[[Case], Iterable[Run]], lacking: str) ->
         nearest = InvariantSides(got, np.full_like(got, np.inf))
         for twin in twins(case):
             sides = InvariantSides(got, case.models(twin))
-            if not apart(sides, ROUND_OFF).any():
+            if not rows_apart(sides, ROUND_OFF).any():
                 return sides
             nearest = min(nearest, sides, key=lambda each: np.abs(each.got - each.expected).max())
         return nearest if np.isfinite(nearest.expected).all() else InvariantSides(got, got)

@@ -37,14 +37,14 @@ from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
-    Known,
     PaperRuns,
+    RunFacts,
     Steps,
-    by_letter,
-    found_of_problem,
-    needed,
+    add_measured_constants,
+    needed_constants,
+    problem_assumptions,
     run_constants,
-    with_measured,
+    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
@@ -80,9 +80,9 @@ class ArbitraryParticipation(PaperRuns):
         interval: int,
         horizons: np.ndarray,
         given: frozenset[str],
-    ) -> Known:
+    ) -> RunFacts:
         stated = run_constants(setting)
-        wanted = {result.notation[name].concept for name in needed(form) - given}
+        wanted = {result.notation[name].concept for name in needed_constants(form) - given}
         divergences = bool(wanted & set(DIVERGENCES))
         known = divergences_of(setting.problem) if divergences else None
         constants: Constants = stated | algorithm_constants(setting.algorithm, interval)
@@ -98,7 +98,7 @@ class ArbitraryParticipation(PaperRuns):
         network = not isinstance(setting.problem, Synthetic)
         if network:
             unknown = {name: NoConstant(NONE_STATED) for name in DIVERGENCES if known is None}
-            measured = with_measured(stated | unknown, wanted, setting, lambda: visited(setting, interval))
+            measured = add_measured_constants(stated | unknown, wanted, setting, lambda: visited(setting, interval))
             constants |= measured
             notes += (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
         elif divergences and known is None:
@@ -113,7 +113,7 @@ class ArbitraryParticipation(PaperRuns):
         found = _found(setting, form, interval, int(horizons[-1]), constants)
         if known is not None:
             found |= dict.fromkeys(BOUNDED_DIVERGENCES if setting.q is not None else EXPECTED_DIVERGENCES, True)
-        return Known(by_letter(result, form, constants, given), found, notes, constants)
+        return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
         record = isinstance(ahead.process, Recorded)
@@ -172,7 +172,7 @@ def is_regularized(q: np.ndarray | None, process: Process, interval: int, rounds
 def _found(setting: RunSetting, form: Form, interval: int, rounds: int, stated: Constants) -> dict[str, bool]:
     """The assumptions of a form that can be checked on a run, and whether they hold."""
     process, given = setting.process, setting.q is not None
-    found = found_of_problem(setting, stated) | {
+    found = problem_assumptions(setting, stated) | {
         "weights": True,  # or they would have been refused
         (NORM if given else EXPECTED_NORM).name: True,
         "exogenous-participation": True,

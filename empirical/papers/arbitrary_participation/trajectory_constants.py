@@ -27,9 +27,9 @@ from fedbounds.empirical.comparison.measured_constants.points import (
 from fedbounds.empirical.comparison.measured_constants.visits import (
     LOCAL_ROUNDS,
     constant,
+    evenly_spaced,
     largest_noise,
     recorded_products,
-    spaced,
     visits,
 )
 from fedbounds.empirical.comparison.paper_runs import Constants
@@ -61,7 +61,7 @@ def _along(
     q = np.frombuffer(weights).reshape(shape)  # (seeds, T, N), in a form that a cache can hold
     T, recorded = shape[1], run.arrays["round"]
     starts = _starts(recorded, P, T)
-    chosen = spaced(recorded[(recorded < T) & np.isin(recorded - recorded % P, starts)], LOCAL_ROUNDS)
+    chosen = evenly_spaced(recorded[(recorded < T) & np.isin(recorded - recorded % P, starts)], LOCAL_ROUNDS)
     nu = smoothness = 0.0
     before, at_starts = None, []
     near = np.concatenate([chosen - chosen % P, starts[np.isin(starts + P, starts) | np.isin(starts - P, starts)]])

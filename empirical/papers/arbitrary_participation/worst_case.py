@@ -19,7 +19,7 @@ from fedbounds.empirical.falsification.worst_case import (
     nonnegative,
     positive,
     squared_gradients,
-    weighted,
+    weighted_points,
     whole,
 )
 
@@ -144,18 +144,18 @@ class _Window:
         taking = {n: float(w) for n, w in enumerate(weights) if w > 0}
         functions = self.run.functions
         self.weights.append(weights)
-        self.at_start.append(weighted({n: functions[n].gradient(self.start) for n in taking}, taking))
+        self.at_start.append(weighted_points({n: functions[n].gradient(self.start) for n in taking}, taking))
         self._differ("beta", self.at_start[-1], weights)
         local, own = dict.fromkeys(taking, x), Locally(self.run)
         for _ in range(self.steps):
             if "nu" in self.allowed and len(taking) > 1:
-                middle = weighted(local, taking)
+                middle = weighted_points(local, taking)
                 there = {n: functions[n].gradient(middle) for n in taking}
-                apart = {n: (g - weighted(there, taking)) ** 2 for n, g in there.items()}
-                self.run.at_most(weighted(apart, taking), self.allowed["nu"])
+                apart = {n: (g - weighted_points(there, taking)) ** 2 for n, g in there.items()}
+                self.run.at_most(weighted_points(apart, taking), self.allowed["nu"])
             gradients = own.stochastic_gradients(local, self.deviation)
             local = {n: y - self.step * gradients[n] for n, y in local.items()}
-        self.updates.append(weighted(local, taking) - x)
+        self.updates.append(weighted_points(local, taking) - x)
         return self.updates[-1]
 
     def _differ(self, name: str, gradient: Point, weights: np.ndarray) -> None:
@@ -166,9 +166,9 @@ class _Window:
     def end(self, multiplier: float) -> Point:
         """The model after the window's amplified update."""
         shares = dict.fromkeys(range(len(self.updates)), 1.0 / len(self.updates))
-        self._differ("delta", weighted(dict(enumerate(self.at_start)), shares), np.mean(self.weights, axis=0))
+        self._differ("delta", weighted_points(dict(enumerate(self.at_start)), shares), np.mean(self.weights, axis=0))
         ones = dict.fromkeys(range(len(self.updates)), 1.0)
-        return self.start + multiplier * weighted(dict(enumerate(self.updates)), ones)
+        return self.start + multiplier * weighted_points(dict(enumerate(self.updates)), ones)
 
 
 WORST_CASES = {"generalized-fedavg": generalized_fedavg}

@@ -30,14 +30,14 @@ from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
-    Known,
     PaperRuns,
+    RunFacts,
     Steps,
-    by_letter,
-    found_of_problem,
-    needed,
+    add_measured_constants,
+    needed_constants,
+    problem_assumptions,
     run_constants,
-    with_measured,
+    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
@@ -217,13 +217,13 @@ class FedNormSGDAPaper(PaperRuns):
         interval: int,
         horizons: np.ndarray,
         given: frozenset[str],
-    ) -> Known:
+    ) -> RunFacts:
         run = RunRecords.of(setting)
         _same_algorithm(result, run.rule)
         stated = _stated(setting.problem, run.round) | (_at_start(setting) if run.even else {})
-        wanted = needed(form) - given
+        wanted = needed_constants(form) - given
         concepts = {result.notation[name].concept for name in wanted}
-        measured = with_measured(stated, concepts, setting, lambda: visited(setting, run.round.weights))
+        measured = add_measured_constants(stated, concepts, setting, lambda: visited(setting, run.round.weights))
         stated |= measured
         constants = (
             stated
@@ -254,7 +254,7 @@ class FedNormSGDAPaper(PaperRuns):
         if "proxlag" in wanted:
             constants["proximal_mismatch"] = run.mismatch(True, horizons)
         sampled = setting.samples is not None  # a mean over seeds contradicts no exact one
-        return Known(by_letter(result, form, constants, given), found, notes, said if sampled else constants)
+        return RunFacts(select_constants(result, form, constants, given), found, notes, said if sampled else constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
         rule = FedNormSGDA(0.0, 0.0, 1.0, 1.0, local_steps=ahead.local_steps)  # whose steps play no part yet
@@ -268,7 +268,7 @@ class FedNormSGDAPaper(PaperRuns):
             constants["squared_radius"] = NoConstant("no bound of |y_t| is known before a run: give R")
         else:
             constants["squared_radius"] = stated["best_response_bound"]
-        known = by_letter(result, form, constants, frozenset(given)) | dict(given)
+        known = select_constants(result, form, constants, frozenset(given)) | dict(given)
         evaluation = evaluate(result, known, form=form.name)
         steps = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
         period = steps.get("S")
@@ -374,7 +374,7 @@ def _found(setting: RunSetting, run: RunRecords, stated: Constants) -> dict[str,
     """The assumptions that can be checked on problem, algorithm and process."""
     problem = setting.problem
     strongly = isinstance(stated.get("strong_concavity"), Constant)
-    found = found_of_problem(setting, stated)
+    found = problem_assumptions(setting, stated)
     noisy = found.pop("unbiased-noise", False)  # of each block, which the theorems need; not of both together
     measured = {  # along the run: neither checked nor violated
         name

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.empirical.invariants.coverage import MAGNITUDES, UNITS, SizeClass, covering, general
+from fedbounds.empirical.invariants.coverage import MAGNITUDES, UNITS, SizeClass, general, with_size_classes
 from fedbounds.empirical.invariants.strategies import SearchStrategy, halves, st
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase, Ripple
 
@@ -110,7 +110,7 @@ def game_cases(
 def _covering(wanted: _Wanted) -> SearchStrategy[GameCase]:
     """Small cases of what is wanted, and those of each of `SIZES`."""
     classes = [SizeClass(_sized(wanted, size, place), _small(wanted, size)) for place, size in enumerate(SIZES)]
-    return covering(_small(wanted, None), classes)
+    return with_size_classes(_small(wanted, None), classes)
 
 
 @st.composite

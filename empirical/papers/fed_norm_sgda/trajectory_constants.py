@@ -26,7 +26,7 @@ from fedbounds.empirical.comparison.measured_constants.visits import (
     LOCAL_ROUNDS,
     NOISE_POINTS,
     constant,
-    spaced,
+    evenly_spaced,
     visits,
 )
 from fedbounds.empirical.comparison.paper_runs import Constants
@@ -71,10 +71,10 @@ def _along(
     w = torch.tensor(weights, dtype=torch.float64, device=problem.device)
     own, means, mixed, noises = [], [], [], []
     secant, before, why = 0.0, None, ""
-    noisy = spaced(recorded, NOISE_POINTS)
+    noisy = evenly_spaced(recorded, NOISE_POINTS)
     # what clients hold beside the state, a snapshot, may be older than any recorded state
     local = shape[1] > 0 and rule.snapshot_period is None
-    chosen = spaced(recorded, LOCAL_ROUNDS) if local else recorded[:0]
+    chosen = evenly_spaced(recorded, LOCAL_ROUNDS) if local else recorded[:0]
     for seed, t, z in visits(run, problem, recorded):
         gradients = client_gradients(problem, z)
         squares = torch.stack([gradients[:, block].double().square().sum(1) for block in blocks])

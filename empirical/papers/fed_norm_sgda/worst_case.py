@@ -17,7 +17,7 @@ from fedbounds.empirical.falsification.worst_case import (
     nonnegative,
     positive,
     squared_gradients,
-    weighted,
+    weighted_points,
     whole,
 )
 from fedbounds.empirical.participation import WithoutReplacement
@@ -205,16 +205,16 @@ class _Game:
         mean = _At(
             first.x,
             first.y,
-            weighted({n: at.in_x for n, at in each.items()}, self.shares),
-            weighted({n: at.in_y for n, at in each.items()}, self.shares),
-            weighted({n: at.value for n, at in each.items()}, self.shares),
+            weighted_points({n: at.in_x for n, at in each.items()}, self.shares),
+            weighted_points({n: at.in_y for n, at in each.items()}, self.shares),
+            weighted_points({n: at.value for n, at in each.items()}, self.shares),
         )
         if len(each) > 1:
             self.run.at_most(
-                weighted({n: (at.in_x - mean.in_x) ** 2 for n, at in each.items()}, self.shares), self.apart
+                weighted_points({n: (at.in_x - mean.in_x) ** 2 for n, at in each.items()}, self.shares), self.apart
             )
             self.run.at_most(
-                weighted({n: (at.in_y - mean.in_y) ** 2 for n, at in each.items()}, self.shares), self.apart
+                weighted_points({n: (at.in_y - mean.in_y) ** 2 for n, at in each.items()}, self.shares), self.apart
             )
         return mean
 
@@ -222,7 +222,7 @@ class _Game:
         """The envelope at x: where the mean gradient in y is zero."""
         y = Point()
         free = {n: Point() for n in list(self.shares)[1:]}
-        balance = 0 * y if not free else weighted(free, dict.fromkeys(free, -1.0))
+        balance = 0 * y if not free else weighted_points(free, dict.fromkeys(free, -1.0))
         self.envelope.append(self._mean({n: self._see(n, x, y, free.get(n, balance)) for n in self.shares}))
 
     def at(self, x: Point, y: Point) -> None:
@@ -244,7 +244,7 @@ class _Game:
             down.append(here.in_x + deviation * own.noise(n, 1.0) if deviation else here.in_x)
             up.append(here.in_y + deviation * own.noise(n, 1.0) if deviation else here.in_y)
         mean = dict.fromkeys(range(count), 1 / count)
-        return weighted(dict(enumerate(down)), mean), weighted(dict(enumerate(up)), mean)
+        return weighted_points(dict(enumerate(down)), mean), weighted_points(dict(enumerate(up)), mean)
 
     def interpolate(self) -> None:
         """What must hold between any two points of a function, and of the envelope."""

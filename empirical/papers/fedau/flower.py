@@ -10,7 +10,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import FedAvg
 
 from fedbounds.bounds.inputs.checks import check_count, check_number
-from fedbounds.empirical.monitoring.flower import ClientOf, Numbered, those_who_came
+from fedbounds.empirical.monitoring.flower import ClientOf, Numbered, participating_replies
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights
 
 
@@ -67,7 +67,7 @@ class FedAU(FedAvg):
         """Add the weighted updates to the model; without participants it stays as it is."""
         everything = list(replies)
         _, metrics = super().aggregate_train(server_round, everything)  # refuses replies that do not agree
-        came, present = those_who_came(everything), np.zeros(self.numbers.clients, bool)
+        came, present = participating_replies(everything), np.zeros(self.numbers.clients, bool)
         assert self.model is not None
         model = {key: array.numpy() for key, array in self.model.items()}
         steps = {key: np.zeros(array.shape) for key, array in model.items()}

@@ -32,15 +32,15 @@ from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
-    Known,
     PaperRuns,
+    RunFacts,
     Steps,
-    by_letter,
-    found_of_problem,
-    needed,
+    add_measured_constants,
+    needed_constants,
+    problem_assumptions,
     problem_constants,
     run_constants,
-    with_measured,
+    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins
@@ -121,17 +121,17 @@ class FedAUPaper(PaperRuns):
         interval: int,
         horizons: np.ndarray,
         given: frozenset[str],
-    ) -> Known:
+    ) -> RunFacts:
         p, T, stated = setting.process.rates, horizons.astype(float), run_constants(setting)
         algorithm = setting.algorithm.informed(setting.process)
         own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
-        wanted = needed(form) - given
+        wanted = needed_constants(form) - given
         concepts = {result.notation[name].concept for name in wanted} - {"gradient_bound"}
-        measured = with_measured(stated, concepts, setting, lambda: visited(setting))
+        measured = add_measured_constants(stated, concepts, setting, lambda: visited(setting))
         stated |= measured
         constants: Constants = stated | own | _of_run(setting.algorithm, p, T)
         constants |= {name: Constant(value, "exact", note) for name, (value, note) in weights.items()}
-        found = found_of_problem(setting, stated) | {
+        found = problem_assumptions(setting, stated) | {
             "bernoulli-participation": True,  # or it would have been refused
             "past-weights": True,
             "nearly-optimal-weights": bool(np.ravel(weights["largest_weight_error"][0])[-1] <= NEAR),
@@ -150,7 +150,7 @@ class FedAUPaper(PaperRuns):
         if "H" in wanted and not setting.logged:  # whose functions nobody here knows
             constants["weighted_initial_gap"] = gap = _weighted_gap(setting)
             found["h-bounded-below"] = isinstance(gap, Constant)
-        return Known(by_letter(result, form, constants, given), found, notes, constants)
+        return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
         coins = independent_coins(ahead.process)
@@ -167,7 +167,7 @@ class FedAUPaper(PaperRuns):
             constants["gradient_bound"] = Constant(0.0, "given", "plays no part in step sizes")
         if "constant-weights" in assumed:
             constants["weighted_initial_gap"] = Constant(0.0, "given", "plays no part in step sizes")
-        known = by_letter(result, form, constants, frozenset(given)) | dict(given)
+        known = select_constants(result, form, constants, frozenset(given)) | dict(given)
         evaluation = evaluate(result, known, form=form.name)
         steps = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
         told = {name: np.asarray(constant.value) for name, constant in evaluation.constants.items()}

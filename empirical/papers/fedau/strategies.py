@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
-from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.coverage import SizeClass, with_size_classes
 from fedbounds.empirical.invariants.strategies import st
 from fedbounds.empirical.papers.fedau.invariants import WeightCase
 
@@ -40,7 +40,7 @@ def weight_cases(*, cutoffs: tuple[float, ...] = CUTOFFS) -> SearchStrategy[Weig
     ]
     beyond = [(int(K), K) for K in cutoffs if 20 < K <= 300] or [(100, np.inf)] * all(np.isinf(cutoffs))
     absences = [SizeClass(*(_absences(both, *each) for both in (True, False))) for each in beyond]
-    return covering(_record(8, 2, cutoffs), [*absences, *classes])
+    return with_size_classes(_record(8, 2, cutoffs), [*absences, *classes])
 
 
 @st.composite

@@ -20,9 +20,9 @@ from fedbounds.empirical.comparison.measured_constants.points import client_grad
 from fedbounds.empirical.comparison.measured_constants.visits import (
     LOCAL_ROUNDS,
     constant,
+    evenly_spaced,
     largest_noise,
     recorded_products,
-    spaced,
     visits,
 )
 from fedbounds.empirical.comparison.paper_runs import Constants
@@ -53,7 +53,7 @@ def _along(
     present = np.frombuffer(record, dtype=bool).reshape(shape)  # (seeds, T, N), in a form that a cache can hold
     T = shape[1]
     recorded = run.arrays["round"][run.arrays["round"] < T]
-    chosen = spaced(recorded, LOCAL_ROUNDS)
+    chosen = evenly_spaced(recorded, LOCAL_ROUNDS)
     divergence = smoothness = 0.0
     before = None
     near = np.concatenate([chosen, recorded[np.isin(recorded + 1, recorded) | np.isin(recorded - 1, recorded)]])

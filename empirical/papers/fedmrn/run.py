@@ -36,23 +36,23 @@ from fedbounds.empirical.comparison.measured_constants import client_curvatures
 from fedbounds.empirical.comparison.measured_constants.visits import (
     LOCAL_ROUNDS,
     constant,
+    evenly_spaced,
     largest_noise,
-    spaced,
     visits,
 )
 from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
-    Known,
     PaperRuns,
+    RunFacts,
     Steps,
-    by_letter,
-    found_of_problem,
-    needed,
+    add_measured_constants,
+    needed_constants,
+    problem_assumptions,
     problem_constants,
     run_constants,
-    with_measured,
+    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, AnalyzedMoments, analyzed_moments, drawn
@@ -90,7 +90,7 @@ class FedMRNPaper(PaperRuns):
         super().check_ahead(setting, form, result, interval, given)
         algorithm = analyzed(setting.algorithm)
         _check_steps(algorithm, form, result, run_constants(setting), given)
-        constants, lacking = of_algorithm(algorithm, setting.problem), needed(form) - given
+        constants, lacking = of_algorithm(algorithm, setting.problem), needed_constants(form) - given
         for name in sorted(lacking & {"a", "q"}):
             none = constants[result.notation[name].concept]
             if isinstance(none, NoConstant):
@@ -104,13 +104,13 @@ class FedMRNPaper(PaperRuns):
         interval: int,
         horizons: np.ndarray,
         given: frozenset[str],
-    ) -> Known:
+    ) -> RunFacts:
         algorithm, problem = analyzed(setting.algorithm), setting.problem
         falling = _falling(form, result)
         stated = run_constants(setting)
         _check_steps(algorithm, form, result, stated, given)
-        wanted = {result.notation[name].concept for name in needed(form) - given}
-        measured = with_measured(stated, wanted, setting, lambda: visited(setting))
+        wanted = {result.notation[name].concept for name in needed_constants(form) - given}
+        measured = add_measured_constants(stated, wanted, setting, lambda: visited(setting))
         constants: Constants = stated | measured | of_algorithm(algorithm, problem)
         # Theorem 1 counts from its first model w_1, Theorem 2 from w_0
         constants["iterations"] = Constant(horizons + float(falling), "given", "of the run")
@@ -118,7 +118,7 @@ class FedMRNPaper(PaperRuns):
         constants["initial_squared_distance"] = _distance(problem)
         gradients = gradient_bound(setting, form, constants, falling)
         constants["stochastic_gradient_bound"] = gradients.bound
-        found = found_of_problem(setting, constants) | gradients.found | _of_masks(algorithm, form)
+        found = problem_assumptions(setting, constants) | gradients.found | _of_masks(algorithm, form)
         found |= {
             SAMPLING.name: True,  # or it would have been refused
             INDEPENDENT_MASKS.name: True,
@@ -141,7 +141,7 @@ class FedMRNPaper(PaperRuns):
         if clipped:
             notes += (f"{clipped} updates left their bounds: their masks were biased",)
             found |= dict.fromkeys(SIGNED, False)
-        return Known(by_letter(result, form, constants, given), found, notes, constants)
+        return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> AnalyzedFedMRN:
         names = {assumption.name for assumption in form.assumptions}
@@ -155,7 +155,7 @@ class FedMRNPaper(PaperRuns):
             "initial_squared_distance": unused,
             "relative_compression_error": unused,
         }
-        known = by_letter(result, form, constants, frozenset(given)) | dict(given)
+        known = select_constants(result, form, constants, frozenset(given)) | dict(given)
         if not known.keys() & {"G"} or isinstance(known["G"], NoConstant):
             if names & {FIXED_MASKS.name, ROUND_MASKS.name}:
                 raise FedboundsError(f"{result.key} [{form.name}] sets the amplitude of masks by G: give G")
@@ -382,7 +382,7 @@ def visited(setting: RunSetting) -> Constants:
     run, problem = setting.run, setting.problem
     if setting.logged or not isinstance(run, Trace):
         return {}
-    rounds = spaced(run.arrays["round"], LOCAL_ROUNDS)
+    rounds = evenly_spaced(run.arrays["round"], LOCAL_ROUNDS)
     try:
         largest = max(float(client_curvatures(problem, at.model).max()) for at in visits(run, problem, rounds))
         smoothness: Constant | NoConstant = constant(

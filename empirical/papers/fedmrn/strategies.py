@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.coverage import SizeClass, with_size_classes
 from fedbounds.empirical.invariants.strategies import SearchStrategy, st
 from fedbounds.empirical.papers.fedmrn.invariants import MaskCase
 from fedbounds.empirical.papers.fedmrn.masked_noise import Masks
@@ -48,7 +48,7 @@ def _covering(masks: tuple[Masks, ...]) -> SearchStrategy[MaskCase]:
     """Small cases with these masks, and those of each of `SIZES`."""
     exact = [_sized(size, masks[place % len(masks)], place) for place, size in enumerate(SIZES)]
     up_to = [_small(masks, size) for size in SIZES]
-    return covering(_small(masks, Size(4, 2)), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
+    return with_size_classes(_small(masks, Size(4, 2)), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
 
 
 @st.composite

@@ -15,7 +15,7 @@ from fedbounds.empirical.falsification.worst_case import (
     nonnegative,
     positive,
     squared_gradients,
-    weighted,
+    weighted_points,
     whole,
 )
 from fedbounds.empirical.participation import WithoutReplacement
@@ -85,7 +85,7 @@ def analyzed_fedmrn(
     anchor, own, gradients = run.start, Locally(run), list[Point]()
     models = dict.fromkeys(range(clients), anchor)
     for t in range(iterations):
-        gradients.append(run.objective(weighted(models, everybody))[0])
+        gradients.append(run.objective(weighted_points(models, everybody))[0])
         begun = t % local_steps == 0
         seen = models if begun else {n: anchor + compressed(own, n, w - anchor) for n, w in models.items()}
         at = own.stochastic_gradients(seen, deviation)
@@ -97,7 +97,7 @@ def analyzed_fedmrn(
             sent = {n: compressed(own, n, v - anchor) for n, v in models.items()}
             anchor, own = anchor + run.sampled(sent, process.mean(0), process.covariance(0, 0)), Locally(run)
             models = dict.fromkeys(models, anchor)
-    gradients.append(run.objective(weighted(models, everybody))[0])
+    gradients.append(run.objective(weighted_points(models, everybody))[0])
     run.starts(gap_to)
     value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
     constants = {

@@ -36,15 +36,15 @@ from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
     Ahead,
     Constants,
-    Known,
     PaperRuns,
+    RunFacts,
     Steps,
-    by_letter,
-    found_of_problem,
-    needed,
+    add_measured_constants,
+    needed_constants,
+    problem_assumptions,
     problem_constants,
     run_constants,
-    with_measured,
+    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
@@ -82,15 +82,15 @@ class TDCDPaper(PaperRuns):
         interval: int,
         horizons: np.ndarray,
         given: frozenset[str],
-    ) -> Known:
+    ) -> RunFacts:
         if result.key == WALL_CLOCK.key:
             raise FedboundsError(f"{result.key} counts time, a run its rounds: hold it against tdcd/theorem-1")
         algorithm, problem = tiers(setting.algorithm), setting.problem
         unknown = NoConstant("the problem does not state it")
         stated: Constants = dict.fromkeys(MEASURABLE, unknown) | run_constants(setting)
-        letters = needed(form) - given
+        letters = needed_constants(form) - given
         wanted = {result.notation[name].concept for name in letters}
-        measured = with_measured(stated, wanted, setting, lambda: _along(setting, wanted, horizons))
+        measured = add_measured_constants(stated, wanted, setting, lambda: _along(setting, wanted, horizons))
         missing = {concept for concept in wanted & {*NOISES} if isinstance(stated[concept], NoConstant)}
         if missing and isinstance(setting.run, TierMoments):
             exact = _mean_noise(setting.run.problem, horizons, setting.at, setting.run.silo_variances.T, complete=True)
@@ -104,15 +104,15 @@ class TDCDPaper(PaperRuns):
         if "Delta" in letters and "Deltainf" not in given and fall is not None and fall.source == "estimated":
             notes += (SAMPLED,)
         found, doubts = _found(setting, algorithm.local, constants)
-        found = found_of_problem(setting, constants) | found
-        return Known(by_letter(result, form, constants, given), found, (*notes, *doubts), constants)
+        found = problem_assumptions(setting, constants) | found
+        return RunFacts(select_constants(result, form, constants, given), found, (*notes, *doubts), constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
         constants = problem_constants(ahead.problem) | {
             "rounds": Constant(float(ahead.rounds), "given", "of the run"),
             "local_steps": Constant(float(ahead.local_steps), "given", "of the algorithm"),
         }
-        known = by_letter(result, form, constants, frozenset(given)) | dict(given)
+        known = select_constants(result, form, constants, frozenset(given)) | dict(given)
         evaluation = evaluate(result, known, form=form.name)
         if "eta" not in evaluation.prescribed:
             raise FedboundsError(f"{result.key} [{form.name}] sets no step size")

@@ -17,7 +17,13 @@ from torch import Tensor
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms.tiers import TierSteps
 from fedbounds.empirical.comparison.measured_constants.points import largest_secant
-from fedbounds.empirical.comparison.measured_constants.visits import LOCAL_ROUNDS, Visit, constant, spaced, visits
+from fedbounds.empirical.comparison.measured_constants.visits import (
+    LOCAL_ROUNDS,
+    Visit,
+    constant,
+    evenly_spaced,
+    visits,
+)
 from fedbounds.empirical.problems.vertical import Vertical
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
@@ -70,7 +76,7 @@ def noise_along(run: Trace, problem: Vertical) -> tuple[np.ndarray, np.ndarray]:
     """
     total, seeds = int(run.spec["rounds"]), len(run.arrays["seed"])
     recorded = run.arrays["round"][run.arrays["round"] < total]
-    at = spaced(recorded, max(5, VARIANCES // (problem.dimension * problem.clients * seeds)))
+    at = evenly_spaced(recorded, max(5, VARIANCES // (problem.dimension * problem.clients * seeds)))
     found = np.zeros((problem.silos, len(at)))
     for visit in visits(run, problem, at):
         variances = problem.silo_variances(visit.model).double().cpu().numpy()
@@ -83,7 +89,7 @@ def secants(run: Trace, problem: Vertical, steps: TierSteps) -> dict[str, Consta
     """Smoothness of f, and of clients' gradients in their own block, both from below."""
     total, streams = int(run.spec["rounds"]), own_streams(run)
     recorded = run.arrays["round"][run.arrays["round"] < total]
-    chosen = spaced(recorded, LOCAL_ROUNDS)
+    chosen = evenly_spaced(recorded, LOCAL_ROUNDS)
     whole = within = 0.0
     for visit in visits(run, problem, chosen):
         silos = local_steps(problem, steps, visit, streams[visit.seed])

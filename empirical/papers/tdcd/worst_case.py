@@ -17,7 +17,7 @@ from fedbounds.empirical.falsification.worst_case import (
     nonnegative,
     positive,
     squared_gradients,
-    weighted,
+    weighted_points,
     whole,
 )
 
@@ -95,7 +95,7 @@ def tdcd(
             if batch is not None:
                 batch.add_point((own[0], here[0], Expression()))
             own = [y - local_step * smoothness * g for y, g in zip(own, here, strict=True)]
-        return weighted(dict(enumerate(own)), shares) - x
+        return weighted_points(dict(enumerate(own)), shares) - x
 
     x, gradients = run.start, list[Point]()
     for _ in range(rounds):
@@ -103,7 +103,7 @@ def tdcd(
         gradients.append(gradient)
         first = [F.gradient(x) for F in run.functions]
         if clients > 1:
-            run.at_most(weighted({k: (g - gradient) ** 2 for k, g in enumerate(first)}, shares), apart / unit)
+            run.at_most(weighted_points({k: (g - gradient) ** 2 for k, g in enumerate(first)}, shares), apart / unit)
         error = noise_of_blocks(run, partition, silos) if deviation else None
         for moved in [steps(x, first, error, j) for j in range(silos)]:
             x = x + moved

@@ -13,11 +13,11 @@ from fedbounds.empirical.algorithms.cohort import Ahead, Cohort, Placed
 NUMBERS = 2**22  # drawn for the rounds of one block; a round that needs more is a block of its own
 
 
-def moved(tables: Sequence[Mapping[str, np.ndarray]], device: torch.device) -> list[dict[str, torch.Tensor]]:
+def move_arrays(tables: Sequence[Mapping[str, np.ndarray]], device: torch.device) -> list[dict[str, torch.Tensor]]:
     """Arrays on a device, all in one move for the integers and one for the others.
 
     Example:
-        >>> moved([{"clients": np.array([3, 1])}, {"clients": np.array([[2]])}], torch.device("cpu"))
+        >>> move_arrays([{"clients": np.array([3, 1])}, {"clients": np.array([[2]])}], torch.device("cpu"))
         [{'clients': tensor([3, 1])}, {'clients': tensor([[2]])}]
     """
     there: list[dict[str, torch.Tensor]] = [{} for _ in tables]
@@ -39,10 +39,10 @@ def moved(tables: Sequence[Mapping[str, np.ndarray]], device: torch.device) -> l
     return there
 
 
-def placed_ahead(
+def place_ahead(
     cohorts: Sequence[Cohort], tables: Sequence[Mapping[str, np.ndarray]], device: torch.device
 ) -> Iterable[Cohort]:
     """The cohorts of a block of rounds, with what their engine needs on the device of the models."""
     both = [{**cohort.arrays, **table} for cohort, table in zip(cohorts, tables, strict=True)]
-    for cohort, found in zip(cohorts, moved(both, device), strict=True):
+    for cohort, found in zip(cohorts, move_arrays(both, device), strict=True):
         yield replace(cohort, ahead=Ahead(Placed(*(found.pop(name) for name in Placed._fields)), found))

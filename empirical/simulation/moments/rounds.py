@@ -74,7 +74,7 @@ def noise_weights(second_moment: np.ndarray, common: bool) -> np.ndarray:
     return second_moment.sum()[None] if common else np.diag(second_moment)
 
 
-def weighed(weights: np.ndarray, operators: np.ndarray) -> np.ndarray:
+def weighted_sum(weights: np.ndarray, operators: np.ndarray) -> np.ndarray:
     """The weighted sum over clients: (N,), (N or 1, ...) -> (...)."""
     if len(operators) == 1:
         return weights.sum() * operators[0]
@@ -94,9 +94,9 @@ def random_round(work: LocalWork, mean: np.ndarray, covariance: np.ndarray, *, c
         common: whether all clients have the same noise.
     """
     return RoundLaw(
-        weighed(mean, work.increments),
+        weighted_sum(mean, work.increments),
         mean @ work.shifts,
-        weighed(noise_weights(covariance + np.outer(mean, mean), common), work.noise),
+        weighted_sum(noise_weights(covariance + np.outer(mean, mean), common), work.noise),
         spread(work, covariance),
     )
 
@@ -119,7 +119,7 @@ def recorded_rounds(work: LocalWork, q: np.ndarray, *, common: bool = False) -> 
     if work.increments.ndim == 3:
         for row in q:
             squares = row.sum()[None] ** 2 if common else row**2
-            yield RoundLaw(weighed(row, work.increments), row @ work.shifts, weighed(squares, work.noise))
+            yield RoundLaw(weighted_sum(row, work.increments), row @ work.shifts, weighted_sum(squares, work.noise))
         return
     for start in range(0, len(q), BLOCK):
         rows = q[start : start + BLOCK]

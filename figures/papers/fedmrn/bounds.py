@@ -16,7 +16,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms.messages import Sparsified, StochasticSign
 from fedbounds.empirical.algorithms.messages.compressor import Compressor
-from fedbounds.empirical.comparison.paper_runs import needed
+from fedbounds.empirical.comparison.paper_runs import needed_constants
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.simulation.moments.operators import (
@@ -68,7 +68,7 @@ def strongly_convex(masking: Masking, last: int) -> MaskedMoments:
 
 def bound(label: str, key: str, form: str, T: np.ndarray, **own: float) -> Curve:
     """A form at these T."""
-    wanted = needed(load(key).form(form))
+    wanted = needed_constants(load(key).form(form))
     known = {name: value for name, value in {**DECLARED, **OF_RUN, **own}.items() if name in wanted}
     found = evaluate(load(key), {**known, "T": T.astype(float)}, form=form)
     return Curve(label, T.astype(float), np.asarray(found.value, float), valid=np.broadcast_to(found.valid, T.shape))

@@ -8,8 +8,8 @@ import fedbounds
 from fedbounds.bounds.audit import audit_rows as rows
 from fedbounds.bounds.audit import cache, ledger
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.claim_set import Court, Docket
-from fedbounds.bounds.audit.errata import room_errata
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
+from fedbounds.bounds.audit.errata import paper_errata
 from fedbounds.bounds.audit.verdict import Verdict
 
 PAPER = "arbitrary-participation"
@@ -31,9 +31,9 @@ def trial(monkeypatch, tmp_path):
             raise AssertionError(f"{name} was not asked for")
         claims = [Claim(f"{name}/claim/{letter}", "result", f"text {letter}", None, letter) for letter in OUTCOMES]
         claims.append(Claim(f"{name}/wording/w", "wording", "says; meant", None, "w"))
-        return Docket(name, {c.id: c for c in claims}, (Court("court", lambda *_: True, tries),))
+        return ClaimSet(name, {c.id: c for c in claims}, (Checker("court", lambda *_: True, tries),))
 
-    monkeypatch.setattr(Docket, "of", staticmethod(made))
+    monkeypatch.setattr(ClaimSet, "of", staticmethod(made))
     monkeypatch.setattr(ledger, "ledger_path", lambda paper, name="json": tmp_path / f"{paper}.{name}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tried
@@ -75,8 +75,8 @@ def test_a_verdict_that_differs_from_the_ledger_fails_with_one_line_each(trial, 
 def test_proved_steps_are_counted_and_shown_only_where_they_are_asked_for(trial, capsys, monkeypatch):
     outcomes = {"step": "proved", "units": "unknown", "limit": "proved", "result": "proved"}
     claims = {f"{PAPER}/claim/{kind}": Claim(f"{PAPER}/claim/{kind}", kind, "text", None, kind) for kind in outcomes}
-    court = Court("court", lambda *_: True, lambda claim, _: Verdict(outcomes[claim.kind], "court", "m", "e", (), ()))
-    monkeypatch.setattr(Docket, "of", staticmethod(lambda name, only=None: Docket(name, claims, (court,))))
+    court = Checker("court", lambda *_: True, lambda claim, _: Verdict(outcomes[claim.kind], "court", "m", "e", (), ()))
+    monkeypatch.setattr(ClaimSet, "of", staticmethod(lambda name, only=None: ClaimSet(name, claims, (court,))))
     _, out, _ = run(capsys, "audit", "--paper", PAPER)
     assert [f"claim/{kind}" in out for kind in outcomes] == [False, True, False, True]
     assert "2 proved steps, units and limits are counted but not shown: --all shows them" in out
@@ -125,7 +125,7 @@ def test_a_verdict_can_be_picked_out(trial, capsys):
 def test_unchanged_sources_are_not_tried_again(trial, capsys, monkeypatch):
     first = run(capsys, "audit", "--paper", PAPER)
     assert len(trial) == 4
-    monkeypatch.setattr(Docket, "of", staticmethod(lambda name: pytest.fail("the docket was built again")))
+    monkeypatch.setattr(ClaimSet, "of", staticmethod(lambda name: pytest.fail("the docket was built again")))
     assert run(capsys, "audit", "--paper", PAPER) == first
     assert run(capsys, "audit", f"{PAPER}/claim/c")[0] == 0
     assert len(trial) == 4
@@ -178,12 +178,12 @@ def test_courts_that_contradict_each_other_fail_the_audit(trial, capsys, monkeyp
     def both(name):
         claim = Claim(f"{name}/claim/a", "result", "text", None, "a")
         yes, no = (
-            Court(word, lambda *_: True, lambda c, d, o=outcome: Verdict(o, "x", "", ""))
+            Checker(word, lambda *_: True, lambda c, d, o=outcome: Verdict(o, "x", "", ""))
             for word, outcome in (("yes", "proved"), ("no", "refuted"))
         )
-        return Docket(name, {claim.id: claim}, (yes, no))
+        return ClaimSet(name, {claim.id: claim}, (yes, no))
 
-    monkeypatch.setattr(Docket, "of", staticmethod(both))
+    monkeypatch.setattr(ClaimSet, "of", staticmethod(both))
     code, out, err = run(capsys, "audit", "--paper", PAPER)
     assert (code, out) == (1, "") and "contradict" in err and err.count("\n") == 1
 
@@ -238,7 +238,7 @@ def test_refute_prints_hypotheses_lines_both_sides_and_what_holds_instead(capsys
     assert places == sorted(places)
 
 
-@pytest.mark.parametrize("erratum", room_errata(PAPER), ids=lambda e: e.id)
+@pytest.mark.parametrize("erratum", paper_errata(PAPER), ids=lambda e: e.id)
 def test_every_refutation_is_one_json_document(capsys, erratum):
     code, out, _ = run(capsys, "refute", erratum.id, "--json")
     document = json.loads(out)

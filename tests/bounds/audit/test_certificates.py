@@ -19,7 +19,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit import certificate_checker as checker
 from fedbounds.bounds.audit.certificates import certificate
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.signs import NoReason, reason
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
@@ -32,8 +32,8 @@ TOY = dict(L=1, F=5, I=2, P=2, T=8, gamma=1 / 48, eta=6, rho=0.5**0.5, sigma=0.5
 
 
 @lru_cache(maxsize=1)
-def docket() -> Docket:
-    return Docket.of("arbitrary-participation")
+def docket() -> ClaimSet:
+    return ClaimSet.of("arbitrary-participation")
 
 
 @lru_cache(maxsize=8)

@@ -9,7 +9,7 @@ from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Markov, Specialize
-from fedbounds.bounds.audit.multipliers import eliminated
+from fedbounds.bounds.audit.multipliers import eliminate
 from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.rules import Combine, Everywhere, Gram, Stated
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
@@ -94,7 +94,7 @@ def test_what_no_premise_speaks_of_is_left_to_the_rest():
     )
     assert c.steps[-1].rule == Combine((1,))
     one = Relation(square(gx) ** 2, square(gy))
-    assert eliminated(one, [one]) is None  # an inner product that does not enter linearly
+    assert eliminate(one, [one]) is None  # an inner product that does not enter linearly
 
 
 def test_what_is_not_determined_is_refused():
@@ -132,9 +132,9 @@ def test_the_multipliers_of_a_random_combination_are_recovered(factors, data):
         later = [data.draw(st.integers(0, 3)) for _ in squares[k + 1 :]]
         premises.append(le(squares[k], L * sum((c * q for c, q in zip(later, squares[k + 1 :], strict=True)), s)))
     slack = sum((m * L * p.slack for m, p in zip(factors, premises, strict=True)), sp.S.Zero)
-    found = eliminated(Relation(sp.S.Zero, sp.expand(slack)), premises)
+    found = eliminate(Relation(sp.S.Zero, sp.expand(slack)), premises)
     assert found is not None and [sp.simplify(m / L) for m in found] == factors
-    kept = eliminated(Relation(sp.S.Zero, sp.expand(slack + 7 * sp.Symbol("<z,z>", nonnegative=True))), premises)
+    kept = eliminate(Relation(sp.S.Zero, sp.expand(slack + 7 * sp.Symbol("<z,z>", nonnegative=True))), premises)
     assert kept == found
 
 

@@ -7,17 +7,17 @@ from typing import get_args
 import pytest
 
 from fedbounds.bounds.audit.counterexample import Degree
-from fedbounds.bounds.audit.counterexample_checker import judged_replay
-from fedbounds.bounds.audit.errata import room_errata, room_supplements, room_wording
-from fedbounds.bounds.audit.findings import findings, findings_in_words
-from fedbounds.bounds.theory.registry import PAPERS, paper, room
+from fedbounds.bounds.audit.counterexample_checker import judge_replay
+from fedbounds.bounds.audit.errata import paper_errata, paper_supplements, paper_wording
+from fedbounds.bounds.audit.findings import describe_findings, findings
+from fedbounds.bounds.theory.registry import PAPERS, paper, paper_module
 
-ROOMS = [name for name in PAPERS if room_errata(name)]
-ERRATA = {f"{name}/{erratum.id}": (name, erratum) for name in ROOMS for erratum in room_errata(name)}
+ROOMS = [name for name in PAPERS if paper_errata(name)]
+ERRATA = {f"{name}/{erratum.id}": (name, erratum) for name in ROOMS for erratum in paper_errata(name)}
 ARGUED = {
     f"{name}/{entry.id}": entry
     for name in ROOMS
-    for entry in (*room_errata(name), *room_supplements(name))
+    for entry in (*paper_errata(name), *paper_supplements(name))
     if entry.argument
 }
 
@@ -28,7 +28,7 @@ def forms(name):
 
 @pytest.mark.parametrize("erratum", [e for _, e in ERRATA.values()], ids=list(ERRATA))
 def test_the_counterexample_meets_every_hypothesis_exceeds_the_claim_and_is_minimal(erratum):
-    verdict = judged_replay(erratum.replay(), erratum.hypotheses, erratum.id)
+    verdict = judge_replay(erratum.replay(), erratum.hypotheses, erratum.id)
     assert (verdict.outcome, verdict.flags) == ("refuted", ())
     claimed, true = erratum.counterexample()
     assert true > claimed
@@ -47,13 +47,13 @@ def test_every_counterexample_is_recomputed_in_exact_fractions(erratum):
 @pytest.mark.parametrize("name", ROOMS)
 def test_every_refuted_form_names_an_erratum_that_exists(name):
     named = {form.refuted_by for form in forms(name).values() if form.refuted_by}
-    assert named and named <= {erratum.id for erratum in room_errata(name)}
+    assert named and named <= {erratum.id for erratum in paper_errata(name)}
 
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_every_form_that_an_erratum_names_exists_and_no_guarantee_rests_on_one_that_is_refuted(name):
     known = forms(name)
-    for erratum in room_errata(name):
+    for erratum in paper_errata(name):
         false, repairs = ([p for p in places if p.endswith("]")] for places in (erratum.refutes, erratum.repair))
         assert {*false, *repairs} <= set(known)
         assert all(known[place].refuted_by for place in false)
@@ -63,22 +63,22 @@ def test_every_form_that_an_erratum_names_exists_and_no_guarantee_rests_on_one_t
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_every_erratum_has_a_name_of_its_own_and_says_what_fails_and_what_holds(name):
-    listed = [*room_errata(name), *room_supplements(name), *room_wording(name)]
+    listed = [*paper_errata(name), *paper_supplements(name), *paper_wording(name)]
     assert len({entry.id for entry in listed}) == len(listed)
     for entry in listed:
         assert set(entry.id) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.") and entry.id[0].isalpha()
-    for erratum in room_errata(name):
+    for erratum in paper_errata(name):
         assert erratum.claim and erratum.fails and erratum.instead and erratum.where
 
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_every_step_that_an_erratum_names_is_one_of_a_proof_of_the_room(name):
-    places = [place for erratum in room_errata(name) for place in (*erratum.refutes, *erratum.repair)]
+    places = [place for erratum in paper_errata(name) for place in (*erratum.refutes, *erratum.repair)]
     limits = {place for place in places if place.startswith("limit/")}
     steps = {f"{name}/{place}" for place in places if not place.endswith("]")} - {f"{name}/{one}" for one in limits}
-    special = import_module(f"{room(name).__name__}.limits").LIMITS if limits else ()
+    special = import_module(f"{paper_module(name).__name__}.limits").LIMITS if limits else ()
     assert limits <= {f"limit/{limit.name}" for limit in special}
-    proofs = import_module(f"{room(name).__name__}.proof").PROOFS if steps else ()
+    proofs = import_module(f"{paper_module(name).__name__}.proof").PROOFS if steps else ()
     assert steps <= {f"{proof.id}/{step.id}" for proof in proofs for step in proof.steps}
 
 
@@ -97,15 +97,15 @@ def test_every_inequality_of_an_argument_of_our_own_holds(entry):
 def test_findings_are_counted_once_and_by_degree(name):
     found = findings(name)
     ids = [entry for degree in found.values() for entry in degree]
-    repeated = {e.id for e in room_errata(name) if e.repeats}
+    repeated = {e.id for e in paper_errata(name) if e.repeats}
     assert len(ids) == len(set(ids)) and not repeated & set(ids)
-    assert set(ids) | repeated == {entry.id for entry in (*room_errata(name), *room_wording(name))}
-    assert str(len(ids)) == findings_in_words(name).partition(" ")[0]
+    assert set(ids) | repeated == {entry.id for entry in (*paper_errata(name), *paper_wording(name))}
+    assert str(len(ids)) == describe_findings(name).partition(" ")[0]
 
 
 @pytest.mark.parametrize("name", ROOMS)
 def test_an_erratum_that_repeats_a_remark_names_one_of_its_own_room_that_is_as_grave(name):
-    known = {e.id: e for e in room_errata(name)}
+    known = {e.id: e for e in paper_errata(name)}
     for erratum in known.values():
         if erratum.repeats:
             first = known[erratum.repeats]
@@ -118,7 +118,7 @@ def test_the_first_paper_has_one_statement_that_is_false_as_stated():
     assert found["false as stated"] == ("suprema-at-different-rounds",)
     assert found["units"] == ("step-size-with-a-unit",)
     assert "chebyshev-for-one-window" not in found["false under a literal reading"]  # one remark at two places
-    assert sum(map(len, found.values())) == len(room_wording("arbitrary-participation")) + 10
+    assert sum(map(len, found.values())) == len(paper_wording("arbitrary-participation")) + 10
 
 
 @pytest.mark.parametrize(

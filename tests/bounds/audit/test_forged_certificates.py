@@ -16,7 +16,7 @@ import pytest
 
 from fedbounds.bounds.audit import certificate_checker as checker
 from fedbounds.bounds.audit.certificates import certificate
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from tests.bounds.audit.certificate_forgeries import KINDS, forgeries
 from tests.bounds.audit.certificate_oracle import Search, value
 
@@ -32,8 +32,8 @@ def written(claim: str) -> str:
 
 
 @cache
-def docket(paper: str) -> Docket:
-    return Docket.of(paper)
+def docket(paper: str) -> ClaimSet:
+    return ClaimSet.of(paper)
 
 
 def accepted(whole: Any) -> bool:

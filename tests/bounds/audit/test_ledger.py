@@ -10,11 +10,11 @@ from prebuild.lines import written_out
 from prebuild.verdicts import counts
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.claim_set import Docket
-from fedbounds.bounds.audit.counterexample_checker import COURT as REFUTATIONS
-from fedbounds.bounds.audit.errata import room_errata
-from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
-from fedbounds.bounds.audit.ledger import committed_verdict, read_ledger, shadow
+from fedbounds.bounds.audit.claim_set import ClaimSet
+from fedbounds.bounds.audit.counterexample_checker import CHECKER as REFUTATIONS
+from fedbounds.bounds.audit.errata import paper_errata
+from fedbounds.bounds.audit.findings import DEGREES, describe_findings
+from fedbounds.bounds.audit.ledger import caveat, committed_verdict, read_ledger
 from fedbounds.bounds.audit.verdict import OUTCOMES
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import PAPERS, load, results
@@ -32,12 +32,12 @@ def found(name):
 
 def test_papers_on_trial_are_the_first_ones_and_bring_errata():
     assert AUDITED and list(PAPERS)[: len(AUDITED)] == AUDITED
-    assert all(room_errata(name) for name in AUDITED)
+    assert all(paper_errata(name) for name in AUDITED)
 
 
 @pytest.mark.parametrize("name", AUDITED)
 def test_every_claim_stands_in_the_ledger_with_the_hash_that_it_has_now(name):
-    claims = {c.id: c.hash for c in Docket.of(name, only=[]).claims.values() if c.kind != "wording"}
+    claims = {c.id: c.hash for c in ClaimSet.of(name, only=[]).claims.values() if c.kind != "wording"}
     assert claims == {claim: entry["hash"] for claim, entry in read_ledger(name).items()}
 
 
@@ -56,7 +56,7 @@ def test_the_page_on_the_audit_says_what_the_ledger_says(name):
     row = re.search(rf"^\| {name} \|(.*)\|$", (ROOT / "docs" / "audit.md").read_text(), re.MULTILINE)
     assert row is not None
     assert [int(cell) for cell in row[1].split("|")] == [found(name).total(), *(found(name)[v] for v in OUTCOMES)]
-    assert f"\n- {name}: {findings_in_words(name)}\n" in (ROOT / "docs" / "audit.md").read_text()
+    assert f"\n- {name}: {describe_findings(name)}\n" in (ROOT / "docs" / "audit.md").read_text()
 
 
 @pytest.mark.parametrize("name", AUDITED)
@@ -79,7 +79,7 @@ def test_the_default_form_of_a_result_is_not_refuted(result):
 def test_errata_stand_in_the_table_by_how_false_they_are():
     for name in AUDITED:
         rows = {line.split("|")[1].strip(): line for line in counts(name) if line.startswith("| ")}
-        degrees = Counter(erratum.degree for erratum in room_errata(name))
+        degrees = Counter(erratum.degree for erratum in paper_errata(name))
         assert {row.partition(": ")[2] for row in rows if row.startswith("errata")} == set(degrees)
         for degree, number in degrees.items():
             cells = [cell.strip() for cell in rows[f"errata: {degree}"].split("|")[2:-1]]
@@ -110,8 +110,8 @@ def test_what_shows_a_form_that_an_erratum_is_about_says_how_false_it_is():
         result = load(key)
         erratum = result.form(form).refuted_by
         named = f"is refuted by erratum {erratum} ({degree})"
-        assert named in shadow(result, result.form(form))
-        docket = Docket.of(result.paper, only=[REFUTATIONS])
+        assert named in caveat(result, result.form(form))
+        docket = ClaimSet.of(result.paper, only=[REFUTATIONS])
         assert f"{erratum} ({degree})" in docket.verdict(f"{key}[{form}]").method
     proposition = load("arbitrary-participation/proposition-4.6")
     said = evaluate(proposition, {"N": 4, "P": 10, "d": 1, "upsilonhat": 0.5}, form="printed").why_not

@@ -10,8 +10,8 @@ import pytest
 from sympy import Integer, Rational, sqrt
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.claim_set import Docket
-from fedbounds.bounds.audit.limit_checker import COURT, Limit, _slack, tries
+from fedbounds.bounds.audit.claim_set import ClaimSet
+from fedbounds.bounds.audit.limit_checker import CHECKER, Limit, _slack, tries
 from fedbounds.bounds.audit.spreads import (
     MEAN_SQUARE,
     SQUARED_MEAN,
@@ -20,7 +20,7 @@ from fedbounds.bounds.audit.spreads import (
     mean_identity,
     norm2,
     records,
-    weighted,
+    weighted_sum,
 )
 from fedbounds.bounds.papers.arbitrary_participation.limits import LIMITS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
@@ -35,8 +35,8 @@ BY_NAME = {limit.name: limit for limit in LIMITS}
 
 def verdict(limit):
     claim = limit.claim(PAPER)
-    assert COURT.hears(claim, Docket(claim.paper, {}, ()))
-    return tries(claim, Docket(PAPER, {claim.id: claim}, (COURT,)))
+    assert CHECKER.hears(claim, ClaimSet(claim.paper, {}, ()))
+    return tries(claim, ClaimSet(PAPER, {claim.id: claim}, (CHECKER,)))
 
 
 def test_sums_over_clients_that_differ_are_refuted_with_numbers():
@@ -161,7 +161,7 @@ def unaligned(record, length):
     """The largest squared pull over every window of this length, aligned or not."""
     windows = [record.weights[t : t + length] for t in range(len(record.weights) - length + 1)]
     means = [[sum(column) / Fraction(length) for column in zip(*window, strict=True)] for window in windows]
-    return max(norm2(weighted(mean, record.offsets)) for mean in means)
+    return max(norm2(weighted_sum(mean, record.offsets)) for mean in means)
 
 
 def test_window_divergence_is_not_monotone_where_the_lengths_do_not_divide_each_other():

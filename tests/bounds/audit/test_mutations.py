@@ -11,7 +11,7 @@ from fedbounds.bounds.audit import counterexample_checker as refutations
 from fedbounds.bounds.audit import dimension_checker as units
 from fedbounds.bounds.audit import limit_checker as limits
 from fedbounds.bounds.audit import proof_step_checker as steps
-from fedbounds.bounds.audit.claim_set import Court, module_claims
+from fedbounds.bounds.audit.claim_set import Checker, module_claims
 from fedbounds.bounds.audit.mutations import (
     CAUGHT,
     CONSTANT,
@@ -29,7 +29,7 @@ from fedbounds.bounds.audit.nonnegative import Finding
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.verdict import Verdict
 
-COURTS = (units.COURT, limits.COURT, steps.COURT, refutations.COURT)
+COURTS = (units.CHECKER, limits.CHECKER, steps.CHECKER, refutations.CHECKER)
 PAPERS = ("arbitrary-participation", "fedau", "fed-norm-sgda", "fedmrn", "tdcd")
 KINDS = 15
 NAMED = {  # who notices
@@ -54,7 +54,7 @@ def bench():
     return Bench.of(PAPERS[0], COURTS)
 
 
-def of_stranger(*courts: Court) -> Bench:
+def of_stranger(*courts: Checker) -> Bench:
     return Bench.of(module_claims(gradient_descent), courts)
 
 
@@ -91,7 +91,7 @@ def test_a_strangers_paper_gets_its_errors_for_free():
 # --- Checks that cannot fail ------------------------------------------------------------------------------------------
 
 
-def blind(court: Court) -> Court:
+def blind(court: Checker) -> Checker:
     """A court that finds what is expected, whatever it is shown."""
     return replace(
         court,
@@ -107,9 +107,9 @@ def test_courts_that_never_refuse_leave_nothing_but_gaps():
 
 def test_a_rule_that_accepts_everything_leaves_gaps_where_it_is_used(monkeypatch):
     planted = ("theorem-1[explicit]: initial gap less by 10 percent", "proof/3: without 2")
-    assert [of_stranger(steps.COURT).judged(name).outcome for name in planted] == [CAUGHT, CAUGHT]
+    assert [of_stranger(steps.CHECKER).judged(name).outcome for name in planted] == [CAUGHT, CAUGHT]
     monkeypatch.setattr(Telescope, "check", lambda *given: Finding(True, "", ""))
-    assert [of_stranger(steps.COURT).judged(name).outcome for name in planted] == [GAP, GAP]
+    assert [of_stranger(steps.CHECKER).judged(name).outcome for name in planted] == [GAP, GAP]
 
 
 def test_step_sizes_that_are_not_compared_are_a_gap(bench, monkeypatch):

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.claim_set import Docket, room_claims
+from fedbounds.bounds.audit.claim_set import ClaimSet, paper_claims
 from fedbounds.bounds.audit.nonnegative import (
     NO_WITNESS,
-    at_squares,
     counterexample,
+    hold_at_squares,
     never_zero,
     prove,
     same,
@@ -158,17 +158,17 @@ def test_normal_forms_tell_equal_from_unequal():
 def test_facts_with_named_numbers_are_tried_at_squares():
     x, kappa = sp.Symbol("x", positive=True), NamedNumber("kappa", sp.E - 2)
     whole = Relation(sp.sqrt(x), sp.floor(sp.sqrt(x)), "==")
-    assert at_squares((whole, Relation(4 * kappa, x))) and not at_squares((whole, Relation(x, kappa)))
+    assert hold_at_squares((whole, Relation(4 * kappa, x))) and not hold_at_squares((whole, Relation(x, kappa)))
 
 
 def test_the_facts_of_corollary_4_8_hold_together_at_squares():
-    docket = Docket.of_claims(list(room_claims("arbitrary-participation")), ())
+    docket = ClaimSet.of_claims(list(paper_claims("arbitrary-participation")), ())
     step = docket.claims["arbitrary-participation/corollary-4.8/D3"].subject
     assert isinstance(step, StepOf)
     facts = tuple(condition_fact(p) for p in step.step.premises if isinstance(p, Condition))
     assert facts and satisfiable(facts).method == "exact rationals"
     x = sp.Symbol("x", positive=True)
-    assert not at_squares((Relation(x, sp.Integer(2)), Relation(sp.Integer(3), x)))
+    assert not hold_at_squares((Relation(x, sp.Integer(2)), Relation(sp.Integer(3), x)))
 
 
 def test_values_are_found_where_numbers_with_a_name_and_their_roots_have_one_value_each():

@@ -7,23 +7,32 @@ import pytest
 
 from fedbounds.bounds.audit import counterexample_checker as refutations
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.claim_set import Court, Docket
-from fedbounds.bounds.audit.counterexample import Argument, Check, Erratum, Line, Replay, Smaller, Supplement, shown
-from fedbounds.bounds.audit.counterexample_checker import COURT, hears, judged_argument, judged_replay
-from fedbounds.bounds.audit.errata import errata_claims, room_errata
+from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
+from fedbounds.bounds.audit.counterexample import (
+    Argument,
+    Check,
+    Erratum,
+    Line,
+    Replay,
+    Smaller,
+    Supplement,
+    format_fraction,
+)
+from fedbounds.bounds.audit.counterexample_checker import CHECKER, hears, judge_argument, judge_replay
+from fedbounds.bounds.audit.errata import errata_claims, paper_errata
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_DIVERGENCE, WEIGHTS
 from fedbounds.bounds.theory.registry import paper, results
 
 PAPER = "arbitrary-participation"
-ERRATA = {erratum.id: erratum for erratum in room_errata(PAPER)}
+ERRATA = {erratum.id: erratum for erratum in paper_errata(PAPER)}
 SUPREMA = ERRATA["suprema-at-different-rounds"]
 
 
 def docket(*courts, name=PAPER):
     forms = [ResultForm(result, form).claim() for result in paper(name).results for form in result.forms]
     claims = [*forms, *errata_claims(name)]
-    return Docket(name, {claim.id: claim for claim in claims}, courts or (COURT,))
+    return ClaimSet(name, {claim.id: claim for claim in claims}, courts or (CHECKER,))
 
 
 def planted(erratum, **changes):
@@ -32,7 +41,7 @@ def planted(erratum, **changes):
 
 def tried(erratum):
     false, _ = erratum.claims(PAPER)
-    return COURT.tries(false, Docket(PAPER, {}, ()))
+    return CHECKER.tries(false, ClaimSet(PAPER, {}, ()))
 
 
 @pytest.mark.parametrize("name", ERRATA)
@@ -105,20 +114,20 @@ def test_refuted_forms_without_a_counterexample_here_are_unknown():
     for result in results():
         for form in result.forms:
             claim = ResultForm(result, form).claim()
-            if form.refuted_by and not room_errata(claim.paper):
-                verdict = COURT.tries(claim, Docket(claim.paper, {}, ()))
+            if form.refuted_by and not paper_errata(claim.paper):
+                verdict = CHECKER.tries(claim, ClaimSet(claim.paper, {}, ()))
                 assert verdict.outcome == "unknown" and form.refuted_by in verdict.evidence
 
 
 def test_a_repair_is_as_strong_as_the_weakest_claim_it_names():
     outcomes = {}
-    forms = Court("forms", lambda c, d: c.kind == "result" and not hears(c, d), lambda c, _: outcomes[c.id])
+    forms = Checker("forms", lambda c, d: c.kind == "result" and not hears(c, d), lambda c, _: outcomes[c.id])
     names = [f"{PAPER}/{local}" for local in SUPREMA.repair]
     repair = f"{PAPER}/repair/{SUPREMA.id}"
     for outcome in ("proved", "survived", "unknown", "refuted"):
         outcomes.update({name: Verdict("proved", "forms", "", "", ("an axiom",)) for name in names})
         outcomes[names[1]] = Verdict(outcome, "forms", "", "this one")
-        verdict = docket(COURT, forms).verdict(repair)
+        verdict = docket(CHECKER, forms).verdict(repair)
         assert verdict.outcome == outcome
         assert verdict.axioms == ("an axiom",)
         assert outcome == "proved" or names[1] in verdict.evidence
@@ -126,8 +135,8 @@ def test_a_repair_is_as_strong_as_the_weakest_claim_it_names():
 
 def test_a_repair_trusts_what_the_claims_that_state_it_trust():
     trusting = Verdict("proved", "forms", "", "", ("an axiom",), trusts=("how far the algorithm moves (p/1)",))
-    forms = Court("forms", lambda c, d: c.kind == "result" and not hears(c, d), lambda c, _: trusting)
-    verdict = docket(COURT, forms).verdict(f"{PAPER}/repair/{SUPREMA.id}")
+    forms = Checker("forms", lambda c, d: c.kind == "result" and not hears(c, d), lambda c, _: trusting)
+    verdict = docket(CHECKER, forms).verdict(f"{PAPER}/repair/{SUPREMA.id}")
     assert verdict.outcome == "proved" and verdict.trusts == trusting.trusts
     assert verdict.rests_on == ("an axiom", "trusts how far the algorithm moves (p/1)")
 
@@ -135,28 +144,26 @@ def test_a_repair_trusts_what_the_claims_that_state_it_trust():
 def test_a_repair_that_names_no_claim_is_unknown():
     orphan = replace(SUPREMA, repair=("proposition-9.9[printed]",))
     _, repair = orphan.claims(PAPER)
-    assert COURT.tries(repair, docket()).outcome == "unknown"
+    assert CHECKER.tries(repair, docket()).outcome == "unknown"
     _, nothing = replace(SUPREMA, repair=(), open="nobody knows").claims(PAPER)
-    assert COURT.tries(nothing, docket()).evidence == "nobody knows"
+    assert CHECKER.tries(nothing, docket()).evidence == "nobody knows"
 
 
 def test_an_argument_in_words_proves_nothing_whatever_its_numbers_are():
     """Nobody reads the words: one that says a thousandth of what its numbers show must not look proved."""
     words = Argument("a < b/1000", (Check("x", "1 < 2", 1, "<", 2),), ("an axiom",))
-    assert judged_argument(words) == Verdict(
-        "argued", "refutations", "argument in words", "1 < 2: 1 < 2", ("an axiom",)
-    )
-    assert judged_argument(replace(words, checks=(Check("x", "3 < 2", 3, "<", 2),))).outcome == "unknown"
+    assert judge_argument(words) == Verdict("argued", "refutations", "argument in words", "1 < 2: 1 < 2", ("an axiom",))
+    assert judge_argument(replace(words, checks=(Check("x", "3 < 2", 3, "<", 2),))).outcome == "unknown"
     repaired = replace(SUPREMA, repair=("lemma-c.1[printed]",), argument=lambda: words)
     _, repair = repaired.claims(PAPER)
     best = docket()
     best._verdicts[f"{PAPER}/lemma-c.1[printed]"] = Verdict("proved", "steps", "graph", "")
-    assert COURT.tries(repair, best).outcome == "argued"
+    assert CHECKER.tries(repair, best).outcome == "argued"
 
 
 def test_open_statements_are_unknown_with_the_reason():
     (claim,) = Supplement("open", "nowhere", "a statement", open="because").claims(PAPER)
-    verdict = COURT.tries(claim, Docket(PAPER, {}, ()))
+    verdict = CHECKER.tries(claim, ClaimSet(PAPER, {}, ()))
     assert (verdict.outcome, verdict.evidence) == ("unknown", "because")
 
 
@@ -180,22 +187,20 @@ def test_the_hash_of_an_erratum_changes_with_its_instance_and_its_sides():
 
 
 def test_papers_without_a_module_of_errata_have_none():
-    assert room_errata("not-a-paper") == ()
+    assert paper_errata("not-a-paper") == ()
 
 
 def test_a_claim_under_other_hypotheses_than_were_checked_is_not_refuted():
     replay = SUPREMA.replay()
     known = (BOUNDED_DIVERGENCE.name, WEIGHTS.name)
-    assert judged_replay(replay, known, "x").outcome == "refuted"
-    assert (
-        judged_replay(replay, (*known, "regularized"), "x").evidence == "not covered: no check that regularized holds"
-    )
+    assert judge_replay(replay, known, "x").outcome == "refuted"
+    assert judge_replay(replay, (*known, "regularized"), "x").evidence == "not covered: no check that regularized holds"
 
 
 def test_numbers_are_shown_exactly_where_they_are_short():
-    assert shown(Fraction(2, 7)) == "2/7 (0.285714)"
-    assert shown(10**13) == "10000000000000 (1e+13)"
-    assert shown(Fraction(1, 10**9)) == "1e-09 (rounded)"
+    assert format_fraction(Fraction(2, 7)) == "2/7 (0.285714)"
+    assert format_fraction(10**13) == "10000000000000 (1e+13)"
+    assert format_fraction(Fraction(1, 10**9)) == "1e-09 (rounded)"
 
 
 def test_there_is_one_class_of_errata():

@@ -11,7 +11,7 @@ from fedbounds.bounds.audit import counterexample_checker as refutations
 from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.audit_rows import ClaimRow, ledger_entries
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.claim_set import Docket, room_claims
+from fedbounds.bounds.audit.claim_set import ClaimSet, paper_claims
 from fedbounds.bounds.audit.ledger import differences
 from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, Step, Unstated, proof_of, trace, try_unstated
 from fedbounds.bounds.audit.rules import Combine, Everywhere
@@ -40,8 +40,8 @@ USERS = {
 
 @pytest.fixture(scope="module")
 def docket():
-    claims = {claim.id: claim for claim in room_claims(PAPER)}
-    return Docket(PAPER, claims, (steps.COURT, refutations.COURT))
+    claims = {claim.id: claim for claim in paper_claims(PAPER)}
+    return ClaimSet(PAPER, claims, (steps.CHECKER, refutations.CHECKER))
 
 
 def proof(docket, name):
@@ -60,14 +60,14 @@ def after(docket, name, step_id, change):
     kept = {k: v for k, v in docket._verdicts.items() if k.startswith(f"{PAPER}/") and "[" not in k}
     kept.pop(f"{old.id}/{step_id}", None)
     kept = {k: v for k, v in kept.items() if "/unstated/" not in k}
-    return Docket(PAPER, docket.claims | changed, docket.courts, kept)
+    return ClaimSet(PAPER, docket.claims | changed, docket.courts, kept)
 
 
 def toy(*chain, ends=None, result=LEMMA_C_1):
     """The verdicts on a proof of our own."""
     small = Proof(f"{PAPER}/toy", Setting("no vectors", {}), chain, result, ends or {})
     claims = {c.id: c for c in small.claims()}
-    found = Docket(PAPER, claims, (steps.COURT,))
+    found = ClaimSet(PAPER, claims, (steps.CHECKER,))
     return [found.verdict(claim) for claim in claims]
 
 
@@ -137,7 +137,7 @@ def test_a_form_that_drops_an_assumption_of_its_proof_is_unknown(docket):
     claims[THEOREM] = ResultForm(result, weaker).claim()
     docket.verdict(THEOREM)
     kept = {k: v for k, v in docket._verdicts.items() if k != THEOREM}
-    verdict = Docket(PAPER, docket.claims | claims, (steps.COURT,), kept).verdict(THEOREM)
+    verdict = ClaimSet(PAPER, docket.claims | claims, (steps.CHECKER,), kept).verdict(THEOREM)
     assert verdict.outcome == "unknown"
     assert "exogenous-participation, which the form does not assume" in verdict.evidence
 
@@ -172,7 +172,7 @@ def test_a_proof_that_rests_on_itself_is_an_error():
     circular = Proof(f"{PAPER}/toy", Setting("no vectors", {}), (end,), result, {"printed": "A"})
     claims = {c.id: c for c in (subject.claim(), *circular.claims())}
     with pytest.raises(FedboundsError, match="rests on itself"):
-        Docket(PAPER, claims, (steps.COURT,)).verdict(subject.id)
+        ClaimSet(PAPER, claims, (steps.CHECKER,)).verdict(subject.id)
 
 
 def test_a_premise_that_is_no_earlier_step_is_reported():

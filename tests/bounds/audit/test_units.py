@@ -9,8 +9,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit import gauges
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.claim_set import Docket
-from fedbounds.bounds.audit.dimension_checker import COURT, faults, gauge_faults, tries
+from fedbounds.bounds.audit.claim_set import ClaimSet
+from fedbounds.bounds.audit.dimension_checker import CHECKER, faults, gauge_faults, tries
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.unit_claims import units_claim
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
@@ -41,7 +41,7 @@ HIDE_A_SCALE = {
 
 def docket(name):
     claims = [units_claim(ResultForm(result, form)) for result in paper(name).results for form in result.forms]
-    return Docket(name, {claim.id: claim for claim in claims}, (COURT,))
+    return ClaimSet(name, {claim.id: claim for claim in claims}, (CHECKER,))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def verdict(name, form_name="explicit", notation=None, **changes):
     if notation is not None:
         result = replace(result, notation=notation)
     claim = units_claim(ResultForm(result, replace(result.form(form_name), **changes)))
-    return tries(claim, Docket("arbitrary-participation", {claim.id: claim}, (COURT,)))
+    return tries(claim, ClaimSet("arbitrary-participation", {claim.id: claim}, (CHECKER,)))
 
 
 def terms_with(name, factor):

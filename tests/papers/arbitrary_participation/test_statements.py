@@ -1,11 +1,11 @@
 """What the first paper says besides its results: every displayed equation is found, and on trial where it is proved."""
 
-from fedbounds.bounds.audit.claim_set import room_claims
+from fedbounds.bounds.audit.claim_set import paper_claims
 from fedbounds.bounds.theory.registry import load
 
 
 def test_the_equations_stand_where_the_paper_has_them():
-    said = {c.id.partition("/")[2]: c.text for c in room_claims("arbitrary-participation") if c.kind == "step"}
+    said = {c.id.partition("/")[2]: c.text for c in paper_claims("arbitrary-participation") if c.kind == "step"}
     assert "(C.6)" in said["lemma-c.1/L1.4"]
     theorem = load("arbitrary-participation/theorem-3.1")
     assert "(C.15)" in next(c.why for c in theorem.form("explicit").conditions if str(c.left) == "eta*gamma")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.counterexample import Check
-from fedbounds.bounds.audit.counterexample_checker import COURT, judged_replay
+from fedbounds.bounds.audit.counterexample_checker import CHECKER, judge_replay
 from fedbounds.bounds.audit.errata import errata_claims, refuted_claims
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.evaluation.evaluate import evaluate
@@ -67,11 +67,11 @@ BY_ID = {erratum.id: erratum for erratum in ERRATA}
 
 @cache
 def the_claims():
-    return Docket.of(PAPER, only=[]).claims
+    return ClaimSet.of(PAPER, only=[]).claims
 
 
 def outcome(name, replay):
-    return judged_replay(replay, BY_ID[name].hypotheses, "it").outcome
+    return judge_replay(replay, BY_ID[name].hypotheses, "it").outcome
 
 
 # --- the rounds of nonconvex-concave problems ---------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_a_counterexample_to_a_form_meets_all_of_its_hypotheses(name, form):
     claim = the_claims()[f"{PAPER}/{form}"]
     needed = {*(a.name for a in claim.assumptions), *(c.text for c in claim.conditions)}
     assert needed <= {check.name for check in BY_ID[name].replay().hypotheses}
-    assert COURT.tries(claim, Docket(PAPER, {}, ())).outcome == "refuted"
+    assert CHECKER.tries(claim, ClaimSet(PAPER, {}, ())).outcome == "refuted"
 
 
 def test_a_tiny_step_in_x_leaves_the_gradient_where_it_is():
@@ -377,21 +377,21 @@ def test_a_hypothesis_that_fails_turns_the_refutation_into_not_covered(erratum):
     for name in dict.fromkeys(check.name for check in replay.hypotheses):
         broken = tuple(Check(c.of, c.text, 1, "<=", 0) if c.name == name else c for c in replay.hypotheses)
         planted = type(replay)(**{**vars(replay), "hypotheses": broken})
-        verdict = judged_replay(planted, erratum.hypotheses, "it")
+        verdict = judge_replay(planted, erratum.hypotheses, "it")
         assert verdict.outcome == "unknown" and verdict.evidence.startswith("not covered")
 
 
 @pytest.mark.parametrize("erratum", [e for e in ERRATA if not e.repair], ids=lambda e: e.id)
 def test_every_repair_that_names_no_claim_is_argued_in_words_and_not_proved(erratum):
     repair = next(c for c in erratum.claims(PAPER) if c.kind == "repair")
-    assert COURT.tries(repair, Docket(PAPER, {}, ())).outcome == "argued"
+    assert CHECKER.tries(repair, ClaimSet(PAPER, {}, ())).outcome == "argued"
 
 
 def test_every_erratum_is_on_trial_and_the_suspected_ones_are_unknown():
     found = {claim.id.removeprefix(f"{PAPER}/"): claim for claim in errata_claims(PAPER)}
     assert {f"erratum/{e.id}" for e in ERRATA} <= set(found)
     for name in ("repair/residual-of-naive-weights", "repair/projected-ascent"):
-        assert COURT.tries(found[name], Docket(PAPER, {}, ())).outcome == "unknown"
+        assert CHECKER.tries(found[name], ClaimSet(PAPER, {}, ())).outcome == "unknown"
 
 
 # --- noise of one block in Appendix C ---------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import LocalOptimizer
-from fedbounds.empirical.falsification.instances.climbing import LIGHT, searched
-from fedbounds.empirical.falsification.instances.sides import examined
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, search_population
+from fedbounds.empirical.falsification.instances.sides import examine
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.fed_norm_sgda.instances.forms import RESULTS, VECTORS, form_sides, trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
@@ -241,7 +241,7 @@ def test_nothing_that_holds_is_refuted_and_something_is_covered(key: str, form: 
     claim = claim_of(key, form)
     how = trial(claim)
     assert how is not None
-    finding = searched(claim, how, LIGHT._replace(cells=12))
+    finding = search_population(claim, how, LIGHT._replace(cells=12))
     assert finding.covered and not finding.refuted, finding.instance
 
 
@@ -250,7 +250,7 @@ def test_what_is_false_as_printed_is_refuted_and_replayed(key: str, form: str) -
     claim = claim_of(key, form)
     how = trial(claim)
     assert how is not None
-    finding = searched(claim, how, LIGHT)
+    finding = search_population(claim, how, LIGHT)
     assert finding.refuted and finding.worst > 1.05
     kind = type(next(iter(how.draw(claim, 30))))
     numbers = {f.name: finding.instance[f.name] for f in fields(kind)}
@@ -326,7 +326,7 @@ def test_a_smaller_constant_is_refuted(key: str, form: str, term: str, factor: f
     claim = claim_of(key, form)
     how = trial(claim)
     assert how is not None
-    assert examined([how.sides(claim, z).scaled(term, factor) for z in how.draw(claim, 30)]).refuted
+    assert examine([how.sides(claim, z).scaled(term, factor) for z in how.draw(claim, 30)]).refuted
 
 
 # --- Theorem 2 and Corollary 2.2 from Theorem 4 --------------------------------------------------------------------

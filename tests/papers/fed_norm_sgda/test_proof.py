@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.claim_set import Docket, result_claims
+from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
 from fedbounds.bounds.audit.proof_step_checker import StepOf, proof_of, trace
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
@@ -70,7 +70,7 @@ ALL_PROOFS = pytest.mark.parametrize("dear", [False, pytest.param(True, marks=py
 
 @pytest.fixture(scope="module")
 def docket():
-    return Docket.of_claims(claims_of_proofs(), (steps.COURT,))
+    return ClaimSet.of_claims(claims_of_proofs(), (steps.CHECKER,))
 
 
 def claims_of_proofs():

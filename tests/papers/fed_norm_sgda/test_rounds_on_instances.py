@@ -18,8 +18,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent,
 from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as letters
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
 from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import A_DRIFT, DELTA, W_DRIFT, X
-from fedbounds.empirical.falsification.instances.climbing import LIGHT, searched
-from fedbounds.empirical.falsification.instances.sides import InstanceFinding, examined
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, search_population
+from fedbounds.empirical.falsification.instances.sides import InstanceFinding, examine
 from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
     PopulationShape,
     draw_bounded,
@@ -46,7 +46,7 @@ FALSE = {
 def found_for(claim: Claim) -> InstanceFinding:
     how = trial(claim)
     assert how is not None
-    return searched(claim, how, LIGHT)
+    return search_population(claim, how, LIGHT)
 
 
 # --- Algorithm 1, outcome by outcome ----------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ def test_a_smaller_constant_is_refuted(name: str, term: str, factor: float) -> N
     assert how is not None
     all_sides = [how.sides(claim, z) for z in how.draw(claim, LIGHT.cells)]
     names = [t for t in all_sides[0].terms if term in t]
-    assert names and all(examined([s.scaled(t, factor) for s in all_sides]).refuted for t in names)
+    assert names and all(examine([s.scaled(t, factor) for s in all_sides]).refuted for t in names)
 
 
 def test_what_speaks_of_many_rounds_is_not_heard() -> None:

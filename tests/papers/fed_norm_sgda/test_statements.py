@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fedbounds import main
-from fedbounds.bounds.audit.claim_set import Docket
-from fedbounds.bounds.audit.limit_checker import COURT
+from fedbounds.bounds.audit.claim_set import ClaimSet
+from fedbounds.bounds.audit.limit_checker import CHECKER
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS, closed_forms
@@ -20,7 +20,7 @@ LISTED = {one.name: one for one in statements(PAPER)}
 
 @pytest.fixture(scope="module")
 def docket():
-    return Docket.of(PAPER, only=[COURT])
+    return ClaimSet.of(PAPER, only=[CHECKER])
 
 
 def test_show_finds_every_numbered_equation(monkeypatch):

@@ -10,11 +10,11 @@ import pytest
 import sympy as sp
 
 from fedbounds import main
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.counterexample import Check, name_of
-from fedbounds.bounds.audit.counterexample_checker import COURT as REFUTATIONS
-from fedbounds.bounds.audit.counterexample_checker import judged_replay
-from fedbounds.bounds.audit.proof_step_checker import COURT as STEPS
+from fedbounds.bounds.audit.counterexample_checker import CHECKER as REFUTATIONS
+from fedbounds.bounds.audit.counterexample_checker import judge_replay
+from fedbounds.bounds.audit.proof_step_checker import CHECKER as STEPS
 from fedbounds.bounds.papers.fedau.errata import ERRATA, ONE_ROUND, SUPPLEMENTS, WORDING
 from fedbounds.bounds.papers.fedau.errata_descent import (
     descent_lemma,
@@ -52,7 +52,7 @@ HYPOTHESES = tuple(map(name_of, ONE_ROUND))
 
 
 def outcome(replay, hypotheses=HYPOTHESES):
-    return judged_replay(replay, hypotheses, "it").outcome
+    return judge_replay(replay, hypotheses, "it").outcome
 
 
 # --- one round ----------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def test_fourteen_local_steps_a_smaller_cap_or_more_participation_refute_nothing
 
 def test_a_step_beyond_the_cap_is_not_covered():
     replay = descent_lemma(gamma=Fraction(1, 232))  # the cap is 1/232.38
-    verdict = judged_replay(replay, HYPOTHESES, "it")
+    verdict = judge_replay(replay, HYPOTHESES, "it")
     assert replay.exceeds and verdict.outcome == "unknown" and verdict.evidence.startswith("not covered")
 
 
@@ -398,8 +398,8 @@ def test_every_hypothesis_of_the_printed_lemmas_is_among_those_checked():
 )
 def test_the_printed_step_that_does_not_follow_is_refuted_by_its_counterexample(step, erratum):
     claims = {claim.id: claim for proof in (DESCENT_PROOF, *WEIGHT_PROOFS) for claim in proof.claims()}
-    court = Docket.of_claims(claims.values(), only=[STEPS, REFUTATIONS])
+    court = ClaimSet.of_claims(claims.values(), only=[STEPS, REFUTATIONS])
     verdict = court.verdict(f"fedau/{step}")
     assert (verdict.outcome, verdict.method) == ("refuted", f"counterexample {erratum} ({BY_ID[erratum].degree})")
-    assert Docket.of_claims(claims.values(), only=[STEPS]).verdict(f"fedau/{step}").outcome == "unknown"
-    assert not REFUTATIONS.hears(claims["fedau/lemma-b.3.3/S11"], Docket("fedau", claims, ()))
+    assert ClaimSet.of_claims(claims.values(), only=[STEPS]).verdict(f"fedau/{step}").outcome == "unknown"
+    assert not REFUTATIONS.hears(claims["fedau/lemma-b.3.3/S11"], ClaimSet("fedau", claims, ()))

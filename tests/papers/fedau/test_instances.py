@@ -18,8 +18,8 @@ from fedbounds.bounds.papers.fedau.weight_error import (
     weight_error,
 )
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.falsification.instances.climbing import LIGHT, climb, searched
-from fedbounds.empirical.falsification.instances.sides import examined
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, climb, search_population
+from fedbounds.empirical.falsification.instances.sides import examine
 from fedbounds.empirical.papers.fedau.instances.gram import round_products
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances, draw_kinked
@@ -147,7 +147,7 @@ def test_nothing_that_holds_is_refuted_and_something_is_covered(key: str, form: 
     claim = claim_of(key, form)
     how = trial(claim)
     assert how is not None
-    finding = searched(claim, how, LIGHT._replace(cells=12))
+    finding = search_population(claim, how, LIGHT._replace(cells=12))
     assert finding.covered and not finding.refuted, finding.instance
 
 
@@ -165,7 +165,7 @@ def test_what_keeps_the_cross_term_holds_and_is_nearly_attained(name: str) -> No
     claim = STEPS[f"lemma-b.3.{2 if name == 'S2a' else 3}/{name}"]
     how = trial(claim)
     assert how is not None
-    finding = searched(claim, how, LIGHT)
+    finding = search_population(claim, how, LIGHT)
     assert not finding.refuted and finding.worst > 0.999
 
 
@@ -174,14 +174,14 @@ def test_what_drops_the_cross_term_is_refuted(name: str) -> None:
     claim = STEPS[f"lemma-b.3.3/{name}"]
     how = trial(claim)
     assert how is not None
-    assert searched(claim, how, LIGHT).refuted
+    assert search_population(claim, how, LIGHT).refuted
 
 
 def test_what_sums_over_clients_after_the_cross_term_is_dropped_is_tried_with_any_bound_of_its_premise() -> None:
     claim = STEPS["lemma-b.3.3/S11b-printed"]
     how = trial(claim)
     assert how is not None and how.implied  # so the error stays with S10', where it was made
-    finding = searched(claim, how, LIGHT)
+    finding = search_population(claim, how, LIGHT)
     assert not finding.refuted and finding.worst > 0.999
 
 
@@ -221,9 +221,9 @@ def test_the_search_finds_the_dropped_cross_term() -> None:
     """Fifteen local steps, noise of two values, a kink: the printed lemma breaks, its repairs do not."""
     claim, rng = claim_of("lemma-b.3.3", "printed"), np.random.default_rng(1)
     z = climb(draw_kinked(rng, 8, 15), lambda y: form_sides(claim, y), 100, rng)
-    assert examined([form_sides(claim, z)]).worst > 1.0001
+    assert examine([form_sides(claim, z)]).worst > 1.0001
     for form in ("repaired", "repaired:smaller-cap", "sharp"):
-        assert not examined([form_sides(claim_of("lemma-b.3.3", form), z)]).refuted
+        assert not examine([form_sides(claim_of("lemma-b.3.3", form), z)]).refuted
 
 
 def test_the_known_counterexample_has_its_known_numbers() -> None:
@@ -249,8 +249,10 @@ def test_a_smaller_constant_is_refuted(key: str, form: str, term: str, factor: f
     how = trial(claim)
     assert how is not None
     assert (
-        any(examined([how.sides(claim, z).scaled(term, factor)]).refuted for z in how.draw(claim, 30))
-        or searched(claim, how._replace(sides=lambda c, z: form_sides(c, z).scaled(term, factor)), LIGHT).refuted
+        any(examine([how.sides(claim, z).scaled(term, factor)]).refuted for z in how.draw(claim, 30))
+        or search_population(
+            claim, how._replace(sides=lambda c, z: form_sides(c, z).scaled(term, factor)), LIGHT
+        ).refuted
     )
 
 

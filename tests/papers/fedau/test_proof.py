@@ -11,8 +11,8 @@ import sympy as sp
 from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Uncorrelated
 from fedbounds.bounds.audit.claim import Relation, ResultForm
-from fedbounds.bounds.audit.claim_set import Docket, result_claims
-from fedbounds.bounds.audit.mutations import Bench, in_step, tried
+from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
+from fedbounds.bounds.audit.mutations import Bench, place_step, run_checker
 from fedbounds.bounds.audit.nonnegative import prove
 from fedbounds.bounds.audit.participation_rules import (
     LOCAL_NOISE,
@@ -68,12 +68,12 @@ def claims_of_proofs():
 
 @pytest.fixture(scope="module")
 def docket():
-    return Docket.of_claims(claims_of_proofs(), (steps.COURT,))
+    return ClaimSet.of_claims(claims_of_proofs(), (steps.CHECKER,))
 
 
 @pytest.fixture(scope="module")
 def bench():
-    return Bench({claim.id: claim for claim in claims_of_proofs()}, (steps.COURT,))
+    return Bench({claim.id: claim for claim in claims_of_proofs()}, (steps.CHECKER,))
 
 
 # --- What is shown ----------------------------------------------------------------------------------------------------
@@ -134,8 +134,8 @@ def test_what_is_known_at_the_start_of_the_round_is_not_enough_for_the_printed_s
     name = "fedau/lemma-b.3.3/S10'-printed"
     subject = bench.claims[name].subject
     other = tuple("S10'a" if premise == "S10" else premise for premise in subject.step.premises)
-    planted, _ = in_step(subject, bench.claims, replace(subject.step, premises=other))
-    assert "the premises leave" in tried(steps.COURT, bench.claims | planted, name).evidence
+    planted, _ = place_step(subject, bench.claims, replace(subject.step, premises=other))
+    assert "the premises leave" in run_checker(steps.CHECKER, bench.claims | planted, name).evidence
 
 
 # --- Geometric sums ---------------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from fedbounds.bounds.audit import limit_checker as limits
 from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage, StandsFor
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.claim_set import Docket, result_claims
+from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
 from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.induction import Induction
 from fedbounds.bounds.audit.proof_step_checker import Setting
-from fedbounds.bounds.audit.transcendental import Opened, opened
+from fedbounds.bounds.audit.transcendental import Opened, algebraic_form
 from fedbounds.bounds.papers.fedau import corollaries, results
 from fedbounds.bounds.papers.fedau.corollaries import C_W, COROLLARY_4, GLOBAL_STEP, LOCAL_STEP
 from fedbounds.bounds.papers.fedau.limits import LIMITS
@@ -54,7 +54,7 @@ def accepts(rule, conclusion, premises=(), facts=()):
 
 
 def test_powers_of_one_base_share_a_letter_whose_exponent_is_never_negative():
-    (first, second), known = opened([q ** (2 * n), q ** (n - 1)], [RATE])
+    (first, second), known = algebraic_form([q ** (2 * n), q ** (n - 1)], [RATE])
     (letter,) = (t for t in second.free_symbols if t != p)
     assert first == letter**2 * q**2 and second == letter
     assert known == [Relation(letter, ONE)]
@@ -292,7 +292,7 @@ UNPROVED = {  # K = log_c T need not be a whole number
 def docket():
     claims = [c for result in (*results.RESULTS, *corollaries.RESULTS) for c in result_claims(result)]
     claims += [c for proof in PROOFS for c in proof.claims()]
-    return Docket.of_claims([c for c in claims if c.kind != "units"], (steps.COURT,))
+    return ClaimSet.of_claims([c for c in claims if c.kind != "units"], (steps.CHECKER,))
 
 
 @pytest.mark.parametrize("proof", MINE, ids=lambda proof: proof.id)
@@ -322,7 +322,7 @@ def test_theorem_3_trusts_exchangeability_and_rao_blackwell(docket):
 )  # the slowest of them is tried by the audit
 def test_special_cases_agree(limit):
     claim = limit.claim("fedau")
-    assert limits.COURT.tries(claim, Docket.of_claims([claim], (limits.COURT,))).outcome == "proved"
+    assert limits.CHECKER.tries(claim, ClaimSet.of_claims([claim], (limits.CHECKER,))).outcome == "proved"
 
 
 # --- What the axioms say, against the exact law -----------------------------------------------------------------------

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.theory.result import Term
-from fedbounds.empirical.falsification.instances.instance_checker import judged_on_instances
+from fedbounds.empirical.falsification.instances.instance_checker import judge_on_instances
 from fedbounds.empirical.simulation.moments.operators import masked_moments, signed_masks
 from fedbounds.figures.papers.fedmrn.bounds import four_clients
 
@@ -49,10 +49,10 @@ def test_the_gap_of_masks_of_fixed_amplitude_grows_linearly_whatever_progressive
 
 
 def test_the_court_of_instances_holds_both_theorems_against_exact_runs_and_refutes_two_fifths_of_them():
-    docket = Docket.of("fedmrn", only=[])
+    docket = ClaimSet.of("fedmrn", only=[])
     for name in ("theorem-1[sharp]", "theorem-2[sharp]"):
         claim = docket.claims[f"fedmrn/{name}"]
-        subject, found = claim.subject, judged_on_instances(claim)
+        subject, found = claim.subject, judge_on_instances(claim)
         assert isinstance(subject, ResultForm) and found.covered > 40 and not found.refuted
         form = replace(subject.form, terms=tuple(Term(t.name, t.expression * 2 / 5) for t in subject.form.terms))
-        assert judged_on_instances(replace(claim, subject=ResultForm(subject.result, form))).refuted
+        assert judge_on_instances(replace(claim, subject=ResultForm(subject.result, form))).refuted

@@ -10,8 +10,8 @@ import pytest
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.falsification.instances.instance_checker import judged_on_instances
-from fedbounds.empirical.falsification.instances.sides import Sides, examined
+from fedbounds.empirical.falsification.instances.instance_checker import judge_on_instances
+from fedbounds.empirical.falsification.instances.sides import Sides, examine
 from fedbounds.empirical.papers.tdcd.instances.runs import TieredRuns, draw_runs, pool, sides, trial
 from tests.papers.tdcd.golden import GOLDEN, HESSIAN, START, VARIANCES, Golden, L
 
@@ -88,12 +88,12 @@ def of(result: str, form: str) -> Claim:
     ],
 )
 def test_no_run_exceeds_a_form_and_the_worst_comes_as_near_as_is_known(form: str, least: float, most: float) -> None:
-    found = judged_on_instances(of("theorem-1", form))
+    found = judge_on_instances(of("theorem-1", form))
     assert found.covered > 200 and least < found.worst < most
 
 
 def test_the_first_iterates_exceed_the_printed_bound() -> None:
-    assert judged_on_instances(of("theorem-1", "printed")).worst > 2
+    assert judge_on_instances(of("theorem-1", "printed")).worst > 2
 
 
 def test_heterogeneity_left_out_of_the_noise_is_seen() -> None:
@@ -104,14 +104,14 @@ def test_heterogeneity_left_out_of_the_noise_is_seen() -> None:
         silent.values["S"][:] = 0.0
         return sides(claim, silent)
 
-    assert examined([without(z) for z in pool(60)]).worst > 1
+    assert examine([without(z) for z in pool(60)]).worst > 1
 
 
 def test_a_leading_constant_of_a_quarter_is_seen() -> None:
     claim = of("theorem-1", "repaired")
     found = [sides(claim, z).scaled("initial gap", 0.25) for z in pool(30)]
-    assert examined(found).worst > 1
-    assert examined([sides(claim, z).scaled("initial gap", 0.3) for z in pool(30)]).worst < 1
+    assert examine(found).worst > 1
+    assert examine([sides(claim, z).scaled("initial gap", 0.3) for z in pool(30)]).worst < 1
 
 
 def test_forms_that_hide_constants_are_not_heard() -> None:

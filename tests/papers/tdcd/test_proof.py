@@ -7,7 +7,7 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.claim_set import Docket
+from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.proof_step_checker import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
@@ -24,7 +24,7 @@ def test_only_what_a_run_can_know_beforehand_needs_the_objective_to_be_bounded_b
 def test_nothing_that_the_proof_says_may_hide_an_error_but_how_far_a_round_goes():
     """Cauchy-Schwarz over the steps so far, which no quadratic attains; one form alone uses it."""
     assert not [k for k, entry in read_ledger("tdcd").items() if "vacuous" in str(entry)]
-    found = Docket.of("tdcd")
+    found = ClaimSet.of("tdcd")
     for form, hidden in (("sharp:B3", 0), ("sharp:Bind", 0), ("repaired:B0inf", 0), ("repaired:all-iterations", 1)):
         said = found.verdict(f"tdcd/theorem-1[{form}]").may_hide
         assert len(said) == hidden and all("26a" in word for word in said)

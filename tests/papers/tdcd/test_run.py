@@ -11,7 +11,7 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import NoConstant
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
-from fedbounds.empirical.comparison.run_setting import of_moments, of_trace
+from fedbounds.empirical.comparison.run_setting import setting_of_moments, setting_of_trace
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.papers.tdcd.run import RUNS
 from fedbounds.empirical.participation import Full
@@ -135,13 +135,15 @@ def test_unequal_shards_are_biased() -> None:
 def test_the_virtual_average_between_sync_points(problem: BlockQuadratic) -> None:
     everybody = Full(problem.clients)
     run = simulate(TDCD(1 / (40 * L), 5), problem, everybody, 12, seeds=range(2), record_models=True)
-    of_run = RUNS.measured(of_trace(run, problem, everybody), "squared gradient norm of f at the virtual average")[1]
+    of_run = RUNS.measured(
+        setting_of_trace(run, problem, everybody), "squared gradient norm of f at the virtual average"
+    )[1]
     assert of_run is not None
     fewer = [simulate(TDCD(1 / (40 * L), q), problem, everybody, 1, seeds=range(2)) for q in range(1, 5)]
     first = np.mean([run.gradient_norm_squared[:, 0], *(one.gradient_norm_squared[:, 1] for one in fewer)], axis=0)
     np.testing.assert_allclose(of_run[:, 0], first, rtol=1e-12)
     exactly = moments(TDCD(1 / (40 * L), 5), problem, everybody, 12)
-    average, _ = RUNS.measured(of_moments(exactly), "squared gradient norm of f at the virtual average")
+    average, _ = RUNS.measured(setting_of_moments(exactly), "squared gradient norm of f at the virtual average")
     shorter = [moments(TDCD(1 / (40 * L), q), problem, everybody, 1).gradient_norm_squared[1] for q in range(1, 5)]
     assert average[0] == pytest.approx(np.mean([exactly.gradient_norm_squared[0], *shorter]), rel=1e-12)
     with pytest.raises(FedboundsError, match="record_models=True"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.bounds.audit.canonical_text import written
+from fedbounds.bounds.audit.canonical_text import canonical_text
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding
 from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, Step, measure_symbol
@@ -43,7 +43,10 @@ class ByExponents:
     def __str__(self) -> str:
         """All that the answer depends on, the same in every process."""
         form = self.case.result.form()
-        parts = [*(written(t.expression) for t in form.terms), *(f"{c.left} {c.op} {c.right}" for c in form.conditions)]
+        parts = [
+            *(canonical_text(t.expression) for t in form.terms),
+            *(f"{c.left} {c.op} {c.right}" for c in form.conditions),
+        ]
         parts += [*map(str, self.case.steps), str(self.case.capped), self.count]
         return f"ByExponents({self.case.result.key}[{form.name}]: {'; '.join(parts)})"
 

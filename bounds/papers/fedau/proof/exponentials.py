@@ -15,7 +15,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same
 from fedbounds.bounds.audit.proof_step_checker import Setting
-from fedbounds.bounds.audit.transcendental import opened
+from fedbounds.bounds.audit.transcendental import algebraic_form
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Tangent:
             return Finding(False, "tangent", f"{self.decay} or {self.base} may be negative")
         below = self.decay + self.power / 2 - self.decay * self.at
         sides = [side for r in premises for side in (r.left, r.right)]
-        (denominator, power, *found), known = opened([below, self.power, *sides], facts)
+        (denominator, power, *found), known = algebraic_form([below, self.power, *sides], facts)
         known += [Relation(a, b, r.op) for r, a, b in zip(premises, found[::2], found[1::2], strict=True)]
         for part, name in ((denominator, below), (power, self.power)):
             if not (prove(part, [*facts, *known]).holds and never_zero(part, [*facts, *known])):

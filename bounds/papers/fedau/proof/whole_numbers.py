@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same
 from fedbounds.bounds.audit.proof_step_checker import Setting
-from fedbounds.bounds.audit.transcendental import opened
+from fedbounds.bounds.audit.transcendental import algebraic_form
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Cases:
             wanted = conclusion.right.xreplace(case)
             if premise.left != part or (premise.op == "<=" and conclusion.op == "=="):
                 return Finding(False, "two cases", f"{premise} does not bound {part}")
-            (said, asked), _ = opened([sp.expand(premise.right), sp.expand(wanted)], facts)
+            (said, asked), _ = algebraic_form([sp.expand(premise.right), sp.expand(wanted)], facts)
             if not same(said, asked):
                 ((letter, value),) = case.items()
                 return Finding(False, "two cases", f"where {letter} = {value} the premise says {premise.right}")
@@ -123,7 +123,7 @@ class WholeNumber:
     ) -> Finding:
         """The relation is one of these."""
         n, v = self.letter, self.value
-        (opened_v,), known = opened([v], facts)
+        (opened_v,), known = algebraic_form([v], facts)
         if not (n.is_integer and n.is_positive):
             return Finding(False, "whole number", f"the letter {n} is not one of a whole number >= 1")
         rational = [f for f in facts if not f.slack.has(sp.log, sp.floor)]

@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.axioms import Schema, Unfit
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same, says
 from fedbounds.bounds.audit.proof_step_checker import Setting
-from fedbounds.bounds.audit.rules import moving
+from fedbounds.bounds.audit.rules import varying_products
 from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
 
 
@@ -73,7 +73,7 @@ class Walk(Schema):
         starts = [name for name, coefficient in self.change.coefficients if coefficient == -1]
         if len(self.change.atoms) != 2 or len(starts) != 1 or not setting.atoms[starts[0]].still:
             raise Unfit(f"{self.change} is not a model less one that stays where it is")
-        if changing := moving(premises[0].right, setting):
+        if changing := varying_products(premises[0].right, setting):
             raise Unfit(f"{', '.join(map(str, changing))} differs between the steps")
         return Relation(square(self.change), self.steps**2 * self.size**2 * premises[0].right)
 
@@ -105,7 +105,7 @@ class EveryRound:
         """The bound is the same in every round, and not negative."""
         if len(premises) != 1 or premises[0].op != "<=" or premises[0].left != self.each:
             return Finding(False, "mean over iterations", f"one premise, a bound of {self.each}")
-        if changing := moving(premises[0].right, setting):
+        if changing := varying_products(premises[0].right, setting):
             return Finding(False, "mean over iterations", f"{', '.join(map(str, changing))} differs between rounds")
         found = prove(premises[0].right, facts)
         if not found.holds:

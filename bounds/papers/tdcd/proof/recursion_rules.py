@@ -10,9 +10,9 @@ import flint
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove, reduced, same, says
+from fedbounds.bounds.audit.nonnegative import Finding, prove, reduce_expression, same, says
 from fedbounds.bounds.audit.proof_step_checker import Setting
-from fedbounds.bounds.audit.rules import moving
+from fedbounds.bounds.audit.rules import varying_products
 from fedbounds.bounds.audit.vectors import gram_symbols
 
 BITS = 128
@@ -47,9 +47,9 @@ class SummedRecursion:
     def _parts(self, premises: Sequence[Relation], setting: Setting) -> tuple[sp.Expr, sp.Expr]:
         """(m, b) of the recursion; m is read off the square of the vector that moves."""
         right = sp.expand(premises[1].right)
-        squares = [s for s in moving(self.now, setting) if len(set(gram_symbols(s)[s])) == 1]
-        multiplier = reduced(sp.diff(right, squares[0]) / sp.diff(self.now, squares[0]))
-        return multiplier, reduced(right - multiplier * self.now)
+        squares = [s for s in varying_products(self.now, setting) if len(set(gram_symbols(s)[s])) == 1]
+        multiplier = reduce_expression(sp.diff(right, squares[0]) / sp.diff(self.now, squares[0]))
+        return multiplier, reduce_expression(right - multiplier * self.now)
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -59,7 +59,7 @@ class SummedRecursion:
         if why := unfit(self.now, self.after, premises):
             return Finding(False, method, why)
         multiplier, additive = self._parts(premises, setting)
-        if changing := moving(multiplier + additive, setting):
+        if changing := varying_products(multiplier + additive, setting):
             return Finding(False, method, f"{', '.join(map(str, changing))} changes between the steps")
         if not (multiplier - 1).is_positive or not prove(additive, facts).holds:
             return Finding(False, method, f"{multiplier} is not above 1, or {additive} may be negative")

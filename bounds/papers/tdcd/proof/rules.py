@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same, says
 from fedbounds.bounds.audit.proof_step_checker import Setting
-from fedbounds.bounds.audit.rules import Telescope, moving
+from fedbounds.bounds.audit.rules import Telescope, varying_products
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 from fedbounds.bounds.papers.tdcd.proof.recursion_rules import unfit
 
@@ -62,7 +62,7 @@ class SummedGrowth:
             return Finding(False, method, why)
         if not same(premises[1].right, self.recursion()):
             return Finding(False, method, f"the recursion must be {self.recursion()}")
-        if changing := moving(self.rate + self.level, setting):
+        if changing := varying_products(self.rate + self.level, setting):
             return Finding(False, method, f"{', '.join(map(str, changing))} changes between the steps")
         if (self.rate + self.level).has(self.free) or not (self.rate.is_nonnegative and self.level.is_nonnegative):
             return Finding(False, method, f"{self.rate} or {self.level} may be negative, or depends on {self.free}")

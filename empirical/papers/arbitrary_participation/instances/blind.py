@@ -17,9 +17,9 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.falsification.instances.climbing import LIGHT, SearchEffort, climb, searched
-from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
-from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, examined
+from fedbounds.empirical.falsification.instances.climbing import LIGHT, SearchEffort, climb, search_population
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, examine
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
 from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
 
@@ -60,7 +60,7 @@ def as_printed(key: str, form: str = "printed") -> InstanceFinding:
     claim = stated(key, form)
     how = trial(claim)
     assert how is not None
-    return searched(claim, how, LIGHT)
+    return search_population(claim, how, LIGHT)
 
 
 def changing_weights(effort: SearchEffort = LIGHT) -> InstanceFinding:
@@ -70,7 +70,7 @@ def changing_weights(effort: SearchEffort = LIGHT) -> InstanceFinding:
     for _ in range(effort.climbers * 4):
         z = draw(rng, 20, (int(rng.integers(1, 6)), 1, 1, 1, int(rng.integers(1, 6))), rippled=False, wide=False)
         found.append(form_sides(claim, climb(z, lambda y: form_sides(claim, y), GENERATIONS // 3, rng)))
-    return examined(found)
+    return examine(found)
 
 
 def correlated_noise(effort: SearchEffort = LIGHT) -> InstanceFinding:
@@ -84,7 +84,7 @@ def correlated_noise(effort: SearchEffort = LIGHT) -> InstanceFinding:
         shared = rng.uniform(0, 1, (20, 1, 1)) * (1 - np.eye(N))
         z = replace(z, correlation=np.eye(N) + shared, weights=np.where(rng.random((20, 1, 1)) < 0.5, 1 / N, z.weights))
         found.append(form_sides(claim, climb(z, lambda y: form_sides(claim, y), GENERATIONS, rng)))
-    return examined(found)
+    return examine(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,13 +111,13 @@ class NoiseDriven(Population):
         """Other constants, another preference."""
         return replace(
             self,
-            smoothness=stirred(self.smoothness, rng),
-            noise=stirred(self.noise, rng),
+            smoothness=perturb(self.smoothness, rng),
+            noise=perturb(self.noise, rng),
             start=shaken(self.start, rng),
-            rounds=np.clip(np.rint(stirred(self.rounds, rng)), 2, 1e6),
+            rounds=np.clip(np.rint(perturb(self.rounds, rng)), 2, 1e6),
             preference=np.clip(self.preference + 0.2 * rng.normal(size=len(self)), 0, 1),
-            step=np.minimum(stirred(self.step, rng), 0.5),
-            share=np.minimum(stirred(self.share, rng), 1),
+            step=np.minimum(perturb(self.step, rng), 0.5),
+            share=np.minimum(perturb(self.share, rng), 1),
         )
 
     def largest(self) -> tuple[np.ndarray, np.ndarray]:
@@ -165,7 +165,7 @@ def noise_driven() -> InstanceFinding:
         np.floor(10 ** rng.uniform(1, 4, B)), rng.uniform(0, 1, B), 10 ** rng.uniform(-3, -0.4, B),
         rng.uniform(0, 1, B),
     )  # fmt: skip
-    return examined([climb(z, lambda y: y.sides(claim), GENERATIONS, rng).sides(claim)])
+    return examine([climb(z, lambda y: y.sides(claim), GENERATIONS, rng).sides(claim)])
 
 
 def literal_recursion() -> InstanceFinding:
@@ -184,7 +184,7 @@ def literal_recursion() -> InstanceFinding:
             return {"sum_of_squares": squares[b].tolist(), "I": I}
 
         found.append(Sides(left, {"noise": right}, np.ones((B, 1), dtype=bool), 0.0, "", describe))
-    return examined(found)
+    return examine(found)
 
 
 def whole_interval() -> InstanceFinding:
@@ -208,7 +208,7 @@ def whole_interval() -> InstanceFinding:
         return {name: float(value[b]) for name, value in named.items()}
 
     left = (4 * root**2 * I * P**2 * S)[:, None]
-    return examined([Sides(left, {"rounds": T[:, None]}, covered[:, None], 0.0, "", describe)])
+    return examine([Sides(left, {"rounds": T[:, None]}, covered[:, None], 0.0, "", describe)])
 
 
 SEARCHES: Mapping[str, tuple[str, str, Callable[[], InstanceFinding]]] = {

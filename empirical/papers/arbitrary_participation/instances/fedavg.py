@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import shaken, stirred
+from fedbounds.empirical.falsification.instances.population import perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, cancels, nonnegative, reals, symmetric
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
@@ -167,15 +167,15 @@ class FedAvgInstances(ParticipatingRuns):
         slopes, weights = shaken(self.slopes, rng), self.moved_weights(rng)
         off = 1 - np.eye(self.clients)
         diagonal = self.correlation * np.eye(self.clients)
-        shared = np.clip(stirred(self.correlation * off, rng).max(axis=(1, 2)), 0, 1)[:, None, None]
+        shared = np.clip(perturb(self.correlation * off, rng).max(axis=(1, 2)), 0, 1)[:, None, None]
         keeps = np.any(self.correlation * off, axis=(1, 2), keepdims=True)
         moved = replace(
             self,
-            curvature=stirred(self.curvature, rng),
-            ripple=stirred(self.ripple, rng),
+            curvature=perturb(self.curvature, rng),
+            ripple=perturb(self.ripple, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
             start=shaken(self.start, rng),
-            noise=stirred(self.noise, rng),
+            noise=perturb(self.noise, rng),
             weights=weights,
             correlation=np.where(keeps, diagonal + shared * off, self.correlation),
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.readable import in_order
+from fedbounds.empirical.falsification.instances.readable import product_key
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import (
     FedAvgInstances,
     Law,
@@ -78,7 +78,7 @@ def _quadratic_round(z: FedAvgInstances, law: Law) -> Products:
         ("f0", "o"): a * m * pull, ("f0", "mo"): a * m * pull, ("o", "o"): cohort + pull**2, ("mo", "o"): pull**2,
         ("mo", "mo"): pull**2, ("xi", "xi"): noise * own, ("mxi", "xi"): noise * left, ("mxi", "mxi"): noise * left,
     }  # fmt: skip
-    return {in_order(*pair): value.sum(axis=3) for pair, value in basic.items()}
+    return {product_key(*pair): value.sum(axis=3) for pair, value in basic.items()}
 
 
 def _rippled_round(z: FedAvgInstances, path: Path) -> Products:
@@ -112,7 +112,7 @@ def _quadratic_window(z: FedAvgInstances, law: Law) -> Products:
         ("s2", "s3"): a * law.mean_zeta * pull, ("s2", "z"): a * law.mean_cross, ("z", "z"): law.mean_noise,
         ("s3", "s3"): pull**2, ("f0", "s3"): a * m * pull,
     }  # fmt: skip
-    return {in_order(*pair): value.sum(axis=2) for pair, value in basic.items()}
+    return {product_key(*pair): value.sum(axis=2) for pair, value in basic.items()}
 
 
 def _rippled_window(z: FedAvgInstances, path: Path) -> Products:

@@ -9,13 +9,13 @@ from typing import Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.paths import beginning, local_changes, sampling_error, together
+from fedbounds.empirical.falsification.instances.paths import initial_states, local_changes, sampling_error, together
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
     CANCELED,
     KinkedClients,
     draw_clients,
+    remove_rounding,
     supremum,
-    uncanceled,
 )
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
@@ -49,7 +49,7 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
 
     def _pulled(self, weights: np.ndarray) -> np.ndarray:
         """sum_n w_n (F_n' - f') at the knots, for weights (B, ..., N), (B, ..., d, m)."""
-        return uncanceled(np.einsum("b...n,bndm->b...dm", weights, self.offsets), self.slopes)
+        return remove_rounding(np.einsum("b...n,bndm->b...dm", weights, self.offsets), self.slopes)
 
     @cached_property
     def participation_divergence(self) -> np.ndarray:
@@ -64,7 +64,7 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
     @cached_property
     def cohort_divergence(self) -> np.ndarray:
         """The largest left-hand side of (6), (B, T)."""
-        apart = uncanceled(self.offsets[:, None] - self._pulled(self.weights)[:, :, None], self.slopes)
+        apart = remove_rounding(self.offsets[:, None] - self._pulled(self.weights)[:, :, None], self.slopes)
         return np.einsum("btn,btndm->btdm", self.weights, apart**2).max(axis=3).sum(axis=2)
 
     @cached_property
@@ -93,7 +93,7 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
         error = np.repeat((CANCELED * np.abs(self.slopes).max(axis=(1, 2, 3))[:, None]) ** 2, T + 1, axis=1)
         decrease, (spread, drift) = np.full((B, T // P), np.nan), np.full((2, B, T, I + 1), np.nan)
         f, least = self.objective, self.objective.minimum()[0]
-        x, anchor, moved = beginning(self), beginning(self), np.zeros((1, 1, 1))
+        x, anchor, moved = initial_states(self), initial_states(self), np.zeros((1, 1, 1))
         for t in range(T + 1):
             squares = (f.slope(x) ** 2).sum(axis=1)
             gradient[:, t] = squares.mean(axis=1)

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import Population, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb
 from fedbounds.empirical.falsification.instances.ranges import Ranges, counts, nonnegative, positive, sums_to
 
 
@@ -192,11 +192,11 @@ class ParticipatingRuns(Population, ABC):
         """Neighbors of what `at` takes, within the caps."""
         L = self.smoothness * self.local_steps
         local, update = self.gamma * 12 * L * self.reach, self.gamma * self.eta * 2 * L * self.interval
-        return np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1)
+        return np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)
 
     def moved_weights(self, rng: np.random.Generator) -> np.ndarray:
         """Neighbors of the weights, in half of all cases; who takes part stays so."""
         if rng.random() >= 0.5:
             return self.weights
-        weights = stirred(self.weights, rng)
+        weights = perturb(self.weights, rng)
         return weights / weights.sum(axis=2, keepdims=True)

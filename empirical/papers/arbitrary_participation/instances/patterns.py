@@ -21,7 +21,7 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, stirred
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb
 from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, counts
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
@@ -93,8 +93,8 @@ class Patterns(Population):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Another window and another probability of failure."""
-        interval = np.clip(np.rint(stirred(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int)
-        return replace(self, interval=interval, failure=np.clip(stirred(self.failure, rng), 1e-4, 0.999))
+        interval = np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int)
+        return replace(self, interval=interval, failure=np.clip(perturb(self.failure, rng), 1e-4, 0.999))
 
     def constants(self) -> dict[str, np.ndarray]:
         """Those of Proposition 4.7's forms, (B, 1)."""

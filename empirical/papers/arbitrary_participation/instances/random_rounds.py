@@ -16,7 +16,7 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
-from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     Ranges,
     cancels,
@@ -100,13 +100,13 @@ class RandomRounds(Population):
         """Other curvatures, starts, noise and offsets; another size of the weights' differences, or not."""
         slopes, apart = shaken(self.slopes, rng), self.base - 1 / self.base.shape[1]
         least = np.minimum(apart.min(axis=1), -1e-12)
-        size = np.minimum(stirred(np.ones(len(self)), rng), -1 / (self.base.shape[1] * least))
+        size = np.minimum(perturb(np.ones(len(self)), rng), -1 / (self.base.shape[1] * least))
         size = np.where(rng.random(len(self)) < 0.5, size, 1.0)
         return replace(
             self,
-            curvature=stirred(self.curvature, rng),
+            curvature=perturb(self.curvature, rng),
             start=shaken(self.start, rng),
-            noise=stirred(self.noise, rng),
+            noise=perturb(self.noise, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
             base=1 / self.base.shape[1] + apart * size[:, None],
         )

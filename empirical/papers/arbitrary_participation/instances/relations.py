@@ -8,17 +8,17 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.proof_step_checker import StepOf, measure_symbol
-from fedbounds.bounds.audit.vectors import multiplied
+from fedbounds.bounds.audit.vectors import factors_of_product
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT
 from fedbounds.empirical.falsification.instances.readable import (
     Readable,
-    evaluated,
+    conditions_hold,
+    evaluate_sides,
     hypotheses,
     not_measured,
     readable,
-    within,
 )
 from fedbounds.empirical.falsification.instances.sides import Sides
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
@@ -65,16 +65,16 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
         values |= {"delta": z.constants()["delta"]}
     zero = np.zeros((1, 1))
     for name in asked - set(values):
-        if multiplied(name):
+        if factors_of_product(name):
             values[name] = zero
     if missing := asked - set(values):
         return not_measured(missing, len(z))
-    left, size, summands = evaluated(relation, values, len(z))
+    left, size, summands = evaluate_sides(relation, values, len(z))
     shape = left.shape
     assumptions, conditions = hypotheses(subject, PROOFS)
     assumed, unmet = met(z, dict.fromkeys((*claim.assumptions, *assumptions)))
     held = all_of(assumed, z)
-    covered = held & (values["eta"] > 0) & within(conditions, z.constants())
+    covered = held & (values["eta"] > 0) & conditions_hold(conditions, z.constants())
     if shape[1] > 1 and not window:
         covered = covered & _round_places(z, subject.step.quantifiers)
     rounding = (CANCELED + ROUND_OFF * _at_places(z, z.cancellation, shape[1])) * size

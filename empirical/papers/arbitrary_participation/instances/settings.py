@@ -11,8 +11,8 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
-from fedbounds.empirical.falsification.instances.population import Population, stirred
-from fedbounds.empirical.falsification.instances.readable import hypotheses, within
+from fedbounds.empirical.falsification.instances.population import Population, perturb
+from fedbounds.empirical.falsification.instances.readable import conditions_hold, hypotheses
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.relations import reading
 
@@ -39,10 +39,10 @@ class Settings(Population):
         """Other constants; the step sizes stay at the same shares of their caps, or move to them."""
         local = self.gamma * 12 * self.L * self.I * self.P
         update = self.gamma * self.eta * 2 * self.L * self.I * self.P
-        I, P = (np.clip(np.rint(stirred(v, rng)), 1, MOST) for v in (self.I, self.P))
-        T = np.clip(np.rint(stirred(self.T, rng)), P, None)
-        L = stirred(self.L, rng)
-        local, update = np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1)
+        I, P = (np.clip(np.rint(perturb(v, rng)), 1, MOST) for v in (self.I, self.P))
+        T = np.clip(np.rint(perturb(self.T, rng)), P, None)
+        L = perturb(self.L, rng)
+        local, update = np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)
         gamma = local / (12 * L * I * P)
         return replace(self, L=L, I=I, P=P, T=T, gamma=gamma, eta=update / (2 * L * I * P * gamma))
 
@@ -72,7 +72,7 @@ def setting_sides(claim: Claim, z: Settings) -> Sides:
     relation, values = reading(subject), z.constants()
     left, size, *summands = relation.function(*(values[name] for name in relation.names))
     left, *summands = (np.broadcast_to(np.asarray(v, dtype=float), (len(z), 1)) for v in (left, *summands))
-    covered = within(hypotheses(subject, PROOFS)[1], values)
+    covered = conditions_hold(hypotheses(subject, PROOFS)[1], values)
     rounding = 1e-15 * size * values["I"] * values["P"]  # a ratio of a geometric sum is 1 + 1/(IP) or so
     return Sides(left, dict(zip(relation.terms, summands, strict=True)), covered, rounding, "", z.describe)
 

@@ -17,7 +17,7 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, stirred
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb
 from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, counts
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
@@ -51,10 +51,10 @@ class FairCoins(Population):
         """Other windows, more or fewer of them, another probability of failure and other weights."""
         return replace(
             self,
-            interval=np.clip(np.rint(stirred(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int),
-            windows=np.clip(np.rint(stirred(self.windows * 1.0, rng)), 1, self.windows.max()).astype(int),
-            failure=np.clip(stirred(self.failure, rng), 1e-4, 0.999),
-            swing=np.minimum(stirred(self.swing, rng), 0.5),
+            interval=np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int),
+            windows=np.clip(np.rint(perturb(self.windows * 1.0, rng)), 1, self.windows.max()).astype(int),
+            failure=np.clip(perturb(self.failure, rng), 1e-4, 0.999),
+            swing=np.minimum(perturb(self.swing, rng), 0.5),
         )
 
     def constants(self) -> dict[str, np.ndarray]:

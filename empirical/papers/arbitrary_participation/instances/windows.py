@@ -21,7 +21,7 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
-from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import Ranges, cancels, counts, nonnegative, reals, sums_to
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import PATTERNS
@@ -64,14 +64,14 @@ class ShiftProcesses(Population):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other weights, walks, offsets and windows."""
-        base, increments = stirred(self.base, rng), stirred(self.increments, rng)
+        base, increments = perturb(self.base, rng), perturb(self.increments, rng)
         slopes = shaken(self.slopes, rng)
         return replace(
             self,
             base=base / base.sum(axis=1, keepdims=True),
             increments=increments / increments.sum(axis=1, keepdims=True),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            interval=np.maximum(1, np.rint(stirred(self.interval * 1.0, rng))).astype(int),
+            interval=np.maximum(1, np.rint(perturb(self.interval * 1.0, rng))).astype(int),
         )
 
     @property
@@ -206,7 +206,7 @@ class HeldCoins(Population):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Another growth."""
-        return replace(self, growth=stirred(self.growth, rng))
+        return replace(self, growth=perturb(self.growth, rng))
 
     def lengths(self, rounds: int) -> list[np.ndarray]:
         """The blocks' lengths until they fill this many rounds, one array per instance."""

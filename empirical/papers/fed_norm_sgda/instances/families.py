@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import PiecewiseQuadratic
-from fedbounds.empirical.falsification.instances.population import shaken, stirred
+from fedbounds.empirical.falsification.instances.population import perturb, shaken
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import (
     RoundInstances,
     lift,
@@ -65,7 +65,7 @@ class CoupledInstances(RoundInstances):
             slope_y=shaken(self.slope_y, rng),
             curvature=(A + A.swapaxes(1, 2)) / 2,
             coupling=shaken(self.coupling, rng),
-            **{name: stirred(getattr(self, name), rng) for name in ("ripple", "frequency", "down")},
+            **{name: perturb(getattr(self, name), rng) for name in ("ripple", "frequency", "down")},
         )
 
     def common(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -211,7 +211,7 @@ class BoundedInstances(RoundInstances):
         """Another problem of the family close by; slopes in y stay as they are."""
         moved = replace(
             super().neighbor(rng),
-            **{name: stirred(getattr(self, name), rng) for name in ("ripple", "height", "bend")},
+            **{name: perturb(getattr(self, name), rng) for name in ("ripple", "height", "bend")},
         )
         room = 0.95 * moved.height * moved.mean_scale
         lean = np.maximum(np.abs(moved.mean_slopes[1]).max(axis=1), 1e-300)

@@ -16,7 +16,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_ITS_STEPS
 from fedbounds.bounds.theory.result import Form
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
-from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances.extremal import FAMILIES
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
@@ -498,7 +498,7 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
         z, legal = at_steps(z, steps, asked)
         whole = legal[:, None]
     left, values, met, rounding = heard.measure(z, asked)
-    return against_form(claim, left, values, met, whole, (rounding, CANCELED), VECTORS, z.describe)
+    return sides_of_form(claim, left, values, met, whole, (rounding, CANCELED), VECTORS, z.describe)
 
 
 def trial(claim: Claim) -> Trial | None:

@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     FLAGS,
     ROUND_OFF,
@@ -335,18 +335,18 @@ class BoundedRuns(Workers):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, starts, noise, clients and steps; the ascent steps stay within the caps."""
-        shares = [np.minimum(stirred(s, rng), 1.0 if k % 2 else np.inf) for k, s in enumerate(self.shares())]
+        shares = [np.minimum(perturb(s, rng), 1.0 if k % 2 else np.inf) for k, s in enumerate(self.shares())]
         moved = replace(
             self,
             **self.moved_workers(rng),
             slopes=shaken(self.slopes, rng),
             lifts=shaken(self.lifts, rng),
-            ripple=stirred(self.ripple, rng),
-            depth=stirred(self.depth, rng),
-            bend=stirred(self.bend, rng),
+            ripple=perturb(self.ripple, rng),
+            depth=perturb(self.depth, rng),
+            bend=perturb(self.bend, rng),
             start=shaken(self.start, rng),
             noise=shaken(self.noise, rng),
-            radius=stirred(self.radius, rng),
+            radius=perturb(self.radius, rng),
         )
         return moved.settled().at(*shares)
 
@@ -465,7 +465,7 @@ class MeantRuns(QuadraticRuns):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other problems, weights and paths."""
-        p = stirred(self.p, rng)
+        p = perturb(self.p, rng)
         return replace(super().mutated(rng), p=p / p.sum(axis=1, keepdims=True), path=shaken(self.path, rng))
 
     @cached_property

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.proof_step_checker import StepOf
-from fedbounds.bounds.audit.vectors import multiplied
+from fedbounds.bounds.audit.vectors import factors_of_product
 from fedbounds.bounds.papers.fed_norm_sgda.proof import (
     PROOFS,
     ascent,
@@ -29,10 +29,10 @@ from fedbounds.bounds.theory.result import Condition
 from fedbounds.empirical.falsification.instances.readable import (
     Basis,
     Readable,
+    conditions_hold,
     hypotheses,
     not_measured,
     readable,
-    within,
 )
 from fedbounds.empirical.falsification.instances.sides import Sides
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
@@ -75,12 +75,12 @@ class PopulationNumbers:
 
     def has(self, name: str) -> bool:
         """Whether the symbol has a value."""
-        pair = multiplied(name)
+        pair = factors_of_product(name)
         return name in self.letters if pair is None else all(map(self.knows, pair))
 
     def value(self, name: str) -> Array:
         """Of a product or a letter."""
-        pair = multiplied(name)
+        pair = factors_of_product(name)
         if pair is None:
             return self.letters[name]
         if name not in self._known:
@@ -91,12 +91,14 @@ class PopulationNumbers:
         """Whether the conditions hold, (B, 1)."""
         if conditions not in self._held:
             letters = {name: before_clients(name, value) for name, value in self.letters.items()}
-            self._held[conditions] = within(conditions, letters)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
+            self._held[conditions] = (
+                conditions_hold(conditions, letters)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
+            )
         return self._held[conditions]
 
     def size(self, name: str) -> Array:
         """At most how large what a symbol is summed from is: for products the lengths of the vectors multiplied."""
-        pair = multiplied(name)
+        pair = factors_of_product(name)
         if pair is None:
             return self.sizes.get(name, np.abs(self.letters[name]))
         first, second = (np.sqrt(np.abs(self.value(f"<{v},{v}>"))) + self.floor(v) for v in pair)

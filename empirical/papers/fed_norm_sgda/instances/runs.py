@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import shaken, stirred
+from fedbounds.empirical.falsification.instances.population import perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     INF,
     Ranges,
@@ -387,7 +387,7 @@ class QuadraticRuns(Workers):
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other problems, starts, noise, clients, rounds and steps; these stay within the caps."""
         limit = 10.0 if self.wide else 1.0
-        shares = [np.minimum(stirred(share, rng), limit if k > 1 else 1.0) for k, share in enumerate(self.shares())]
+        shares = [np.minimum(perturb(share, rng), limit if k > 1 else 1.0) for k, share in enumerate(self.shares())]
         bend = shaken(self.bend, rng)
         single = np.ptp(self.scales, axis=1, keepdims=True) == 0
         moved = replace(
@@ -395,12 +395,12 @@ class QuadraticRuns(Workers):
             **self.moved_workers(rng),
             bend=(bend + bend.transpose(0, 2, 1)) / 2,
             coupling=shaken(self.coupling, rng),
-            concavity=stirred(self.concavity, rng),
-            scales=np.where(single, self.scales, stirred(self.scales, rng)),
+            concavity=perturb(self.concavity, rng),
+            scales=np.where(single, self.scales, perturb(self.scales, rng)),
             slopes=shaken(self.slopes, rng),
             start=np.where((self.start == 0).all(axis=1, keepdims=True), 0.0, shaken(self.start, rng)),
             noise=np.where((self.noise == 0).all(axis=(1, 2), keepdims=True), 0.0, shaken(self.noise, rng)),
-            rounds=self.rounds if self.wide else np.maximum(np.rint(stirred(self.rounds, rng)), 1),
+            rounds=self.rounds if self.wide else np.maximum(np.rint(perturb(self.rounds, rng)), 1),
         )
         return moved.settled().at(*shares)
 

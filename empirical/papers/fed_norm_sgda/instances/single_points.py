@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     Range,
     Ranges,
@@ -65,13 +65,13 @@ class Facts(Population):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other vectors, weights, curvatures and levels."""
-        weights = stirred(self.weights, rng)
+        weights = perturb(self.weights, rng)
         return replace(
             self,
             vectors=shaken(self.vectors, rng),
             weights=weights / weights.sum(axis=1, keepdims=True),
-            curvature=stirred(self.curvature, rng),
-            levels=stirred(self.levels, rng),
+            curvature=perturb(self.curvature, rng),
+            levels=perturb(self.levels, rng),
         )
 
 

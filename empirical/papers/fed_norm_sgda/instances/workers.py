@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import Population, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb
 from fedbounds.empirical.falsification.instances.ranges import (
     Range,
     Ranges,
@@ -152,14 +152,14 @@ class Workers(Population):
     def moved_workers(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Neighbors of weights, rates, momentum, growth and tau_eff; equal clients stay equal."""
         even = (np.ptp(self.weights, axis=1) == 0)[:, None]
-        weights = np.where(even, self.weights, stirred(self.weights, rng))
+        weights = np.where(even, self.weights, perturb(self.weights, rng))
         plain = np.ptp(self.rates, axis=(1, 2)) == 0
         return {
             "weights": weights / weights.sum(axis=1, keepdims=True),
-            "rates": np.where(plain[:, None, None], self.rates, stirred(self.rates, rng)),
-            "momentum": np.where(plain[:, None], self.momentum, np.minimum(stirred(self.momentum, rng), 0.95)),
-            "growth": stirred(self.growth, rng),
-            "taueff": np.where(plain, self.taueff, stirred(self.taueff, rng)),
+            "rates": np.where(plain[:, None, None], self.rates, perturb(self.rates, rng)),
+            "momentum": np.where(plain[:, None], self.momentum, np.minimum(perturb(self.momentum, rng), 0.95)),
+            "growth": perturb(self.growth, rng),
+            "taueff": np.where(plain, self.taueff, perturb(self.taueff, rng)),
         }
 
 

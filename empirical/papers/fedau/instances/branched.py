@@ -15,10 +15,10 @@ from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
     KinkedClients,
     PiecewiseQuadratic,
     draw_clients,
+    remove_rounding,
     supremum,
-    uncanceled,
 )
-from fedbounds.empirical.falsification.instances.population import stirred
+from fedbounds.empirical.falsification.instances.population import perturb
 from fedbounds.empirical.falsification.instances.ranges import Ranges, chances, counts, positive
 from fedbounds.empirical.papers.fedau.instances.records import Records, every_record, weights_of
 from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeights
@@ -96,7 +96,7 @@ class Branched(KinkedClients):
 
     def moved_chances(self, rng: np.random.Generator) -> np.ndarray:
         """Other participation probabilities; who is sure to come in all instances stays so."""
-        return self.p if self.sure else np.clip(stirred(self.p, rng), 1e-6, 1)
+        return self.p if self.sure else np.clip(perturb(self.p, rng), 1e-6, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,12 +122,12 @@ class KinkedWeighted(Branched, ConstantWeights):
     def divergences_from(self, weights: np.ndarray) -> np.ndarray:
         """Squared, of the clients' gradients from that of the objective with these weights, (B, N)."""
         mean = np.einsum("bn,bndm->bdm", weights, self.slopes)[:, None]
-        return supremum(uncanceled(self.slopes - mean, self.slopes))
+        return supremum(remove_rounding(self.slopes - mean, self.slopes))
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, probabilities, weights and step sizes; these stay within the caps."""
         shares = self.moved_shares(rng)
-        moved = replace(self, **self.moved_clients(rng), p=self.moved_chances(rng), omega=stirred(self.omega, rng))
+        moved = replace(self, **self.moved_clients(rng), p=self.moved_chances(rng), omega=perturb(self.omega, rng))
         return moved.at(*shares)
 
 

@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.readable import Basis, in_order
+from fedbounds.empirical.falsification.instances.readable import Basis, product_key
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, over_clients
 
@@ -28,7 +28,7 @@ Products = dict[tuple[str, str], np.ndarray]
 
 def zeros(pairs: str) -> Products:
     """Products that vanish: of noise with what was there before it."""
-    return {in_order(*pair.split(",")): np.zeros((1, 1)) for pair in pairs.split()}
+    return {product_key(*pair.split(",")): np.zeros((1, 1)) for pair in pairs.split()}
 
 
 def step_products(z: WeightedInstances | KinkedInstances) -> Products:
@@ -63,7 +63,7 @@ def _quadratic_step(z: WeightedInstances) -> Products:
         ("xi", "xi"): z.noise[:, None, None] ** 2,
     }  # fmt: skip
     shape = (len(z), z.clients, z.local_steps + 1)
-    flat = {in_order(*k): np.broadcast_to(v.sum(axis=3), shape).reshape(len(z), -1) for k, v in found.items()}
+    flat = {product_key(*k): np.broadcast_to(v.sum(axis=3), shape).reshape(len(z), -1) for k, v in found.items()}
     return flat | zeros("D,xi k,xi o,xi f0,xi")
 
 
@@ -105,7 +105,7 @@ def _quadratic_round(z: WeightedInstances) -> Products:
         ("d", "ks"): s * mean + both(phi, share * (turned + crossed)),
     }  # fmt: skip
     shape = (len(z), N)
-    return {in_order(*k): np.broadcast_to(v.sum(axis=2), shape) for k, v in found.items()} | zeros(
+    return {product_key(*k): np.broadcast_to(v.sum(axis=2), shape) for k, v in found.items()} | zeros(
         "D,Xi K,Xi Xi,o Xi,f0 a,o a,f0"
     )
 
@@ -134,7 +134,7 @@ def _kinked_step(z: KinkedInstances) -> Products:
         ("k", "k"): (turned**2).mean(axis=1), ("D", "f0"): change.mean(axis=1) * f0,
         ("f0", "k"): turned.mean(axis=1) * f0, ("f0", "f0"): f0**2, ("xi", "xi"): z.noise[:, None] ** 2,
     }  # fmt: skip
-    return found | {in_order("o", w): none for w in ("D", "k", "o", "f0")} | zeros("D,xi k,xi o,xi f0,xi")
+    return found | {product_key("o", w): none for w in ("D", "k", "o", "f0")} | zeros("D,xi k,xi o,xi f0,xi")
 
 
 def _kinked_round(z: KinkedInstances) -> Products:
@@ -144,16 +144,16 @@ def _kinked_round(z: KinkedInstances) -> Products:
     kv, a = turned.mean(axis=2), noise.mean(axis=2)
     v, weight = f0 + kv, (z.p * z.omega)[:, None]
     parts = {"kv": kv, "a": a, "ks": kv, "z": weight * v, "f0": np.broadcast_to(f0, kv.shape)}
-    found = {in_order(u, w): (parts[u] * parts[w]).mean(axis=1)[:, None] for u in parts for w in parts}
+    found = {product_key(u, w): (parts[u] * parts[w]).mean(axis=1)[:, None] for u in parts for w in parts}
     steps = {"D": change, "K": turned}
     for name, values in steps.items():
-        found |= {in_order(name, w): (values * parts[w][:, :, None]).mean(axis=(1, 2))[:, None] for w in parts}
-    found |= {in_order(u, w): (steps[u] * steps[w]).mean(axis=(1, 2))[:, None] for u in steps for w in steps}
-    found |= {in_order("Xi", w): (a * parts[w]).mean(axis=1)[:, None] for w in parts}
+        found |= {product_key(name, w): (values * parts[w][:, :, None]).mean(axis=(1, 2))[:, None] for w in parts}
+    found |= {product_key(u, w): (steps[u] * steps[w]).mean(axis=(1, 2))[:, None] for u in steps for w in steps}
+    found |= {product_key("Xi", w): (a * parts[w]).mean(axis=1)[:, None] for w in parts}
     d = weight * (v + a)
-    found |= {in_order("d", w): (d * parts[w]).mean(axis=1)[:, None] for w in ("z", "ks")}
+    found |= {product_key("d", w): (d * parts[w]).mean(axis=1)[:, None] for w in ("z", "ks")}
     found["d", "f0"] = found["f0", "z"]
     found |= {("d", "d"): (weight * z.omega[:, None] * (v + a) ** 2).mean(axis=1)[:, None]}
     found |= {("Xi", "Xi"): (noise**2).mean(axis=(1, 2))[:, None]}
-    none = {in_order("o", w): np.zeros((1, 1)) for w in (*parts, "D", "K", "Xi", "o", "d")}
+    none = {product_key("o", w): np.zeros((1, 1)) for w in (*parts, "D", "K", "Xi", "o", "d")}
     return found | none | zeros("D,Xi K,Xi a,f0 Xi,f0")

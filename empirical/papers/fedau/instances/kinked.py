@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     ROUND_OFF,
     Ranges,
@@ -131,17 +131,17 @@ class KinkedInstances(Population):
         """Another curvature inside, radius, start, noise, probability, weight and step sizes within their caps."""
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * 2 * LI
-        p = np.clip(stirred(self.p, rng), 1e-7, 1)
+        p = np.clip(perturb(self.p, rng), 1e-7, 1)
         moved = replace(
             self,
             inside=np.clip(shaken(self.inside, rng), -self.smoothness, self.smoothness),
-            radius=stirred(self.radius, rng),
+            radius=perturb(self.radius, rng),
             start=np.where(rng.random(len(self)) < 0.5, self.start, shaken(self.start, rng)),
-            noise=stirred(self.noise, rng),
+            noise=perturb(self.noise, rng),
             p=p,
-            omega=np.where(rng.random(len(self)) < 0.7, self.omega * self.p / p, stirred(self.omega, rng)),
+            omega=np.where(rng.random(len(self)) < 0.7, self.omega * self.p / p, perturb(self.omega, rng)),
         )
-        return moved.at(np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1))
+        return moved.at(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
 
 
 def draw_kinked(rng: np.random.Generator, B: int, local_steps: int) -> KinkedInstances:

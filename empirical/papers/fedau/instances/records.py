@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_moment
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     CUTOFF,
     FLAGS,
@@ -214,10 +214,10 @@ class RecordedInstances(Records):
         slopes = shaken(self.slopes, rng)
         moved = replace(
             self,
-            scale=stirred(self.scale, rng),
+            scale=perturb(self.scale, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
             start=shaken(self.start, rng),
-            p=np.clip(stirred(self.p, rng), 1e-6, 1),
+            p=np.clip(perturb(self.p, rng), 1e-6, 1),
         )
         return moved.at(rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self)))
 

@@ -16,12 +16,12 @@ from fedbounds.bounds.papers.fedau.proof.descent import DECREASE
 from fedbounds.empirical.falsification.instances.readable import (
     Basis,
     Readable,
-    compared,
-    evaluated,
+    arrange_sides,
+    conditions_hold,
+    evaluate_sides,
     hypotheses,
     not_measured,
     readable,
-    within,
 )
 from fedbounds.empirical.falsification.instances.sides import Sides
 from fedbounds.empirical.papers.fedau.instances.gram import ROUND_BASIS, STEP_BASIS, round_products, step_products
@@ -85,16 +85,18 @@ def relation_sides(claim: Claim, z: OneRound) -> Sides:
     if each is not None:
         one = readable(each, basis)
         largest = {LARGEST.name: np.zeros((1, 1))}
-        values = values | {LARGEST.name: evaluated(one, values | largest, len(z))[0].max(axis=1, keepdims=True)}
+        values = values | {LARGEST.name: evaluate_sides(one, values | largest, len(z))[0].max(axis=1, keepdims=True)}
     if missing := set(relation.names) - set(values):
         return not_measured(missing, len(z))
-    found = evaluated(relation, values, len(z))
+    found = evaluate_sides(relation, values, len(z))
     left = found[0]
     assumptions, conditions = hypotheses(subject, PROOFS)
     unknown = sorted({a.name for a in (*claim.assumptions, *assumptions)} - ONE_STEP)
-    covered = within(conditions, values) & (not unknown) & _places(z, left.shape, subject.step.quantifiers, basis)
+    covered = (
+        conditions_hold(conditions, values) & (not unknown) & _places(z, left.shape, subject.step.quantifiers, basis)
+    )
     unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
-    return compared(subject.step.conclusion, relation, found, covered, CANCELED * found[1], unmet, z.describe)
+    return arrange_sides(subject.step.conclusion, relation, found, covered, CANCELED * found[1], unmet, z.describe)
 
 
 def _places(z: OneRound, shape: tuple[int, ...], quantifiers: str, basis: Basis) -> np.ndarray:

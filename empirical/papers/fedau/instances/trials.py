@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
 from fedbounds.empirical.falsification.instances.population import Population
-from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fedau.instances import extremal
 from fedbounds.empirical.papers.fedau.instances.branched import kinked_records, kinked_weighted
@@ -176,7 +176,7 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
         z, whole = _prescribed(form.prescribes, set_by_form, z)
     left, values, met = of(z, form.name)
     covered = np.ones((len(z), 1), dtype=bool) & np.reshape(whole, (-1, 1))
-    return against_form(claim, left, values, met, covered, (0.0, CANCELED), VECTORS, z.describe)
+    return sides_of_form(claim, left, values, met, covered, (0.0, CANCELED), VECTORS, z.describe)
 
 
 def _prescribed(

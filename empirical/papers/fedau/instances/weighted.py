@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     Ranges,
     cancels,
@@ -139,7 +139,7 @@ class ConstantWeights(Population, ABC):
         """Neighbors of what `at` takes, within the caps."""
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
-        return np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1)
+        return np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,18 +272,18 @@ class WeightedInstances(ConstantWeights):
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
         slopes = shaken(self.slopes, rng)
         even = np.ptp(self.phi, axis=1, keepdims=True) == 0  # then the objective stays f
-        phi = np.where(even, self.phi, stirred(self.phi, rng))
+        phi = np.where(even, self.phi, perturb(self.phi, rng))
         moved = replace(
             self,
-            curvature=stirred(self.curvature, rng),
+            curvature=perturb(self.curvature, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
             start=shaken(self.start, rng),
-            noise=stirred(self.noise, rng),
-            p=np.minimum(stirred(self.p, rng), 1),
-            omega=stirred(self.omega, rng),
+            noise=perturb(self.noise, rng),
+            p=np.minimum(perturb(self.p, rng), 1),
+            omega=perturb(self.omega, rng),
             phi=phi / phi.sum(axis=1, keepdims=True),
         )
-        return moved.at(np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1))
+        return moved.at(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
 
 
 def draw_weighted(

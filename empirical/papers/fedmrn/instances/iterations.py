@@ -15,7 +15,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     ROUND_OFF,
     WHOLE,
@@ -92,15 +92,15 @@ class MaskedIterations(Population):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, starts, noise, steps and errors; clients that are alike stay so, and so do signs."""
-        curvature = np.sign(self.curvature) * stirred(np.abs(self.curvature), rng)
+        curvature = np.sign(self.curvature) * perturb(np.abs(self.curvature), rng)
         return replace(
             self,
             curvature=as_alike(self.curvature, curvature),
             center=as_alike(self.center, shaken(self.center, rng)),
             start=shaken(self.start, rng),
-            noise=stirred(self.noise, rng),
-            steps=self.steps * (stirred(self.steps[:, :1], rng) / self.steps[:, :1]),
-            relative=None if self.relative is None else stirred(self.relative, rng),
+            noise=perturb(self.noise, rng),
+            steps=self.steps * (perturb(self.steps[:, :1], rng) / self.steps[:, :1]),
+            relative=None if self.relative is None else perturb(self.relative, rng),
         )
 
     @property

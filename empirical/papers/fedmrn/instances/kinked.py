@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import draw_clients
-from fedbounds.empirical.falsification.instances.population import stirred
+from fedbounds.empirical.falsification.instances.population import perturb
 from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, flag, positive
 from fedbounds.empirical.papers.fedmrn.instances.masked import MaskedClients, MaskedCourse
 
@@ -85,8 +85,8 @@ class KinkedMasked(MaskedClients):
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, masks and step sizes, these up to 1/L; a convex objective stays one."""
         moved = self.moved_clients(rng, self.curvatures.min(axis=(1, 2, 3)) if self.convex else -np.inf)
-        z = replace(self, **moved, q=stirred(self.q, rng))
-        return replace(z, eta=np.minimum(stirred(self.eta * self.smoothness, rng), 1) / z.smoothness)
+        z = replace(self, **moved, q=perturb(self.q, rng))
+        return replace(z, eta=np.minimum(perturb(self.eta * self.smoothness, rng), 1) / z.smoothness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +155,8 @@ class SignedMasked(KinkedMasked):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, bounds and step sizes, and amplitudes where they are free."""
-        spare = np.maximum(stirred(self.spare, rng), 1) if self.chosen else self.spare
-        return replace(super().mutated(rng), bound=stirred(self.bound, rng), spare=spare)
+        spare = np.maximum(perturb(self.spare, rng), 1) if self.chosen else self.spare
+        return replace(super().mutated(rng), bound=perturb(self.bound, rng), spare=spare)
 
 
 @lru_cache(maxsize=8)

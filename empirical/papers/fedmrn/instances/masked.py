@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.paths import beginning, jointly, split, together
+from fedbounds.empirical.falsification.instances.paths import initial_states, jointly, split, together
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import KinkedClients
 from fedbounds.empirical.falsification.instances.ranges import Ranges, always, counts, nonnegative
 
@@ -89,7 +89,7 @@ class MaskedClients(KinkedClients):
             step: those step sizes.
             amplitude: of signed masks in each iteration, (B,); None for a relative error.
         """
-        x, f, N, S = beginning(self), self.objective, self.clients, self.local_steps
+        x, f, N, S = initial_states(self), self.objective, self.clients, self.local_steps
         chance, everyone = np.ones_like(x), np.full((len(self), N), 1 / N)
         u, p = np.zeros((2, len(self), N, *x.shape[1:], 1))
         norms, largest, sure = np.zeros((3, len(self)))

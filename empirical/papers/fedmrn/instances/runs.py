@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
-from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     Range,
     Ranges,
@@ -23,7 +23,7 @@ from fedbounds.empirical.falsification.instances.ranges import (
     positive,
     reals,
 )
-from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fedmrn.instances.extremal import CONVEX, NOT_CONVEX
 from fedbounds.empirical.papers.fedmrn.instances.kinked import KinkedMasked, kinked, signed
@@ -131,11 +131,11 @@ class MaskedRuns(Population):
         return replace(
             self,
             roots=np.where(one, roots[:, :1], roots),
-            least=stirred(self.least, rng),
+            least=perturb(self.least, rng),
             centers=shaken(self.centers, rng),
             start=shaken(self.start, rng),
-            noise=stirred(self.noise, rng),
-            share=np.minimum(stirred(self.share, rng), 1),
+            noise=perturb(self.noise, rng),
+            share=np.minimum(perturb(self.share, rng), 1),
         )
 
     @property
@@ -235,7 +235,7 @@ def sides(claim: Claim, z: MaskedRuns | KinkedMasked | ExtremalRuns) -> Sides:
     met: dict[str, np.ndarray | bool] = dict.fromkeys(MET, True) | dict(z.met)
     convex, progressive = subject.result.key.endswith("theorem-1"), {a.name for a in claim.assumptions} >= PROGRESSIVE
     covered = np.full((len(z), 1), z.convex == convex and met["progressive-masking"] == progressive)
-    return against_form(claim, z.left, z.values, met, covered, (0.0, 1e-11), frozenset(), z.describe)
+    return sides_of_form(claim, z.left, z.values, met, covered, (0.0, 1e-11), frozenset(), z.describe)
 
 
 def trial(claim: Claim) -> Trial | None:

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import Ranges, always, counts, positive, reals, symmetric
 
 
@@ -74,7 +74,7 @@ class BlockRounds(Population):
             centers=np.where(alike[:, None, None], centers[:, :1], centers),
             noise=noise,
             start=shaken(self.start, rng),
-            step=stirred(self.step, rng),
+            step=perturb(self.step, rng),
         )
 
     @property

@@ -11,11 +11,11 @@ from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof import theorem
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
-from fedbounds.empirical.falsification.instances.averages import Builder, telescoped
+from fedbounds.empirical.falsification.instances.averages import Builder, telescope
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
     theorem.AVERAGED: letters.SQUARED_GRADIENT,
     theorem.EVERYWHERE: product_symbol("fs", "fs"),
 }
 GAPS: Mapping[sp.Symbol, sp.Symbol] = {letters.DECREASE: n.Delta}
-BUILDERS: Mapping[type, Builder] = {Realized: telescoped}
+BUILDERS: Mapping[type, Builder] = {Realized: telescope}

@@ -26,7 +26,7 @@ from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
-from fedbounds.empirical.falsification.instances.population import Population, shaken, stirred
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     FLAGS,
     Range,
@@ -37,7 +37,7 @@ from fedbounds.empirical.falsification.instances.ranges import (
     reals,
     symmetric,
 )
-from fedbounds.empirical.falsification.instances.readable import against_form
+from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.tdcd.instances.extremal import FAMILY
 from fedbounds.empirical.papers.tdcd.instances.premises import lemma
@@ -193,9 +193,9 @@ class TieredRuns(TieredLetters):
             self,
             hessians=np.where(one[..., None, None], hessians[:, :1], hessians),
             pulls=np.where(one[..., None], pulls[:, :1], pulls),
-            noise=stirred(self.noise, rng),
+            noise=perturb(self.noise, rng),
             start=shaken(self.start, rng),
-            eta=stirred(self.eta, rng),
+            eta=perturb(self.eta, rng),
         )
 
     @property
@@ -326,7 +326,7 @@ class KinkedTiers(TieredClients, TieredLetters):
         return Seen(*self.course, *self.constants, self.lowest, self.alike, together, self.clients)
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        return replace(self, **self.moved_clients(rng), eta=stirred(self.eta, rng))
+        return replace(self, **self.moved_clients(rng), eta=perturb(self.eta, rng))
 
 
 def draw_runs(rng: np.random.Generator) -> TieredRuns:
@@ -400,7 +400,7 @@ def sides(claim: Claim, z: TieredLetters | ExtremalRuns) -> Sides:
     ends = np.abs(z.seen.ends).max(axis=1)
     error = CANCELED * ends / (z.eta * z.steps * z.rounds)
     covered = (covered & (ends < LARGEST))[:, None]
-    return against_form(claim, left, z.values, z.met, covered, (error[:, None], CANCELED), frozenset(), z.describe)
+    return sides_of_form(claim, left, z.values, z.met, covered, (error[:, None], CANCELED), frozenset(), z.describe)
 
 
 def trial(claim: Claim) -> Trial | None:
