@@ -111,7 +111,8 @@ def narrow_integers(partial: Partial, name: str, numbers: range, within: Box) ->
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("fedmrn/theorem-1")
         >>> known = dict(L=1, mu=1, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1, N=10, S=2, T=9)
-        >>> narrow_integers(leave_free(theorem, theorem.form("sharp"), known, ["K"]), "K", range(1, 10**6), {})  # K <= N
+        >>> partial = leave_free(theorem, theorem.form("sharp"), known, ["K"])
+        >>> narrow_integers(partial, "K", range(1, 10**6), {})  # K <= N
         range(1, 11)
     """
     box, low, high = box_of(partial, within), numbers[0], numbers[-1]

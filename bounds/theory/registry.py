@@ -145,8 +145,8 @@ def submodule(module: ModuleType, what: str) -> ModuleType | None:
 
 
 def paper_submodules(floor: str, what: str) -> dict[str, ModuleType]:
-    """What the papers hold under this name on this floor, see `paper_submodule`; one that cannot be loaded is one
-    warning.""" found: dict[str, ModuleType] = {}
+    """The submodules of this name in a layer, paper by paper; one that cannot be loaded is one warning."""
+    found: dict[str, ModuleType] = {}
     for name in paper_names():
         try:
             if (module := paper_submodule(name, floor, what)) is not None:
