@@ -137,10 +137,10 @@ wheel: $(STAMP) ## build the wheel and try it in a clean environment
 	$(PYTEST) -m wheel tests/test_packaging.py --durations=0
 
 flower: $(STAMP) ## the strategies in a run of Flower, if it is installed: pip install 'flwr[simulation]'
-	$(PYTEST) -m flower tests/empirical/test_flower.py --durations=0
+	$(PYTEST) -m flower tests/empirical/monitoring/test_flower.py --durations=0
 
 browser: $(STAMP) ## explorer and reports in a Chromium without a window, if one is installed
-	$(PYTEST) -m browser tests/bounds/test_explorer_in_browser.py tests/figures/test_report_in_browser.py --durations=0
+	$(PYTEST) -m browser tests/figures/explorer/test_explorer_in_browser.py tests/figures/report/test_report_in_browser.py --durations=0
 
 clean: ## remove what is made (not the environment, nor results of sweeps)
 	rm -rf build dist site site.pages *.egg-info .pytest_cache .ruff_cache .hypothesis

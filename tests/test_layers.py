@@ -237,6 +237,13 @@ def test_a_layer_has_few_packages_on_few_levels(layer: str) -> None:
     assert max(levels.values()) <= LEVELS, levels
 
 
+@pytest.mark.parametrize("layer", PACKAGES)
+def test_the_tests_of_a_layer_mirror_its_packages(layer: str) -> None:
+    folders = {path.name for path in (ROOT / "tests" / layer).iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders <= {path.name for path in (ROOT / layer).iterdir()}
+    assert not [path.name for path in (ROOT / "tests" / layer).glob("test_*.py")]
+
+
 def test_packages_in_a_circle_have_no_level() -> None:
     graph = {"f.b.p.x": {"f.b.q.y"}, "f.b.q.y": set(), "f.b.q.z": {"f.b.p.w"}, "f.b.p.w": set(), "f.b.r": {"f.b.r.s"}}
     assert package_levels(graph) == {"f.b.r": 1}

@@ -30,7 +30,8 @@ def canonical_text(expression: sp.Basic | None) -> str:
     """The whole tree of an expression, every symbol with what is known of it.
 
     Example:
-        >>> canonical_text(sp.Symbol("P", prime=True) - 1) == canonical_text(sp.Symbol("P", prime=True, integer=True) - 1)
+        >>> prime, whole = sp.Symbol("P", prime=True), sp.Symbol("P", prime=True, integer=True)
+        >>> canonical_text(prime - 1) == canonical_text(whole - 1)
         True
         >>> canonical_text(sp.Symbol("x", positive=True)) == canonical_text(sp.Symbol("x", nonnegative=True))
         False

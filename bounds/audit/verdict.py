@@ -89,7 +89,8 @@ def combine_verdicts(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
         Contradiction: one court has proved the claim, trusting nobody's word, and another has refuted it.
 
     Example:
-        >>> combine_verdicts("x", [Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")]).court
+        >>> tried, shown = Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")
+        >>> combine_verdicts("x", [tried, shown]).court
         'steps'
         >>> word = Verdict("proved", "steps", "", "", trusts=("what x is",))
         >>> tried = Verdict("survived", "instances", "", "", tightness=0.55)

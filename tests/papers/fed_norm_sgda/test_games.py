@@ -22,8 +22,8 @@ from fedbounds.empirical.papers.fed_norm_sgda.numpy_reference import fed_norm_sg
 from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
 from fedbounds.empirical.problems.minimax import Minimax
 from fedbounds.empirical.simulation.simulate import simulate
-from tests.empirical.drawn_cases import drawn_cases
-from tests.empirical.stand_in_problems import Unmeasured
+from tests.empirical.invariants.drawn_cases import drawn_cases
+from tests.empirical.problems.stand_in_problems import Unmeasured
 from tests.papers.fed_norm_sgda.planted_sgda import fed_norm_sgda_by_hand, planted
 
 

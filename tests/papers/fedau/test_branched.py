@@ -15,7 +15,7 @@ from fedbounds.empirical.papers.fedau.instances.branched import Branched, Kinked
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances
 from fedbounds.empirical.papers.fedau.pseudocode import fedau, fixed_weights
 from fedbounds.empirical.runtime.streams import Streams
-from tests.empirical.stand_in_kinks import Signed
+from tests.empirical.falsification.stand_in_kinks import Signed
 
 B, N, I, T = 4, 2, 1, 4
 

@@ -15,7 +15,7 @@ from fedbounds.empirical.papers.fedmrn.invariants import MASK_INVARIANTS, MISREA
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.papers.fedmrn.strategies import mask_cases
 from fedbounds.empirical.runtime.counter_rng import UPLOAD
-from tests.empirical.drawn_cases import drawn_cases
+from tests.empirical.invariants.drawn_cases import drawn_cases
 
 
 def test_our_own_local_steps_keep_every_invariant(monkeypatch):

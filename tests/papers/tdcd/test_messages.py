@@ -26,8 +26,8 @@ from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.simulate import simulate
-from tests.empirical.test_vertical_networks import made as noise
-from tests.empirical.test_vertical_networks import problem
+from tests.empirical.problems.test_vertical_networks import made as noise
+from tests.empirical.problems.test_vertical_networks import problem
 
 ROUNDS = 4
 SHAPES = {
