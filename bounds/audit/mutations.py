@@ -1,15 +1,14 @@
-"""Planted errors: would any court notice if a result or a step of a paper were wrong?
+"""Mutation testing of theorems and proofs: does a checker notice that a claim is changed?
 
-They are enumerated from what a paper's room puts on trial: numbers, exponents, letters, indices, summands and
-inequalities of forms, steps and limits; conditions, assumptions and premises; the numbers of rules; what vectors and
-letters stand for; counterexamples. The changed claim, what uses it, its units and the limits about it are tried as they
-stand and as changed, every other claim being taken at its best. An error is caught if a verdict gets worse. One that
-survives is
+Mutations are enumerated from the claims of a paper: numbers, exponents, symbols, indices, summands and inequalities of
+forms, steps and limits; conditions, assumptions and premises; numbers of rules; meanings of vectors and symbols;
+counterexamples. The changed claim and what uses it are verified before and after, with every other claim taken as
+proved. A mutation is caught if a verdict gets worse. One that survives is
 
-- `not tight`: the court shows the changed statement too, but refuses a graver error at the same place;
+- `not tight`: the checker proves the changed statement too, but refuses a larger change at the same place;
 - `not needed`: what is dropped is not used here, but it cannot be dropped elsewhere;
-- `open`: no court vouches for the claim as it stands;
-- a `GAP`: no error of this sort is ever refused, so that the check cannot fail, or the changed statement is false.
+- `open`: no checker proves the claim as it stands;
+- a `GAP`: no mutation of this kind is ever refused, so the check cannot fail, or the changed statement is false.
 """
 
 from __future__ import annotations
@@ -263,7 +262,7 @@ def _paper(claims: Claims) -> str:
 # --- What can be wrong ------------------------------------------------------------------------------------------------
 
 
-def replace_item(items: Sequence[Any], k: int, *new: Any) -> tuple[Any, ...]:
+def swap(items: Sequence[Any], k: int, *new: Any) -> tuple[Any, ...]:
     """The k-th of some items replaced, or left out."""
     return (*items[:k], *new, *items[k + 1 :])
 
@@ -298,9 +297,7 @@ def mutate_hypotheses(items: Sequence[Any], k: int) -> Iterator[Mutation]:
     """A condition or an assumption among some items dropped; a condition turned around, or looser by a tenth."""
     one = items[k]
     if isinstance(one, Assumption):
-        yield Mutation(
-            ASSUMPTION, f"without {one.name}", lambda: replace_item(items, k), thing=f"assumption {one.name}"
-        )
+        yield Mutation(ASSUMPTION, f"without {one.name}", lambda: swap(items, k), thing=f"assumption {one.name}")
     elif isinstance(one, Condition):
         looser = replace(one, right=(MORE if one.op in ("<=", "<") else TENTH) * one.right)
         for kind, what, new in (
@@ -309,7 +306,7 @@ def mutate_hypotheses(items: Sequence[Any], k: int) -> Iterator[Mutation]:
             (CONSTANT, "looser by 10 percent", (looser,)),
         ):
             if new != (one,):
-                said = partial(replace_item, items, k, *new)
+                said = partial(swap, items, k, *new)
                 yield Mutation(kind, f"{one.text} {what}", said, thing=f"condition {one.text}")
 
 
@@ -317,12 +314,10 @@ def mutate_form(form: Form, notation: Notation) -> Iterator[Mutation]:
     """Errors in one form of a result."""
     for k, term in enumerate(form.terms):
         for m in mutate_expression(term.name, term.expression, notation):
-            yield m.within(
-                lambda e, k=k, name=term.name: replace(form, terms=replace_item(form.terms, k, Term(name, e)))
-            )
+            yield m.within(lambda e, k=k, name=term.name: replace(form, terms=swap(form.terms, k, Term(name, e))))
         if len(form.terms) > 1:
             m = Mutation(TERM, f"without {term.name}", tuple, lambda q, t=term: (Term(t.name, (q - 1) * t.expression),))
-            yield m.within(lambda new, k=k: replace(form, terms=replace_item(form.terms, k, *new)))
+            yield m.within(lambda new, k=k: replace(form, terms=swap(form.terms, k, *new)))
     for name in ("conditions", "assumptions"):
         for m in chain(*(mutate_hypotheses(vars(form)[name], k) for k in range(len(vars(form)[name])))):
             yield m.within(lambda items, name=name: replace(form, **{name: items}))
@@ -352,9 +347,7 @@ def mutate_step(subject: StepOf, docket: ClaimSet) -> Iterator[Mutation]:
                 set(order) - set(step.premises), key=lambda s: (abs(order.index(s) - place), -order.index(s))
             )[:1]
             for what, new in (("without", ()), *((f"{name} for", (name,)) for name in near)):
-                found.append(
-                    Mutation(PREMISE, f"{what} {premise}", partial(replace_item, step.premises, k, *new), thing=thing)
-                )
+                found.append(Mutation(PREMISE, f"{what} {premise}", partial(swap, step.premises, k, *new), thing=thing))
         yield from (m.within(lambda premises: replace(step, premises=premises)) for m in found)
 
     def read(rule: Any) -> Step:
@@ -392,7 +385,7 @@ def mutate_field(value: Any, how: Callable[[sp.Expr], sp.Expr], name: str = "") 
     """What a rule or a part of it is if one of its numbers changes, with the field's name; always in the same order."""
     if isinstance(value, tuple):
         for k, part in enumerate(value) if sp.Symbol not in map(type, value) else ():
-            yield from ((at, replace_item(value, k, other)) for at, other in mutate_field(part, how, name))
+            yield from ((at, swap(value, k, other)) for at, other in mutate_field(part, how, name))
     elif is_dataclass(value) and not isinstance(value, type):
         for one in fields(value):
             numeric = "Symbol" not in str(one.type) and not str(one.type).startswith("int")  # a number
@@ -450,7 +443,7 @@ def mutate_replay(replay: Replay) -> Iterator[Mutation]:
     yield Mutation(REPLAY, "the bound as large as the measured side", partial(replace, replay, claimed=replay.true))
     for k, check in enumerate(replay.hypotheses):
         kept = tuple(c for c in replay.hypotheses if c.name != check.name)
-        fails = replace_item(replay.hypotheses, k, replace(check, left=1, op="==", right=2))
+        fails = swap(replay.hypotheses, k, replace(check, left=1, op="==", right=2))
         yield Mutation(
             REPLAY, f"{k + 1}: {check.name} unchecked", partial(replace, replay, hypotheses=kept), thing="unchecked"
         )
@@ -475,10 +468,8 @@ def enumerate_mutations(claims: Claims) -> Iterator[Mutation]:
         elif isinstance(subject, Spread):
             found, plants = mutate_spread(subject), partial(place_claim, Spread.claim, claim.paper)
         elif isinstance(subject, Erratum):
-            found, plants = (
-                mutate_replay(subject.replayed),
-                partial(place_claim, partial(_replaying, subject), claim.paper),
-            )
+            found = mutate_replay(subject.replayed)
+            plants = partial(place_claim, partial(_replaying, subject), claim.paper)
         else:
             continue
         yield from (replace(m, place=claim.id.partition("/")[2], plants=plants) for m in found)

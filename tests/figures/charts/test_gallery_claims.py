@@ -22,7 +22,7 @@ COMPARISON = re.compile(
 # Figures whose tables were made from means and standard errors that earlier runs left, without the values of the seeds;
 # `fedbounds figure PAPER` pairs them.
 UNPAIRED = {
-    "arbitrary-participation": {"Figure 2", "Figure D.1", "Figure D.2", "Figure D.3"},
+    "arbitrary-participation": {"Figure 2", "Figure D.1", "Figure D.3"},
     "fed-norm-sgda": {"Figure 4", "Figure 6", "Figure 7", "Figure 8"},
     "fedau": {"Table 1", "Table D.1.1", "Table D.3.1", "Table D.6.1", "Figure 1"},
     "fedmrn": {"Table 1", "Table 3", "Figure 3, ours", "Figure 4", "Figure 5", "Figure 6"},
