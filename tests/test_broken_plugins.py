@@ -52,7 +52,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in [name for name in sys.modules if name.split(".")[0] == "its_broken"]:
         monkeypatch.delitem(sys.modules, name)
     importlib.invalidate_caches()
-    monkeypatch.setattr(registry, "_strangers", lambda: {"broken": EntryPoint("broken", "its_broken", GROUP)})
+    monkeypatch.setattr(registry, "_installed_papers", lambda: {"broken": EntryPoint("broken", "its_broken", GROUP)})
     for clear in CACHES:
         clear()
     yield folder

@@ -66,7 +66,7 @@ def draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in sys.modules if name.split(".")[0] == "its_draft"]:
         monkeypatch.delitem(sys.modules, name)
     importlib.invalidate_caches()
-    monkeypatch.setattr(registry, "_strangers", lambda: {"draft": EntryPoint("draft", "its_draft", GROUP)})
+    monkeypatch.setattr(registry, "_installed_papers", lambda: {"draft": EntryPoint("draft", "its_draft", GROUP)})
     for remembered in (registry.paper, registry.statements, judging.paper_instances):
         remembered.cache_clear()
     yield folder

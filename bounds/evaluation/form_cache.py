@@ -1,10 +1,10 @@
-"""Views of our papers' results, kept as data, so that a bound is evaluated without sympy and without its room.
+"""Compiled forms of the papers' results, cached as data, so that a bound is evaluated without sympy.
 
 A file of views says which sources it was made of, with their SHA-256: where one of them has changed since, it is not
-read, and neither is a damaged one. Views lie beside each room, where a wheel was built (`write_views`), and in the
+read, and neither is a damaged one. Views lie in each paper's folder of a wheel (`write_views`), and in the
 user's cache, where one is written after a result was asked for. What is kept is numbers, words and programs
 (`fedbounds.bounds.evaluation.program`), never code, and a file of the cache is read only if nobody but its reader can
-have written it. A stranger's paper is not kept: nobody knows what it is made of.
+have written it. Results of installed packages are not cached, because their sources are not known.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ def cached_view(key: str) -> ResultView | None:
     return None
 
 
-def _room(paper: str) -> str:
+def _paper_folder(paper: str) -> str:
     return os.path.join(ROOT, "papers", paper.replace("-", "_"))
 
 
 def _shipped(paper: str) -> str:
-    return os.path.join(_room(paper), NAME)
+    return os.path.join(_paper_folder(paper), NAME)
 
 
 def _cached(paper: str, name: str) -> str:
@@ -223,7 +223,7 @@ def _conditions(written: Sequence[Any]) -> tuple[ConditionView, ...]:
 
 
 class _Elsewhere:
-    """A numpy function by its place, or, where it has none, out of its paper's room."""
+    """A numpy function by its module and name, or else from its paper."""
 
     def __init__(self, place: str | None, own: Callable[[], Any]) -> None:
         self._place, self._own = place, own
@@ -333,8 +333,8 @@ def _json(document: Mapping[str, Any]) -> bytes:
 
 
 def _sources(paper: str) -> set[str]:
-    """What a paper's views are made of: the modules that its room, its errata and the writer import, and its ledger."""
-    here = os.path.relpath(_room(paper), ROOT)
+    """The sources of a paper's views: the modules that the paper, its errata and this module import, and its ledger."""
+    here = os.path.relpath(_paper_folder(paper), ROOT)
     beside = [f"{here}/errata.py", f"{here}/ledger.json"]
     found: set[str] = {name for name in beside if os.path.exists(os.path.join(ROOT, name))}
     left = [f"{here}/__init__.py", *WRITERS, *found]

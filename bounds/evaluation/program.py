@@ -1,7 +1,7 @@
 """Formulas as programs: a few operations of numpy in order, as plain data that no sympy is needed to run.
 
 A program is read from a file and run step by step; nothing in it is handed to Python, and it can call nothing but the
-operations below and functions that a paper's room defines.
+operations below and functions that a paper defines.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Program(NamedTuple):
 
 
 def operation(name: str) -> Callable[..., Any]:
-    """What a step does: an operation of numpy, or a function of a paper's room as MODULE:NAME.
+    """What a step does: an operation of numpy, or a function of a paper as MODULE:NAME.
 
     Raises:
         FedboundsError: neither.
@@ -106,7 +106,7 @@ def operation(name: str) -> Callable[..., Any]:
 
 
 def function_at(place: str) -> Callable[..., Any]:
-    """The function of a paper's room, or of a kernel, that stands at MODULE:NAME.
+    """The function of fedbounds.bounds at MODULE:NAME.
 
     Raises:
         FedboundsError: there is none.

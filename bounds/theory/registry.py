@@ -1,8 +1,8 @@
-"""The papers there are, and what each has on every floor.
+"""The registry of papers, and the modules that each defines in every layer.
 
-Ours are found by their folders: the room of a paper is `fedbounds.<floor>.papers.<paper>`, on the floors bounds,
-empirical and figures, furnished alike. A stranger's package joins through one entry point of the group
-fedbounds.papers; all that it has on any floor are submodules of that one module.
+Papers of fedbounds are found by their folders: `fedbounds.<layer>.papers.<paper>`, where the layer is bounds, empirical
+or figures. An installed package registers a paper by an entry point of the group `fedbounds.papers`; its modules for
+all layers are submodules of that one package.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PAPERS = tuple(
 
 @dataclass(frozen=True)
 class Paper:
-    """One room: its key, its reference, its results, in the paper's order, and what all of them are about."""
+    """A paper: its key, reference and results in the paper's order, and the assumptions that all results share."""
 
     key: str
     reference: str
@@ -56,11 +56,11 @@ class Paper:
 
 def paper_names() -> list[str]:
     """Every paper's key, ours first, then those of installed packages."""
-    return [*PAPERS, *_strangers()]
+    return [*PAPERS, *_installed_papers()]
 
 
 @lru_cache(maxsize=1)
-def _strangers() -> dict[str, metadata.EntryPoint]:
+def _installed_papers() -> dict[str, metadata.EntryPoint]:
     from importlib import metadata  # takes its time
 
     return {point.name: point for point in metadata.entry_points(group=GROUP) if point.name not in PAPERS}
@@ -101,9 +101,9 @@ def paper_module(name: str) -> ModuleType:
     """
     if name in PAPERS:
         return importlib.import_module(_place(name, "bounds"))
-    if name in _strangers():
+    if name in _installed_papers():
         with _loading(name):
-            return _strangers()[name].load()
+            return _installed_papers()[name].load()
     raise unknown_name("paper", name, paper_names())
 
 
@@ -112,11 +112,11 @@ def _place(name: str, floor: str) -> str:
 
 
 def paper_submodule(name: str, floor: str, what: str) -> ModuleType | None:
-    """What a paper's room holds under this name on this floor; None if it holds nothing there.
+    """The module of this name that a paper defines in a layer; None if it defines none.
 
     Args:
         name: the paper's key.
-        floor: "bounds", "empirical" or "figures".
+        floor: the layer: "bounds", "empirical" or "figures".
         what: the submodule, such as "claims" or "algorithms".
 
     Raises:
@@ -145,7 +145,7 @@ def submodule(module: ModuleType, what: str) -> ModuleType | None:
 
 
 def paper_submodules(floor: str, what: str) -> dict[str, ModuleType]:
-    """The submodules of this name in a layer, paper by paper; one that cannot be loaded is one warning."""
+    """The modules of this name in a layer, paper by paper; one that cannot be loaded is one warning."""
     found: dict[str, ModuleType] = {}
     for name in paper_names():
         try:
@@ -157,13 +157,13 @@ def paper_submodules(floor: str, what: str) -> dict[str, ModuleType]:
 
 
 def merged_tables(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]]) -> dict[str, T]:
-    """One table of what the same submodule of every paper's room lists by name; see `paper_submodule`.
+    """One table from the same module of every paper; see `paper_submodule`.
 
-    Of two with one name the first is kept: no package takes the name of something of ours. A stranger's room that
-    cannot be loaded, or read, is one warning, never an error.
+    If two papers use a name, the first is kept, so that no installed package replaces an entry of fedbounds. A package
+    that cannot be loaded or read is one warning, never an error.
 
     Args:
-        floor, what: the floor and the submodule, as for `paper_submodule`.
+        floor, what: the layer and the module, as for `paper_submodule`.
         read: the table in it.
 
     Example:
@@ -188,7 +188,7 @@ def _warn(error: str) -> None:
 
 @lru_cache(maxsize=64)
 def paper(name: str) -> Paper:
-    """Load one room.
+    """Load a paper.
 
     Raises:
         FedboundsError: no such paper (names the nearest), one that cannot be loaded, or one whose results are keyed by
@@ -210,7 +210,7 @@ def paper(name: str) -> Paper:
 
 @lru_cache(maxsize=64)
 def statements(name: str) -> tuple[Statement, ...]:
-    """The definitions, assumptions, equations and remarks that a room lists (`<room>.statements:STATEMENTS`).
+    """The definitions, assumptions, equations and remarks of a paper (`<paper>.statements:STATEMENTS`).
 
     Raises:
         FedboundsError: no such paper, or a statement whose key is not the paper's, or a result's, or another's.

@@ -1,6 +1,6 @@
 r"""What a round of a paper's algorithm is made of: the letters that may be chosen for it, and what it costs.
 
-A room says so for each of its forms in `workload.py`: `workload(result, form)` gives a `Workload`. The costs are
+A paper says so for each of its forms in `workload.py`: `workload(result, form)` gives a `Workload`. The costs are
 functions of a table that holds the constants by letter and, of the user's network, `dimension`, `number_bits`, ...;
 an entry that is not there is a cost that nobody can tell.
 """
@@ -70,7 +70,7 @@ class Workload:
 
 
 def workload_of(result: Result, form: Form) -> Workload | None:
-    """What the room of a result says about a round; None if it says nothing.
+    """What the paper of a result says about a round; None if it says nothing.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load

@@ -37,11 +37,11 @@ COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": 
 def audit(
     key: str | None, wanted: str | None, only: str | None, whole: bool, write: bool, no_cache: bool, as_json: bool
 ) -> int:
-    """Put claims on trial (those that start with KEY, or all) and compare the verdicts with the committed ledger.
+    """Verify claims (those that start with KEY, or all) and compare the verdicts with the committed ledger.
 
     Without KEY, --verdict and --all only the claims of the paper itself are shown, and whatever is not proved.
 
-    Exits with 1 if a verdict differs from the ledger or two courts contradict each other.
+    Exits with 1 if a verdict differs from the ledger or two checkers contradict each other.
     """
     if key and wanted and key.partition("/")[0] != wanted:
         raise FedboundsError(f"{key} is not a claim of {wanted}; give one of the two")
@@ -178,7 +178,7 @@ def show_conditions(name: str, key: str, whole: bool) -> None:
 
 @contextmanager
 def progress_line(name: str) -> Iterator[Progress | None]:
-    """The claim on trial, on standard error, if that is a terminal."""
+    """The claim that is being verified, on standard error, if that is a terminal."""
     with progress_bar(name) as advance:
         yield None if advance is None else (lambda claim, done, total: advance(done, total, claim))
 

@@ -83,7 +83,7 @@ def claims() -> tuple[str, ...]:
 
 @cache
 def forms_by_key() -> dict[str, list[str]]:
-    """The forms of every result, ours from the ledgers, those of installed packages from their rooms."""
+    """The forms of every result, ours from the ledgers, those of installed packages from their modules."""
     found: dict[str, list[str]] = {}
     for claim in claims():
         key, bracket, form = claim.partition("[")

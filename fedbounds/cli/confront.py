@@ -67,7 +67,7 @@ def confront(
     device: str | None,
     as_json: bool,
 ) -> int:
-    """Hold the runs of SPEC.toml against the result KEY: what was measured under what was promised.
+    """Compare the runs of SPEC.toml with the result KEY: the measured quantity and its bound.
 
     Runs that are missing are made first, with models, participation and gradient norms recorded; where the problem
     states no constant, as of a network, it is measured along the runs, and the bound is no guarantee. Exits with 1 if

@@ -1,4 +1,4 @@
-"""fedbounds covers: which theorems cover a setting that is told in plain words."""
+"""fedbounds covers: the theorems that cover a setting described in plain words."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def test_a_view_of_other_sources_is_not_read(cache, monkeypatch):
 def test_several_processes_keep_one_view_at_once(cache):
     code = (
         "from fedbounds.bounds.evaluation.form_cache import *; "
-        f"keep_view({KEY!r}); assert kept_view({KEY!r}) is not None"
+        f"cache_view({KEY!r}); assert cached_view({KEY!r}) is not None"
     )
     started = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
     assert [process.wait() for process in started] == [0, 0]
