@@ -36,6 +36,7 @@ def tdcd_remark_5(rng):
 
 def tdcd_in_time(rng):
     c = tdcd(rng) | dict(tcomm=rng.uniform(0, 100), tcomp=rng.uniform(0.1, 10))
+    del c["R"]  # follows from W
     return c | dict(W=(3 * c["tcomm"] + c["Q"] * c["tcomp"]) * rng.uniform(1, 500))
 
 
