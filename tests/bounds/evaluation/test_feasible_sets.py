@@ -344,7 +344,12 @@ UNLIKE = {"N": 3, "R": 99, "W": 50, "Qmean": 7e-4, "Q": 1e-4, "Wmax": 3}
     [
         *(("fedau/theorem-3", "sharp", WEIGHTS | {n: v}, f"{n} = {v} ") for n, v in UNLIKE.items()),
         *(("fedau/lemma-b.7.1", "repaired", {"T": 10, "p": [0.5, 1.0], n: v}, f"{n} = ") for n, v in UNLIKE.items()),
-        ("arbitrary-participation/theorem-3.1", "sharp", SPREAD, "S = 3 (participants per round, equal weights) exceeds N = 2"),
+        (
+            "arbitrary-participation/theorem-3.1",
+            "sharp",
+            SPREAD,
+            "S = 3 (participants per round, equal weights) exceeds N = 2",
+        ),
         (
             "arbitrary-participation/proposition-4.7",
             "repaired:equal-weights",

@@ -530,7 +530,9 @@ def test_a_result_whose_paper_brings_no_run_is_not_known_to_cover_one(monkeypatc
         confront_family(replace(COROLLARY_3_2, key="nobody/corollary-1"), toy_example(), CYCLES, [30], local_steps=1)
     room = SimpleNamespace(__name__="nobody.run", RUNS=ArbitraryParticipation())
     monkeypatch.setattr(papers, "paper_names", lambda: ["nobody"])
-    monkeypatch.setattr(papers, "part", lambda *where: room if where == ("nobody", "empirical", "run") else None)
+    monkeypatch.setattr(
+        papers, "paper_submodule", lambda *where: room if where == ("nobody", "empirical", "run") else None
+    )
     assert confront(toy_run(), orphan, trust=[orphan.key]).guarantee
     room.RUNS = ArbitraryParticipation
     with pytest.raises(FedboundsError, match=r"nobody\.run must say RUNS, a fedbounds"):

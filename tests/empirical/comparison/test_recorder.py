@@ -239,7 +239,7 @@ def test_several_seeds_of_a_log_are_compared_by_their_mean(trace):
 def test_fedau_holds_grad_h_of_a_log_against_its_theorem():
     rng, p = np.random.default_rng(0), 0.5
     present = rng.random((30, 3)) < p
-    recorder = Recorder(fb.FixedWeights(GAMMA, STEPS, [2.0, 1.0, 1.0]), 3)
+    recorder = Recorder(fb.algorithms.FixedWeights(GAMMA, STEPS, [2.0, 1.0, 1.0]), 3)
     x = START.copy()
     phi, norms = np.array([0.5, 0.25, 0.25]), []
     for row in present:
@@ -298,7 +298,7 @@ def one_round(clients=3, **arguments):
     (lambda: Recorder(FedAvg(0.1, 1), 3, data=[[1.0]], loss=mean_loss), "data= has 1 parts, one for each of 3 clients"),
     (lambda: Recorder(FedAvg(0.1, 1), 3, data=[[1.0]] * 3), "data= and loss= go together"),
     (lambda: Recorder({"kind": "fedavgg"}, 3), "unknown algorithm 'fedavgg'; did you mean fedavg"),
-    (lambda: Recorder(fb.FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=2), 3),
+    (lambda: Recorder(fb.algorithms.FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=2), 3),
      "is for minimax problems, whose logs are not read"),
     (lambda: Recorder(FedAvg(0.1, 1), 3).trace(), "nothing was recorded: call round"),
 ])  # fmt: skip
