@@ -40,8 +40,8 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Bernoulli, PeriodicGroups, WithoutReplacement, process_from_spec
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
 from fedbounds.empirical.runtime.device import device_name, full_precision, resolve_device
-from fedbounds.empirical.simulation.engines import Compiled
-from fedbounds.empirical.simulation.simulate import Setting, simulate, simulate_together
+from fedbounds.empirical.simulation.engines import CompiledEngine
+from fedbounds.empirical.simulation.simulate import JointRun, simulate, simulate_together
 from fedbounds.figures.charts.networks import network_picture
 from fedbounds.figures.charts.overlay import overlay
 from fedbounds.figures.charts.picture import styled
@@ -154,7 +154,7 @@ def together(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
     """Settings with step sizes of their own in one batch, against each alone: equal, and how many times as fast."""
     clock, rounds, steps = Clock(device, until), 6, 2 if tiny else 10
     problem, process = made_images(100, 20, 8 if tiny else 28, device), WithoutReplacement(100, 10)
-    settings = [Setting(FedAvg(0.01 * (k + 1), steps), (0,), rounds) for k in range(2 if tiny else 16)]
+    settings = [JointRun(FedAvg(0.01 * (k + 1), steps), (0,), rounds) for k in range(2 if tiny else 16)]
     marks, seconds, models = (2, rounds - 1), [], []
     for batch in (settings, *([one] for one in settings)):
         (traces,) = simulate_together(batch, problem, process, engine="batched", record_every=rounds,
@@ -168,8 +168,10 @@ def together(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
 def compiled(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]:
     """Rounds whose local steps are compiled, or recorded as a graph, against those step by step."""
     clock, rounds, steps = Clock(device, until), 4, 2 if tiny else 10
-    rows, process, backend = [], WithoutReplacement(100, 10), Compiled.backend
-    Compiled.backend = "aot_eager" if tiny else backend  # it traces and splits the graph, and makes no machine code
+    rows, process, backend = [], WithoutReplacement(100, 10), CompiledEngine.backend
+    CompiledEngine.backend = (
+        "aot_eager" if tiny else backend
+    )  # it traces and splits the graph, and makes no machine code
     try:
         for network, seeds in [("mlp", 1)] if clock.device.type == "cpu" else [("mlp", 1), ("cnn", 1), ("cnn", 16)]:
             problem = made_images(100, 20, 8 if tiny or network == "mlp" else 28, device, network)
@@ -182,7 +184,7 @@ def compiled(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
                       for engine in ("compiled", "batched")]  # fmt: skip
             rows.append({"network": network, "seeds": seeds, **row, "rounds_per_second": speeds})
     finally:
-        Compiled.backend = backend
+        CompiledEngine.backend = backend
     return {"equal": all(row["equal"] for row in rows), "cases": rows}
 
 

@@ -37,7 +37,7 @@ from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.reference_algorithms import run_reference
-from fedbounds.empirical.simulation.simulate import Setting, simulate, simulate_together
+from fedbounds.empirical.simulation.simulate import JointRun, simulate, simulate_together
 
 CLIENTS, EACH, SIZE, MANY = 100, 120, 0.05, 16
 PROCESS = WithoutReplacement(CLIENTS, COHORT)
@@ -179,7 +179,7 @@ def ours(
             if done >= WARM and (done - WARM) % block == 0 and done <= rounds + WARM:
                 clocked.append(clock())
 
-        settings = [Setting(FedAvg(size, STEPS), range(seeds), rounds + WARM + 1) for size in sizes]
+        settings = [JointRun(FedAvg(size, STEPS), range(seeds), rounds + WARM + 1) for size in sizes]
         list(
             simulate_together(
                 settings, work.problem, PROCESS, engine=engine, record_every=rounds + WARM + 1, progress=look

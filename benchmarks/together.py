@@ -18,7 +18,7 @@ import torch
 from benchmarks.race import CLIENTS, EACH, PROCESS, SIZE, pictures, quadratics
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.problems import Problem, random_quadratic
-from fedbounds.empirical.simulation.simulate import Setting, simulate, simulate_together
+from fedbounds.empirical.simulation.simulate import JointRun, simulate, simulate_together
 
 TURNS, STEPS = 5, 10
 JOBS: dict[str, tuple[Callable[[], Problem], int]] = {  # with the rounds of a run
@@ -43,12 +43,12 @@ def main() -> None:
     print(f"{'problem':32}{'runs':>6}{'alone, ms a round':>19}{'together':>10}{'times as fast':>15}")
     for name, (problem, rounds) in JOBS.items():
         for runs in RUNS.get(name, (8,)):
-            settings = [Setting(FedAvg(SIZE * (k + 1) / runs, STEPS), (0,), rounds) for k in range(runs)]
+            settings = [JointRun(FedAvg(SIZE * (k + 1) / runs, STEPS), (0,), rounds) for k in range(runs)]
 
-            def together(settings: list[Setting] = settings) -> object:
+            def together(settings: list[JointRun] = settings) -> object:
                 return list(simulate_together(settings, problem(), PROCESS, record_every=rounds))  # noqa: B023
 
-            def alone(settings: list[Setting] = settings) -> None:
+            def alone(settings: list[JointRun] = settings) -> None:
                 for one in settings:
                     simulate(one.algorithm, problem(), PROCESS, rounds, record_every=rounds)  # noqa: B023
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.advice.coverage import Coverage, Covered, covers, stated_assumptions
 from fedbounds.bounds.advice.request import Question, describe_missing
-from fedbounds.bounds.advice.search import Choice, Costs, Search
+from fedbounds.bounds.advice.search import Choice, Costs, FormSearch
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
@@ -344,10 +344,10 @@ def _advised(question: Question, result: Result, covered: Covered, measure: str)
     return _with_best_case(question, result, best) if best.status == "missing" else best
 
 
-def _search(question: Question, result: Result, row: Coverage, zero: tuple[str, ...] = ()) -> Search | None:
+def _search(question: Question, result: Result, row: Coverage, zero: tuple[str, ...] = ()) -> FormSearch | None:
     form = result.form(row.form)
     workload = workload_of(result, form)
-    return None if workload is None else Search(question, result, form, workload, zero)
+    return None if workload is None else FormSearch(question, result, form, workload, zero)
 
 
 def advice_for_form(question: Question, result: Result, row: Coverage) -> Advised:
@@ -391,7 +391,7 @@ def _with_best_case(question: Question, result: Result, found: Advised) -> Advis
         return found
 
 
-def _reached(search: Search, row: Coverage, best: Choice) -> Advised:
+def _reached(search: FormSearch, row: Coverage, best: Choice) -> Advised:
     """The advice of one form, its guarantee and what would change it."""
     question, result, form = search.question, search.result, search.form
     assert best.evaluation is not None
@@ -430,7 +430,7 @@ def _reached(search: Search, row: Coverage, best: Choice) -> Advised:
     )
 
 
-def _note(search: Search, best: Choice, evaluation: Evaluation) -> str:
+def _note(search: FormSearch, best: Choice, evaluation: Evaluation) -> str:
     """What the search leaves open."""
     usual = [name for name in _stopped(search, evaluation) if search.is_usual(name)]
     wider = [f"nothing but the usual range stops {name}: a wider one in [choose] may rank it higher" for name in usual]
@@ -452,7 +452,7 @@ def _taken(question: Question, result: Result, form: Form, implied: frozenset[st
     return [a.name for a in form.assumptions if a.name in said | implied | set(question.assume)]
 
 
-def _stopped(search: Search, evaluation: Evaluation) -> dict[str, str]:
+def _stopped(search: FormSearch, evaluation: Evaluation) -> dict[str, str]:
     """The step sizes that lie at an end of their range, with that end."""
     found = {}
     for name, ends in search.ranges(evaluation.constants).items():
@@ -463,7 +463,7 @@ def _stopped(search: Search, evaluation: Evaluation) -> dict[str, str]:
     return found
 
 
-def _active(search: Search, best: Choice, evaluation: Evaluation) -> tuple[str, ...]:
+def _active(search: FormSearch, best: Choice, evaluation: Evaluation) -> tuple[str, ...]:
     free = {search.result.notation[name].symbol for name in (*search.steps, *best.whole)}
     found = []
     for c, condition in zip(evaluation.conditions, evaluation.form.conditions, strict=True):

@@ -23,7 +23,7 @@ from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION, Assumption
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.problem_class import ASKED, NO, NOWHERE, PERHAPS, Setting, box, restrict_levels, where
+from fedbounds.bounds.theory.problem_class import ASKED, NO, NOWHERE, PERHAPS, ProblemClass, box, restrict_levels, where
 from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.registry import paper as load_paper
 from fedbounds.bounds.theory.registry import papers
@@ -109,7 +109,7 @@ class Covered(Shown):
         forms: one row for each form, in the papers' order.
     """
 
-    setting: Setting
+    setting: ProblemClass
     forms: tuple[Coverage, ...]
 
     @property
@@ -191,7 +191,7 @@ class Covered(Shown):
         }
 
 
-def covers(setting: Setting | str, *, paper: str | None = None) -> Covered:
+def covers(setting: ProblemClass | str, *, paper: str | None = None) -> Covered:
     r"""Ask every form of every result whether it covers a setting.
 
     Args:
@@ -208,7 +208,7 @@ def covers(setting: Setting | str, *, paper: str | None = None) -> Covered:
         >>> [assumption.name for assumption in found.of("fed-norm-sgda/theorem-1").excluded]
         ['minimax', 'uniform-sampling', 'strongly-concave']
     """
-    asked = setting if isinstance(setting, Setting) else Setting.of(setting)
+    asked = setting if isinstance(setting, ProblemClass) else ProblemClass.of(setting)
     rows = [
         coverage(result, form, one.scope or (NO_SCOPE,), asked)
         for one in (papers() if paper is None else [load_paper(paper)])
@@ -218,7 +218,7 @@ def covers(setting: Setting | str, *, paper: str | None = None) -> Covered:
     return Covered(asked, tuple(rows))
 
 
-def coverage(result: Result, form: Form, scope: Iterable[Assumption], setting: Setting) -> Coverage:
+def coverage(result: Result, form: Form, scope: Iterable[Assumption], setting: ProblemClass) -> Coverage:
     """Whether one form covers a setting."""
     assumed = stated_assumptions(result, form, scope)
     tables = [(a, restrict_levels((a.cover or ASKED).levels(), setting)) for a in assumed]
@@ -293,7 +293,7 @@ def _of_letters(result: Result, form: Form) -> Iterable[Assumption]:
         yield Assumption("all-of-them", f"{drawn.name} = {clients.name}", "its condition", True, everybody)
 
 
-def _only_if(joint: np.ndarray, setting: Setting) -> dict[str, tuple[str, ...]]:
+def _only_if(joint: np.ndarray, setting: ProblemClass) -> dict[str, tuple[str, ...]]:
     """On every axis that matters, the kinds of which at least some settings are covered."""
     possible = joint > NO
     found = {}

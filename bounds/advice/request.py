@@ -16,7 +16,7 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, check_number, quote
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.theory.argument_checks import names_of
-from fedbounds.bounds.theory.problem_class import Setting
+from fedbounds.bounds.theory.problem_class import ProblemClass
 from fedbounds.bounds.theory.registry import paper_names, papers
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.round_cost import WIRE
@@ -116,7 +116,7 @@ class Question:
         effort: how many evaluations each search may take, as a multiple of the usual number.
     """
 
-    setting: Setting
+    setting: ProblemClass
     target: float
     measure: str
     given: Given
@@ -157,7 +157,7 @@ class Question:
         if not isinstance(measure, str):
             raise FedboundsError(f"measure = {quote(measure)} must say in words what the target is for")
         return Question(
-            Setting.of(document["setting"]),
+            ProblemClass.of(document["setting"]),
             target,
             measure.strip(),
             _given(_table(document, "constants"), _table(document, "estimated"), cost),

@@ -24,7 +24,7 @@ from fedbounds.bounds.search.optimize import DEPENDS, Minimum, optimize
 from fedbounds.bounds.search.rounds import rounds
 from fedbounds.bounds.search.rounds_answers import Between, Never, Reached
 from fedbounds.bounds.theory.result import Form, Result, reachable
-from fedbounds.bounds.theory.round_cost import Known, Workload
+from fedbounds.bounds.theory.round_cost import Known, RoundCost
 from fedbounds.bounds.theory.symbols import Constant, Quantity
 
 RUNGS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)  # of a ladder, and times powers of 100
@@ -78,7 +78,7 @@ class Choice:
 
 
 @dataclass
-class Search:
+class FormSearch:
     """The search for one form.
 
     Attributes:
@@ -91,7 +91,7 @@ class Search:
     question: Question
     result: Result
     form: Form
-    workload: Workload
+    workload: RoundCost
     zero: tuple[str, ...] = ()
     tried: dict[tuple[int, ...], Choice] = field(default_factory=dict)
     lacking: dict[str, str] = field(default_factory=dict)

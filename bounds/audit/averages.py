@@ -11,8 +11,8 @@ from typing import ClassVar
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, never_zero, prove, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
 
 
@@ -38,23 +38,23 @@ class HarmonicAverage:
     gives: ClassVar[str] = "the rounds averaged over"
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The bound of a round is a constant and a multiple of 1/t; the sum is taken term by term."""
         t, T = self.round, self.rounds
         if len(premises) != 2 or premises[0].left != self.start or premises[1].left != self.each:
-            return Finding(False, "average", f"two premises, bounds of {self.start} and of {self.each}")
+            return ProofFinding(False, "average", f"two premises, bounds of {self.start} and of {self.each}")
         if not (t.is_integer and t.is_positive and T.is_integer and T.is_positive):
-            return Finding(False, "average", f"{t} and {T} need not be whole numbers >= 1")
+            return ProofFinding(False, "average", f"{t} and {T} need not be whole numbers >= 1")
         first, bound = premises[0].right, sp.expand(premises[1].right)
         constant, falling = bound.coeff(t, 0), bound.coeff(t, -1)
         if first.has(t) or not same(bound, constant + falling / t):
-            return Finding(False, "average", f"{premises[1]} is no constant and a multiple of 1/{t}")
+            return ProofFinding(False, "average", f"{premises[1]} is no constant and a multiple of 1/{t}")
         index = next(iter({s.variables[0] for s in conclusion.right.atoms(sp.Sum)}), t)
         harmonic = sp.Sum(1 / index, (index, 1, T - 1))
         expected = (first + (T - 1) * constant + falling * harmonic) / T
         equal = conclusion.left == self.average and sp.expand(conclusion.right - expected) == 0
-        return Finding(equal, "average", "term by term" if equal else f"the average is at most {expected}")
+        return ProofFinding(equal, "average", "term by term" if equal else f"the average is at most {expected}")
 
 
 @dataclass(frozen=True)
@@ -75,20 +75,20 @@ class AverageOverClients:
     gives: ClassVar[str] = "whose mean over clients it is"
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The conclusion is linear in its means, and its other letters are the same for all clients."""
         if len(premises) != 1 or premises[0].left != self.part or conclusion.left != self.average:
-            return Finding(False, "mean over clients", f"one premise, a bound of {self.part} for every client")
+            return ProofFinding(False, "mean over clients", f"one premise, a bound of {self.part} for every client")
         means = {mean: sp.Dummy() for mean in conclusion.right.atoms(MeanOverClients)}
         outside = sp.expand(conclusion.right.doit().xreplace(means))
         if any(outside.has(v) for v in self.vectors):
-            return Finding(False, "mean over clients", "outside the means a letter differs between the clients")
+            return ProofFinding(False, "mean over clients", "outside the means a letter differs between the clients")
         if any(sp.diff(outside, a, b) != 0 for a in means.values() for b in means.values()):
-            return Finding(False, "mean over clients", f"{conclusion.right} is not linear in its means")
+            return ProofFinding(False, "mean over clients", f"{conclusion.right} is not linear in its means")
         expected = outside.xreplace({dummy: mean.args[0] for mean, dummy in means.items()})
         equal = sp.expand(expected - premises[0].right) == 0 or same(expected, premises[0].right)
-        return Finding(equal, "mean over clients", "equal for each client" if equal else f"not {premises[0]}")
+        return ProofFinding(equal, "mean over clients", "equal for each client" if equal else f"not {premises[0]}")
 
 
 @dataclass(frozen=True)
@@ -111,24 +111,24 @@ class StandsFor:
     equalities: ClassVar[bool] = True
     gives: ClassVar[str] = "what the letter stands for"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """Substitution on the right-hand side."""
         premise = premises[0]
         return Relation(premise.left, premise.right.xreplace({self.letter: self.value}), premise.op)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """A positive letter stands for what is positive."""
         if len(premises) != 1 or not self.axiom:
-            return Finding(False, "definition", "one premise, and a reason why the letter stands for that")
+            return ProofFinding(False, "definition", "one premise, and a reason why the letter stands for that")
         positive = self.value.is_positive or self.may_vanish or _above_zero(self.value, facts)
         if self.letter.is_positive and not positive:
-            return Finding(False, "definition", f"{self.letter} is positive, {self.value} may not be")
+            return ProofFinding(False, "definition", f"{self.letter} is positive, {self.value} may not be")
         expected = self.relation(setting, premises)
         equal = conclusion.left == expected.left and conclusion.op == expected.op
         equal = equal and (conclusion.right == expected.right or same(conclusion.right, expected.right))
-        return Finding(equal, "definition", "equal sides" if equal else f"it becomes {expected}")
+        return ProofFinding(equal, "definition", "equal sides" if equal else f"it becomes {expected}")
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from fedbounds.bounds.audit.multipliers import eliminate
 from fedbounds.bounds.audit.proof_step_checker import (
     Premise,
     Proof,
+    ProofSetting,
     Rule,
-    Setting,
     Step,
     condition_fact,
     left_hand_side,
@@ -42,7 +42,7 @@ Part = Relation | Rule | type[Combine] | str | Multipliers | Assumption | Condit
 class Yields(Protocol):
     """A rule that says by itself what follows."""
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """What it says of these vectors, given the premises."""
         ...
 
@@ -84,7 +84,7 @@ class Chain:
             combination whose multipliers are not determined.
     """
 
-    def __init__(self, setting: Setting, quantifiers: str = "", cites: Iterable[Proof | Result] = ()) -> None:
+    def __init__(self, setting: ProofSetting, quantifiers: str = "", cites: Iterable[Proof | Result] = ()) -> None:
         self.setting, self.quantifiers = setting, quantifiers
         self._steps: dict[str, Step] = {}
         self._cited: dict[str, Relation] = {}

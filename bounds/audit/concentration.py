@@ -9,8 +9,8 @@ from typing import ClassVar
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class McDiarmid:
     needs: tuple[str, ...] = ("jointly-independent-rounds",)
     gives: ClassVar[str] = "what moves, by how much, and how often it is drawn"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The squared sum of the roots, times the scale."""
         mean, tail = self._within(premises)
         return Relation(self.likely, self.scale * (sp.sqrt(mean) + sp.sqrt(tail * sp.log(1 / self.c))) ** 2)
@@ -52,17 +52,17 @@ class McDiarmid:
         return sp.cancel(mean / self.scale), sp.cancel(self.draws * moves / (2 * self.scale))
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The premises bound the squared move and the squared mean; the scale is nonnegative."""
         if [p.left for p in premises] != [self.moves**2, self.mean**2] or any(p.op != "<=" for p in premises):
-            return Finding(False, "McDiarmid", f"two premises, bounds of {self.moves}^2 and of {self.mean}^2")
+            return ProofFinding(False, "McDiarmid", f"two premises, bounds of {self.moves}^2 and of {self.mean}^2")
         for value in (self.scale, *self._within(premises)):
             if not (found := prove(value, facts)).holds:
-                return Finding(False, "McDiarmid", f"{value} may be negative: {found.evidence}")
+                return ProofFinding(False, "McDiarmid", f"{value} may be negative: {found.evidence}")
         wanted = self.relation(setting, premises)
         equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
-        return Finding(equal, "McDiarmid", "an instance of it" if equal else f"the bound is {wanted.right}")
+        return ProofFinding(equal, "McDiarmid", "an instance of it" if equal else f"the bound is {wanted.right}")
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,18 @@ class AllAtOnce:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "how many there are"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The premise at c/K."""
         return Relation(self.every, premises[0].right.xreplace({self.c: self.c / self.count}))
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """K is at least 1, so that c/K is a probability."""
         if len(premises) != 1 or premises[0].left != self.one or premises[0].op != "<=":
-            return Finding(False, "union bound", f"one premise, a bound of {self.one}")
+            return ProofFinding(False, "union bound", f"one premise, a bound of {self.one}")
         if not (found := prove(self.count - 1, facts)).holds:
-            return Finding(False, "union bound", f"{self.count} may be below 1: {found.evidence}")
+            return ProofFinding(False, "union bound", f"{self.count} may be below 1: {found.evidence}")
         wanted = self.relation(setting, premises)
         equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
-        return Finding(equal, "union bound", "an instance of it" if equal else f"the bound is {wanted.right}")
+        return ProofFinding(equal, "union bound", "an instance of it" if equal else f"the bound is {wanted.right}")

@@ -11,8 +11,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Schema
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 
 
 @dataclass(frozen=True)
@@ -36,34 +36,36 @@ class Specialize:
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The form with these values put in."""
         form = premises[0]
         return Relation(form.left, form.right.xreplace(dict(self.values)), form.op)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Substitution, and a comparison of what the discharging claims say."""
         if not premises:
-            return Finding(False, "substitution", "there is no form to put the values into")
+            return ProofFinding(False, "substitution", "there is no form to put the values into")
         values = dict(self.values)
         source, *others = premises
         if conclusion.op == "==" and source.op == "<=":
-            return Finding(False, "substitution", f"{source} is no equality")
+            return ProofFinding(False, "substitution", f"{source} is no equality")
         if len(others) < len(self.discharges):
-            return Finding(False, "substitution", f"{len(self.discharges)} hypotheses, {len(others)} claims about them")
+            return ProofFinding(
+                False, "substitution", f"{len(self.discharges)} hypotheses, {len(others)} claims about them"
+            )
         for (name, says), premise in zip(self.discharges, others, strict=False):
             wanted = Relation(says.left, says.right.xreplace(values), says.op)
             weaker = premise.op == "<=" and wanted.op == "=="
             if weaker or not (same(premise.left, wanted.left) and same(premise.right, wanted.right)):
-                return Finding(False, "substitution", f"{name} is not discharged: {premise} is not {wanted}")
+                return ProofFinding(False, "substitution", f"{name} is not discharged: {premise} is not {wanted}")
         for symbol, value in self.values:
             if symbol.is_integer and not value.is_integer and not _whole(value, facts):
-                return Finding(False, "substitution", f"{symbol} = {value} is not known to be a whole number >= 1")
+                return ProofFinding(False, "substitution", f"{symbol} = {value} is not known to be a whole number >= 1")
         expected = self.relation(setting, premises).right
         equal = conclusion.left == source.left and (conclusion.right == expected or same(conclusion.right, expected))
-        return Finding(equal, "substitution", "equal sides" if equal else f"the form becomes {expected}")
+        return ProofFinding(equal, "substitution", "equal sides" if equal else f"the form becomes {expected}")
 
 
 def _whole(value: sp.Expr, facts: Sequence[Relation]) -> bool:
@@ -95,19 +97,19 @@ class Prescribed:
         """The step size as the result should prescribe it."""
         return ((self.symbol, sp.Min(*self.branches)),)
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """At most this branch, or the inverse at most their sum."""
         if self.which is None:
             return Relation(1 / self.symbol, sp.Add(*(1 / b for b in self.branches)))
         return Relation(self.symbol, self.branches[self.which])
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The relation is one of these."""
         wanted = self.relation(setting, premises)
         equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
-        return Finding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")
+        return ProofFinding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")
 
 
 @dataclass(frozen=True)
@@ -131,23 +133,23 @@ class AtMinimum:
         return ((self.symbol, sp.Min(*self.branches)),)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Term by term; an equality."""
         if len(premises) != 1:
-            return Finding(False, "minimum", "one premise, the sum of monomials")
+            return ProofFinding(False, "minimum", "one premise, the sum of monomials")
         expected = sp.S.Zero
         for term in sp.Add.make_args(premises[0].right):
             coefficient, exponent = term.as_coeff_exponent(self.symbol)
             if coefficient.has(self.symbol):
-                return Finding(False, "minimum", f"{term} is no monomial in {self.symbol}")
+                return ProofFinding(False, "minimum", f"{term} is no monomial in {self.symbol}")
             found = prove(coefficient, facts)
             if not found.holds:
-                return Finding(False, "minimum", f"the coefficient of {term}: {found.evidence}")
+                return ProofFinding(False, "minimum", f"the coefficient of {term}: {found.evidence}")
             values = [term.xreplace({self.symbol: b}) for b in self.branches]
             expected += sp.Max(*values) if exponent.is_negative else sp.Min(*values)
         equal = sp.expand(conclusion.right - expected) == 0 and conclusion.left == premises[0].left
-        return Finding(equal, "minimum", "term by term" if equal else f"the minimum gives {expected}")
+        return ProofFinding(equal, "minimum", "term by term" if equal else f"the minimum gives {expected}")
 
 
 @dataclass(frozen=True)
@@ -165,28 +167,28 @@ class InExpectation:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what its means are the means of"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """Every random quantity by its mean."""
         means = dict(self.means)
         return Relation(premises[0].left.xreplace(means), premises[0].right.xreplace(means))
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Linearity is checked by the second derivative."""
         if len(premises) != 1:
-            return Finding(False, "expectation", "one premise, the inequality before")
+            return ProofFinding(False, "expectation", "one premise, the inequality before")
         wanted = self.relation(setting, premises)
         for side in (premises[0].left, premises[0].right):
             dummies = {quantity: sp.Dummy(f"random{k}") for k, (quantity, _) in enumerate(self.means)}
             opened = side.xreplace(dummies)
             for a in dummies.values():
                 if any(sp.diff(opened, a, b) != 0 for b in dummies.values()):
-                    return Finding(False, "expectation", f"{side} is not linear in what is random")
+                    return ProofFinding(False, "expectation", f"{side} is not linear in what is random")
             if any(opened.has(quantity.as_base_exp()[0]) for quantity, _ in self.means):
-                return Finding(False, "expectation", f"{side} holds what is random in another form")
+                return ProofFinding(False, "expectation", f"{side} holds what is random in another form")
         equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
-        return Finding(equal, "expectation", f"linear, over {self.over}" if equal else f"the mean is {wanted}")
+        return ProofFinding(equal, "expectation", f"linear, over {self.over}" if equal else f"the mean is {wanted}")
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ class Lemma(Schema):
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what is cited, as it is used here"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """What it says."""
         return Relation(self.left, self.right)
 
@@ -225,19 +227,19 @@ class Markov:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "which quantity is likely"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The premise bounds the mean."""
         return Relation(self.likely, premises[0].right / self.c)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Equal sides."""
         if len(premises) != 1:
-            return Finding(False, "Markov", "one premise, the bound of the mean")
+            return ProofFinding(False, "Markov", "one premise, the bound of the mean")
         wanted = self.relation(setting, premises)
         equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
-        return Finding(equal, "Markov", "an instance of it" if equal else f"the bound is {wanted.right}")
+        return ProofFinding(equal, "Markov", "an instance of it" if equal else f"the bound is {wanted.right}")
 
 
 @dataclass(frozen=True)
@@ -264,30 +266,34 @@ class Leading:
         return self.variable
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The exponent of every term, exactly; then the ratio of the leading one to the rate."""
         if len(premises) != 1:
-            return Finding(False, "exponents", "one premise, the bound")
+            return ProofFinding(False, "exponents", "one premise, the bound")
         bound = premises[0].right.xreplace(dict(self.values))
         power = _exponent(self.rate, self.variable)
         if power is None:
-            return Finding(False, "exponents", f"{self.rate} is no monomial in {self.variable}")
+            return ProofFinding(False, "exponents", f"{self.rate} is no monomial in {self.variable}")
         leading = sp.S.Zero
         for term in sp.Add.make_args(sp.expand(sp.Add(*sp.Add.make_args(bound)))):  # a form's sum is unevaluated
             exponent = _exponent(term, self.variable)
             if exponent is None:
-                return Finding(False, "exponents", f"{term} is no monomial in {self.variable}")
+                return ProofFinding(False, "exponents", f"{term} is no monomial in {self.variable}")
             if exponent > power:
-                return Finding(False, "exponents", f"{term} falls more slowly than {self.rate}")
+                return ProofFinding(False, "exponents", f"{term} falls more slowly than {self.rate}")
             if exponent == power:
                 leading += term
         ratio = sp.simplify(leading / self.rate)
         extra = sorted(str(s) for s in ratio.free_symbols - set(self.hidden))
         if extra or ratio == 0:
-            return Finding(False, "exponents", f"the leading term is {leading}; {', '.join(extra)} is not in the rate")
+            return ProofFinding(
+                False, "exponents", f"the leading term is {leading}; {', '.join(extra)} is not in the rate"
+            )
         equal = conclusion.left == premises[0].left and same(conclusion.right, ratio * self.rate)
-        return Finding(equal, "exponents", f"leading term {leading}" if equal else f"the leading term is {leading}")
+        return ProofFinding(
+            equal, "exponents", f"leading term {leading}" if equal else f"the leading term is {leading}"
+        )
 
 
 def _exponent(term: sp.Expr, variable: sp.Symbol) -> sp.Expr | None:

@@ -18,7 +18,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.gauges import broken_gauge
-from fedbounds.bounds.audit.unit_claims import Part, Units, parts
+from fedbounds.bounds.audit.unit_claims import UnitPart, Units, parts
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
 from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation
@@ -98,7 +98,7 @@ def gauge_faults(subject: ResultForm) -> Iterator[Fault]:
             yield Fault(part.where, says, ratio)
 
 
-def _supplied(part: Part, subject: ResultForm) -> sp.Expr:
+def _supplied(part: UnitPart, subject: ResultForm) -> sp.Expr:
     """The monomial in hidden constants that gives a term inside an O its unit; 1 if there is none."""
     notation = subject.result.notation
     try:

@@ -19,8 +19,8 @@ import flint
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import power_sum
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 
@@ -44,35 +44,35 @@ class GeometricSum:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The sum and c n."""
         ratio = 1 + self.a / (self.steps - sp.Rational(1, 2))
         return Relation(power_sum(ratio, self.steps), self.constant * self.steps)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Coefficient by coefficient, and once more by subdivision with a margin."""
         wanted = self.relation(setting, premises)
         if sp.simplify(conclusion.left - wanted.left) != 0 or not same(conclusion.right, wanted.right):
-            return Finding(False, "geometric sum", f"the lemma says {wanted}")
+            return ProofFinding(False, "geometric sum", f"the lemma says {wanted}")
         if not all(s.is_integer and s.is_positive for s in self.steps.free_symbols):
-            return Finding(False, "geometric sum", f"{self.steps} need not be a whole number")
+            return ProofFinding(False, "geometric sum", f"{self.steps} need not be a whole number")
         if not 0 < self.a < 1:
-            return Finding(False, "geometric sum", f"a = {self.a} is outside (0, 1)")
+            return ProofFinding(False, "geometric sum", f"a = {self.a} is outside (0, 1)")
         exact = (sp.exp(self.a) - 1) / self.a
         named = self.constant.exact if isinstance(self.constant, NamedNumber) else self.constant
         if sp.simplify(named - exact) != 0 and not (
             isinstance(named, sp.Rational) and _ball(named) > _supremum(self.a)
         ):
-            return Finding(False, "geometric sum", f"{self.constant} is not at least {exact} = {sp.N(exact, 8)}")
+            return ProofFinding(False, "geometric sum", f"{self.constant} is not at least {exact} = {sp.N(exact, 8)}")
         terms = coefficients_dominate(self.a)
         if terms is None:
-            return Finding(False, "geometric sum", "a coefficient is not dominated")
+            return ProofFinding(False, "geometric sum", "a coefficient is not dominated")
         pieces = subdivided(self.a, _supremum(self.a) * flint.arb("1.001"))
         if pieces is None:
-            return Finding(False, "geometric sum", "the subdivision does not confirm the constant")
-        return Finding(
+            return ProofFinding(False, "geometric sum", "the subdivision does not confirm the constant")
+        return ProofFinding(
             True,
             "power series and interval arithmetic",
             f"coefficients 1..{terms} one by one, the others at once; within 0.1 % on {pieces} pieces of [0, 1/2]",

@@ -13,8 +13,8 @@ from typing import ClassVar
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.transcendental import algebraic_form
 from fedbounds.bounds.audit.vectors import opaque
 
@@ -35,44 +35,44 @@ class Induction:
     equalities: ClassVar[bool] = True
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The start, and the increment."""
         n = self.variable
         if not n.is_integer:
-            return Finding(False, "induction", f"{n} need not be a whole number")
+            return ProofFinding(False, "induction", f"{n} need not be a whole number")
         if not prove(n - self.start, facts).holds:
-            return Finding(False, "induction", f"{n} may be less than {self.start}, where the induction starts")
+            return ProofFinding(False, "induction", f"{n} may be less than {self.start}, where the induction starts")
         slack = conclusion.slack
         for total in slack.atoms(sp.Sum):
             if why := self._unfit(total):
-                return Finding(False, "induction", why)
+                return ProofFinding(False, "induction", why)
         if hidden := sorted(str(x) for x in slack.free_symbols if opaque(x)):
-            return Finding(False, "induction", f"{', '.join(hidden)} may depend on {n}")
+            return ProofFinding(False, "induction", f"{', '.join(hidden)} may depend on {n}")
         others = [f for f in facts if not f.slack.has(n)]  # what holds of n alone need not hold of every smaller one
         from_start = [*others, Relation(sp.Integer(self.start), n)]
         first = sp.expand(slack.subs(n, self.start).doit())
         rise = sp.expand(self.increment(slack))
         if rise.atoms(sp.Dummy):
-            return Finding(False, "induction", "the sums do not cancel from the increment")
+            return ProofFinding(False, "induction", "the sums do not cancel from the increment")
         try:
             (first_open, rise_open), known = algebraic_form([first, rise], from_start)
         except sp.PolynomialError as reason:
-            return Finding(False, "induction", str(reason))
+            return ProofFinding(False, "induction", str(reason))
         if conclusion.op == "==":
             for part, name in ((first_open, f"at {n} = {self.start}"), (rise_open, "the increments")):
                 if not same(part, sp.S.Zero):
-                    return Finding(False, "induction", f"{name}: the sides differ by {sp.factor(part)}")
-            return Finding(True, "induction", f"equal at {n} = {self.start}, and so are the increments")
+                    return ProofFinding(False, "induction", f"{name}: the sides differ by {sp.factor(part)}")
+            return ProofFinding(True, "induction", f"equal at {n} = {self.start}, and so are the increments")
         found = prove(first_open, [*others, *known])
         if not found.holds:
-            return Finding(False, "induction", f"at {n} = {self.start}: {found.evidence}")
+            return ProofFinding(False, "induction", f"at {n} = {self.start}: {found.evidence}")
         found = prove(rise_open, [*from_start, *known])
         if not found.holds and rise.has(sp.log):
             found = falls_to_zero(rise, n, self.start, others)
         if not found.holds:
-            return Finding(False, "induction", f"the increment: {found.evidence}")
-        return Finding(True, "induction", f"holds at {n} = {self.start}; the increment: {found.evidence}")
+            return ProofFinding(False, "induction", f"the increment: {found.evidence}")
+        return ProofFinding(True, "induction", f"holds at {n} = {self.start}; the increment: {found.evidence}")
 
     def _unfit(self, total: sp.Sum) -> str:
         n = self.variable
@@ -97,7 +97,7 @@ class Induction:
         return now.subs(n, n + 1).xreplace(after) - now
 
 
-def falls_to_zero(expression: sp.Expr, variable: sp.Symbol, start: int, facts: Sequence[Relation]) -> Finding:
+def falls_to_zero(expression: sp.Expr, variable: sp.Symbol, start: int, facts: Sequence[Relation]) -> ProofFinding:
     """Whether an expression decreases to 0 as the variable grows, and so is positive before.
 
     Example:
@@ -110,9 +110,9 @@ def falls_to_zero(expression: sp.Expr, variable: sp.Symbol, start: int, facts: S
     x = sp.Symbol(f"{variable.name}~", positive=True)
     curve = expression.xreplace({variable: x})
     if sp.limit(curve, x, sp.oo) != 0:
-        return Finding(False, "monotone", f"{expression} does not tend to 0")
+        return ProofFinding(False, "monotone", f"{expression} does not tend to 0")
     found = prove(-sp.diff(curve, x), [*facts, Relation(sp.Integer(start), x)])
-    return Finding(found.holds, "monotone", f"{expression} falls to 0" if found.holds else found.evidence)
+    return ProofFinding(found.holds, "monotone", f"{expression} falls to 0" if found.holds else found.evidence)
 
 
 @dataclass(frozen=True)
@@ -136,18 +136,18 @@ class ByRecursion:
     gives: ClassVar[str] = "where the sequence starts, and what comes after what"
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The start, and that the bound carries itself on; the fact that x is at least x_1 is looked for."""
         method, x = "induction", self.index
         if not premises or premises[0].op != "<=" or not same(premises[0].left, self.after):
-            return Finding(False, method, f"the first premise must bound {self.after}")
+            return ProofFinding(False, method, f"the first premise must bound {self.after}")
         if conclusion.op != "<=" or conclusion.left != self.now:
-            return Finding(False, method, f"it shows a bound of {self.now}")
+            return ProofFinding(False, method, f"it shows a bound of {self.now}")
         start, value = self.first
         known = [*facts, *premises[1:]]
         if not any(f.op == "<=" and same(f.left, start) and f.right == x for f in known):
-            return Finding(False, method, f"no premise says that {x} is at least {start}")
+            return ProofFinding(False, method, f"no premise says that {x} is at least {start}")
         fixed = [f for f in known if not f.slack.has(x)]
         step, bound = premises[0].right, conclusion.right
         factor = sp.diff(step, self.now)
@@ -155,7 +155,7 @@ class ByRecursion:
         if hidden := sorted(
             str(s) for e in (factor, rest, bound) for s in e.free_symbols if s == self.now or opaque(s)
         ):
-            return Finding(False, method, f"{', '.join(hidden)} may change from step to step")
+            return ProofFinding(False, method, f"{', '.join(hidden)} may change from step to step")
         for expression, given, what in (
             (bound.subs(x, start) - value, fixed, f"at {x} = {start}"),
             (factor, known, "the factor"),
@@ -163,5 +163,5 @@ class ByRecursion:
         ):
             found = prove(expression, given)
             if not found.holds:
-                return Finding(False, method, f"{what}: {found.evidence}")
-        return Finding(True, method, f"holds at {x} = {start}, and from {x} to {x} + 1")
+                return ProofFinding(False, method, f"{what}: {found.evidence}")
+        return ProofFinding(True, method, f"holds at {x} = {start}, and from {x} to {x} + 1")

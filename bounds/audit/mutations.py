@@ -33,7 +33,7 @@ from fedbounds.bounds.audit.limit_checker import Limit
 from fedbounds.bounds.audit.nonnegative import counterexample
 from fedbounds.bounds.audit.proof_step_checker import (
     Proof,
-    Setting,
+    ProofSetting,
     Step,
     StepOf,
     about_constants,
@@ -395,7 +395,7 @@ def mutate_field(value: Any, how: Callable[[sp.Expr], sp.Expr], name: str = "") 
         yield name, how(sp.S.One * value)
 
 
-def mutate_setting(setting: Setting) -> Iterator[tuple[str, Mutation]]:
+def mutate_setting(setting: ProofSetting) -> Iterator[tuple[str, Mutation]]:
     """What else a vector or a letter may stand for, with its name."""
     for name, atom in setting.atoms.items():
         words = {word: sorted({vars(other)[word] for other in setting.atoms.values()}) for word in ("at", "of", "mean")}
@@ -409,7 +409,7 @@ def mutate_setting(setting: Setting) -> Iterator[tuple[str, Mutation]]:
                 yield name, Mutation(VECTOR, f"{name} with {word} {new or 'none'}", other, thing=f"vector {word}")
     for letter, value in setting.letters.items():
 
-        def scaled(q: sp.Expr, letter: sp.Symbol = letter, value: sp.Expr = value) -> Setting:
+        def scaled(q: sp.Expr, letter: sp.Symbol = letter, value: sp.Expr = value) -> ProofSetting:
             return replace(setting, letters={**setting.letters, letter: q * value})
 
         yield str(letter), Mutation(VECTOR, f"{letter} {LESS}", partial(scaled, TENTH), scaled)
@@ -522,7 +522,7 @@ def place_step(subject: StepOf, claims: Claims, new: Step) -> Planted:
     return {c.id: c for c in replace(proof, steps=steps).claims()}, (name, *users(claims, name), *set_here)
 
 
-def place_setting(sharing: Sequence[Proof], name: str, claims: Claims, new: Setting) -> Planted:
+def place_setting(sharing: Sequence[Proof], name: str, claims: Claims, new: ProofSetting) -> Planted:
     """Another setting of all proofs that share it; the steps that speak of the vector or letter, or write it out."""
     found = {c.id: c for proof in sharing for c in replace(proof, setting=new).claims()}
     speak = {p.id: {s.id for s in p.steps if re.search(rf"\b{name}\b", _spoken(s))} for p in sharing}

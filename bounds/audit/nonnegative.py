@@ -34,7 +34,7 @@ NO_WITNESS = "no values were found at which the facts hold"
 
 
 @dataclass(frozen=True)
-class Finding:
+class ProofFinding:
     """Whether something was shown, how, and what was found on the way."""
 
     holds: bool
@@ -57,7 +57,7 @@ class System:
     numbers: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
 
-def prove(expression: sp.Expr, facts: Sequence[Relation] = ()) -> Finding:
+def prove(expression: sp.Expr, facts: Sequence[Relation] = ()) -> ProofFinding:
     """Whether the expression is nonnegative wherever its symbols are in their domains and the facts hold.
 
     Example:
@@ -73,12 +73,12 @@ def prove(expression: sp.Expr, facts: Sequence[Relation] = ()) -> Finding:
 
 
 @lru_cache(maxsize=4096)
-def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
+def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> ProofFinding:
     expression, system = _plain(expression, facts)
     if expression.is_zero:
-        return Finding(True, "identity", "both sides are equal")
+        return ProofFinding(True, "identity", "both sides are equal")
     if expression in system.facts:
-        return Finding(True, "fact", "one of the facts")
+        return ProofFinding(True, "fact", "one of the facts")
     symbols = sorted({s for e in (expression, *system.facts) for s in e.free_symbols}, key=str)
     values = slack_substitution(system.facts, symbols)
     try:
@@ -88,17 +88,17 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
         if not found:  # look longer before saying that there are none
             at, found = _sampled(expression, system, values, 50 * tries)
         if at is not None:
-            return Finding(False, "exact rationals", f"false at {at}" if at else "it is negative")
+            return ProofFinding(False, "exact rationals", f"false at {at}" if at else "it is negative")
         fraction = cancel(expression)
     except sp.PolynomialError:
-        return Finding(False, "coefficients, z3", f"{_short(expression)} is not rational")
+        return ProofFinding(False, "coefficients, z3", f"{_short(expression)} is not rational")
     sampled = f"no counterexample at {found} random exact rationals" if found else NO_WITNESS
     if coefficients:
         second = _by_z3(fraction, system.facts, RLIMIT // 40)
-        return Finding(True, "coefficients", f"all coefficients nonnegative; {'z3 agrees' if second else sampled}")
+        return ProofFinding(True, "coefficients", f"all coefficients nonnegative; {'z3 agrees' if second else sampled}")
     if _by_z3(fraction, system.facts, RLIMIT):
-        return Finding(True, "coefficients failed; z3", f"unsatisfiable; {sampled}")
-    return Finding(False, "coefficients, z3", f"neither method shows {_short(expression)} >= 0")
+        return ProofFinding(True, "coefficients failed; z3", f"unsatisfiable; {sampled}")
+    return ProofFinding(False, "coefficients, z3", f"neither method shows {_short(expression)} >= 0")
 
 
 def _short(expression: sp.Expr) -> str:
@@ -426,7 +426,7 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def satisfiable(facts: tuple[Relation, ...]) -> Finding:
+def satisfiable(facts: tuple[Relation, ...]) -> ProofFinding:
     """Whether facts can hold together: contradictory ones prove anything, so that what rests on them says nothing.
 
     Example:
@@ -440,18 +440,18 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
     slacks = [f.slack for f in facts] + [-f.slack for f in facts if f.op == "=="]
     _, system = _plain(sp.Add(*{s for e in slacks for s in e.free_symbols}), facts)
     if any(e.is_negative for e in (*slacks, *system.facts) if e.is_number):
-        return Finding(False, "exact rationals", f"no values satisfy {said}")
+        return ProofFinding(False, "exact rationals", f"no values satisfy {said}")
     try:
         witness = _sampled(sp.S.NegativeOne, system, None, 200)[0]  # the first point at which the facts hold
     except sp.PolynomialError:
         if hold_at_squares(facts):
-            return Finding(True, "exact rationals", f"values were found that satisfy {said}")
-        return Finding(True, "none", f"whether {said} can hold together is not decided")
+            return ProofFinding(True, "exact rationals", f"values were found that satisfy {said}")
+        return ProofFinding(True, "none", f"whether {said} can hold together is not decided")
     if witness is not None or hold_at_squares(facts):
-        return Finding(True, "exact rationals", f"values were found that satisfy {said}")
+        return ProofFinding(True, "exact rationals", f"values were found that satisfy {said}")
     if _by_z3(quotient(sp.S.NegativeOne), system.facts, RLIMIT):
-        return Finding(False, "z3", f"no values satisfy {said}")
-    return Finding(True, "none", f"{NO_WITNESS}: {said}")
+        return ProofFinding(False, "z3", f"no values satisfy {said}")
+    return ProofFinding(True, "none", f"{NO_WITNESS}: {said}")
 
 
 def hold_at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:

@@ -16,8 +16,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit, average_over_bracket
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
 from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClients
 
@@ -26,7 +26,7 @@ PARTICIPATION = ("bernoulli-participation", "past-weights")
 WEIGHTED = "objective-weights"
 
 
-def in_every_client(premises: Sequence[Relation], vector: Vec, setting: Setting) -> sp.Expr:
+def in_every_client(premises: Sequence[Relation], vector: Vec, setting: ProofSetting) -> sp.Expr:
     """The bound on |vector|^2 that the one premise shows for every client.
 
     Raises:
@@ -69,7 +69,7 @@ class ClientMean(Schema):
         """What makes the weights a mean."""
         return () if self.uniform else (WEIGHTED,)
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise."""
         bound = in_every_client(premises, self.vector, setting)
         return Relation(square(average_over_bracket(self.vector, setting.atoms)), bound)
@@ -91,7 +91,7 @@ class CauchySchwarz(Schema):
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise, what is summed from the atoms."""
         for name in self.total.atoms:
             _sum_of(name, self.of, setting)
@@ -101,7 +101,7 @@ class CauchySchwarz(Schema):
         return Relation(square(self.total), self.squares * bound)
 
 
-def _sum_of(total: str, each: str, setting: Setting) -> None:
+def _sum_of(total: str, each: str, setting: ProofSetting) -> None:
     atom = setting.atoms[total]
     if atom.per_client or atom.of != f"sum of {each}" or not setting.atoms[each].per_client:
         raise Unfit(f"{total} is not a sum of {each} over the clients")
@@ -122,7 +122,7 @@ class MeanUpdate(Schema):
     axiom: str = "each client takes part with probability p_n, independently of its noise, which has mean zero"
     needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE)
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """Its mean and the times come from the atoms."""
         update = setting.atoms[self.update]
         if not update.mean or update.per_client or setting.atoms[update.mean].per_client:
@@ -155,7 +155,7 @@ class SecondMoment(Schema):
     axiom: str = "the clients' updates are independent given the past: participation and noise are"
     needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE, "independent-clients")
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise, the mean from the atoms."""
         update, noise = setting.atoms[self.update], setting.atoms[self.noise]
         _sum_of(update.mean, self.gradient, setting)
@@ -175,16 +175,16 @@ class Squared:
     needs: tuple[str, ...] = ()
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Some relation that is known is the conclusion's root."""
         for known in (*premises, *facts):
             if same(conclusion.left, known.left**2) and same(conclusion.right, known.right**2):
                 signs = (known.left.is_nonnegative, known.right.is_nonnegative, known.op == "<=", conclusion.op == "<=")
                 if all(signs):
-                    return Finding(True, "squares", f"of {known}")
-                return Finding(False, "squares", f"{known} is not an inequality of nonnegative sides")
-        return Finding(False, "squares", "no premise or condition has these sides as squares")
+                    return ProofFinding(True, "squares", f"of {known}")
+                return ProofFinding(False, "squares", f"{known} is not an inequality of nonnegative sides")
+        return ProofFinding(False, "squares", "no premise or condition has these sides as squares")
 
 
 @dataclass(frozen=True)
@@ -204,20 +204,20 @@ class Vanishing:
         """The limit is in this letter."""
         return self.variable
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The limit of every term."""
         limit = sp.Add(*(sp.limit(term, self.variable, sp.oo) for term in sp.Add.make_args(premises[0].right)))
         return Relation(premises[0].left, limit)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The limit is computed."""
         if len(premises) != 1 or premises[0].op != "<=" or conclusion.op != "<=":
-            return Finding(False, "limit", "one premise, the bound")
+            return ProofFinding(False, "limit", "one premise, the bound")
         wanted = self.relation(setting, premises)
         equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
-        return Finding(equal, "limit", "an instance of it" if equal else f"the limit is {wanted.right}")
+        return ProofFinding(equal, "limit", "an instance of it" if equal else f"the limit is {wanted.right}")
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class Centered(Schema):
     axiom: str = "f is the mean of the F_n, so that the deviations from its gradient sum to zero"
     needs: tuple[str, ...] = (WEIGHTED,)
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise, the weighted gradient from the atoms."""
         each, mean = setting.atoms[self.each], setting.atoms[self.mean]
         weighted = setting.atoms[each.mean]
@@ -269,7 +269,7 @@ class Triangle(Schema):
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The premises are these two bounds."""
         if len(premises) != 2:
             raise Unfit("two premises, the bounds of both vectors")

@@ -12,7 +12,7 @@ import sympy as sp
 from fedbounds.bounds.audit.canonical_text import canonical_text
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
 from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
-from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same, satisfiable
+from fedbounds.bounds.audit.nonnegative import ProofFinding, never_zero, prove, same, satisfiable
 from fedbounds.bounds.audit.rule import (
     Discharges,
     Grows,
@@ -35,7 +35,7 @@ Premise = str | Assumption | Condition
 
 
 @dataclass(frozen=True)
-class Setting:
+class ProofSetting:
     """What the steps of one proof speak about.
 
     Args:
@@ -51,11 +51,13 @@ class Setting:
     letters: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     @staticmethod
-    def of(bracket: str, *atoms: Atom, given: str = "", letters: Mapping[sp.Symbol, sp.Expr] | None = None) -> Setting:
+    def of(
+        bracket: str, *atoms: Atom, given: str = "", letters: Mapping[sp.Symbol, sp.Expr] | None = None
+    ) -> ProofSetting:
         """The setting of these vectors, each under its own name."""
-        return Setting(bracket, {atom.name: atom for atom in atoms}, given, letters or {})
+        return ProofSetting(bracket, {atom.name: atom for atom in atoms}, given, letters or {})
 
-    def lettered(self, letters: Mapping[sp.Symbol, sp.Expr]) -> Setting:
+    def lettered(self, letters: Mapping[sp.Symbol, sp.Expr]) -> ProofSetting:
         """The same with these abbreviations as well."""
         return replace(self, letters={**self.letters, **letters})
 
@@ -77,8 +79,8 @@ class Rule(Protocol):
         ...
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Whether the conclusion follows."""
         ...
 
@@ -119,7 +121,7 @@ class Proof:
     """
 
     id: str
-    setting: Setting
+    setting: ProofSetting
     steps: tuple[Step, ...]
     result: Result
     ends: Mapping[str, str]
@@ -290,7 +292,7 @@ def undischarged_conditions(subject: StepOf, docket: ClaimSet) -> str:
                     continue
                 found = prove(side, facts)
                 if found.holds and wanted.strict and not never_zero(side, facts):
-                    found = Finding(False, found.method, "both sides may be equal")
+                    found = ProofFinding(False, found.method, "both sides may be equal")
                 if not found.holds:
                     return f"{name} needs {condition.text}, which does not follow: {found.evidence}"
     return ""

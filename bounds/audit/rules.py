@@ -11,8 +11,8 @@ from typing import ClassVar
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, reduce_expression, same, says
-from fedbounds.bounds.audit.proof_step_checker import Setting, about_constants
+from fedbounds.bounds.audit.nonnegative import ProofFinding, never_zero, prove, reduce_expression, same, says
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, about_constants
 from fedbounds.bounds.audit.vectors import factors_of_product, gram_symbols, opaque
 
 
@@ -33,28 +33,32 @@ class Combine:
     equalities: ClassVar[bool] = True
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The residual is proved nonnegative, and so are the multipliers of inequalities."""
         if len(self.multipliers) != len(premises):
-            return Finding(False, "combination", f"{len(self.multipliers)} multipliers for {len(premises)} premises")
+            return ProofFinding(
+                False, "combination", f"{len(self.multipliers)} multipliers for {len(premises)} premises"
+            )
         known = [*facts, *(p for p in premises if about_constants(p))]
         residual = conclusion.slack
         for multiplier, premise in zip(self.multipliers, premises, strict=True):
             factor = multiplier * sp.S.One
             if not never_zero(below := sp.fraction(reduce_expression(factor))[1], known):
-                return Finding(False, "combination", f"the multiplier of {premise} divides by {below}, which may be 0")
+                return ProofFinding(
+                    False, "combination", f"the multiplier of {premise} divides by {below}, which may be 0"
+                )
             if premise.op == "<=" and not factor.is_nonnegative:
                 found = prove(factor, known)
                 if not found.holds and gram_symbols(factor):
                     found = nonnegative_form(factor, known)
                 if not found.holds:
-                    return Finding(False, "combination", f"the multiplier {factor} of {premise}: {found.evidence}")
+                    return ProofFinding(False, "combination", f"the multiplier {factor} of {premise}: {found.evidence}")
             residual -= factor * premise.slack
         residual = reduce_expression(residual)
         unequal = any(p.op == "<=" and m != 0 for m, p in zip(self.multipliers, premises, strict=True))
         if conclusion.op == "==" and unequal:
-            return Finding(False, "combination", "an equality cannot rest on an inequality")
+            return ProofFinding(False, "combination", "an equality cannot rest on an inequality")
         return self.judged(residual, conclusion, premises, known, setting)
 
     def judged(
@@ -63,19 +67,21 @@ class Combine:
         conclusion: Relation,
         premises: Sequence[Relation],
         known: Sequence[Relation],
-        setting: Setting,
-    ) -> Finding:
+        setting: ProofSetting,
+    ) -> ProofFinding:
         """Whether what the premises leave is zero, or nonnegative."""
         if conclusion.op == "==":
             zero = same(residual, sp.S.Zero)
-            return Finding(zero, "identity", "both sides are equal" if zero else f"the sides differ by {residual}")
+            return ProofFinding(zero, "identity", "both sides are equal" if zero else f"the sides differ by {residual}")
         found = prove(residual, known)
         if not found.holds and gram_symbols(residual):
             found = nonnegative_form(residual, known)
         if not found.holds and premises:
-            found = Finding(False, found.method, f"the premises leave {residual} >= 0 to show: {found.evidence}")
+            found = ProofFinding(False, found.method, f"the premises leave {residual} >= 0 to show: {found.evidence}")
         used = sum(1 for m in self.multipliers if m != 0)
-        return Finding(found.holds, f"combination of {used}; {found.method}" if used else found.method, found.evidence)
+        return ProofFinding(
+            found.holds, f"combination of {used}; {found.method}" if used else found.method, found.evidence
+        )
 
 
 @dataclass(frozen=True)
@@ -91,32 +97,32 @@ class Gram:
     equalities: ClassVar[bool] = True
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The pivots are proved nonnegative."""
         slack = sp.expand(conclusion.slack)
         for premise in premises:
             if premise.op != "==":
-                return Finding(False, "Gram matrix", f"{premise} is not an equality")
+                return ProofFinding(False, "Gram matrix", f"{premise} is not an equality")
             symbols = sorted(gram_symbols(premise.slack), key=str)
             free = [s for s in symbols if not _is_square(s)] or symbols
             solved = sp.solve(premise.slack, free[-1])
             if len(solved) != 1 or not never_zero(sp.diff(premise.slack, free[-1]), facts):
-                return Finding(False, "Gram matrix", f"{premise} cannot be solved for an inner product")
+                return ProofFinding(False, "Gram matrix", f"{premise} cannot be solved for an inner product")
             slack = sp.expand(slack.xreplace({free[-1]: solved[0]}))
         if conclusion.op == "==":
             zero = same(slack, sp.S.Zero)
-            return Finding(zero, "identity", "both sides are equal" if zero else f"the sides differ by {slack}")
+            return ProofFinding(zero, "identity", "both sides are equal" if zero else f"the sides differ by {slack}")
         return nonnegative_form(slack, facts)
 
 
-def nonnegative_form(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
+def nonnegative_form(expression: sp.Expr, facts: Sequence[Relation]) -> ProofFinding:
     """Whether a linear expression in inner products is nonnegative for all vectors."""
     pairs = gram_symbols(expression)
     atoms = sorted({name for pair in pairs.values() for name in pair})
     rest = expression.xreplace({s: sp.S.Zero for s in pairs})
     if not same(rest, sp.S.Zero):
-        return Finding(False, "Gram matrix", f"{rest} is no inner product")
+        return ProofFinding(False, "Gram matrix", f"{rest} is no inner product")
     matrix = sp.zeros(len(atoms), len(atoms))
     for symbol, (a, b) in pairs.items():
         coefficient = sp.diff(expression, symbol)
@@ -135,28 +141,30 @@ def _is_square(symbol: sp.Symbol) -> bool:
     return pair is not None and pair[0] == pair[1]
 
 
-def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relation]) -> Finding:
+def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relation]) -> ProofFinding:
     current, positive, zero = matrix.applyfunc(reduce_expression), 0, 0
     for k in range(len(atoms)):
         pivot = current[k, k]
         if pivot == 0:
             if any(current[k, j] != 0 for j in range(k + 1, len(atoms))):
-                return Finding(False, "Gram matrix", f"the pivot of {atoms[k]} is 0 but its row is not")
+                return ProofFinding(False, "Gram matrix", f"the pivot of {atoms[k]} is 0 but its row is not")
             zero += 1
             continue
         found = prove(pivot, facts)
         if not found.holds:
-            return Finding(False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}: {found.evidence}")
+            return ProofFinding(False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}: {found.evidence}")
         positive += 1
         if any(current[k, j] != 0 for j in range(k + 1, len(atoms))) and not never_zero(pivot, facts):
-            return Finding(
+            return ProofFinding(
                 False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}, which may be 0, but its row is not"
             )
         for i in range(k + 1, len(atoms)):
             factor = current[i, k] / pivot
             for j in range(k + 1, len(atoms)):
                 current[i, j] = reduce_expression(current[i, j] - factor * current[k, j])
-    return Finding(True, "Gram matrix", f"{positive} nonnegative pivots and {zero} zero ones, for every set of vectors")
+    return ProofFinding(
+        True, "Gram matrix", f"{positive} nonnegative pivots and {zero} zero ones, for every set of vectors"
+    )
 
 
 @dataclass(frozen=True)
@@ -168,14 +176,14 @@ class Stated:
     equalities: ClassVar[bool] = True
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Equal sides and operator."""
         found = any(
             fact.op == conclusion.op and same(fact.left, conclusion.left) and same(fact.right, conclusion.right)
             for fact in facts
         )
-        return Finding(found, "condition", "one of them" if found else "no condition among the premises says so")
+        return ProofFinding(found, "condition", "one of them" if found else "no condition among the premises says so")
 
 
 @dataclass(frozen=True)
@@ -188,16 +196,18 @@ class Unfolded(Combine):
         conclusion: Relation,
         premises: Sequence[Relation],
         known: Sequence[Relation],
-        setting: Setting,
-    ) -> Finding:
+        setting: ProofSetting,
+    ) -> ProofFinding:
         """Combine, with one layer of letters after the other written out; the signs of these letters are proved."""
-        found = Finding(False, "abbreviation", "no letter of the setting is left over")
+        found = ProofFinding(False, "abbreviation", "no letter of the setting is left over")
         while layer := outermost(residual, setting.letters):
             for letter, value in layer.items():
                 if letter.is_nonnegative and not (sign := _nonnegative(value, known)).holds:
-                    return Finding(False, "abbreviation", f"{letter} is not negative, {value} may be: {sign.evidence}")
+                    return ProofFinding(
+                        False, "abbreviation", f"{letter} is not negative, {value} may be: {sign.evidence}"
+                    )
                 if letter.is_positive and not (value.is_positive or never_zero(value, known)):
-                    return Finding(False, "abbreviation", f"{letter} is positive, {value} may be 0")
+                    return ProofFinding(False, "abbreviation", f"{letter} is positive, {value} may be 0")
             residual = residual.xreplace(layer)
             for rest in (reduce_expression(residual), residual):  # a condition may hold a maximum as it stands
                 found = super().judged(rest, conclusion, premises, known, setting)
@@ -227,7 +237,7 @@ def expand_definitions(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr])
     return Relation(left, right, relation.op, relation.strict)
 
 
-def _nonnegative(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
+def _nonnegative(expression: sp.Expr, facts: Sequence[Relation]) -> ProofFinding:
     found = prove(expression, facts)
     return nonnegative_form(sp.expand(expression), facts) if not found.holds and gram_symbols(expression) else found
 
@@ -252,8 +262,8 @@ class ClientByClient:
     gives: ClassVar[str] = "what the sums stand for"
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The pointwise inequality is proved, and its sum is the conclusion's slack."""
         found = prove(self.pointwise, self.facts)
         if not found.holds:
@@ -262,11 +272,11 @@ class ClientByClient:
         total = sp.S.Zero
         for powers, coefficient in sp.Poly(self.pointwise, *self.variables).terms():
             if powers not in sums:
-                return Finding(False, "sum over clients", f"no sum is given for the monomial with powers {powers}")
+                return ProofFinding(False, "sum over clients", f"no sum is given for the monomial with powers {powers}")
             total += coefficient * sums[powers]
         if not same(total, conclusion.slack):
-            return Finding(False, "sum over clients", f"the sum is {total}, the slack is {conclusion.slack}")
-        return Finding(True, "sum over clients", f"for each client: {found.method}, {found.evidence}")
+            return ProofFinding(False, "sum over clients", f"the sum is {total}, the slack is {conclusion.slack}")
+        return ProofFinding(True, "sum over clients", f"for each client: {found.method}, {found.evidence}")
 
 
 @dataclass(frozen=True)
@@ -290,33 +300,33 @@ class Unroll:
     gives: ClassVar[str] = "the number of steps"
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Induction: the multiplier is shown to be at least 1, the additive term nonnegative."""
         if len(premises) < 2:
-            return Finding(False, "induction", "the first premises must be the start u_0 = 0 and the recursion")
+            return ProofFinding(False, "induction", "the first premises must be the start u_0 = 0 and the recursion")
         start, recursion, *others = premises
         if not (same(start.left, self.now) and start.right == 0 and start.op == "=="):
-            return Finding(False, "induction", f"{start} does not start the sequence at 0")
+            return ProofFinding(False, "induction", f"{start} does not start the sequence at 0")
         if not same(recursion.left, self.after):
-            return Finding(False, "induction", f"{recursion} does not bound the next value")
+            return ProofFinding(False, "induction", f"{recursion} does not bound the next value")
         multiplier, additive = _linear_in(recursion.right, self.now)
         changing = [s for s in self.varying if multiplier.has(s) or additive.has(s)]
         changing += varying_products(multiplier + additive, setting)
         if changing:
             names = ", ".join(map(str, changing))
-            return Finding(False, "induction", f"{names} changes between the steps, but stands in the recursion")
+            return ProofFinding(False, "induction", f"{names} changes between the steps, but stands in the recursion")
         for expression, name in ((multiplier - 1, "multiplier less 1"), (additive, "additive term")):
             found = prove(expression, [*facts, *others])
             if not found.holds:
-                return Finding(False, "induction", f"the {name}: {found.evidence}")
+                return ProofFinding(False, "induction", f"the {name}: {found.evidence}")
         expected = additive * power_sum(multiplier, self.steps)
         if not (same(conclusion.left, self.now) and same(conclusion.right, expected)):
-            return Finding(False, "induction", f"the recursion unrolls to {expected}")
-        return Finding(True, "induction", "the multiplier is at least 1 and the additive term nonnegative")
+            return ProofFinding(False, "induction", f"the recursion unrolls to {expected}")
+        return ProofFinding(True, "induction", "the multiplier is at least 1 and the additive term nonnegative")
 
 
-def varying_products(expression: sp.Expr, setting: Setting) -> list[sp.Symbol]:
+def varying_products(expression: sp.Expr, setting: ProofSetting) -> list[sp.Symbol]:
     """The inner products of vectors that change from round to round or from step to step."""
     still = {name for name, atom in setting.atoms.items() if atom.still}
     return [symbol for symbol, pair in gram_symbols(expression).items() if not set(pair) <= still]
@@ -368,42 +378,42 @@ class Telescope:
         """That the objective is bounded below."""
         return (self.below,)
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The average decrease for that of one round, and every mean for what it is the mean of."""
         averages = {self.decrease: self.gap / self.rounds, **dict(self.means)}
         return Relation(self.average, premises[0].right.xreplace(averages))
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Linear in what differs between the rounds, with constant coefficients; the decrease's is nonnegative."""
         method = "telescope"
         if not premises:
-            return Finding(False, method, "the first premise must be the inequality of one round")
+            return ProofFinding(False, method, "the first premise must be the inequality of one round")
         if premises[0].op != "<=" or not same(premises[0].left, self.of):
-            return Finding(False, method, f"{premises[0]} does not bound {self.of}")
+            return ProofFinding(False, method, f"{premises[0]} does not bound {self.of}")
         if not self.below:
-            return Finding(False, method, "no assumption is named by which the objective is bounded below")
+            return ProofFinding(False, method, "no assumption is named by which the objective is bounded below")
         right, varying = sp.expand(premises[0].right), (self.decrease, *(symbol for symbol, _ in self.means))
         others = right.free_symbols - set(varying)
         loose = [s for s in others if s in self.varying or opaque(s)]
         if loose:
-            return Finding(False, method, f"{', '.join(sorted(map(str, loose)))} differs between the rounds")
+            return ProofFinding(False, method, f"{', '.join(sorted(map(str, loose)))} differs between the rounds")
         slopes = {s: sp.diff(right, s) for s in varying}
         known = [*facts, *(p for p in premises[1:] if about_constants(p))]
         if any(slope.has(s) for slope in slopes.values() for s in varying):
-            return Finding(False, method, f"{premises[0]} is not linear in what differs between the rounds")
+            return ProofFinding(False, method, f"{premises[0]} is not linear in what differs between the rounds")
         for expression, what in (
             (self.rounds - 1, "at least one round"),
             (slopes[self.decrease], "the decrease's factor"),
         ):
             found = prove(expression, known)
             if not found.holds:
-                return Finding(False, method, f"{what}: {found.evidence}")
+                return ProofFinding(False, method, f"{what}: {found.evidence}")
         wanted = self.relation(setting, premises)
         if not says(conclusion, wanted):
-            return Finding(False, method, f"the average is at most {wanted.right}")
-        return Finding(
+            return ProofFinding(False, method, f"the average is at most {wanted.right}")
+        return ProofFinding(
             True, method, "the coefficients are the same in every round, that of the decrease is nonnegative"
         )
 
@@ -428,22 +438,22 @@ class Everywhere:
         """What the symbol of the average or supremum stands for, where it has one."""
         return "" if self.is_ is None else "what is averaged, or the largest of what"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The premise, of the average or supremum."""
         return Relation(premises[0].left if self.is_ is None else self.is_, premises[0].right)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The relation is carried over as it stands."""
         if len(premises) != 1 or premises[0].op != "<=":
-            return Finding(False, "average", "one premise, a bound that holds everywhere")
+            return ProofFinding(False, "average", "one premise, a bound that holds everywhere")
         premise = premises[0]
         changing = [s for s in self.varying if premise.right.has(s)] + varying_products(premise.right, setting)
         if changing:
-            return Finding(False, "average", f"{', '.join(map(str, changing))} differs between the rounds")
+            return ProofFinding(False, "average", f"{', '.join(map(str, changing))} differs between the rounds")
         if self.of is not None and not same(premise.left, self.of):
-            return Finding(False, "average", f"{premise} does not bound {self.of}")
+            return ProofFinding(False, "average", f"{premise} does not bound {self.of}")
         wanted = self.relation(setting, premises)
         equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
-        return Finding(equal, "average", "at most the largest value" if equal else f"not {premise}")
+        return ProofFinding(equal, "average", "at most the largest value" if equal else f"not {premise}")

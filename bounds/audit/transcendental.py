@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, prove
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Combine
 from fedbounds.bounds.theory.client_reductions import OverClients
 
@@ -132,15 +132,15 @@ class Opened(Combine):
     """A combination of premises in which powers with a symbolic exponent and logarithms occur."""
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Combine, in letters."""
         relations = (conclusion, *premises)
         sides = [side * sp.S.One for r in relations for side in (r.left, r.right)]
         try:
             found, known = algebraic_form([*sides, *(m * sp.S.One for m in self.multipliers)], facts)
         except sp.PolynomialError as reason:
-            return Finding(False, "combination", str(reason))
+            return ProofFinding(False, "combination", str(reason))
         pairs = zip(found[: len(sides) : 2], found[1 : len(sides) : 2], strict=True)
         mine, *theirs = (replace(r, left=a, right=b) for r, (a, b) in zip(relations, pairs, strict=True))
         rule = Combine(tuple(found[len(sides) :]))

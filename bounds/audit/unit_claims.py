@@ -19,7 +19,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Part:
+class UnitPart:
     """One expression of a form with the unit it must have; None: that of the other side of the condition."""
 
     where: str
@@ -52,14 +52,14 @@ def units_claim(subject: ResultForm) -> Claim:
     )
 
 
-def parts(subject: ResultForm) -> Iterator[Part]:
+def parts(subject: ResultForm) -> Iterator[UnitPart]:
     """Everything in a form that has a unit."""
     result, form = subject.result, subject.form
     measure = (form.measure or result.measure).dimension
     for term in form.terms:
-        yield Part(f"term {term.name!r}", term.expression, measure, repairable=form.order_only)
+        yield UnitPart(f"term {term.name!r}", term.expression, measure, repairable=form.order_only)
     for c in form.conditions:
-        yield Part(f"condition {c.text}", c.left, None, c.right)
+        yield UnitPart(f"condition {c.text}", c.left, None, c.right)
     for name, value in form.prescribes.items():
         quantity = result.notation.resolve(name)
-        yield Part(f"{name} = {value}", value, None if quantity is None else quantity.dimension)
+        yield UnitPart(f"{name} = {value}", value, None if quantity is None else quantity.dimension)

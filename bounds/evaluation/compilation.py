@@ -35,7 +35,7 @@ def _moved(right: np.ndarray, by: float) -> np.ndarray:
     return (np.maximum if by > 0 else np.minimum)(ahead, right * (1 - by))
 
 
-class Parts(NamedTuple):
+class FormParts(NamedTuple):
     """A form at given constants; arrays of the settings' shape, or of a shape that broadcasts to it.
 
     Attributes:
@@ -69,7 +69,7 @@ class Layout(NamedTuple):
 Blocks = Iterator[tuple[slice | None, list[np.ndarray]]]
 
 
-class Compiled:
+class CompiledFunctions:
     """The numpy functions of one form.
 
     `value(constants)` is the bound alone; `parts(constants)` has its terms and whether its conditions hold;
@@ -133,7 +133,7 @@ class Compiled:
         extremes = iter(flat[2 * len(limited) :])
         return [(flat[2 * i], flat[2 * i + 1], next(extremes) if has else None) for i, has in enumerate(limited)]
 
-    def parts(self, constants: Mapping[str, np.ndarray]) -> Parts:
+    def parts(self, constants: Mapping[str, np.ndarray]) -> FormParts:
         """Terms, prescribed values, the total, and whether each condition holds."""
         terms, prescribed, operators = self._layout.terms, self._layout.prescribed, self._layout.operators
         kept, shape = terms + prescribed, self._shape("parts", constants)
@@ -143,11 +143,11 @@ class Compiled:
             sides = results[kept:]
             checked = [holds(sides[2 * i], op, sides[2 * i + 1]) for i, op in enumerate(operators)]
             if place is None:
-                return Parts(results[:terms], results[terms:kept], np.asarray(sum(results[:terms])), checked)
+                return FormParts(results[:terms], results[terms:kept], np.asarray(sum(results[:terms])), checked)
             total = whole[-1][place]
             total[...] = results[0]
             for term in results[1:terms]:
                 total += term
             for into, verdict in zip(verdicts, checked, strict=True):
                 into[place] = verdict
-        return Parts([*whole[:terms]], [*whole[terms:kept]], whole[-1], verdicts)
+        return FormParts([*whole[:terms]], [*whole[terms:kept]], whole[-1], verdicts)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbounds.bounds.audit.status import AuditStatus, Mark
-from fedbounds.bounds.evaluation.compilation import Compiled, Layout
+from fedbounds.bounds.evaluation.compilation import CompiledFunctions, Layout
 from fedbounds.bounds.evaluation.expression_tree import Structure, Tree
 from fedbounds.bounds.evaluation.program import Coded
 from fedbounds.bounds.theory.form_selection import select_form
@@ -42,7 +42,7 @@ class PrintedCondition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rule:
+class NumpyRule:
     """A rule by which a constant follows from others, as a numpy function of its inputs.
 
     Attributes:
@@ -86,7 +86,7 @@ class ConditionView:
 
 
 @dataclass(frozen=True)
-class Relation:
+class SearchRelation:
     """A condition of a form as a search sees it."""
 
     left: Tree
@@ -126,7 +126,7 @@ class FormView:
         needs: the same and those that its step sizes are made of.
         own_measure: its own left-hand side, if it has one.
         whole: the `Form`, with its expressions.
-        code: its numpy functions, see `fedbounds.bounds.evaluation.compilation.Compiled`.
+        code: its numpy functions, see `fedbounds.bounds.evaluation.compilation.CompiledFunctions`.
         standing: what the audit says of it.
     """
 
@@ -170,10 +170,10 @@ class FormView:
         return self.structure().length
 
     @property
-    def relations(self) -> tuple[Relation, ...]:
+    def relations(self) -> tuple[SearchRelation, ...]:
         """Its conditions, with both sides."""
         pairs = zip(self.conditions, self.structure().sides, strict=True)
-        return tuple(Relation(left, c.op, right, c.why, c.said) for c, (left, right) in pairs)
+        return tuple(SearchRelation(left, c.op, right, c.why, c.said) for c, (left, right) in pairs)
 
     @property
     def mark(self) -> Mark:
@@ -181,7 +181,7 @@ class FormView:
         return self.standing().mark(self.order_only)
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledFunctions:
         """Its numpy functions, at work."""
         layout = Layout(
             len(self.terms),
@@ -189,14 +189,14 @@ class FormView:
             tuple(c.op for c in self.conditions),
             lambda: tuple(c.said().limited for c in self.conditions),
         )
-        return Compiled(layout, self.code, self.result.vectors)
+        return CompiledFunctions(layout, self.code, self.result.vectors)
 
     @cached_property
-    def occurring(self) -> Compiled:
+    def occurring(self) -> CompiledFunctions:
         """The numpy functions of its feasible set: what constants satisfy, then where a problem is known."""
         relations = (*(self.feasible or ()), *self.witnessed)
         layout = Layout(0, 0, tuple(c.op for c in relations), lambda: (False,) * len(relations))
-        return Compiled(layout, lambda _: self.code("feasible"), self.result.vectors)
+        return CompiledFunctions(layout, lambda _: self.code("feasible"), self.result.vectors)
 
     def resolve(self, name: str) -> Quantity | None:
         """What a letter or a concept stands for in the result's notation; None where it is neither."""

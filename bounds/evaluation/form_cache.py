@@ -28,9 +28,9 @@ from fedbounds.bounds.evaluation.compiled_form import (
     ConditionView,
     Follows,
     FormView,
+    NumpyRule,
     PrintedCondition,
     ResultView,
-    Rule,
 )
 from fedbounds.bounds.evaluation.expression_tree import Structure, Tree, postorder, read_trees, serialize_trees
 from fedbounds.bounds.evaluation.program import Coded, function_at, read_program
@@ -171,7 +171,7 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any], trees: Callable
     def rule(written: Sequence[Any], own: Callable[[], Any]) -> Follows:
         name, inputs, why, free, vectors, vector, formula = written
         if isinstance(formula, Mapping):
-            found = Rule(tuple(inputs), frozenset(vectors), vector, lambda: read_program(formula).coded)
+            found = NumpyRule(tuple(inputs), frozenset(vectors), vector, lambda: read_program(formula).coded)
         else:
             found = _Elsewhere(formula, own)
         return Follows(name, tuple(inputs), found, why, free)
@@ -387,7 +387,7 @@ def _written_rule(rule: Follows) -> list[Any]:
     from fedbounds.bounds.evaluation.numpy_code import place_of
 
     said = [rule.name, rule.inputs, rule.why, rule.free]
-    if isinstance(rule.rule, Rule):
+    if isinstance(rule.rule, NumpyRule):
         return [*said, sorted(rule.rule.vectors), rule.rule.vector, _written_program(rule.rule.code())]
     try:
         return [*said, [], False, place_of(rule.rule, rule.name)]

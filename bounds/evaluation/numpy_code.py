@@ -16,8 +16,8 @@ import sympy as sp
 from sympy.printing.numpy import NumPyPrinter
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compilation import STEP, Compiled, Layout
-from fedbounds.bounds.evaluation.compiled_form import Follows, Rule
+from fedbounds.bounds.evaluation.compilation import STEP, CompiledFunctions, Layout
+from fedbounds.bounds.evaluation.compiled_form import Follows, NumpyRule
 from fedbounds.bounds.evaluation.program import OPERATIONS, OVER_CLIENTS, Coded, Program, function_at
 from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.symbols import Derived, Notation
@@ -139,14 +139,14 @@ def compile_form_function(form: Form, which: str) -> Coded:
 
 
 @lru_cache(maxsize=256)
-def compile_form(form: Form, vectors: frozenset[str] = frozenset()) -> Compiled:
+def compile_form(form: Form, vectors: frozenset[str] = frozenset()) -> CompiledFunctions:
     """The compiled form, made once per process."""
 
     def limited() -> tuple[bool, ...]:
         return tuple(c.extreme is not None for c in form.conditions)
 
     layout = Layout(len(form.terms), len(form.prescribes), tuple(c.op for c in form.conditions), limited)
-    return Compiled(layout, lambda which: compile_form_function(form, which), vectors)
+    return CompiledFunctions(layout, lambda which: compile_form_function(form, which), vectors)
 
 
 def numeric_rule(rule: Derived, notation: Notation) -> Follows:
@@ -154,7 +154,9 @@ def numeric_rule(rule: Derived, notation: Notation) -> Follows:
     formula = rule.rule
     if isinstance(formula, sp.Expr):
         vectors = frozenset(name for name in rule.inputs if notation[name].shape)
-        function = Rule(rule.inputs, vectors, bool(notation[rule.name].shape), lambda: code_expressions((formula,)))
+        function = NumpyRule(
+            rule.inputs, vectors, bool(notation[rule.name].shape), lambda: code_expressions((formula,))
+        )
     else:
         function = formula
     return Follows(rule.name, rule.inputs, function, rule.why, rule.free)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.bounds.search.geometric_program import Product, Program, far_out, loosens_for_ever
+from fedbounds.bounds.search.geometric_program import GeometricProgram, Product, far_out, loosens_for_ever
 
 Smooth = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]  # value, gradient (n,), Hessian (n, n)
 GAP = 1e-11  # relative distance from the minimum at which the barrier stops
@@ -131,7 +131,7 @@ def _loosened(wall: Smooth, by: float) -> Smooth:
     return function
 
 
-def walls_of(program: Program) -> Walls:
+def walls_of(program: GeometricProgram) -> Walls:
     """The constraints (in order, the monomial ones and the ends of the ranges first)."""
     n = len(program.low)
     kept = [sum_ for sum_ in program.constraints if sum_]
@@ -156,7 +156,7 @@ class Solution:
     conflicts: tuple[int, ...] = ()
 
 
-def solve(program: Program) -> Solution:
+def solve(program: GeometricProgram) -> Solution:
     """Minimize; the minimum must be attained (see `fedbounds.bounds.search.geometric_program.falls_for_ever`).
 
     Phase one finds a point inside, phase two follows the barrier, and a last Newton iteration on the active
@@ -196,7 +196,7 @@ def _return(walls: Walls, y: np.ndarray, step: np.ndarray) -> np.ndarray:
     return y + far * step
 
 
-def _solve_bounded(program: Program, original: Program) -> Solution:
+def _solve_bounded(program: GeometricProgram, original: GeometricProgram) -> Solution:
     walls = walls_of(program)
     low = np.where(np.isfinite(program.low), program.low, np.minimum(program.high, 1.0) - 2)
     high = np.where(np.isfinite(program.high), program.high, low + 2)
@@ -301,7 +301,7 @@ def _polish(
     return point if fits and np.abs(rest).max() <= 1e-9 and np.abs(point - y).max() <= 0.1 else None
 
 
-def is_unique(program: Program, y: np.ndarray) -> bool:
+def is_unique(program: GeometricProgram, y: np.ndarray) -> bool:
     """Whether no other point near the minimizer y is as good: the objective and the walls that hold it pin it down."""
     walls = walls_of(program)
     _, gradient, _ = log_sum(program.objective)(y)

@@ -23,7 +23,7 @@ class Exhausted(Exception):
 
 
 @dataclass
-class Effort:
+class EvaluationBudget:
     """The evaluations that one question may cost, and those that it has cost so far.
 
     Attributes:
@@ -32,7 +32,7 @@ class Effort:
         spent: how many are used.
 
     Example:
-        >>> effort = Effort.of(0.5)
+        >>> effort = EvaluationBudget.of(0.5)
         >>> effort.spend(3)
         >>> effort.spent, effort.allowed
         (3, 1500)
@@ -43,7 +43,7 @@ class Effort:
     spent: int = 0
 
     @staticmethod
-    def of(effort: float, watch: Watch | None = None, length: int = 0) -> Effort:
+    def of(effort: float, watch: Watch | None = None, length: int = 0) -> EvaluationBudget:
         """This multiple of the usual evaluations of a form with so many parts.
 
         Raises:
@@ -51,7 +51,7 @@ class Effort:
         """
         if not isinstance(effort, int | float) or isinstance(effort, bool) or not 0 < effort <= MOST:
             raise FedboundsError(f"effort = {effort} must be a number in (0, {MOST:g}]; 1 is usual, 10 searches longer")
-        return Effort(int(np.ceil(effort * EVALUATIONS / max(1.0, length / USUAL))), watch)
+        return EvaluationBudget(int(np.ceil(effort * EVALUATIONS / max(1.0, length / USUAL))), watch)
 
     def spend(self, evaluations: int) -> None:
         """Use so many evaluations.

@@ -190,7 +190,7 @@ def _dot(a: Vector, b: Vector) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Program:
+class GeometricProgram:
     """Minimize a sum of products where other sums are at most 1 and low <= y <= high, with y the logarithms.
 
     Attributes:
@@ -205,7 +205,7 @@ class Program:
     high: np.ndarray
 
 
-def falls_for_ever(program: Program) -> Vector | None:
+def falls_for_ever(program: GeometricProgram) -> Vector | None:
     """A direction in logarithms along which some product vanishes and nothing grows; None if there is none.
 
     Exact: a linear program in fractions over the exponents. Without such a direction the minimum is attained.
@@ -214,7 +214,7 @@ def falls_for_ever(program: Program) -> Vector | None:
     return _direction(falling, level)
 
 
-def loosens_for_ever(program: Program) -> Vector | None:
+def loosens_for_ever(program: GeometricProgram) -> Vector | None:
     """A direction along which the objective stays but some constraint becomes slack; None if there is none.
 
     Only for programs without a direction of `falls_for_ever`.
@@ -223,7 +223,7 @@ def loosens_for_ever(program: Program) -> Vector | None:
     return _direction(level, falling)
 
 
-def _rows(program: Program) -> tuple[tuple[Vector, ...], tuple[Vector, ...]]:
+def _rows(program: GeometricProgram) -> tuple[tuple[Vector, ...], tuple[Vector, ...]]:
     """The exponents of the objective, and of everything that must not grow either."""
     n = len(program.low)
     unit = [tuple(Fraction(int(i == j)) for j in range(n)) for i in range(n)]
@@ -249,11 +249,11 @@ def _direction(falling: tuple[Vector, ...], level: tuple[Vector, ...]) -> Vector
     return tuple(best.point[:n]) if best.value > 0 else None
 
 
-def far_out(program: Program, direction: Vector) -> Program:
+def far_out(program: GeometricProgram, direction: Vector) -> GeometricProgram:
     """The program that remains far out in a direction of `falls_for_ever`; it has the same infimum."""
 
     moving = np.array([bool(v) for v in direction])
-    return Program(
+    return GeometricProgram(
         survivors(program.objective, [direction]),
         tuple(survivors(sum_, [direction]) for sum_ in program.constraints),
         np.where(moving, -np.inf, program.low),

@@ -17,7 +17,7 @@ Merit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (points, n) -> 
 
 
 @dataclass(frozen=True)
-class Search:
+class GridResult:
     """What was found: the point, shape (n,); its value and violation (0 if admissible); the ends it ran into.
 
     Attributes:
@@ -34,7 +34,7 @@ class Search:
     starts: int
 
 
-def search(merit: Merit, low: np.ndarray, high: np.ndarray) -> Search:
+def search(merit: Merit, low: np.ndarray, high: np.ndarray) -> GridResult:
     """The admissible point of least value, or the point that violates the conditions least.
 
     Args:
@@ -80,4 +80,4 @@ def search(merit: Merit, low: np.ndarray, high: np.ndarray) -> Search:
     value, violation = (float(x[0]) for x in merit(winner[None, :]))
     close = 1e-9 * np.maximum(1, np.abs(winner))
     ends = tuple(int(up) - int(down) for up, down in zip(winner >= high - close, winner <= low + close, strict=True))
-    return Search(winner, value, violation if violation > 1e-12 else 0.0, ends, tried, len(starts))
+    return GridResult(winner, value, violation if violation > 1e-12 else 0.0, ends, tried, len(starts))

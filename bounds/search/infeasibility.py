@@ -11,7 +11,7 @@ from fedbounds.bounds.evaluation.compilation import ROUNDING, holds
 from fedbounds.bounds.evaluation.expression_tree import Tree, as_tree, names_in
 from fedbounds.bounds.search.arb_enclosures import nowhere
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose, Interval, enclose, fixed_value
-from fedbounds.bounds.search.partial_evaluation import Condition, Partial
+from fedbounds.bounds.search.partial_evaluation import Partial, SearchCondition
 
 Box = Mapping[str, tuple[float, float]]
 
@@ -89,7 +89,7 @@ def _opaque(part: Tree, partial: Partial) -> bool:
     return not names <= set(partial.values) or any(np.ndim(partial.values[n]) for n in names)
 
 
-def _failing(partial: Partial, box: Box) -> Condition | None:
+def _failing(partial: Partial, box: Box) -> SearchCondition | None:
     """The first condition that fails all over the box, by interval arithmetic."""
     ranges: dict[str, Interval] = {n: (v, v) for n, v in partial.values.items()}
     ranges |= {name: (np.asarray(low), np.asarray(high)) for name, (low, high) in box.items()}
@@ -125,7 +125,7 @@ def narrow_integers(partial: Partial, name: str, numbers: range, within: Box) ->
     return range(numbers[0], high + 1)
 
 
-def fails_everywhere(c: Condition, left: Interval, right: Interval) -> np.ndarray:
+def fails_everywhere(c: SearchCondition, left: Interval, right: Interval) -> np.ndarray:
     """Whether the condition fails whatever its sides are within these enclosures, elementwise."""
     above = left[0] > right[1] + ROUNDING * np.abs(right[1])
     below = right[0] > left[1] + ROUNDING * np.abs(left[1])

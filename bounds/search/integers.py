@@ -12,7 +12,7 @@ import sympy as sp
 from scipy.interpolate import PchipInterpolator
 
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
-from fedbounds.bounds.search.effort import Effort, Exhausted, passes
+from fedbounds.bounds.search.effort import EvaluationBudget, Exhausted, passes
 from fedbounds.bounds.search.geometric_program import NotGeometric
 from fedbounds.bounds.search.infeasibility import narrow_integers
 from fedbounds.bounds.search.optimize_answers import Answer, Infeasible, Minimum, NotAttained
@@ -74,7 +74,7 @@ def scan(problem: StepSizeProblem, whole: Sequence[Quantity], partial: Partial, 
     if not enough and (best is None or not incomplete):
         raise Exhausted
     if not enough:
-        problem = replace(problem, effort=Effort(LAST))
+        problem = replace(problem, effort=EvaluationBudget(LAST))
     if first is None or best is None:
         return _staying(problem.minimize(start := {n: float(g[0]) for n, g in zip(names, grids, strict=True)}), start)
     answer = problem.minimize(best[1])

@@ -17,7 +17,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
-from fedbounds.bounds.search.effort import QUESTION, Effort, Exhausted, Watch
+from fedbounds.bounds.search.effort import QUESTION, EvaluationBudget, Exhausted, Watch
 from fedbounds.bounds.search.infeasibility import find_infeasibility
 from fedbounds.bounds.search.integers import scan
 from fedbounds.bounds.search.optimize_answers import Answer, Infeasible, Minimum, NotAttained, Undecided
@@ -83,7 +83,7 @@ def optimize(
     result = as_result(result)
     check_constants(constants)
     over, within = names_of("over", over), check_ranges(within)
-    allowed = Effort.of(effort, watch, result.form(form).length)
+    allowed = EvaluationBudget.of(effort, watch, result.form(form).length)
     try:
         return choose(
             result, constants, over, within=within, form=form, functions=functions, effort=allowed, incomplete=True
@@ -100,7 +100,7 @@ def choose(
     within: Ranges | None,
     form: str | None,
     functions: Functions | None,
-    effort: Effort,
+    effort: EvaluationBudget,
     incomplete: bool = False,
 ) -> Answer:
     """As `optimize`, with evaluations that are shared with other questions.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.theory.result import Form, Result
 
 
-class Condition(Protocol):
+class SearchCondition(Protocol):
     """A condition of a form, with its expressions or their trees."""
 
     @property
@@ -56,8 +56,8 @@ class Partial:
     free: tuple[str, ...]
     values: Mapping[str, np.ndarray]
     terms: Mapping[str, Any]
-    conditions: tuple[Condition, ...]
-    settled: tuple[Condition, ...]
+    conditions: tuple[SearchCondition, ...]
+    settled: tuple[SearchCondition, ...]
     opaque: tuple[str, ...]
 
 

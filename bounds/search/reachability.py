@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.bounds.evaluation.compilation import holds
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
-from fedbounds.bounds.search.effort import Effort
+from fedbounds.bounds.search.effort import EvaluationBudget
 from fedbounds.bounds.search.integers import MOST
 from fedbounds.bounds.search.optimize import Answer, Functions, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.search.step_sizes import StepSizeProblem
@@ -36,7 +36,7 @@ class Target:
     over: Sequence[str]
     within: Ranges
     functions: Functions
-    effort: Effort
+    effort: EvaluationBudget
     choices: list[Mapping[str, float]] = field(default_factory=list)
 
     def best(self, count: float, fixed: Mapping[str, float] | None = None) -> Answer:

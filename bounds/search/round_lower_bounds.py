@@ -13,7 +13,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.evaluation.expression_tree import as_tree, names_in
-from fedbounds.bounds.search.effort import ENCLOSURE, Effort, Exhausted
+from fedbounds.bounds.search.effort import ENCLOSURE, EvaluationBudget, Exhausted
 from fedbounds.bounds.search.infeasibility import Box, box_of
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose, Interval
 from fedbounds.bounds.search.partial_evaluation import Partial
@@ -24,7 +24,7 @@ AT_ONCE = 128  # boxes that are halved at once
 SHARE = 0.15  # of the evaluations that a question may cost, for this on top of them
 
 
-def excluded_below(partial: Partial, counter: str, target: float, within: Box, effort: Effort) -> int:
+def excluded_below(partial: Partial, counter: str, target: float, within: Box, effort: EvaluationBudget) -> int:
     """The number of rounds below which every one is excluded, whatever the other free constants are.
 
     Args:
@@ -46,7 +46,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
         >>> 1000 < excluded_below(free, "T", 0.1, {}, Effort.of(1)) <= 1600  # gamma*eta <= 1/(2*L*I*P), so 16*L*F*P/T
         True
     """
-    own = Effort(max(1, int(SHARE * effort.allowed)))
+    own = EvaluationBudget(max(1, int(SHARE * effort.allowed)))
     sides = (side for c in partial.conditions for side in (c.left, c.right))
     seen = names_in(*partial.terms.values(), *sides)  # what enters by value alone is not worth halving
     names = [counter, *(name for name in partial.free if name != counter and name in seen)]

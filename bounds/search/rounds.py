@@ -21,7 +21,7 @@ from fedbounds.bounds.evaluation.compiled_form import FormView
 from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, check_assumed_names, evaluate_form
 from fedbounds.bounds.evaluation.form_cache import as_view
 from fedbounds.bounds.inputs.checks import check_count, check_number
-from fedbounds.bounds.search.effort import Effort, Watch
+from fedbounds.bounds.search.effort import EvaluationBudget, Watch
 from fedbounds.bounds.search.infeasibility import find_infeasibility
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose
 from fedbounds.bounds.search.partial_evaluation import leave_trees_free, quantity_named
@@ -108,7 +108,7 @@ def rounds(
     if dimension is not None:
         dimension = check_count("dimension", dimension)
     chosen = seen.form(form)
-    allowed = Effort.of(effort, watch, chosen.length)
+    allowed = EvaluationBudget.of(effort, watch, chosen.length)
     assumed = check_assumed_names(chosen.assumptions, names_of("assume", assume))
     if solve is not None:
         if optimize_over:
@@ -146,7 +146,7 @@ def _smallest(
     epsilon: float,
     constants: Mapping[str, Value],
     dimension: int | None,
-    allowed: Effort,
+    allowed: EvaluationBudget,
 ) -> Reached | Never | Between:
     counter = _counter(chosen)
     partial = leave_trees_free(chosen, constants, [counter.name])
@@ -208,7 +208,12 @@ def _counter(form: FormView) -> Quantity:
 
 
 def _between(
-    name: str, epsilon: float, hit: Hit, reaches: Callable[[float], bool], allowed: Effort, from_above: bool = False
+    name: str,
+    epsilon: float,
+    hit: Hit,
+    reaches: Callable[[float], bool],
+    allowed: EvaluationBudget,
+    from_above: bool = False,
 ) -> Between:
     """Where the nearest value must lie; beyond where the search came one value in each factor of two is tried."""
     low, high = hit.left or (1.0, np.inf)
@@ -235,7 +240,7 @@ def _never(
     low: float,
     covered: bool,
     proved: bool,
-    effort: Effort,
+    effort: EvaluationBudget,
 ) -> Never | Between:
     """The floor, and what keeps the bound there, or the condition that no number of rounds meets.
 
@@ -264,7 +269,7 @@ def _never(
 
 
 def _largest(
-    form: FormView, epsilon: float, constants: Mapping[str, Value], name: str, allowed: Effort
+    form: FormView, epsilon: float, constants: Mapping[str, Value], name: str, allowed: EvaluationBudget
 ) -> Largest | Between:
     quantity = quantity_named(form.result, form, name)
     if quantity.domain.low < 0:

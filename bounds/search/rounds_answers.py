@@ -15,7 +15,7 @@ from fedbounds.bounds.evaluation.compiled_form import ResultView
 from fedbounds.bounds.evaluation.evaluate import Evaluation, Value
 from fedbounds.bounds.inputs.checks import as_real
 from fedbounds.bounds.search.arb_enclosures import available
-from fedbounds.bounds.search.effort import Effort
+from fedbounds.bounds.search.effort import EvaluationBudget
 from fedbounds.bounds.search.threshold import LARGEST_COUNT
 
 if TYPE_CHECKING:
@@ -203,7 +203,9 @@ class Between(Answer):
         }
 
 
-def rounds_between(name: str, epsilon: float, low: float, high: float, tried: float, effort: Effort) -> Between:
+def rounds_between(
+    name: str, epsilon: float, low: float, high: float, tried: float, effort: EvaluationBudget
+) -> Between:
     """How far a search for rounds came: what is excluded, and what reaches epsilon or how far that was tried."""
     why = f"every {name} below {low:.9g} is excluded" if low > 1 else f"no {name} is excluded"
     if np.isfinite(high):
@@ -285,7 +287,7 @@ def not_one(name: str, epsilon: float, last: Mapping[str, float], proved: bool) 
     return Never(epsilon, why, float("nan"), _large(last), proved)
 
 
-def beyond(name: str, epsilon: float, low: float, last: Mapping[str, float], effort: Effort) -> Between:
+def beyond(name: str, epsilon: float, low: float, last: Mapping[str, float], effort: EvaluationBudget) -> Between:
     """No number up to 2^53 was found that reaches it, and larger ones are not excluded.
 
     Args:

@@ -19,7 +19,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.compilation import ROUNDING
 from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.search.arb_enclosures import nowhere
-from fedbounds.bounds.search.effort import Effort, Exhausted
+from fedbounds.bounds.search.effort import EvaluationBudget, Exhausted
 from fedbounds.bounds.search.geometric_program import NotGeometric, normalized_condition, sum_of_products
 from fedbounds.bounds.search.infeasibility import box_of, find_infeasibility
 from fedbounds.bounds.search.integers import divisibility_pair, refine_integer, single_numbers
@@ -66,7 +66,7 @@ def rounds_optimized(
     within: Ranges,
     functions: Functions,
     dimension: int | None,
-    effort: Effort,
+    effort: EvaluationBudget,
 ) -> Reached | Never | Between:
     """See `fedbounds.bounds.search.rounds.rounds`."""
     names = [quantity_named(result, form, name).name for name in over]

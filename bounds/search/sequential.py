@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.search.effort import Effort, Exhausted
+from fedbounds.bounds.search.effort import EvaluationBudget, Exhausted
 from fedbounds.bounds.search.threshold import LARGEST_COUNT, Hit
 
 DENSE, RATIO = 64, 1.02  # so many numbers are tried one by one, then in steps of this ratio
@@ -16,7 +16,7 @@ Reaches = Callable[[int], bool]
 
 def first_in_steps(
     reaches: Callable[[float], bool],
-    effort: Effort,
+    effort: EvaluationBudget,
     least: int = 1,
     quickly: Callable[[float], bool] | None = None,
     roughly: Callable[[float], bool] | None = None,

@@ -11,18 +11,18 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.search.barrier_method import is_unique, log_sum, solve
-from fedbounds.bounds.search.effort import SOLUTION, Effort, passes
+from fedbounds.bounds.search.effort import SOLUTION, EvaluationBudget, passes
 from fedbounds.bounds.search.geometric_program import (
+    GeometricProgram,
     NotGeometric,
     Product,
-    Program,
     falls_for_ever,
     far_out,
     normalized_condition,
     sum_of_products,
     survivors,
 )
-from fedbounds.bounds.search.grid import Search, search
+from fedbounds.bounds.search.grid import GridResult, search
 from fedbounds.bounds.search.infeasibility import violated_condition
 from fedbounds.bounds.search.optimize_answers import Answer, Infeasible, Minimum, NotAttained, Undecided
 from fedbounds.bounds.search.partial_evaluation import Partial, leave_free
@@ -59,7 +59,7 @@ class StepSizeProblem:
     ranges: Ranges
     rules: Mapping[str, tuple[str, Callable[[float], float]]]
     reals: tuple[Quantity, ...]
-    effort: Effort
+    effort: EvaluationBudget
 
     def known(self, counts: Mapping[str, Any]) -> dict[str, Value]:
         """The constants with the whole numbers (or arrays of them) and what depends on them."""
@@ -168,7 +168,7 @@ class StepSizeProblem:
 
         open_ = np.array([q.domain.high_open and q.name not in self.ranges for q in free])
         low, high = _ends(free, self.ranges)
-        found: Search = search(values_and_violations, low, np.where(open_, np.minimum(high, high - 1e-12), high))
+        found: GridResult = search(values_and_violations, low, np.where(open_, np.minimum(high, high - 1e-12), high))
         at = self.snapped(dict(zip([q.name for q in free], rounded(np.exp(found.point)).tolist(), strict=True)))
         if found.violation > 0:
             return Undecided(f"no admissible choice among {found.tried} that were tried")
@@ -243,7 +243,9 @@ def _ends(free: Sequence[Quantity], ranges: Ranges) -> tuple[np.ndarray, np.ndar
     return low, high
 
 
-def _program(partial: Partial, low: np.ndarray, high: np.ndarray) -> tuple[Program, dict[str, tuple[Product, ...]]]:
+def _program(
+    partial: Partial, low: np.ndarray, high: np.ndarray
+) -> tuple[GeometricProgram, dict[str, tuple[Product, ...]]]:
     if partial.opaque or any(c.op == "==" for c in partial.conditions):
         raise NotGeometric
     by_term = {name: sum_of_products(e, partial.free, partial.values) for name, e in partial.terms.items()}
@@ -254,7 +256,7 @@ def _program(partial: Partial, low: np.ndarray, high: np.ndarray) -> tuple[Progr
     for c in partial.conditions:
         left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
         constraints.append(normalized_condition(left, right, partial.free, partial.values))
-    return Program(objective, tuple(constraints), low, high), by_term
+    return GeometricProgram(objective, tuple(constraints), low, high), by_term
 
 
 def _conflict(partial: Partial, conflicts: Sequence[int], ranges: Ranges) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedbounds.bounds.evaluation.compilation import ROUNDING
 from fedbounds.bounds.search.arb_enclosures import confirm
-from fedbounds.bounds.search.effort import ENCLOSURE, Effort, Exhausted
+from fedbounds.bounds.search.effort import ENCLOSURE, EvaluationBudget, Exhausted
 from fedbounds.bounds.search.infeasibility import fails_everywhere
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose, Interval, enclose
 from fedbounds.bounds.search.partial_evaluation import Partial
@@ -63,7 +63,7 @@ def first_hit(
     partial: Partial,
     target: float,
     reaches: Callable[[float], bool],
-    effort: Effort,
+    effort: EvaluationBudget,
     *,
     whole: bool,
     from_above: bool = False,
@@ -118,7 +118,7 @@ class _Search:
 
     partial: Partial
     target: float
-    effort: Effort
+    effort: EvaluationBudget
     whole: bool
     from_above: bool
     most: float

@@ -14,7 +14,7 @@ GIVEN, PREFIX = "participation", "expected-"
 
 
 @dataclass(frozen=True)
-class Statement:
+class ExpectedStatement:
     """A form of a result, and what it replaces.
 
     Attributes:
@@ -47,7 +47,7 @@ class Statement:
         return tuple(self.result.key + t[len(self.asked) :] if t.startswith(self.asked) else t for t in given)
 
 
-def expected_statement(statement: Statement) -> Statement:
+def expected_statement(statement: ExpectedStatement) -> ExpectedStatement:
     """The statement in expectation over participation, for one that holds given the participation.
 
     Where its paper proves none for this form, the form stays, with the reason why it does not cover the run.

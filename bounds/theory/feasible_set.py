@@ -56,7 +56,7 @@ class FeasibleSet:
 
 
 @dataclass(frozen=True)
-class Rule:
+class FeasibleRule:
     """A relation of a paper's constants, in all forms that make these assumptions and have these letters.
 
     Args:
@@ -92,7 +92,7 @@ class FeasibleSets:
     """
 
     results: Mapping[str, str]
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[FeasibleRule, ...] = ()
 
     def of(self, result: Result, form: Form) -> FeasibleSet | None:
         """The set of one form; None where nobody has declared one."""

@@ -2,7 +2,8 @@
 assumption holds.
 
 An `Axis` is one question, such as who takes part, and its *kinds* are the answers, each as much as is known and no
-more. A `Setting` leaves on every axis the kinds that are possible; a `Cover` says for which kinds an assumption holds.
+more. A `ProblemClass` leaves on every axis the kinds that are possible; a `Cover` says for which kinds an assumption
+holds.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Cover:
 
     Example:
         >>> everybody = Cover((box(participation="all"),))
-        >>> everybody.level(Setting.of("full participation")), everybody.level(Setting.of("unknown rates"))
+        >>> everybody.level(ProblemClass.of("full participation")), everybody.level(ProblemClass.of("unknown rates"))
         (2, 0)
     """
 
@@ -83,7 +84,7 @@ class Cover:
         """2 where it holds, 1 where perhaps, else 0: one dimension for each axis, of length 1 where it says nothing."""
         return _levels(self)
 
-    def level(self, setting: Setting) -> int:
+    def level(self, setting: ProblemClass) -> int:
         """The least over all that the setting may be."""
         return int(restrict_levels(self.levels(), setting).min())
 
@@ -107,7 +108,7 @@ def _levels(cover: Cover) -> np.ndarray:
     return table
 
 
-def restrict_levels(levels: np.ndarray, setting: Setting) -> np.ndarray:
+def restrict_levels(levels: np.ndarray, setting: ProblemClass) -> np.ndarray:
     """The part of a table of levels that a setting leaves possible."""
     rows = zip(levels.shape, AXES.values(), strict=True)
     picked = [[[*a.kinds].index(k) for k in setting.kinds(a.name)] if size > 1 else [0] for size, a in rows]
@@ -126,14 +127,14 @@ def where(*holds: Box, perhaps: Iterable[Box] = (), by: By = "setting") -> Cover
 
 
 @dataclass(frozen=True)
-class Setting:
+class ProblemClass:
     """What is known of somebody's setting.
 
     Args:
         said: by the name of the axis, the kinds that are possible after what was said.
 
     Example:
-        >>> setting = Setting.of("non-convex, partial participation, unknown rates")
+        >>> setting = ProblemClass.of("non-convex, partial participation, unknown rates")
         >>> setting.said["objective"], setting.said["participation"]
         (('non-convex',), ('coins-unknown-rates',))
         >>> setting.supposed
@@ -148,16 +149,16 @@ class Setting:
         object.__setattr__(self, "said", {name: check_axis_kinds(name, kinds) for name, kinds in self.said.items()})
 
     @staticmethod
-    def of(text: str) -> Setting:
+    def of(text: str) -> ProblemClass:
         """The setting that a text describes: phrases of the vocabulary, or AXIS=KIND, in any order.
 
         Raises:
             FedboundsError: a word that belongs to no phrase (names the nearest), or phrases that exclude one another.
 
         Example:
-            >>> Setting.of("participation=all non-iid").said
+            >>> ProblemClass.of("participation=all non-iid").said
             {'participation': ('all',), 'heterogeneity': ('bounded', 'relative', 'unbounded')}
-            >>> Setting.of("vertical, horizontal")
+            >>> ProblemClass.of("vertical, horizontal")
             Traceback (most recent call last):
                 ...
             fedbounds.bounds.errors.FedboundsError: the setting contradicts itself: 'horizontal' after 'vertical' ...
@@ -171,7 +172,7 @@ class Setting:
                     f"the setting contradicts itself: {phrase!r} after {before[name]!r} leaves no kind of {name}"
                 )
             found[name], before[name] = tuple(left), phrase
-        return Setting(found)
+        return ProblemClass(found)
 
     def kinds(self, name: str) -> tuple[str, ...]:
         """What is possible on an axis: what was said, else what is usual, else everything."""

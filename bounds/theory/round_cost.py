@@ -1,6 +1,6 @@
 r"""What a round of a paper's algorithm is made of: the letters that may be chosen for it, and what it costs.
 
-A paper says so for each of its forms in `workload.py`: `workload(result, form)` gives a `Workload`. The costs are
+A paper says so for each of its forms in `workload.py`: `workload(result, form)` gives a `RoundCost`. The costs are
 functions of a table that holds the constants by letter and, of the user's network, `dimension`, `number_bits`, ...;
 an entry that is not there is a cost that nobody can tell.
 """
@@ -31,7 +31,7 @@ def whole_model(c: Known) -> float:
 
 
 @dataclass(frozen=True)
-class Workload:
+class RoundCost:
     r"""What may be chosen for a round, and what it costs.
 
     Args:
@@ -48,7 +48,7 @@ class Workload:
         bits: over all links together; of every participant `link` if None.
 
     Example:
-        >>> local = Workload("I", ("gamma",), lambda c: c["S"], lambda c: c["I"], lambda c: c["I"])
+        >>> local = RoundCost("I", ("gamma",), lambda c: c["S"], lambda c: c["I"], lambda c: c["I"])
         >>> local.traffic({"S": 10, "dimension": 1000, "number_bits": 32})
         640000
     """
@@ -69,7 +69,7 @@ class Workload:
         return self.participants(c) * self.link(c) if self.bits is None else self.bits(c)
 
 
-def workload_of(result: Result, form: Form) -> Workload | None:
+def workload_of(result: Result, form: Form) -> RoundCost | None:
     """What the paper of a result says about a round; None if it says nothing.
 
     Example:

@@ -31,7 +31,7 @@ class Placed(NamedTuple):
     starts: torch.Tensor
 
 
-class Ahead(NamedTuple):
+class PlacedRound(NamedTuple):
     """What a round needs on the device of the models, moved there before the round.
 
     Attributes:
@@ -67,7 +67,7 @@ class Cohort:
     weights: np.ndarray
     steps: np.ndarray | None = None
     step_sizes: np.ndarray | None = None
-    ahead: Ahead | None = None
+    ahead: PlacedRound | None = None
     draws: np.ndarray | None = None
 
     @staticmethod

@@ -12,13 +12,20 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import SOFT, Evaluation, Value, evaluate
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.argument_checks import check_constants
-from fedbounds.bounds.theory.expectation import Statement, expected_statement
+from fedbounds.bounds.theory.expectation import ExpectedStatement, expected_statement
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.registry import as_result, paper_names
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.paper_runs import Ahead, PaperRuns, RunFacts, UnknownPaper, paper_of, sets_a_horizon
+from fedbounds.empirical.comparison.paper_runs import (
+    PaperRuns,
+    PlannedRun,
+    RunFacts,
+    UnknownPaper,
+    paper_of,
+    sets_a_horizon,
+)
 from fedbounds.empirical.comparison.run_comparison import Confrontation
 from fedbounds.empirical.comparison.run_setting import (
     ExactRun,
@@ -139,7 +146,7 @@ def _compared(
     setting = setting_of_trace(run, *apart) if isinstance(run, Trace) else setting_of_moments(run, *apart)
     own_paper = paper_of(result)
     paper = own_paper or UnknownPaper()
-    statement = Statement(result, result.form(form), result.key)
+    statement = ExpectedStatement(result, result.form(form), result.key)
     if setting.q is None and statement.given_participation:
         if setting.process.certain(setting.total):
             setting = setting.given_participation()
@@ -323,7 +330,7 @@ def prescribed_algorithm(
     Raises:
         FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
     """
-    ahead = Ahead(problem, participation, rounds, local_steps, interval)
+    ahead = PlannedRun(problem, participation, rounds, local_steps, interval)
     return (paper_of(result) or UnknownPaper()).prescribed(result, form, ahead, constants_by_symbol(result, given))
 
 

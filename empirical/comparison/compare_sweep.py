@@ -36,7 +36,7 @@ RECORDED = {"record_models": True, "record_participation": True}
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class SweepSetting:
     """One setting of a sweep.
 
     Attributes:
@@ -94,7 +94,7 @@ def _defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
         return table
 
 
-def settings_of(sweep: Sweep, device: str | None = None) -> tuple[Setting, ...]:
+def settings_of(sweep: Sweep, device: str | None = None) -> tuple[SweepSetting, ...]:
     """The settings of a sweep, in its order, with everything recorded.
 
     Args:
@@ -109,7 +109,7 @@ def settings_of(sweep: Sweep, device: str | None = None) -> tuple[Setting, ...]:
     for labels, group in groupby(runs, key=lambda run: json.dumps(run.task["labels"])):
         some = tuple(group)
         label = some[0].title.rpartition("seeds=")[0].strip() if json.loads(labels) else sweep.name
-        found.append(Setting(label, some))
+        found.append(SweepSetting(label, some))
     return tuple(found)
 
 
@@ -126,7 +126,7 @@ def confront_sweep(
     given: Mapping[str, Value] | None = None,
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
-) -> dict[Setting, Confrontation]:
+) -> dict[SweepSetting, Confrontation]:
     """Hold every setting of a sweep against a result, all its seeds together; runs that are missing are made first.
 
     Args:
@@ -172,7 +172,7 @@ def confront_sweep(
 
 
 def make_runs(
-    sweep: Sweep, settings: Sequence[Setting], store: Store, workers: int = 1, progress: Progress | None = None
+    sweep: Sweep, settings: Sequence[SweepSetting], store: Store, workers: int = 1, progress: Progress | None = None
 ) -> None:
     """Make those runs of some settings that are missing.
 
@@ -188,7 +188,7 @@ def make_runs(
         raise FedboundsError(f"{sweep.source}: {len(failed)} of {len(runs)} runs failed, first {first}")
 
 
-def trace_of(setting: Setting, store: Store) -> Trace:
+def trace_of(setting: SweepSetting, store: Store) -> Trace:
     """The runs of a setting as one trace.
 
     Raises:
@@ -242,7 +242,7 @@ def _check_words(
 
 
 def check_fits(
-    setting: Setting,
+    setting: SweepSetting,
     result: Result,
     form: str | None,
     interval: int | None,
@@ -304,7 +304,7 @@ def _check_finite(trace: Trace) -> None:
 
 
 @contextmanager
-def prefix_errors(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -> Iterator[None]:
+def prefix_errors(sweep: Sweep, setting: SweepSetting, settings: Sequence[SweepSetting]) -> Iterator[None]:
     """Put the file, and the setting where there are several, in front of the one line of an error."""
     try:
         with check_device_memory(setting):
@@ -315,7 +315,7 @@ def prefix_errors(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -
 
 
 @contextmanager
-def check_device_memory(setting: Setting) -> Iterator[None]:
+def check_device_memory(setting: SweepSetting) -> Iterator[None]:
     """What does not fit on a device when the runs are there, and their constants are measured, is one line."""
     try:
         yield

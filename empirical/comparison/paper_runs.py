@@ -27,7 +27,7 @@ MEASURED = "constants that were measured are those of this run: its bound is no 
 
 
 @dataclass(frozen=True)
-class Steps:
+class PrescribedSteps:
     """What a result may set, as the run has it.
 
     Attributes:
@@ -57,7 +57,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Ahead:
+class PlannedRun:
     """A run that is not made yet: what its step sizes may depend on."""
 
     problem: Problem
@@ -77,7 +77,7 @@ class PaperRuns(ABC):
     over: ClassVar[tuple[str, ...]] = ("rounds", "window starts")
 
     @abstractmethod
-    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         """The step sizes of a run, and the interval of its analysis.
 
         Raises:
@@ -124,7 +124,7 @@ class PaperRuns(ABC):
         """
 
     @abstractmethod
-    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         """The algorithm with the step sizes that a form sets.
 
         Raises:
@@ -148,9 +148,9 @@ class UnknownPaper(PaperRuns):
     What their step sizes, windows and constants of participation mean in a run, nobody here knows: they must be given.
     """
 
-    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         """No step size has a letter."""
-        return Steps(1 if interval is None else check_count("interval", interval), {})
+        return PrescribedSteps(1 if interval is None else check_count("interval", interval), {})
 
     def known(
         self,
@@ -167,7 +167,7 @@ class UnknownPaper(PaperRuns):
         found = problem_assumptions(setting, constants)
         return RunFacts(select_constants(result, form, constants, given), found, (), constants)
 
-    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         """No algorithm.
 
         Raises:

@@ -15,7 +15,7 @@ from fedbounds.bounds.theory.registry import load, paper_names, paper_submodule,
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront
 from fedbounds.empirical.comparison.compare_sweep import (
-    Setting,
+    SweepSetting,
     check_device_memory,
     check_fits,
     make_runs,
@@ -52,7 +52,7 @@ class SweepComparison:
         without: claim to why there is none.
     """
 
-    setting: Setting
+    setting: SweepSetting
     found: Mapping[str, Confrontation]
     without: Mapping[str, str]
 
@@ -69,7 +69,7 @@ class Confrontations:
     promises: tuple[ComparedForm, ...]
     held: tuple[SweepComparison, ...]
 
-    def of(self, promise: ComparedForm) -> dict[Setting, Confrontation]:
+    def of(self, promise: ComparedForm) -> dict[SweepSetting, Confrontation]:
         """The settings that were held against one result."""
         return {one.setting: one.found[promise.claim] for one in self.held if promise.claim in one.found}
 
@@ -182,7 +182,9 @@ def _check_known(asked: Sequence[ComparedForm], given: Mapping[str, Value], assu
             raise unknown_name("assumption", name, sorted(known))
 
 
-def _refused(setting: Setting, asked: Iterable[ComparedForm], given: Mapping[str, Value]) -> dict[ComparedForm, str]:
+def _refused(
+    setting: SweepSetting, asked: Iterable[ComparedForm], given: Mapping[str, Value]
+) -> dict[ComparedForm, str]:
     """The results that are not about such runs, with the reason."""
     found = {}
     for promise in asked:
@@ -194,7 +196,7 @@ def _refused(setting: Setting, asked: Iterable[ComparedForm], given: Mapping[str
     return found
 
 
-def _is_home(paper: str, setting: Setting) -> bool:
+def _is_home(paper: str, setting: SweepSetting) -> bool:
     """Whether the algorithm of a setting is one of this paper's."""
     module = paper_submodule(paper, "empirical", "algorithms") if paper in paper_names() else None
     kinds = {one.kind for one in module.ALGORITHMS} if module else set()
@@ -202,7 +204,7 @@ def _is_home(paper: str, setting: Setting) -> bool:
 
 
 def _held(
-    setting: Setting,
+    setting: SweepSetting,
     store: Store,
     asked: Iterable[ComparedForm],
     given: Mapping[str, Value],

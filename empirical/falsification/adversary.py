@@ -49,7 +49,7 @@ HEAD = "schema", "version", "claim"  # of a document beside the instance
 Status = Literal["below", "attained", "lead", "refuted", "not covered"]
 
 
-class Effort(NamedTuple):
+class AdversaryEffort(NamedTuple):
     """How hard to look.
 
     Attributes:
@@ -65,7 +65,10 @@ class Effort(NamedTuple):
     longest: int
 
 
-EFFORTS: Mapping[str, Effort] = {"light": Effort(30, 4, 1_500, 60), "deep": Effort(60, 8, 5_000, 120)}
+EFFORTS: Mapping[str, AdversaryEffort] = {
+    "light": AdversaryEffort(30, 4, 1_500, 60),
+    "deep": AdversaryEffort(60, 8, 5_000, 120),
+}
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ def adversary(
 
 def search_form(
     claim: Claim,
-    effort: Effort,
+    effort: AdversaryEffort,
     seed: int,
     called: str = "",
     known: WorstInstance | None = None,

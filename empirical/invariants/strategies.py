@@ -1,7 +1,6 @@
 r"""Strategies of hypothesis for property tests: problems, participation, schedules, step sizes, and whole cases.
 
-Numbers are small and round, so that what hypothesis shrinks to can be read and replayed by hand. Needs the extra
-`testing`.
+Small cases have small round numbers, so that counterexamples are readable. Needs the extra `testing`.
 
 Example:
     >>> from hypothesis import given, settings
@@ -73,7 +72,7 @@ class Schedule(NamedTuple):
     rounds: int
 
 
-class Size(NamedTuple):
+class CaseSize(NamedTuple):
     """N clients, T rounds, I local steps, amplification every P rounds."""
 
     clients: int
@@ -85,24 +84,24 @@ class Size(NamedTuple):
 # together they have N from 1 to 7 and 12, every I from 1 to 10, every P from 1 to 8, T up to 130, and up to 260 local
 # steps of a client in all; no case has all at once
 SIZES = (
-    Size(2, 130, 2, 7),
-    Size(7, 14, 2, 4),
-    Size(2, 4, 10, 2),
-    Size(5, 13, 1, 5),
-    Size(4, 8, 5, 1),
-    Size(6, 12, 3, 6),
-    Size(2, 24, 1, 1),
-    Size(7, 8, 1, 1),
-    Size(1, 9, 25, 7),
-    Size(3, 6, 7, 3),
-    Size(2, 17, 1, 8),
-    Size(4, 18, 1, 5),
-    Size(2, 5, 8, 2),
-    Size(3, 4, 9, 3),
-    Size(5, 12, 2, 3),
-    Size(3, 10, 6, 1),
-    Size(12, 3, 1, 2),
-    Size(3, 4, 4, 2),
+    CaseSize(2, 130, 2, 7),
+    CaseSize(7, 14, 2, 4),
+    CaseSize(2, 4, 10, 2),
+    CaseSize(5, 13, 1, 5),
+    CaseSize(4, 8, 5, 1),
+    CaseSize(6, 12, 3, 6),
+    CaseSize(2, 24, 1, 1),
+    CaseSize(7, 9, 1, 1),
+    CaseSize(1, 9, 25, 7),
+    CaseSize(3, 6, 7, 3),
+    CaseSize(2, 17, 1, 8),
+    CaseSize(4, 18, 1, 5),
+    CaseSize(2, 5, 8, 2),
+    CaseSize(3, 4, 9, 3),
+    CaseSize(5, 12, 2, 3),
+    CaseSize(3, 10, 6, 1),
+    CaseSize(12, 3, 1, 2),
+    CaseSize(3, 4, 4, 2),
 )
 
 
@@ -439,7 +438,13 @@ class _Wanted(NamedTuple):
 
 
 def _case(
-    wanted: _Wanted, size: Size, problem: Any, q: np.ndarray, share: float, multiplier: float, noise_seed: int | None
+    wanted: _Wanted,
+    size: CaseSize,
+    problem: Any,
+    q: np.ndarray,
+    share: float,
+    multiplier: float,
+    noise_seed: int | None,
 ) -> Case:
     """A case of these parts, with step size share/L."""
     smoothness = problem.constants()["smoothness"]
@@ -453,7 +458,7 @@ def _case(
 
 
 @st.composite
-def _small_case(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> Case:
+def _small_case(draw: st.DrawFn, wanted: _Wanted, most: CaseSize | None) -> Case:
     """A case that is drawn number by number: small, or up to this size, the simplest first."""
     noisy = most is not None and draw(st.booleans()) if wanted.noise is None else wanted.noise
     clients = st.sampled_from(CLIENTS) if most is None else st.integers(1, most.clients)
@@ -469,7 +474,7 @@ def _small_case(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> Case:
         q = q * ~np.array(draw(st.lists(st.sampled_from([False, False, False, True]), min_size=T, max_size=T)))[:, None]
     seed = draw(st.integers(0, 2**16)) if noisy else None
     share, multiplier = draw(st.sampled_from([0.5, 0.25, 0.125, 0.3])), draw(st.sampled_from(wanted.multipliers))
-    case = _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, seed)
+    case = _case(wanted, CaseSize(problem.clients, T, I, P), problem, q, share, multiplier, seed)
     return _magnified(case, draw(st.sampled_from(UNITS)))
 
 
@@ -487,7 +492,7 @@ def _to(most: int) -> tuple[int, ...]:
 
 
 @st.composite
-def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> Case:
+def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: CaseSize, place: int) -> Case:
     """A case of one size, with values in general position; long ones take steps in which round-off does not grow."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng((seed, place))
@@ -497,17 +502,17 @@ def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> Cas
         for own, number in ((wanted.local_steps, size.local_steps), (wanted.intervals, size.interval))
     )
     T = max(size.rounds, P) if place == 0 else size.rounds  # the longest of given intervals is complete
-    q = _cohorts_of_every_size(rng, T, problem.clients, wanted.participation, place)
+    empty = [t for t in range(T) if t % 11 in (2, 3)] if wanted.empty_rounds else []
+    q = _cohorts_of_every_size(rng, T, problem.clients, wanted.participation, place, empty)
     if not wanted.unit_sum:
         q = q * np.resize([1.0, 0.5, 1.5, 0.0], T)[:, None]
-    if wanted.empty_rounds:
-        q[[t for t in range(T) if t % 11 in (2, 3)]] = 0
+    q[empty] = 0
     noise_seed = None if wanted.noise is False else seed
     calm = [eta for eta in wanted.multipliers if eta != 1 and 0 < eta <= 2]  # which cannot diverge
     calm = calm or sorted(wanted.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[:1]
     multiplier = calm[place % len(calm)]
     share = float(rng.uniform(0.2, 0.25 if T > 8 or size.local_steps > 4 else 0.5))
-    case = _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, noise_seed)
+    case = _case(wanted, CaseSize(problem.clients, T, I, P), problem, q, share, multiplier, noise_seed)
     return case if wanted.problems is not None else _magnified(case, MAGNITUDES[place % len(MAGNITUDES)])
 
 
@@ -524,17 +529,21 @@ def _general_problem(rng: np.random.Generator, N: int, place: int) -> Quadratic 
     return Quadratic((hessians + hessians.transpose(0, 2, 1)) / 2, values, 0.0, start)
 
 
-def _cohorts_of_every_size(rng: np.random.Generator, T: int, N: int, kinds: tuple[str, ...], place: int) -> np.ndarray:
-    """Weights of T rounds in which cohorts of 1 to N clients take turns, of one of these kinds; (T, N).
+def _cohorts_of_every_size(
+    rng: np.random.Generator, T: int, N: int, kinds: tuple[str, ...], place: int, empty: list[int]
+) -> np.ndarray:
+    """Weights (T, N) of one of these kinds; cohorts of 1 to N clients alternate over the rounds that are not `empty`.
 
-    Where there are many rounds, client 0 is absent in most: in more than a finite cut-off.
+    If there are many rounds, client 0 is absent in most of them: in more than a finite cut-off.
     """
     several = [kind for kind in kinds if kind != "one-hot"] or list(kinds)
     kind = several[place % len(several)]
     if kind == "everyone":
         q = np.tile(rng.permutation(np.arange(1.0, N + 1)), (T, 1))
     else:
-        sizes = np.ones(T, int) if kind == "one-hot" else np.resize(rng.permutation(N) + 1, T)
+        sizes, others = np.ones(T, int), np.setdiff1d(np.arange(T), empty)
+        if kind != "one-hot":
+            sizes[others] = np.resize(rng.permutation(N) + 1, len(others))
         q = (rng.random((T, N)).argsort(axis=1) < sizes[:, None]).astype(float)
         if T > 12:
             q[2 : T - 2, 0] = 0

@@ -56,7 +56,7 @@ class AccountQuestion:
 
 
 @dataclass(frozen=True)
-class Facts:
+class AccountFacts:
     """What an account says for a result.
 
     Attributes:
@@ -143,7 +143,7 @@ class Account(ABC):
         """What the paper measures of the rounds so far, by name."""
 
     @abstractmethod
-    def facts(self, asked: AccountQuestion) -> Facts:
+    def facts(self, asked: AccountQuestion) -> AccountFacts:
         """What the rounds so far, or the declared process, say for a result.
 
         Raises:

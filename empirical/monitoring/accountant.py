@@ -26,15 +26,15 @@ from fedbounds.bounds.participation.constants import centered_offsets
 from fedbounds.bounds.search.rounds import rounds as rounds_to_reach
 from fedbounds.bounds.search.rounds_answers import Reached
 from fedbounds.bounds.theory.argument_checks import check_constants, names_of
-from fedbounds.bounds.theory.expectation import PREFIX, Statement, expected_statement
+from fedbounds.bounds.theory.expectation import PREFIX, ExpectedStatement, expected_statement
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.monitoring.account_protocol import (
     Account,
+    AccountFacts,
     AccountQuestion,
     Declared,
-    Facts,
     Remaining,
     State,
     _Read,
@@ -492,13 +492,13 @@ class ParticipationAccountant:
 
     def _asked(
         self, result: Result | str, given: Mapping[str, Value], form: str | None, interval: int | None, *, ahead: bool
-    ) -> tuple[Statement, dict[str, Value], Facts, tuple[str, ...]]:
+    ) -> tuple[ExpectedStatement, dict[str, Value], AccountFacts, tuple[str, ...]]:
         """The statement, all constants, what is known of its assumptions, and why it is not covered."""
         result = as_result(result)
         check_constants(given)
         if not self.rounds:
             raise FedboundsError("no round was added yet: there is nothing to bound")
-        statement, process = Statement(result, result.form(form), result.key), self.declared.process
+        statement, process = ExpectedStatement(result, result.form(form), result.key), self.declared.process
         if ahead and statement.given_participation and process is not None and not process.certain(self.rounds):
             statement = expected_statement(statement)
         result, chosen, own = statement.result, statement.form, dict(given)
@@ -511,7 +511,7 @@ class ParticipationAccountant:
         used = reachable(chosen, prescribed=True)
         of_law = any(a.participation and a.name.startswith(PREFIX) for a in chosen.assumptions)
         account, reasons = self.accounts.get(result.paper), ()
-        facts = Facts()
+        facts = AccountFacts()
         if account is None:
             reasons = (f"not known to cover this run: nobody keeps an account of participation for {result.paper}",)
         else:
@@ -568,7 +568,7 @@ class ParticipationAccountant:
     def _everybody(self) -> bool:
         return bool((self.presences.state["present"] == self.rounds).all())
 
-    def _taken(self, form: Form, facts: Facts, assume: str | Iterable[str]) -> set[str]:
+    def _taken(self, form: Form, facts: AccountFacts, assume: str | Iterable[str]) -> set[str]:
         """What is taken for granted: by the user, or as the declared process implies it."""
         return {*names_of("assume", assume), *(a.name for a in form.assumptions if a.name in facts.implied)}
 

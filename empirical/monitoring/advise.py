@@ -15,7 +15,7 @@ from fedbounds.bounds.advice.request import Presence, Question
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.inputs.user_files import read_toml
-from fedbounds.bounds.theory.problem_class import Setting
+from fedbounds.bounds.theory.problem_class import ProblemClass
 from fedbounds.empirical.monitoring.account_protocol import AccountQuestion
 from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
 from fedbounds.empirical.participation import Process, Recorded, process_from_spec
@@ -147,7 +147,7 @@ class Observed:
         return self.seen[key]
 
 
-def _check_setting(setting: Setting, who: Observed) -> None:
+def _check_setting(setting: ProblemClass, who: Observed) -> None:
     """Refuse a log that is of none of the kinds of participation that the setting names.
 
     Raises:

@@ -1,7 +1,8 @@
 r"""Whether the rounds that were observed are those of a declared process: exact tests that may be read after any round.
 
 What a process makes impossible (a client out of turn, a cohort of another size) refutes it without error. What it makes
-unlikely is weighed by `bets`. Every process has a `Law` here that knows both; a stranger's has none, and is not tested.
+unlikely is weighed by `bets`. Every process has a `ObservedLaw` here that knows both; a stranger's has none, and is
+not tested.
 
 Source: the processes are those of Wang & Ji 2022 and 2024.
 """
@@ -38,7 +39,7 @@ from fedbounds.empirical.participation.sampling import Full, Permutation, Withou
 SAME = 1e-9  # relative difference up to which a weight is the one expected
 
 
-class Law(ABC):
+class ObservedLaw(ABC):
     """A declared process under observation; its state does not grow with the rounds.
 
     Attributes:
@@ -76,7 +77,7 @@ def _size(present: np.ndarray, expected: int) -> None:
         raise Impossible(f"{present.sum()} clients took part, and it has {expected} in every round")
 
 
-class _Fixed(Law):
+class _Fixed(ObservedLaw):
     """Who takes part is certain, given the phase."""
 
     def __init__(self, process: Any) -> None:
@@ -97,7 +98,7 @@ class _Fixed(Law):
             raise Impossible(f"was {'present' if present[n] else 'absent'}, out of turn", n)
 
 
-class _AsRecorded(Law):
+class _AsRecorded(ObservedLaw):
     def __init__(self, process: Recorded) -> None:
         super().__init__()
         self.weights = np.asarray(process.weights)
@@ -111,7 +112,7 @@ class _AsRecorded(Law):
             raise Impossible(f"had weight {weights[n]:.6g}, and {self.weights[t, n]:.6g} was declared", n)
 
 
-class _Coins(Law):
+class _Coins(ObservedLaw):
     def __init__(self, process: Bernoulli) -> None:
         p = process.probabilities
         self.who, self.many = Chains(p, p, p), Sums(poisson_binomial(p), "the number of participants")
@@ -122,7 +123,7 @@ class _Coins(Law):
         self.many.add(int(present.sum()))
 
 
-class _Subsets(Law):
+class _Subsets(ObservedLaw):
     def __init__(self, process: WithoutReplacement) -> None:
         N, self.participants = process.clients, process.participants
         p = np.full(N, self.participants / N)
@@ -138,7 +139,7 @@ class _Subsets(Law):
         self.who.add(t, present)
 
 
-class _Places(Law):
+class _Places(ObservedLaw):
     untested = ("how the places are shared among those who took part",)
 
     def __init__(self, process: WithReplacement) -> None:
@@ -158,7 +159,7 @@ class _Places(Law):
         self.who.add(t, present)
 
 
-class _Comings(Law):
+class _Comings(ObservedLaw):
     def __init__(self, process: Markovian) -> None:
         self.who = Chains(process.probabilities, process.come_rates, 1 - process.leave_rates)
         super().__init__(who=self.who)
@@ -167,7 +168,7 @@ class _Comings(Law):
         self.who.add(t, present)
 
 
-class _ActiveGroup(Law):
+class _ActiveGroup(ObservedLaw):
     """A chain of groups: whether it stays, and how far it goes."""
 
     def __init__(self, process: GroupMarkov) -> None:
@@ -187,7 +188,7 @@ class _ActiveGroup(Law):
         active[0] = group
 
 
-class _Orders(Law):
+class _Orders(ObservedLaw):
     """Cycles in which nobody comes twice, in the order of uniform permutations."""
 
     def __init__(self, process: Permutation) -> None:
@@ -225,7 +226,7 @@ class _Orders(Law):
         return float(logsumexp(bets) - np.log(bets.size))
 
 
-class _Slots(Law):
+class _Slots(ObservedLaw):
     """Groups in turn, for a slot each, of which the first may be shorter."""
 
     def __init__(self, process: PeriodicGroups) -> None:
@@ -249,7 +250,7 @@ class _Slots(Law):
         age[0] += 1
 
 
-class _Runs(Law):
+class _Runs(ObservedLaw):
     """Cycles of every client: after its first change all is certain."""
 
     untested = ("the law of the random phases",)
@@ -279,7 +280,7 @@ class _Runs(Law):
         before[...] = present
 
 
-LAWS: Mapping[type[Process], Callable[[Any], Law]] = {
+LAWS: Mapping[type[Process], Callable[[Any], ObservedLaw]] = {
     Full: _Fixed,
     Cyclic: _Fixed,
     Recorded: _AsRecorded,
@@ -295,7 +296,7 @@ LAWS: Mapping[type[Process], Callable[[Any], Law]] = {
 }
 
 
-def law_of(process: Process) -> Law | None:
+def law_of(process: Process) -> ObservedLaw | None:
     """The process under observation; None where no exact test of it is known, as of a stranger's.
 
     Example:

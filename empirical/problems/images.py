@@ -16,7 +16,7 @@ from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition, class_counts
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
-from fedbounds.empirical.problems.networks import Steps
+from fedbounds.empirical.problems.networks import NetworkSteps
 from fedbounds.empirical.problems.problem import Floor
 from fedbounds.empirical.problems.softmax import SoftmaxRegression
 
@@ -112,14 +112,14 @@ class ImageClassification(ImageProblem):
         blocks = self._blocks(drawn.flatten(1, 2), sizes.reshape(-1, 1))
         return self.network.walked(x.reshape(-1, self.dimension), blocks).view(x.shape)
 
-    def _blocks(self, drawn: Tensor, sizes: Tensor) -> Iterator[Steps]:
+    def _blocks(self, drawn: Tensor, sizes: Tensor) -> Iterator[NetworkSteps]:
         """The samples of local steps `(steps, pairs, ...)`, no more of them at once than a processor's cache holds."""
         for some in drawn.split(max(1, _AT_ONCE // (drawn[0].numel() * self._images[0].numel()))):
             shape = some.shape[:2]
             indices, words = self._parted(some.flatten(0, 1))
             images, labels, weights, *_ = self._samples(indices, self._padded, words, training=True)
             each = sizes / self.batch if weights is None else weights.unflatten(0, shape) * sizes
-            yield Steps(images.unflatten(0, shape), labels.unflatten(0, shape), each.expand(*shape, -1))
+            yield NetworkSteps(images.unflatten(0, shape), labels.unflatten(0, shape), each.expand(*shape, -1))
 
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
         return self.network.gradient(x, *samples)

@@ -35,7 +35,7 @@ class Layers(NamedTuple):
     recurrent: int = 0  # width of the long short-term memory that goes through the rows of an image before all else
 
 
-class Steps(NamedTuple):
+class NetworkSteps(NamedTuple):
     """Some local steps of b parameter vectors.
 
     Attributes:
@@ -400,7 +400,7 @@ class Network:
         found = torch.autograd.grad(logits, list(leaves.values()), slopes(logits.detach()), materialize_grads=True)
         return dict(zip(leaves, found, strict=True))
 
-    def walked(self, x: Tensor, blocks: Iterable[Steps]) -> Tensor:
+    def walked(self, x: Tensor, blocks: Iterable[NetworkSteps]) -> Tensor:
         r"""Where steps against gradients of the cross entropy end, of networks of dense layers: layer by layer.
 
         $$x \leftarrow x - \sum_j s_j\nabla\ell(x; \xi_j)$$

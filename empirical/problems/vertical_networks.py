@@ -30,7 +30,7 @@ _EACH = 2**21  # numbers in the gradients of single samples that are computed at
 _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one per client on a processor (measured)
 
 
-class Part(NamedTuple):
+class SiloPart(NamedTuple):
     """What the clients of one silo know in a round; W is the number of samples that one of them holds at most.
 
     Attributes:
@@ -199,7 +199,7 @@ class VerticalNetworks(Vertical):
         return np.array(list(combinations(range(self.samples), self.batch)))
 
     @torch.no_grad()
-    def exchange(self, x: Tensor, randomness: Tensor | None) -> tuple[Part, ...]:
+    def exchange(self, x: Tensor, randomness: Tensor | None) -> tuple[SiloPart, ...]:
         everything = torch.arange(self.samples, device=self.device)[None]
         ids = everything.expand(len(x), -1) if randomness is None else randomness
         labels = self._labels[ids]
@@ -211,7 +211,7 @@ class VerticalNetworks(Vertical):
             samples = _chosen(ids, places)
             seen = self._train[silo].index_select(0, samples.flatten()).view(*samples.shape, *self._image(silo))
             others, steep = _chosen(together - own, places), _chosen(slopes, places)
-            parts.append(Part(held, seen, _chosen(labels, places), weights, others, steep))
+            parts.append(SiloPart(held, seen, _chosen(labels, places), weights, others, steep))
         return tuple(parts)
 
     def silo_data(self, silo: int) -> SiloData:
@@ -224,17 +224,17 @@ class VerticalNetworks(Vertical):
         shards = tuple(np.flatnonzero(partition.assignment == k) for k in range(partition.clients))
         return SiloData(embed, self._train[silo], self._labels, shards)
 
-    def partial_gradients(self, silo: int, own: Tensor, known: tuple[Part, ...]) -> Tensor:
+    def partial_gradients(self, silo: int, own: Tensor, known: tuple[SiloPart, ...]) -> Tensor:
         return self._gradients(silo, own, known[silo], stale=False)
 
-    def stale_gradients(self, silo: int, own: Tensor, known: tuple[Part, ...]) -> Tensor:
+    def stale_gradients(self, silo: int, own: Tensor, known: tuple[SiloPart, ...]) -> Tensor:
         return self._gradients(silo, own, known[silo], stale=True)
 
-    def descend(self, silo: int, own: Tensor, known: tuple[Part, ...], size: float, stale: bool = False) -> None:
+    def descend(self, silo: int, own: Tensor, known: tuple[SiloPart, ...], size: float, stale: bool = False) -> None:
         for some, seen, slopes in self._calls(known[silo], stale):
             self.networks[silo].descend(own.view(-1, own.shape[-1])[some], seen, slopes, size)
 
-    def held(self, silo: int, known: tuple[Part, ...]) -> Tensor:
+    def held(self, silo: int, known: tuple[SiloPart, ...]) -> Tensor:
         return known[silo].held
 
     def shares(self, silo: int) -> Tensor:
@@ -263,23 +263,23 @@ class VerticalNetworks(Vertical):
             found.append(torch.cat(parts, 1))
         return torch.cat(found)
 
-    def _gradients(self, silo: int, own: Tensor, part: Part, stale: bool) -> Tensor:
+    def _gradients(self, silo: int, own: Tensor, part: SiloPart, stale: bool) -> Tensor:
         copies = own.flatten(0, 1)
         out = torch.zeros_like(copies)
         for some, seen, slopes in self._calls(part, stale):
             out[some] = self.networks[silo].pulled_back(copies[some], seen, slopes)
         return out.view(own.shape)
 
-    def _calls(self, part: Part, stale: bool) -> Iterator[tuple[slice, Tensor, Callable[[Tensor], Tensor]]]:
+    def _calls(self, part: SiloPart, stale: bool) -> Iterator[tuple[slice, Tensor, Callable[[Tensor], Tensor]]]:
         """Whose gradients to ask for together, at which images, and the derivatives of their losses in the outputs:
         all clients at once, or each in turn without the places of none where that is quicker."""
         flat = [tensor.flatten(0, 1) for tensor in part]
         alone = [(slice(i, i + 1), count) for i, count in enumerate(flat[0].tolist()) if count]
         for some, width in [(slice(None), None)] if self.prefers_batched else alone:
-            own = Part(flat[0], *(tensor[some, :width] for tensor in flat[1:]))
+            own = SiloPart(flat[0], *(tensor[some, :width] for tensor in flat[1:]))
             yield some, own.seen, partial(self._slopes_of, own, stale)
 
-    def _slopes_of(self, part: Part, stale: bool, outputs: Tensor) -> Tensor:
+    def _slopes_of(self, part: SiloPart, stale: bool, outputs: Tensor) -> Tensor:
         steep = part.slopes if stale else self.loss.slopes(part.others + outputs, part.labels)
         return part.weights[..., None] * steep
 

@@ -57,7 +57,7 @@ def check_repeats_fit(process: Process, algorithm: Algorithm) -> None:
         process.require_one_update(algorithm.kind)
 
 
-class Runs:
+class RunningSeeds:
     """The seeds: which are under way, who takes part in them, and what has been counted."""
 
     def __init__(self, drawn: Drawn, streams: list[Streams], rounds: int, sparse: bool) -> None:
@@ -99,10 +99,12 @@ class Runs:
         self.under_way = [self.streams[seed] for seed in self.active]
 
 
-class Record:
+class TraceArrays:
     """The arrays of the trace, filled round by round."""
 
-    def __init__(self, problem: Problem, runs: Runs, rounds: int, every: int, models: bool, counted: bool) -> None:
+    def __init__(
+        self, problem: Problem, runs: RunningSeeds, rounds: int, every: int, models: bool, counted: bool
+    ) -> None:
         self.problem, self.runs, self.every, self.models, self.counted = problem, runs, every, models, counted
         self.rounds = np.unique(np.append(np.arange(0, rounds, every), rounds))
         self.arrays: dict[str, np.ndarray] = {}

@@ -19,7 +19,7 @@ from fedbounds.empirical.runtime.device import device_name, full_precision
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines import Engine, choose_engine, may_join
 from fedbounds.empirical.simulation.engines.ahead import NUMBERS, place_ahead
-from fedbounds.empirical.simulation.run_state import Drawn, Record, Runs, check_repeats_fit
+from fedbounds.empirical.simulation.run_state import Drawn, RunningSeeds, TraceArrays, check_repeats_fit
 from fedbounds.empirical.simulation.runtime_estimate import check_work, may_be_closed
 from fedbounds.empirical.simulation.trace import Trace
 
@@ -83,14 +83,14 @@ def simulate(
 
     Source: Wang & Ji 2022, Algorithm 1 and the schedule of its experiments; Sharma et al. 2023, Algorithm 1.
     """
-    setting = Setting(algorithm, seeds, rounds, phases)
+    setting = JointRun(algorithm, seeds, rounds, phases)
     (trace,) = _walked(
         [setting], problem, participation, engine, record_every, streams, progress, record_models, record_participation
     )
     return trace
 
 
-class Setting(NamedTuple):
+class JointRun(NamedTuple):
     """One of several runs on one problem: the arguments of `simulate` that may differ between them."""
 
     algorithm: Algorithm | None
@@ -100,7 +100,7 @@ class Setting(NamedTuple):
 
 
 def simulate_together(
-    settings: Sequence[Setting],
+    settings: Sequence[JointRun],
     problem: Problem,
     participation: Process | np.ndarray,
     *,
@@ -128,7 +128,7 @@ def simulate_together(
     Example:
         >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
         >>> from fedbounds.empirical.problems import toy_example
-        >>> settings, cyclic = [Setting(FedAvg(step, 2), (0, 1), 5) for step in (0.1, 0.2)], np.tile(np.eye(3), (2, 1))
+        >>> settings, cyclic = [JointRun(FedAvg(step, 2), (0, 1), 5) for step in (0.1, 0.2)], np.tile(np.eye(3), (2, 1))
         >>> (traces,) = simulate_together(settings, toy_example(), cyclic, engine="batched")
         >>> [trace.objective_gap.shape for trace in traces]
         [(2, 6), (2, 6)]
@@ -141,7 +141,7 @@ def simulate_together(
 
 
 def _stand_together(
-    settings: Sequence[Setting], problem: Problem, participation: Process | np.ndarray, engine: str
+    settings: Sequence[JointRun], problem: Problem, participation: Process | np.ndarray, engine: str
 ) -> bool:
     """Whether these settings may compute in one batch."""
     schedules = [_schedule(one.algorithm, one.rounds, one.phases) for one in settings]
@@ -157,7 +157,7 @@ def _stand_together(
 
 
 def _walked(
-    settings: Sequence[Setting],
+    settings: Sequence[JointRun],
     problem: Problem,
     participation: Process | np.ndarray,
     engine: str,
@@ -346,11 +346,11 @@ class _Lane:
     ) -> None:
         total = sum(length for _, length in schedule)
         self.problem, self.schedule = problem, schedule
-        self.runs = Runs(drawn, streams, total, sparse)
+        self.runs = RunningSeeds(drawn, streams, total, sparse)
         self.lengths = [phase.message_bytes(problem) for phase, _ in schedule]
         self.together = [phase.round_bytes(problem) for phase, _ in schedule]
         counted = all(sent != (None, None) for sent in zip(self.lengths, self.together, strict=True))
-        self.record = Record(problem, self.runs, total, every, models, counted)
+        self.record = TraceArrays(problem, self.runs, total, every, models, counted)
         self.knowing = [phase.informed(drawn.process).on(problem) for phase, _ in schedule]
         self.walks = [
             choose_engine(engine, problem, phase, length, len(streams))
@@ -381,7 +381,7 @@ class _Lane:
         self.record.count(self.phase.diagnostics(self.state), self.runs.active)
         self.models = self.phase.model(self.state)
 
-    def trace(self, setting: Setting, streams: Mapping[str, int] | None) -> Trace:
+    def trace(self, setting: JointRun, streams: Mapping[str, int] | None) -> Trace:
         """The finished trace."""
         problem, process = self.problem, self.runs.process
         spec = {

@@ -42,7 +42,7 @@ STARTED = time.time()
 _one_at_a_time = threading.Lock()  # torch keeps its number of threads, and more, for a whole process
 
 
-class Answer(NamedTuple):
+class WorkerAnswer(NamedTuple):
     """What a worker says of a batch: the news of its runs, or why it makes none here."""
 
     news: tuple[News, ...]
@@ -63,7 +63,7 @@ class Errand:
     witness: str
     packages: Mapping[str, str]
 
-    def make(self, batch: Batch, sources: str, nonce: str) -> Answer:
+    def make(self, batch: Batch, sources: str, nonce: str) -> WorkerAnswer:
         """Make a batch in the process that this is called in, one batch at a time there.
 
         Args:
@@ -74,11 +74,11 @@ class Errand:
         here = f"the worker {platform.node()} (process {os.getpid()})"
         with _one_at_a_time:
             if why := self._refusal(batch, sources):
-                return Answer((), f"{here} {why}")
+                return WorkerAnswer((), f"{here} {why}")
             try:
-                return Answer(tuple(replace(self.maker, facts=_facts()).make(batch)))
+                return WorkerAnswer(tuple(replace(self.maker, facts=_facts()).make(batch)))
             except CannotWrite as error:
-                return Answer((), f"{here}: {error}")
+                return WorkerAnswer((), f"{here}: {error}")
 
     def _refusal(self, batch: Batch, sources: str) -> str:
         folder = self.maker.store.directory
@@ -117,8 +117,8 @@ def make_on(executor: Executor, planned: Sequence[Batch], maker: Maker, workers:
     store = Store(maker.store.directory.absolute())
     errand = Errand(replace(maker, store=store), _witness(store), _versions(maker.facts))
     digest = cache(source_digest)
-    waiting, at_work = deque(planned), dict[Future[Answer], Batch]()
-    ended: SimpleQueue[Future[Answer]] = SimpleQueue()
+    waiting, at_work = deque(planned), dict[Future[WorkerAnswer], Batch]()
+    ended: SimpleQueue[Future[WorkerAnswer]] = SimpleQueue()
     unseen: list[News] = []
     suspects, suspected = deque[Batch](), set[str]()  # beside others nobody knows which run killed the worker
     last = time.monotonic()
@@ -162,7 +162,9 @@ def make_on(executor: Executor, planned: Sequence[Batch], maker: Maker, workers:
             future.cancel()
 
 
-def _submit(executor: Executor, errand: Errand, sources: str, batch: Batch, rest: Iterable[Batch]) -> Future[Answer]:
+def _submit(
+    executor: Executor, errand: Errand, sources: str, batch: Batch, rest: Iterable[Batch]
+) -> Future[WorkerAnswer]:
     """Hand out a batch; `rest` is what is left beside it."""
     try:
         return executor.submit(errand.make, batch, sources, uuid.uuid4().hex)
@@ -170,13 +172,13 @@ def _submit(executor: Executor, errand: Errand, sources: str, batch: Batch, rest
         raise _over(error, chain([batch], rest), errand) from error
 
 
-def _killed(future: Future[Answer]) -> bool:
+def _killed(future: Future[WorkerAnswer]) -> bool:
     """Whether a cluster has given the work up because workers died of it, or of what they did beside it."""
     return not future.cancelled() and type(future.exception()).__name__ == "KilledWorker"
 
 
 def _news(
-    future: Future[Answer], errand: Errand, batch: Batch, rest: Iterable[Batch]
+    future: Future[WorkerAnswer], errand: Errand, batch: Batch, rest: Iterable[Batch]
 ) -> tuple[list[News], list[Batch]]:
     """What has become of a batch: the news of runs that have ended, and runs to be made alone."""
     try:
@@ -193,7 +195,7 @@ def _news(
             facts["traceback"] = "".join(traceback.format_exception(error))
             found.append(News(run.key, errand.maker.store.save_error(run.key, status, facts)))
         return found, []
-    if not isinstance(answer, Answer):
+    if not isinstance(answer, WorkerAnswer):
         raise FedboundsError(f"the executor answers with {quote(answer)} and not with what the function returned")
     if answer.refusal:
         raise FedboundsError(answer.refusal)

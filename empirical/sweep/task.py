@@ -14,7 +14,7 @@ from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.problems.spec import with_defaults
 from fedbounds.empirical.runtime.device import resolve_device
-from fedbounds.empirical.simulation.simulate import Setting, simulate_together
+from fedbounds.empirical.simulation.simulate import JointRun, simulate_together
 from fedbounds.empirical.simulation.trace import Trace
 
 
@@ -59,9 +59,9 @@ def run_together(tasks: Sequence[Mapping[str, Any]]) -> Iterator[list[Trace]]:
         )
 
 
-def _setting(task: Mapping[str, Any]) -> Setting:
+def _setting(task: Mapping[str, Any]) -> JointRun:
     phases = [(algorithm_from_spec(phase["algorithm"]), phase["rounds"]) for phase in task.get("phases", ())]
-    return Setting(
+    return JointRun(
         None if phases else algorithm_from_spec(task["algorithm"]), task["seeds"], task["rounds"], phases or None
     )
 

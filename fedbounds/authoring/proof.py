@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.axioms import (
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
 from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import ClientByClient, Combine, Everywhere, Gram, Telescope, Unroll
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 
@@ -32,7 +32,7 @@ __all__ = [
     "Limit",
     "MeanOf",
     "NoiseOverTime",
-    "Setting",
+    "ProofSetting",
     "Smooth",
     "Telescope",
     "Uncorrelated",

@@ -30,7 +30,7 @@ from fedbounds.cli.options import (
 
 if TYPE_CHECKING:
     from fedbounds.empirical.comparison.compare_run import Confrontation
-    from fedbounds.empirical.comparison.compare_sweep import Setting
+    from fedbounds.empirical.comparison.compare_sweep import SweepSetting
     from fedbounds.figures.charts.picture import Picture
 
 
@@ -101,7 +101,7 @@ def confront(
     return 1 if any(c.covered_crossings.size for c in found.values()) else 0
 
 
-def picture(found: Mapping[Setting, Confrontation], name: str, spec: str) -> Picture:
+def picture(found: Mapping[SweepSetting, Confrontation], name: str, spec: str) -> Picture:
     """One setting with its terms; several in panels. The keys of the runs are in the manifest."""
     from dataclasses import replace
 
@@ -119,7 +119,7 @@ def picture(found: Mapping[Setting, Confrontation], name: str, spec: str) -> Pic
     return replace(drawn, provenance={**drawn.provenance, "spec": spec, "runs": runs})
 
 
-def describe(found: Mapping[Setting, Confrontation]) -> str:
+def describe(found: Mapping[SweepSetting, Confrontation]) -> str:
     """A line for each setting at its largest T; then of each why it is no guarantee, and its constants."""
     first = next(iter(found.values()))
     head = ["", first.letter, "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]
@@ -157,7 +157,7 @@ def _constant(name: str, c: Confrontation) -> str:
     return f"{name} = {number(constant.value)}   {constant.source}{f' ({constant.note})' if constant.note else ''}"
 
 
-def to_dict(setting: Setting, c: Confrontation) -> dict[str, Any]:
+def to_dict(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
     """The document of one setting that `fedbounds confront --json` prints."""
     return {
         "label": setting.label,

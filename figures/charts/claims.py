@@ -28,9 +28,9 @@ from fedbounds.figures.charts.paper_gallery import series
 from fedbounds.figures.charts.significance import (
     AnyTest,
     Corrected,
-    Finding,
     Level,
     Part,
+    TestFinding,
     decide,
     error_of_mean,
     holm,
@@ -44,7 +44,7 @@ Found = Mapping[Any, Level]  # method or setting -> a level
 
 
 @dataclass(frozen=True)
-class Claim:
+class FigureClaim:
     """One claim: where it stands, what is tested, what was measured, and what that says of it.
 
     Attributes:
@@ -70,7 +70,7 @@ class Claim:
         return holm(self.family or tests_in(self.found))
 
     @cached_property
-    def here(self) -> Finding:
+    def here(self) -> TestFinding:
         """What the comparisons found at this scale."""
         return decide(self.found, self._corrected)
 
@@ -84,9 +84,9 @@ class Claim:
         """The verdict in words.
 
         Example:
-            >>> [Claim("", "", "", agrees).verdict for agrees in (True, False, None)]
+            >>> [FigureClaim("", "", "", agrees).verdict for agrees in (True, False, None)]
             ['agrees', 'disagrees', 'inconclusive']
-            >>> Claim("", "", "", True, limits="a smaller network").verdict
+            >>> FigureClaim("", "", "", True, limits="a smaller network").verdict
             'not tested at this scale'
         """
         return NOT_TESTED if self.limits else self.at_this_scale
@@ -101,7 +101,7 @@ class Claim:
         """The seeds that would tell; where the claim is not tested, why, and what was found here.
 
         Example:
-            >>> Claim("", "", "", True, limits="a smaller network").note
+            >>> FigureClaim("", "", "", True, limits="a smaller network").note
             'a smaller network; here: agrees'
         """
         if not self.limits:
@@ -126,12 +126,12 @@ class Claim:
         return self.source, said, self.text, self.measured, self.comparisons, self.verdict, self.note
 
 
-def correct(claims: Iterable[Claim]) -> list[Claim]:
+def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
     """The claims, each with the comparisons of all that have its source as the family that Holm's method corrects.
 
     Example:
         >>> zero, unsure, open_ = Level(0.0, 0.0, 5), Level(1.0, 0.3, 5), Level(1.0, 0.5, 5)  # p = 0.029 and 0.12
-        >>> claims = [Claim("Figure 1", "", "", zero.below(one)) for one in (unsure, open_)]
+        >>> claims = [FigureClaim("Figure 1", "", "", zero.below(one)) for one in (unsure, open_)]
         >>> [claim.verdict for claim in claims], [claim.verdict for claim in correct(claims)]
         (['agrees', 'inconclusive'], ['inconclusive', 'inconclusive'])
     """
@@ -154,11 +154,11 @@ class Limits:
     network: str = ""
     moving: frozenset[str] = frozenset()
 
-    def apply(self, claims: Iterable[Claim]) -> list[Claim]:
+    def apply(self, claims: Iterable[FigureClaim]) -> list[FigureClaim]:
         """The claims, with what limits each: the network, and those of the moving curves that it compares."""
         return [replace(claim, limits=self._words(claim)) for claim in claims]
 
-    def _words(self, claim: Claim) -> str:
+    def _words(self, claim: FigureClaim) -> str:
         compared = {name for test in tests_in(claim.found) for name in test.names}
         moving = [name for name in sorted(self.moving) if name in compared]
         reasons = [f"network {self.network} is smaller than the paper's"] if self.network else []
@@ -250,7 +250,7 @@ def claims_output(path: Path) -> Output:
     return Output(path)
 
 
-def write_claims(claims: Sequence[Claim], path: Path, *, force: bool = False) -> Path:
+def write_claims(claims: Sequence[FigureClaim], path: Path, *, force: bool = False) -> Path:
     """The table of claims as CSV, corrected within each figure."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -24,7 +24,7 @@ from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.runtime.device import resolve_device
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Store, execute, plan, resolve
-from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.overlay import overlay
 from fedbounds.figures.charts.paper_gallery import AnyScale, PaperGallery
 from fedbounds.figures.charts.picture import Picture
@@ -70,7 +70,7 @@ def network_picture(comparison: Confrontation, title: str, setting: Mapping[str,
     return replace(drawn, caption=caption + shown, provenance={**drawn.provenance, "setting": dict(setting)})
 
 
-def stays_below(comparison: Confrontation) -> Claim:
+def stays_below(comparison: Confrontation) -> FigureClaim:
     """What a theorem says of the runs, if the constants along them are those of the problem.
 
     Agrees if nothing is above the bound where its conditions hold, disagrees if something is by a one-sided t-test over
@@ -87,7 +87,7 @@ def stays_below(comparison: Confrontation) -> Claim:
         above &= c.measured - stdtrit(max(c.seeds - 1, 1), 1 - level) * c.standard_error > c.bound
     clear = bool(above.any())
     agrees = False if clear else True if c.valid[-1] and not c.covered_crossings.size else None
-    return Claim(
+    return FigureClaim(
         c.result.source.number,
         f"the {c.measure.aggregate} {c.measure.of} of a CNN stays below the bound (constants of the run)",
         f"{ratio}, mean of {c.seeds} seeds; {where}, {crossed}",
@@ -206,7 +206,7 @@ class Networks:
         """The gradient norms over T."""
         return network_rate_picture(gallery, self.families, self.rates_title, self.rates_words)
 
-    def claims(self, gallery: PaperGallery[Any]) -> list[Claim]:
+    def claims(self, gallery: PaperGallery[Any]) -> list[FigureClaim]:
         """What the theorem says of the setting, and the rates of the runs over T."""
         found = {name: network_rate(gallery, family) for name, family in self.families.items()}
         return [stays_below(self.along(gallery)), *rate_claims(found)]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.figures.charts.claims import Claim
-from fedbounds.figures.charts.significance import ALIKE, Level, Part, Parts
+from fedbounds.figures.charts.claims import FigureClaim
+from fedbounds.figures.charts.significance import ALIKE, Level, Part, PartialFinding
 
 Column = Mapping[str, Level]
-Holds = Callable[[Column], Parts]
+Holds = Callable[[Column], PartialFinding]
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class PrintedTables:
         return found
 
 
-def by_means(holds: bool, comparisons: Iterable[Part]) -> Parts:
+def by_means(holds: bool, comparisons: Iterable[Part]) -> PartialFinding:
     """What printed means say: agrees if they say so, disagrees only if one of the comparisons is clearly opposite."""
-    return Parts(tuple(comparisons), by_means=holds)
+    return PartialFinding(tuple(comparisons), by_means=holds)
 
 
-def above_all(column: Column, one: str, others: Sequence[str]) -> Parts:
+def above_all(column: Column, one: str, others: Sequence[str]) -> PartialFinding:
     """Whether a printed mean is above all of these; disagrees only if one of them is clearly above it."""
     return by_means(
         all(column[one].mean > column[other].mean for other in others),
@@ -68,25 +68,25 @@ def above_all(column: Column, one: str, others: Sequence[str]) -> Parts:
     )
 
 
-def all_above(column: Column, some: Sequence[str], others: Sequence[str]) -> Parts:
+def all_above(column: Column, some: Sequence[str], others: Sequence[str]) -> PartialFinding:
     """Whether each of several printed means is above all of the others."""
     found = [above_all(column, one, others) for one in some]
     return by_means(all(one.by_means for one in found), (part for one in found for part in one.parts))
 
 
-def within(column: Column, one: str, other: str, distance: float) -> Parts:
+def within(column: Column, one: str, other: str, distance: float) -> PartialFinding:
     """Whether two printed means differ by no more than a distance, in six digits."""
     gap = round(abs(column[one].mean - column[other].mean), 6)
     return by_means(gap <= distance, [column[one].near(column[other], distance)])
 
 
-def alike(column: Column, one: str, other: str) -> Parts:
+def alike(column: Column, one: str, other: str) -> PartialFinding:
     """Whether the larger of two printed means is at most 10 % above the smaller."""
     low, high = sorted((column[one].mean, column[other].mean))
     return by_means(high <= (1 + ALIKE) * low, [column[one].alike(column[other])])
 
 
-def falls(gains: Sequence[Level]) -> Parts:
+def falls(gains: Sequence[Level]) -> PartialFinding:
     """Whether each is below the one before; disagrees only if a later one is clearly above an earlier one."""
     below = all(a.mean > b.mean for a, b in pairwise(gains))
     return by_means(below, (a.above(b) for a, b in combinations(gains, 2)))
@@ -94,10 +94,10 @@ def falls(gains: Sequence[Level]) -> Parts:
 
 def judged(
     source: str, text: str, table: Mapping[str, Column], holds: Holds, share: float = 1, paper: str = ""
-) -> Claim:
+) -> FigureClaim:
     """A claim about this share of a table's columns: what their means say, and whether the rest clearly say the
     opposite."""
     found = {name: holds(column) for name, column in table.items()}
     fails = [name for name, one in found.items() if not one.by_means]
     measured = f"{len(table) - len(fails)} of {len(table)} columns" + (f"; not {', '.join(fails)}" if fails else "")
-    return Claim(f"{source} as printed", text, measured, Parts(tuple(found.values()), share), paper)
+    return FigureClaim(f"{source} as printed", text, measured, PartialFinding(tuple(found.values()), share), paper)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from fedbounds.empirical.comparison.convergence_slopes import CONFIDENCE, FAR, Rate, grid, number
-from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, DOTTED, Curve, Picture, styled
 from fedbounds.figures.charts.terms import looks
 from fedbounds.figures.charts.theory import axis_label, conditions_in_words, horizon_label
@@ -116,7 +116,7 @@ def in_words(one: Rate) -> str:
     return f"{words}{kept}Not a guarantee: only estimated, and not bounded at every model, are {guessed}."
 
 
-def rate_claims(rates: Mapping[str, Rate]) -> list[Claim]:
+def rate_claims(rates: Mapping[str, Rate]) -> list[FigureClaim]:
     """Of every family that what was measured falls at least as fast as the result says, and stays under the bound."""
     claims = []
     for name, one in rates.items():
@@ -126,10 +126,10 @@ def rate_claims(rates: Mapping[str, Rate]) -> list[Claim]:
         under = f"no {c.letter} at which its conditions hold" if not c.valid.any() else None
         highest = under or f"measured over bound at most {float(np.max(c.ratio[c.valid])):.2g}"
         claims += [
-            Claim(source, f"{_fall(one.predicted, c.letter)} ({name})",
+            FigureClaim(source, f"{_fall(one.predicted, c.letter)} ({name})",
                   f"slope {one.measured} over {over}; bound {one.promised:.3f}", one.as_fast,
                   f"{c.result.source.number}: an upper bound that falls so; that what is measured does is ours"),
-            Claim(source, f"stays under the bound where its conditions hold ({name})", highest,
+            FigureClaim(source, f"stays under the bound where its conditions hold ({name})", highest,
                   None if under else not c.covered_crossings.size),
         ]  # fmt: skip
     return claims

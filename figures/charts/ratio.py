@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from fedbounds.empirical.comparison.compare_run import Confrontation
 from fedbounds.empirical.comparison.convergence_slopes import Slope, fit_slope, least_squares
-from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, styled
 
 TOGETHER = 0.1  # difference of exponents up to which the measure depends on a constant as the bound does
@@ -103,7 +103,7 @@ def exponents(by_value: Mapping[float, Sequence[Confrontation]]) -> tuple[Slope,
     return slope, least_squares(x, np.array([c.bound[-1] for c in at]))
 
 
-def ratio_claims(panels: Panels) -> list[Claim]:
+def ratio_claims(panels: Panels) -> list[FigureClaim]:
     """Of everything that varies, that what was measured depends on it as the bound does."""
     claims = []
     for name, by_value in panels.items():
@@ -113,7 +113,7 @@ def ratio_claims(panels: Panels) -> list[Claim]:
         ratio = [float(found[-1].ratio[-1]) for found in by_value.values()]
         near, far = abs(slope.value - bound) <= TOGETHER, slope.low - bound > TOGETHER or bound - slope.high > TOGETHER
         claims.append(
-            Claim(f"{last.result.source.number}, ratio", f"what is measured depends on {name} as the bound does",
+            FigureClaim(f"{last.result.source.number}, ratio", f"what is measured depends on {name} as the bound does",
                   f"measured like the power {slope}, bound {bound:.2f}, over {values}; measured over bound "
                   f"{ratio[0]:.2g} to {ratio[-1]:.2g}", True if near else False if far else None,
                   "ours: the paper gives the bound, and does not say in what it is tight")

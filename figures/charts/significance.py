@@ -277,7 +277,7 @@ AnyTest = Test | SignTest
 
 
 @dataclass(frozen=True)
-class Parts:
+class PartialFinding:
     """Several comparisons, of which a share must agree.
 
     Attributes:
@@ -292,7 +292,7 @@ class Parts:
     by_means: bool | None = None
 
 
-Part = Test | SignTest | Parts | bool | None
+Part = Test | SignTest | PartialFinding | bool | None
 
 
 def above_zero(level: Level) -> Part:
@@ -304,17 +304,17 @@ def above_zero(level: Level) -> Part:
     return Test(level, (level,))
 
 
-def every(parts: Iterable[Part]) -> Parts:
+def every(parts: Iterable[Part]) -> PartialFinding:
     """All of them: disagrees if one part does, and is not decided if one of the others is not.
 
     Example:
         >>> [decide(every(parts)).agrees for parts in ([True, True], [True, None], [None, False])]
         [True, None, False]
     """
-    return Parts(tuple(parts))
+    return PartialFinding(tuple(parts))
 
 
-def some(parts: Iterable[Part]) -> Parts:
+def some(parts: Iterable[Part]) -> PartialFinding:
     """At least one of them: disagrees if all parts do.
 
     Example:
@@ -322,12 +322,12 @@ def some(parts: Iterable[Part]) -> Parts:
         [True, None, False]
     """
     made = tuple(parts)
-    return Parts(made, 1 / len(made))
+    return PartialFinding(made, 1 / len(made))
 
 
 def tests_in(part: Part, deciding: bool = False) -> list[AnyTest]:
     """The tests of a part; of those that are decided by their means none, if only what decides is wanted."""
-    if isinstance(part, Parts):
+    if isinstance(part, PartialFinding):
         some_ = () if deciding and part.by_means else part.parts
         return [test for one in some_ for test in tests_in(one, deciding)]
     return [part] if isinstance(part, (Test, SignTest)) else []
@@ -359,7 +359,7 @@ def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
 
 
 @dataclass(frozen=True)
-class Finding:
+class TestFinding:
     """Whether something agrees.
 
     Attributes:
@@ -381,7 +381,7 @@ class Finding:
         return f"about {many:.0f} seeds would tell" if many <= MANY else "no feasible number of seeds would tell"
 
 
-def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None = None) -> Finding:
+def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None = None) -> TestFinding:
     """Whether a part agrees after the correction of its family, which is itself if none is given.
 
     Example:
@@ -390,31 +390,31 @@ def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None 
         'about 12 seeds would tell'
     """
     known = holm(tests_in(part)) if corrected is None else corrected
-    if isinstance(part, Parts):
+    if isinstance(part, PartialFinding):
         return _decide_parts(part, [decide(one, known) for one in part.parts])
     if isinstance(part, (Test, SignTest)):
         found = known[part.key]
         if found.p <= LEVEL:
-            return Finding(part.claimed)
-        return Finding(None, part.seeds_needed(found.level), part.claimed)
-    return Finding(part)
+            return TestFinding(part.claimed)
+        return TestFinding(None, part.seeds_needed(found.level), part.claimed)
+    return TestFinding(part)
 
 
-def _decide_parts(part: Parts, found: Sequence[Finding]) -> Finding:
+def _decide_parts(part: PartialFinding, found: Sequence[TestFinding]) -> TestFinding:
     agreed, against = (sum(one.agrees is said for one in found) for said in (True, False))
     if part.by_means is not None:
-        return Finding(part.by_means or (False if against else None))
+        return TestFinding(part.by_means or (False if against else None))
     wanted = ceil(part.share * len(found) - 1e-9)
     spare = len(found) - wanted
     if agreed >= wanted:
-        return Finding(True)
+        return TestFinding(True)
     if against > spare:
-        return Finding(False)
+        return TestFinding(False)
     open_ = [one for one in found if one.agrees is None]
     towards, away = (sorted(one.seeds_needed for one in open_ if one.towards is said) for said in (True, False))
     likely = agreed + len(towards) >= wanted  # what more seeds would decide, if means stay where they are
     needed = towards[wanted - agreed - 1] if likely else away[spare - against]
-    return Finding(None, 0 if any(not one.seeds_needed for one in open_) else needed, likely)
+    return TestFinding(None, 0 if any(not one.seeds_needed for one in open_) else needed, likely)
 
 
 def upper_tail(mean: Level) -> float:

@@ -20,8 +20,8 @@ FIRST_SEED = 1000  # of the seeds for tuning; those that are judged begin at 0
 EXTENSIONS = 4  # values that are added on either side of a grid
 FINEST = 1.01  # ratio of steps that a search takes
 
-Setting = Mapping[str, float]
-Scores = Callable[[Sequence[Setting]], Sequence[float]]
+TunedSetting = Mapping[str, float]
+Scores = Callable[[Sequence[TunedSetting]], Sequence[float]]
 
 
 def tuning_seeds(count: int) -> list[int]:
@@ -41,10 +41,10 @@ class Tuned:
 
     grid: Mapping[str, Sequence[float]]
     searched: Mapping[str, Sequence[float]]
-    tried: tuple[tuple[Setting, float], ...]
+    tried: tuple[tuple[TunedSetting, float], ...]
 
     @property
-    def winner(self) -> Setting:
+    def winner(self) -> TunedSetting:
         """The setting with the smallest score; of equals, as where all diverged, the one with the smaller steps."""
         return min(self.tried, key=lambda one: (one[1], *one[0].values()))[0]
 
@@ -125,7 +125,7 @@ def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = 
 
 
 def search(
-    start: Setting, scores: Scores, budget: int, ratio: float = 3.0, extensions: int = 0, gain: float = 0.0
+    start: TunedSetting, scores: Scores, budget: int, ratio: float = 3.0, extensions: int = 0, gain: float = 0.0
 ) -> Tuned:
     """Walk along lines in logarithms, for more parameters than a grid of every combination allows.
 
@@ -156,7 +156,7 @@ def search(
     names, known, allowed = tuple(start), {}, budget
     lines = (names, *((name,) for name in names)) if len(names) > 1 else (names,)
 
-    def score(setting: Setting) -> float:
+    def score(setting: TunedSetting) -> float:
         key = tuple(setting.values())
         if key not in known:
             if len(known) == allowed:
@@ -195,7 +195,7 @@ def search(
     return found()
 
 
-def _along(setting: Setting, line: Sequence[str], step: float) -> dict[str, float]:
+def _along(setting: TunedSetting, line: Sequence[str], step: float) -> dict[str, float]:
     return {name: float(f"{value * step:.6g}") if name in line else value for name, value in setting.items()}
 
 
@@ -218,7 +218,7 @@ def stretches(traces: Sequence[Trace], last: int, metric: str) -> tuple[np.ndarr
 def tune_by_runs(
     run: Callable[[Sweep], Traces],
     sweep_of: Callable[[Mapping[str, Mapping[str, Any]]], Sweep],
-    method: Callable[[Setting], Mapping[str, Any]],
+    method: Callable[[TunedSetting], Mapping[str, Any]],
     grid: Mapping[str, Sequence[float]],
     cycle: int,
     metric: str = "train_loss",
@@ -234,7 +234,7 @@ def tune_by_runs(
         metric: a loss, or an accuracy, of which the share got wrong is the score.
     """
 
-    def scores(settings: Sequence[Setting]) -> list[float]:
+    def scores(settings: Sequence[TunedSetting]) -> list[float]:
         labels = [", ".join(f"{name} = {value:g}" for name, value in one.items()) for one in settings]
         traces = run(sweep_of({label: method(one) for label, one in zip(labels, settings, strict=True)}))
         return [level(traces[label], cycle, metric).mean for label in labels]

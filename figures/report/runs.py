@@ -17,7 +17,7 @@ from fedbounds.bounds.inputs.output_files import Output
 from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_text
 from fedbounds.bounds.theory.registry import paper, paper_names
 from fedbounds.empirical.comparison.compare_run import Confrontation
-from fedbounds.empirical.comparison.compare_sweep import Setting
+from fedbounds.empirical.comparison.compare_sweep import SweepSetting
 from fedbounds.empirical.comparison.sweep_comparison import (
     ComparedForm,
     Confrontations,
@@ -139,13 +139,13 @@ def _name(promise: ComparedForm, number: int) -> str:
     return slug(promise.claim) + (f"-{number}" if number else "")
 
 
-def _pictures(found: Mapping[Setting, Confrontation]) -> list[dict[Setting, Confrontation]]:
+def _pictures(found: Mapping[SweepSetting, Confrontation]) -> list[dict[SweepSetting, Confrontation]]:
     """As many settings together as a picture holds."""
     pairs = list(found.items())
     return [dict(pairs[start : start + MOST_PANELS]) for start in range(0, len(pairs), MOST_PANELS)]
 
 
-def _drawn(promise: ComparedForm, found: Mapping[Setting, Confrontation], name: str) -> Picture:
+def _drawn(promise: ComparedForm, found: Mapping[SweepSetting, Confrontation], name: str) -> Picture:
     """One setting with its terms, several in panels, as `fedbounds confront` draws them."""
     where = promise.result.source
     title = f"{as_text(name)} under {where.paper}, {where.number} [{promise.form.name}]"
@@ -166,7 +166,7 @@ def _told(task: Mapping[str, Any]) -> dict[str, Any]:
     return said | {name: task[name] for name in OTHER if task.get(name)}
 
 
-def _runs(setting: Setting, store: Store) -> list[dict[str, Any]]:
+def _runs(setting: SweepSetting, store: Store) -> list[dict[str, Any]]:
     """The runs of a setting, as their records vouch for them."""
     found = []
     for run in setting.runs:
@@ -194,7 +194,7 @@ def _checksums(files: Sequence[Path]) -> dict[str, str]:
     return {file.name: hashlib.sha256(read_bytes(file, str(file), LARGEST, noted=False)).hexdigest() for file in files}
 
 
-def _comparison(setting: Setting, c: Confrontation) -> dict[str, Any]:
+def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
     """One setting under one result, at its largest number of rounds, and the crossings at all of them."""
     notation = c.result.notation
     formulas = dict(zip((h.text for h in c.form.hypotheses), c.result.in_latex(c.form).conditions, strict=True))

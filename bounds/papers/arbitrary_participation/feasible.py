@@ -28,7 +28,7 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
 )
 from fedbounds.bounds.papers.arbitrary_participation.expected import RESULTS as EXPECTED
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
-from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule
+from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets
 from fedbounds.bounds.theory.result import Condition
 
 n = NOTATION
@@ -40,20 +40,20 @@ CARRIED = (1 - eta * (1 - (1 - gamma * L) ** I)) ** 2
 RISE = L / 2 * (eta * gamma * rho * sigma) ** 2 * (1 - KEPT**I) / (1 - KEPT) * (1 - CARRIED**P) / (1 - CARRIED)
 
 RULES = (
-    Rule(Condition(n.sumsq, "<=", rho**2, "rho^2 bounds every round's sum of squared weights"), (NORM.name,)),
-    Rule(Condition(S, "<=", N, "weights of at most 1/S sum to one"), (SHARED_EQUALLY.name,)),
-    Rule(
+    FeasibleRule(Condition(n.sumsq, "<=", rho**2, "rho^2 bounds every round's sum of squared weights"), (NORM.name,)),
+    FeasibleRule(Condition(S, "<=", N, "weights of at most 1/S sum to one"), (SHARED_EQUALLY.name,)),
+    FeasibleRule(
         Condition((N * upsilon) ** 2, "<=", N - 1, "weights in [0, 1] whose mean is 1/N"),
         (WEIGHTS.name, UNBIASED_SAMPLING.name),
         ("proposition-4.7",),
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             (N * upsilon) ** 2, "<=", Min(N - 1, ROOM2), "weights in [0, 1], of mean 1/N and bounded mean squares"
         ),
         (WEIGHTS.name, UNBIASED_SAMPLING.name, EXPECTED_NORM.name),
     ),
-    Rule(
+    FeasibleRule(
         Condition(-n.decrease, "<=", RISE, "a slope, or noise around the minimum of a quadratic"),
         (WEIGHTS.name,),
         witness=True,

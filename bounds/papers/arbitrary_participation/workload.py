@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.bounds.theory.round_cost import Workload
+from fedbounds.bounds.theory.round_cost import RoundCost
 
 REGULAR = "regularized"  # which holds at some P alone: nobody may choose another
 
 
-def workload(result: Result, form: Form) -> Workload:
+def workload(result: Result, form: Form) -> RoundCost:
     """Of any result: gamma and eta, I, and P where no assumption speaks of it."""
     free = all(a.name != REGULAR for a in form.assumptions)
-    return Workload(
+    return RoundCost(
         "I",
         ("gamma", "eta"),
         participants=lambda c: c["S"],

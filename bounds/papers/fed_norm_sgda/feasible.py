@@ -28,7 +28,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import LIPSCHITZ
 from fedbounds.bounds.papers.fed_norm_sgda.coefficients import CoefficientsMissing
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
-from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
+from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
 
 n = NOTATION
@@ -45,7 +45,7 @@ ROUND = ("lemma-b.3",)
 SAMPLED = ("lemma-b.2",)
 
 RULES = (
-    Rule(
+    FeasibleRule(
         Condition(
             MaxOverClients(CoefficientsMissing(a1, a2, alast, amax, tau)),
             "<=",
@@ -54,36 +54,40 @@ RULES = (
         )
     ),
     *(
-        Rule(Condition(positive(moved), "<=", MOVING, SECOND), only=only)
+        FeasibleRule(Condition(positive(moved), "<=", MOVING, SECOND), only=only)
         for moved, only in (
             (drift, ("lemma-b.3", "lemma-c.1")),
             (n.sampledrift, SAMPLED),
             (n.noisydrift, ("lemma-b.7", "lemma-b.8")),
         )
     ),
-    Rule(
+    FeasibleRule(
         Condition(OFF, "<=", (sqrt(drift) + sqrt(2 * kappa * Lf * gap)) ** 2, "smoothness, in x and in y"),
         only=ROUND,
     ),
-    Rule(Condition(OFF, "<=", LAST * drift, f"{ALIKE} with a kink"), only=ROUND, witness=True),
-    Rule(Condition(OFF_IN_X, "<=", n.n * n.sampledrift, "smoothness, and the clients' weights squared"), only=SAMPLED),
-    Rule(
+    FeasibleRule(Condition(OFF, "<=", LAST * drift, f"{ALIKE} with a kink"), only=ROUND, witness=True),
+    FeasibleRule(
+        Condition(OFF_IN_X, "<=", n.n * n.sampledrift, "smoothness, and the clients' weights squared"), only=SAMPLED
+    ),
+    FeasibleRule(
         Condition(direction, "<=", SumOverClients(tau) * noisysq, "Cauchy-Schwarz over all local steps"), only=SAMPLED
     ),
-    Rule(Condition(direction, "==", gradxsq, ALIKE), only=SAMPLED, witness=True),
-    Rule(Condition(noisysq, "==", gradxsq * SumOverClients(w**2 * a2 / a1**2), ALIKE), only=SAMPLED, witness=True),
-    Rule(Condition(direction, "==", n.epsopt, ALIKE), only=("lemma-b.5",), witness=True),
-    Rule(
+    FeasibleRule(Condition(direction, "==", gradxsq, ALIKE), only=SAMPLED, witness=True),
+    FeasibleRule(
+        Condition(noisysq, "==", gradxsq * SumOverClients(w**2 * a2 / a1**2), ALIKE), only=SAMPLED, witness=True
+    ),
+    FeasibleRule(Condition(direction, "==", n.epsopt, ALIKE), only=("lemma-b.5",), witness=True),
+    FeasibleRule(
         Condition(gradsq, "<=", n.Gx**2, "a Moreau envelope has no larger gradients"),
         (LIPSCHITZ.name,),
         ("lemma-c.1",),
     ),
-    Rule(Condition(positive(n.lag), "<=", positive(n.chi2), "equal weights have one maximizer")),
-    Rule(
+    FeasibleRule(Condition(positive(n.lag), "<=", positive(n.chi2), "equal weights have one maximizer")),
+    FeasibleRule(
         Condition(positive(n.lag), "<=", positive(n.sigmaG), "clients whose slopes in y differ a little"),
         witness=True,
     ),
-    Rule(
+    FeasibleRule(
         Condition(positive(Abs(n.slope)), "<=", positive(n.distsq), "the slope times a distance of 0 is 0"),
         only=("lemma-a.2",),
     ),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.bounds.theory.round_cost import Known, Workload
+from fedbounds.bounds.theory.round_cost import Known, RoundCost
 
 
-def workload(result: Result, form: Form) -> Workload:
+def workload(result: Result, form: Form) -> RoundCost:
     """Of any result: all steps of clients and server, tau, and S; a stochastic gradient is one in x and y."""
-    return Workload(
+    return RoundCost(
         "tau",
         ("etax", "etay", "gammax", "gammay"),
         participants=lambda c: c["P"],

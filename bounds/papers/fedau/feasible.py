@@ -34,7 +34,7 @@ from sympy import Max, Min, exp, floor, sqrt
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_GRADIENT, FEDAU_WEIGHTS, NEARLY_OPTIMAL, SURE_Q
 from fedbounds.bounds.papers.fedau.corollaries import WHOLE_K
 from fedbounds.bounds.papers.fedau.notation import NOTATION
-from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
+from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
 
 n = NOTATION
@@ -55,36 +55,38 @@ MISSED_MOST = Max(MISSED, (RAREST * LONGEST - 1) ** 2)
 ALIKE = 1 - sqrt(Max(0, N * Wmax - MISSED_MOST) / Max(1, N - 1))
 AWAY = "the rarest client comes with 1 - exp(-1/(2R)), and may be away for the K rounds that the form prescribes"
 RULES = (
-    Rule(Condition(positive(F), "<=", positive(G), "f is constant if its gradient is 0"), (BOUNDED_GRADIENT.name,)),
-    Rule(Condition(single_client(W), "<=", N * Q, FAR), (SURE_Q.name, BOUNDED_GRADIENT.name)),
-    Rule(Condition(single_client(Wt), "<=", N * Qt, FAR)),
-    Rule(
+    FeasibleRule(
+        Condition(positive(F), "<=", positive(G), "f is constant if its gradient is 0"), (BOUNDED_GRADIENT.name,)
+    ),
+    FeasibleRule(Condition(single_client(W), "<=", N * Q, FAR), (SURE_Q.name, BOUNDED_GRADIENT.name)),
+    FeasibleRule(Condition(single_client(Wt), "<=", N * Qt, FAR)),
+    FeasibleRule(
         Condition(
             Max(0, W - 1), "<=", Qmean * Max(0, 1 - 2 / sqrt(N * Q)), "p omega is no less than (p omega)^2/sqrt(N Q)"
         ),
         (SURE_Q.name, BOUNDED_GRADIENT.name),
     ),
-    Rule(
+    FeasibleRule(
         Condition(single_client(W), "<=", N * Qmean, "constant weights"),
         only=("theorem-2",),
         witness=True,
         computed_from=("p", "K"),
     ),
-    Rule(Condition(N**2 * Max(0, V - 1), "<=", Z, "objective weights are on the simplex")),
-    Rule(
+    FeasibleRule(Condition(N**2 * Max(0, V - 1), "<=", Z, "objective weights are on the simplex")),
+    FeasibleRule(
         Condition(
             floor(1 / N) * floor(Min(V, 1)) * (1 + sqrt(V)) ** 2, "<=", Z, "a single client has the objective weight 1"
         )
     ),
-    Rule(
+    FeasibleRule(
         Condition(WEIGHTED + (N - 1) * Min(1, WEIGHTED), "<=", N * Q, f"weights start at 1; {AWAY}"),
         (FEDAU_WEIGHTS.name, BOUNDED_GRADIENT.name),
     ),
-    Rule(
+    FeasibleRule(
         Condition(MISSED_MOST, "<=", N * Wmax, f"weights start at 1; {AWAY}"),
         (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             WEIGHTED + (N - 1) * Max(Min(1, WEIGHTED), ALIKE),
             "<=",
@@ -93,7 +95,7 @@ RULES = (
         ),
         (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             WEIGHTED + (N - 1) * Max(Min(1, Max(WEIGHTED, LONGEST - 1)), ALIKE),
             "<=",
@@ -103,7 +105,7 @@ RULES = (
         (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
         witness=True,
     ),
-    Rule(
+    FeasibleRule(
         Condition(positive(W) + positive(Qmean), "<=", sp.S.Zero, "constants computed from p, K and T"),
         (FEDAU_WEIGHTS.name, SURE_Q.name),
         witness=True,

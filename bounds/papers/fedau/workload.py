@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.bounds.theory.round_cost import Known, Workload
+from fedbounds.bounds.theory.round_cost import Known, RoundCost
 
 
-def workload(result: Result, form: Form) -> Workload:
+def workload(result: Result, form: Form) -> RoundCost:
     """Of any result: gamma and eta, I, and K."""
-    return Workload(
+    return RoundCost(
         "I",
         ("gamma", "eta"),
         participants=_participants,

@@ -37,7 +37,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION
 from fedbounds.bounds.papers.fedmrn.reach import MaskReach
 from fedbounds.bounds.papers.fedmrn.results import SAMPLING_ERROR, shift
-from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
+from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
 
 n = NOTATION
@@ -59,11 +59,11 @@ FARTHEST = (
     + 2 * sqrt(DISTANCE * OPPOSED) * Max(0, 2 - d)
 )
 RULES = (
-    Rule(
+    FeasibleRule(
         Condition(Gamma, "<=", (N - 1) * Gamma, "a single client has Gamma = 0"),
         (STRONGLY_CONVEX.name,),
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             TAKEN * (DISTANCE + SPREAD),
             "<=",
@@ -72,7 +72,7 @@ RULES = (
         ),
         BOUNDED,
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             TAKEN * (Max(DISTANCE, AWAY * SPREAD) + SPREAD),
             "<=",
@@ -82,7 +82,7 @@ RULES = (
         BOUNDED,
         witness=True,
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             G * sqrt(d) * REACH,
             "<=",
@@ -92,7 +92,7 @@ RULES = (
         ),
         MASKED,
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             TAKEN * (DISTANCE + SPREAD),
             "<=",
@@ -101,7 +101,7 @@ RULES = (
         ),
         MASKED,
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             TAKEN * (1 - positive(Gamma)) * DISTANCE,
             "<=",
@@ -110,12 +110,12 @@ RULES = (
         ),
         MASKED,
     ),
-    Rule(
+    FeasibleRule(
         Condition(TAKEN * FARTHEST, "<=", TAKEN * G**2, "equal quadratics in pairs around w*"),
         MASKED,
         witness=True,
     ),
-    Rule(
+    FeasibleRule(
         Condition(
             (sqrt(n.gradsq) - sqrt(n.meansq)) ** 2,
             "<=",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.bounds.theory.round_cost import Known, Workload
+from fedbounds.bounds.theory.round_cost import Known, RoundCost
 
 SEED = 64  # bits of the seed that the noise is drawn from
 
 
-def workload(result: Result, form: Form) -> Workload:
+def workload(result: Result, form: Form) -> RoundCost:
     """Of any result: eta, the amplitude a, and S. A mask has one bit for each parameter; how long the message of an
     operator with error q is, the user must say."""
-    return Workload(
+    return RoundCost(
         "S",
         ("eta", "a"),
         participants=lambda c: c["K"],

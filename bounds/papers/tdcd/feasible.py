@@ -8,7 +8,7 @@ same letters: $S_K\le S$, and $S_K>0$ unless $S=0$; two silos, one with a single
 from __future__ import annotations
 
 from fedbounds.bounds.papers.tdcd.notation import NOTATION
-from fedbounds.bounds.theory.feasible_set import FeasibleSets, Rule, positive
+from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
 
 S, SK = NOTATION.S, NOTATION.SK
@@ -22,7 +22,7 @@ FEASIBLE = FeasibleSets(
         "lemma-2": "gradients of any size",
     },
     (
-        Rule(Condition(SK, "<=", S, "every silo has a client at least")),
-        Rule(Condition(positive(S), "<=", positive(SK), "every silo has finitely many clients")),
+        FeasibleRule(Condition(SK, "<=", S, "every silo has a client at least")),
+        FeasibleRule(Condition(positive(S), "<=", positive(SK), "every silo has finitely many clients")),
     ),
 )

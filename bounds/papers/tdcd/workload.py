@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.bounds.theory.round_cost import Known, Workload
+from fedbounds.bounds.theory.round_cost import Known, RoundCost
 
 
-def workload(result: Result, form: Form) -> Workload:
+def workload(result: Result, form: Form) -> RoundCost:
     """Of any result: eta, or its scale c, and Q. A round has three exchanges, one after the other (Section 5)."""
-    return Workload(
+    return RoundCost(
         "Q",
         ("eta", "c"),
         participants=lambda c: c["K"].sum(),

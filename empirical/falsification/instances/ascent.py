@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import Population, Prescribed
+from fedbounds.empirical.falsification.instances.population import Population, PrescribedDraws
 
 P = TypeVar("P", bound=Population)
 DIFFERENCE = 1e-5  # of a coordinate, for a gradient
@@ -62,14 +62,14 @@ def moderate(values: np.ndarray) -> np.ndarray:
 
 def coordinates(z: Population) -> int:
     """How many coordinates the neighbors of an instance have."""
-    counter = Prescribed()
+    counter = PrescribedDraws()
     z.mutated(counter)
     return counter.read
 
 
 def neighbors(z: P, steps: np.ndarray) -> P:
     """The neighbors of one instance at these coordinates, (K, D)."""
-    return z.repeated(len(steps)).mutated(Prescribed(steps))
+    return z.repeated(len(steps)).mutated(PrescribedDraws(steps))
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ class Population:
         return found
 
 
-class Prescribed(np.random.Generator):
+class PrescribedDraws(np.random.Generator):
     """Makes coordinates of the neighbors that `mutated` draws: its normal numbers are those of a vector, by instance.
 
     All else that a neighbor takes from chance stands still: every size is one, every coin falls on its first side, and

@@ -12,7 +12,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import Proof, Step, StepOf
 from fedbounds.bounds.audit.vectors import gram_symbols, product_symbol
-from fedbounds.bounds.evaluation.compilation import Compiled, holds
+from fedbounds.bounds.evaluation.compilation import CompiledFunctions, holds
 from fedbounds.bounds.evaluation.numpy_code import arguments, compile_expressions, compile_form
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.result import Condition, Form
@@ -148,7 +148,7 @@ def _hypotheses(subject: StepOf, proofs: tuple[Proof, ...]) -> Iterator[Assumpti
 
 
 @lru_cache(maxsize=256)
-def _compiled(conditions: tuple[Condition, ...]) -> Compiled:
+def _compiled(conditions: tuple[Condition, ...]) -> CompiledFunctions:
     return compile_form(Form("explicit", (), conditions))
 
 

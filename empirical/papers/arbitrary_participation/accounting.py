@@ -16,7 +16,7 @@ from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION, WEIGHTS
 from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.bounds.theory.symbols import Constant, Source
-from fedbounds.empirical.monitoring.account_protocol import Account, AccountQuestion, Declared, Facts
+from fedbounds.empirical.monitoring.account_protocol import Account, AccountFacts, AccountQuestion, Declared
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets, Within
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import process_constants
 from fedbounds.empirical.participation import Process
@@ -129,7 +129,7 @@ class WindowAccount(Account):
             found[f"{P} Var of the mean weight"] = P * float(self.window_variance(P).mean())
         return found
 
-    def facts(self, asked: AccountQuestion) -> Facts:
+    def facts(self, asked: AccountQuestion) -> AccountFacts:
         process, d = self.declared.process, None
         if self.declared.offsets is None:
             d = asked.given.get("gradient_divergence_sup")
@@ -151,7 +151,7 @@ class WindowAccount(Account):
             sizes = {
                 c: k for c, k in self._sizes().items() if c == "clients" or np.isclose(k.value, S, rtol=EQUAL, atol=0)
             }
-            return Facts(flat | sizes, known_of_it, implied | {WEIGHTS.name, *holds}, trusting=True)
+            return AccountFacts(flat | sizes, known_of_it, implied | {WEIGHTS.name, *holds}, trusting=True)
         j, _ = self._windows(asked.interval)
         source: Source = "estimated" if asked.ahead else "exact"
         since = "of the rounds so far" + (", which others may exceed" if asked.ahead else "")
@@ -195,7 +195,7 @@ class WindowAccount(Account):
         sizes = self._sizes(source)
         if asked.ahead and "participation_norm" in asked.given:
             sizes.pop("participating_clients", None)  # what the rounds so far have says nothing against it
-        return Facts(found | sizes, checked, implied, outside=outside)
+        return AccountFacts(found | sizes, checked, implied, outside=outside)
 
     def _sizes(self, source: Source = "exact") -> dict[str, Constant]:
         N, (least, largest) = self.declared.clients, self.state["norms"]

@@ -35,11 +35,11 @@ from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
-    Ahead,
     Constants,
     PaperRuns,
+    PlannedRun,
+    PrescribedSteps,
     RunFacts,
-    Steps,
     add_measured_constants,
     needed_constants,
     problem_assumptions,
@@ -68,9 +68,9 @@ WHOLE = 1e-9  # relative distance from a whole number at which a prescribed inte
 class ArbitraryParticipation(PaperRuns):
     """Generalized FedAvg with weights that sum to one."""
 
-    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         P, multiplier = analysis_interval(setting.algorithm, interval)
-        return Steps(P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
+        return PrescribedSteps(P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
 
     def known(
         self,
@@ -115,7 +115,7 @@ class ArbitraryParticipation(PaperRuns):
             found |= dict.fromkeys(BOUNDED_DIVERGENCES if setting.q is not None else EXPECTED_DIVERGENCES, True)
         return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
 
-    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         record = isinstance(ahead.process, Recorded)
         q = ahead.process.matrix(ahead.rounds, np.random.default_rng()) if record else None  # a record draws nothing
         unknown = GeneralizedFedAvg(1.0, ahead.local_steps, 1.0, ahead.interval)

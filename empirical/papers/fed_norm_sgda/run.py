@@ -28,11 +28,11 @@ from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
 from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
-    Ahead,
     Constants,
     PaperRuns,
+    PlannedRun,
+    PrescribedSteps,
     RunFacts,
-    Steps,
     add_measured_constants,
     needed_constants,
     problem_assumptions,
@@ -198,14 +198,14 @@ class RunRecords:
 class FedNormSGDAPaper(PaperRuns):
     """Normalized averaging of clients that descend in x and ascend in y."""
 
-    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         reason = why_no_bound(setting.algorithm, setting.problem, setting.process)
         if reason is not None:
             raise FedboundsError(f"Sharma et al. 2023 promise nothing for this run: {reason}")
         if interval not in (None, 1):
             raise FedboundsError(f"interval = {interval}, but the results of Sharma et al. 2023 have no interval")
         rule = RunRecords.of(setting).rule
-        return Steps(
+        return PrescribedSteps(
             1, _step_sizes(rule) | ({} if rule.snapshot_period is None else {"S": float(rule.snapshot_period)})
         )
 
@@ -256,7 +256,7 @@ class FedNormSGDAPaper(PaperRuns):
         sampled = setting.samples is not None  # a mean over seeds contradicts no exact one
         return RunFacts(select_constants(result, form, constants, given), found, notes, said if sampled else constants)
 
-    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         rule = FedNormSGDA(0.0, 0.0, 1.0, 1.0, local_steps=ahead.local_steps)  # whose steps play no part yet
         reason = why_no_bound(rule, ahead.problem, ahead.process)
         if reason is not None:

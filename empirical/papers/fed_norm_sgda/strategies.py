@@ -17,7 +17,7 @@ LOCAL_STEPS = (1, 2, 3)
 PERIODS = (0, 1, 2, 3)
 
 
-class Size(NamedTuple):
+class GameSize(NamedTuple):
     """n clients of which P take part, T rounds in blocks of `period`, up to `local_steps`, d_x and d_y."""
 
     clients: int
@@ -32,13 +32,17 @@ class Size(NamedTuple):
 # Together they have n and P from 1 to 7, all of n and some, every number of local steps from 1 to 10, T up to 130, 208
 # local steps of a client in all, and up to 8 dimensions of either player; no case has all at once.
 SIZES = (
-    Size(2, 1, 130, 1, 1, 1, 0), Size(1, 1, 16, 13, 1, 1, 0),
-    Size(7, 5, 6, 2, 3, 2, 0), Size(2, 1, 4, 10, 1, 2, 2), Size(7, 7, 4, 2, 2, 3, 0),
-    Size(6, 4, 16, 1, 1, 1, 4), Size(5, 3, 5, 5, 2, 1, 0), Size(2, 2, 10, 2, 1, 1, 5), Size(4, 3, 4, 7, 1, 1, 0),
-    Size(7, 6, 5, 1, 4, 8, 0), Size(6, 6, 3, 3, 3, 3, 3), Size(3, 1, 36, 1, 1, 2, 18), Size(4, 2, 12, 3, 2, 2, 0),
-    Size(2, 1, 3, 8, 1, 3, 0), Size(5, 5, 6, 4, 1, 1, 2), Size(3, 3, 3, 6, 8, 1, 0), Size(7, 2, 18, 2, 1, 1, 6),
-    Size(4, 4, 8, 2, 1, 5, 1), Size(3, 2, 2, 9, 2, 1, 0), Size(6, 5, 14, 1, 2, 1, 7),
-    Size(5, 4, 9, 2, 1, 1, 3), Size(6, 1, 16, 2, 1, 1, 8), Size(4, 1, 10, 3, 3, 1, 0), Size(7, 4, 4, 4, 1, 2, 2),
+    GameSize(2, 1, 130, 1, 1, 1, 0), GameSize(1, 1, 16, 13, 1, 1, 0),
+    GameSize(7, 5, 6, 2, 3, 2, 0), GameSize(2, 1, 4, 10, 1, 2, 2), GameSize(7, 7, 4, 2, 2, 3, 0),
+    GameSize(6, 4, 16, 1, 1, 1, 4), GameSize(5, 3, 5, 5, 2, 1, 0), GameSize(2, 2, 10, 2, 1, 1, 5), GameSize(4, 3, 4,
+    7, 1, 1, 0),
+    GameSize(7, 6, 5, 1, 4, 8, 0), GameSize(6, 6, 3, 3, 3, 3, 3), GameSize(3, 1, 36, 1, 1, 2, 18), GameSize(4, 2, 12,
+    3, 2, 2, 0),
+    GameSize(2, 1, 3, 8, 1, 3, 0), GameSize(5, 5, 6, 4, 1, 1, 2), GameSize(3, 3, 3, 6, 8, 1, 0), GameSize(7, 2, 18, 2,
+    1, 1, 6),
+    GameSize(4, 4, 8, 2, 1, 5, 1), GameSize(3, 2, 2, 9, 2, 1, 0), GameSize(6, 5, 14, 1, 2, 1, 7),
+    GameSize(5, 4, 9, 2, 1, 1, 3), GameSize(6, 1, 16, 2, 1, 1, 8), GameSize(4, 1, 10, 3, 3, 1, 0), GameSize(7, 4, 4,
+    4, 1, 2, 2),
 )  # fmt: skip
 
 
@@ -114,7 +118,7 @@ def _covering(wanted: _Wanted) -> SearchStrategy[GameCase]:
 
 
 @st.composite
-def _small(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> GameCase:
+def _small(draw: st.DrawFn, wanted: _Wanted, most: GameSize | None) -> GameCase:
     """A run that is drawn number by number: small, or up to this size, the simplest first."""
     if most is None:
         game, periods, amounts, longest = draw(games()), PERIODS, LOCAL_STEPS, 4
@@ -143,7 +147,7 @@ def _small(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> GameCase:
 
 
 @st.composite
-def _sized(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> GameCase:
+def _sized(draw: st.DrawFn, wanted: _Wanted, size: GameSize, place: int) -> GameCase:
     """A run of one size on a convex-concave game, with values in general position and steps that do not diverge.
 
     Every third game is rippled; the others are of one of the magnitudes, and of several curvatures.

@@ -17,7 +17,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_error, weight_error
 from fedbounds.bounds.theory.symbols import Constant
-from fedbounds.empirical.monitoring.account_protocol import Account, AccountQuestion, Declared, Facts
+from fedbounds.empirical.monitoring.account_protocol import Account, AccountFacts, AccountQuestion, Declared
 from fedbounds.empirical.papers.fedau.participation_weights import Intervals
 from fedbounds.empirical.participation import Bernoulli, Full, Process
 from fedbounds.empirical.participation.mixing import Presences
@@ -82,7 +82,7 @@ class WeightAccount(Account):
             found["expected weight error W"] = float(weight_error(p, self.declared.cutoff, rounds))
         return found
 
-    def facts(self, asked: AccountQuestion) -> Facts:
+    def facts(self, asked: AccountQuestion) -> AccountFacts:
         p, declared = self.rates(asked.rounds)
         if not (p > 0).all():
             which, why = int(np.argmin(p)), "at that rate it never will" if declared else "its rate is not known"
@@ -100,7 +100,7 @@ class WeightAccount(Account):
             checked["nearly-optimal-weights"] = bool(np.ravel(largest)[0] <= NEAR)
         if self.declared.process is not None and not declared:
             checked["bernoulli-participation"] = False
-        return Facts(constants, checked, implied, trusting=declared)
+        return AccountFacts(constants, checked, implied, trusting=declared)
 
     def inconsistency(self, presences: Presences) -> str:
         if not np.array_equal(self.state["present"], presences.state["present"]):

@@ -30,11 +30,11 @@ from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
-    Ahead,
     Constants,
     PaperRuns,
+    PlannedRun,
+    PrescribedSteps,
     RunFacts,
-    Steps,
     add_measured_constants,
     needed_constants,
     problem_assumptions,
@@ -103,7 +103,7 @@ def why_no_bound(algorithm: Algorithm, participation: Process) -> str | None:
 class FedAUPaper(PaperRuns):
     """FedAvg whose participants' updates are weighted by a function of the past."""
 
-    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         algorithm: Any = setting.algorithm
         reason = why_no_bound(algorithm, setting.process)
         if reason is not None:
@@ -111,7 +111,7 @@ class FedAUPaper(PaperRuns):
         if interval not in (None, 1):
             raise FedboundsError(f"interval = {interval}, but the results of Wang & Ji 2024 have no interval")
         own = {"gamma": algorithm.local_step_size, "eta": algorithm.server_multiplier}
-        return Steps(1, own | ({"K": algorithm.cutoff} if isinstance(algorithm, FedAU) else {}))
+        return PrescribedSteps(1, own | ({"K": algorithm.cutoff} if isinstance(algorithm, FedAU) else {}))
 
     def known(
         self,
@@ -152,7 +152,7 @@ class FedAUPaper(PaperRuns):
             found["h-bounded-below"] = isinstance(gap, Constant)
         return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
 
-    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         coins = independent_coins(ahead.process)
         if coins is None:
             raise FedboundsError(f"{result.key} sets step sizes by the rates p_n of independent clients: Bernoulli")

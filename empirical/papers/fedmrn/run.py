@@ -42,11 +42,11 @@ from fedbounds.empirical.comparison.measured_constants.visits import (
 )
 from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
-    Ahead,
     Constants,
     PaperRuns,
+    PlannedRun,
+    PrescribedSteps,
     RunFacts,
-    Steps,
     add_measured_constants,
     needed_constants,
     problem_assumptions,
@@ -78,11 +78,11 @@ class FedMRNPaper(PaperRuns):
 
     over = ("iterations",)
 
-    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         if interval not in (None, 1):
             raise FedboundsError(f"interval = {interval}, but the results of Li et al. 2024 have no interval")
         drawn(setting.process)
-        return Steps(1, {"eta": analyzed(setting.algorithm).local_step_size})
+        return PrescribedSteps(1, {"eta": analyzed(setting.algorithm).local_step_size})
 
     def check_ahead(
         self, setting: RunSetting, form: Form, result: Result, interval: int | None, given: frozenset[str]
@@ -143,7 +143,7 @@ class FedMRNPaper(PaperRuns):
             found |= dict.fromkeys(SIGNED, False)
         return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
 
-    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> AnalyzedFedMRN:
+    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> AnalyzedFedMRN:
         names = {assumption.name for assumption in form.assumptions}
         falling = _falling(form, result)
         unused = Constant(0.0, "given", "plays no part in step sizes")

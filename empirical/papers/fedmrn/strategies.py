@@ -13,7 +13,7 @@ from fedbounds.empirical.papers.fedmrn.invariants import MaskCase
 from fedbounds.empirical.papers.fedmrn.masked_noise import Masks
 
 
-class Size(NamedTuple):
+class MaskSize(NamedTuple):
     """S local steps, d coordinates."""
 
     steps: int
@@ -22,9 +22,11 @@ class Size(NamedTuple):
 
 # together they have every S from 2 to 10, d from 1 to 9, and S of 12 and 20
 SIZES = (
-    Size(6, 3), Size(5, 2), Size(8, 5), Size(10, 1), Size(9, 7), Size(7, 4), Size(3, 6), Size(4, 5), Size(6, 8),
-    Size(10, 3), Size(5, 5), Size(6, 2), Size(9, 1), Size(7, 7), Size(8, 2), Size(3, 9), Size(2, 3), Size(4, 6),
-    Size(12, 2), Size(20, 1),
+    MaskSize(6, 3), MaskSize(5, 2), MaskSize(8, 5), MaskSize(10, 1), MaskSize(9, 7), MaskSize(7, 4), MaskSize(3, 6),
+    MaskSize(4, 5), MaskSize(6, 8),
+    MaskSize(10, 3), MaskSize(5, 5), MaskSize(6, 2), MaskSize(9, 1), MaskSize(7, 7), MaskSize(8, 2), MaskSize(3, 9),
+    MaskSize(2, 3), MaskSize(4, 6),
+    MaskSize(12, 2), MaskSize(20, 1),
 )  # fmt: skip
 _NOISE = tuple(sign * k / 8 for k in range(1, 9) for sign in (1, -1))
 
@@ -48,11 +50,13 @@ def _covering(masks: tuple[Masks, ...]) -> SearchStrategy[MaskCase]:
     """Small cases with these masks, and those of each of `SIZES`."""
     exact = [_sized(size, masks[place % len(masks)], place) for place, size in enumerate(SIZES)]
     up_to = [_small(masks, size) for size in SIZES]
-    return with_size_classes(_small(masks, Size(4, 2)), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
+    return with_size_classes(
+        _small(masks, MaskSize(4, 2)), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)]
+    )
 
 
 @st.composite
-def _small(draw: st.DrawFn, masks: tuple[Masks, ...], most: Size) -> MaskCase:
+def _small(draw: st.DrawFn, masks: tuple[Masks, ...], most: MaskSize) -> MaskCase:
     """A client that is drawn number by number, up to this size."""
     S, d = draw(st.integers(1, most.steps)), draw(st.integers(1, most.dimension))
 
@@ -72,7 +76,7 @@ def _small(draw: st.DrawFn, masks: tuple[Masks, ...], most: Size) -> MaskCase:
 
 
 @st.composite
-def _sized(draw: st.DrawFn, size: Size, masks: Masks, place: int) -> MaskCase:
+def _sized(draw: st.DrawFn, size: MaskSize, masks: Masks, place: int) -> MaskCase:
     """A client of this size, with values in general position and updates that mostly stay within the noise."""
     rng = np.random.default_rng((draw(st.integers(0, 2**16)), place))
     S, d = size

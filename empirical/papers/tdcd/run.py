@@ -34,11 +34,11 @@ from fedbounds.empirical.comparison.compare_run import averages_before
 from fedbounds.empirical.comparison.measured_constants import client_gradients
 from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
-    Ahead,
     Constants,
     PaperRuns,
+    PlannedRun,
+    PrescribedSteps,
     RunFacts,
-    Steps,
     add_measured_constants,
     needed_constants,
     problem_assumptions,
@@ -68,11 +68,11 @@ class TDCDPaper(PaperRuns):
 
     over = ("sync points", "iterations")
 
-    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         if interval not in (None, 1):
             raise FedboundsError(f"interval = {interval}, but the results of Das et al. 2022 have no interval")
         local = tiers(setting.algorithm).local
-        return Steps(1, {"eta": local.step_size, "Q": float(local.steps)})
+        return PrescribedSteps(1, {"eta": local.step_size, "Q": float(local.steps)})
 
     def known(
         self,
@@ -107,7 +107,7 @@ class TDCDPaper(PaperRuns):
         found = problem_assumptions(setting, constants) | found
         return RunFacts(select_constants(result, form, constants, given), found, (*notes, *doubts), constants)
 
-    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         constants = problem_constants(ahead.problem) | {
             "rounds": Constant(float(ahead.rounds), "given", "of the run"),
             "local_steps": Constant(float(ahead.local_steps), "given", "of the algorithm"),

@@ -19,7 +19,7 @@ LOCAL_STEPS = (1, 2, 3, 4, 3, 2)
 LOSSES: tuple[TableLoss, ...] = ("least squares", "logistic")
 
 
-class Size(NamedTuple):
+class TableSize(NamedTuple):
     """N silos of up to K clients and up to `width` parameters, M samples, R rounds of Q local steps."""
 
     silos: int
@@ -33,12 +33,14 @@ class Size(NamedTuple):
 # Together they have N from 1 to 7, K from 1 to 6, every Q from 1 to 10, R up to 130, up to 208 iterations, up to 12
 # samples and up to 8 parameters in a silo; no case has all at once.
 SIZES = (
-    Size(1, 1, 4, 1, 16, 13), Size(2, 1, 9, 1, 130, 1),
-    Size(7, 3, 6, 2, 3, 2), Size(2, 2, 4, 1, 2, 10), Size(5, 2, 4, 1, 12, 2),
-    Size(3, 5, 10, 2, 3, 3), Size(2, 3, 6, 3, 5, 5), Size(6, 2, 5, 1, 6, 1), Size(3, 4, 9, 2, 4, 6),
-    Size(2, 4, 12, 1, 3, 2), Size(4, 3, 6, 3, 9, 1), Size(1, 6, 12, 8, 2, 4), Size(3, 2, 4, 1, 16, 2),
-    Size(2, 3, 6, 2, 3, 7), Size(7, 1, 4, 1, 8, 3), Size(3, 3, 9, 4, 2, 2), Size(2, 2, 5, 2, 3, 8),
-    Size(4, 4, 8, 1, 11, 1), Size(3, 2, 5, 1, 12, 1), Size(2, 5, 10, 1, 2, 9), Size(6, 3, 6, 2, 4, 4),
+    TableSize(1, 1, 4, 1, 16, 13), TableSize(2, 1, 9, 1, 130, 1),
+    TableSize(7, 3, 6, 2, 3, 2), TableSize(2, 2, 4, 1, 2, 10), TableSize(5, 2, 4, 1, 12, 2),
+    TableSize(3, 5, 10, 2, 3, 3), TableSize(2, 3, 6, 3, 5, 5), TableSize(6, 2, 5, 1, 6, 1), TableSize(3, 4, 9, 2, 4, 6),
+    TableSize(2, 4, 12, 1, 3, 2), TableSize(4, 3, 6, 3, 9, 1), TableSize(1, 6, 12, 8, 2, 4), TableSize(3, 2, 4, 1, 16,
+    2),
+    TableSize(2, 3, 6, 2, 3, 7), TableSize(7, 1, 4, 1, 8, 3), TableSize(3, 3, 9, 4, 2, 2), TableSize(2, 2, 5, 2, 3, 8),
+    TableSize(4, 4, 8, 1, 11, 1), TableSize(3, 2, 5, 1, 12, 1), TableSize(2, 5, 10, 1, 2, 9), TableSize(6, 3, 6, 2, 4,
+    4),
 )  # fmt: skip
 
 
@@ -113,7 +115,7 @@ def _covering(wanted: _Wanted) -> SearchStrategy[TableCase]:
 
 
 @st.composite
-def _tables(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> SplitTable:
+def _tables(draw: st.DrawFn, wanted: _Wanted, most: TableSize | None) -> SplitTable:
     """A table that is drawn number by number: small, or up to this size, the simplest first."""
     M = draw(st.sampled_from(SAMPLES) if most is None else st.integers(1, most.samples))
     N = draw(st.sampled_from(wanted.silos or (SILOS if most is None else tuple(range(1, most.silos + 1)))))
@@ -139,7 +141,7 @@ def _tables(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> SplitTable:
 
 
 @st.composite
-def _small(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> TableCase:
+def _small(draw: st.DrawFn, wanted: _Wanted, most: TableSize | None) -> TableCase:
     """A run that is drawn number by number: small, or up to this size, the simplest first."""
     table = draw(_tables(wanted, most))
     R = draw(st.sampled_from(ROUNDS) if most is None else st.integers(1, most.rounds))
@@ -157,7 +159,7 @@ def _least_batch(table: SplitTable) -> int:
 
 
 @st.composite
-def _sized(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> TableCase:
+def _sized(draw: st.DrawFn, wanted: _Wanted, size: TableSize, place: int) -> TableCase:
     """A run of one size, with values in general position and steps that do not diverge.
 
     Features and parameters have several magnitudes; those of the embeddings and the labels of least squares too.

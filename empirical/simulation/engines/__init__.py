@@ -11,7 +11,7 @@ from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.simulation.engines.batched import Batched
 from fedbounds.empirical.simulation.engines.closed_form import ClosedForm
 from fedbounds.empirical.simulation.engines.closed_tiers import ClosedTiers
-from fedbounds.empirical.simulation.engines.compiled import Compiled, may_repay
+from fedbounds.empirical.simulation.engines.compiled import CompiledEngine, may_repay
 from fedbounds.empirical.simulation.engines.engine import Engine
 from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch, MaskedInTurn
 from fedbounds.empirical.simulation.engines.sequential import InTurn
@@ -20,7 +20,7 @@ from fedbounds.empirical.simulation.engines.tiers import Tiers
 MINIMIZING: Mapping[str, Callable[..., Engine]] = {
     "in turn": InTurn,
     "batched": Batched,
-    "compiled": Compiled,
+    "compiled": CompiledEngine,
     "closed form": ClosedForm,
 }
 MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedInTurn, "masked batch": MaskedBatch}
@@ -55,7 +55,7 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int
         small = plain == "batched" and problem.prefers_company and problem.device.type == "cpu"
         long = small and algorithm.plain_steps and may_repay(rounds * seeds, problem.clients, algorithm.local.steps)
         if long:
-            return Compiled(problem, algorithm.local, algorithm.needs_updates, rounds)
+            return CompiledEngine(problem, algorithm.local, algorithm.needs_updates, rounds)
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
 
 
@@ -109,7 +109,7 @@ __all__ = [
     "ClosedForm",
     "ClosedTiers",
     "Cohort",
-    "Compiled",
+    "CompiledEngine",
     "Engine",
     "InTurn",
     "MaskedBatch",

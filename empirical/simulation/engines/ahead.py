@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms.cohort import Ahead, Cohort, Placed
+from fedbounds.empirical.algorithms.cohort import Cohort, Placed, PlacedRound
 
 NUMBERS = 2**22  # drawn for the rounds of one block; a round that needs more is a block of its own
 
@@ -45,4 +45,4 @@ def place_ahead(
     """The cohorts of a block of rounds, with what their engine needs on the device of the models."""
     both = [{**cohort.arrays, **table} for cohort, table in zip(cohorts, tables, strict=True)]
     for cohort, found in zip(cohorts, move_arrays(both, device), strict=True):
-        yield replace(cohort, ahead=Ahead(Placed(*(found.pop(name) for name in Placed._fields)), found))
+        yield replace(cohort, ahead=PlacedRound(Placed(*(found.pop(name) for name in Placed._fields)), found))

@@ -98,7 +98,7 @@ def compiled_steps(steps: Steps, backend: str, *given: Tensor) -> Steps:
     return found
 
 
-class Recorded:
+class RecordedGraph:
     """A function recorded as a CUDA graph for tensors of one shape: it must move nothing and wait for nothing.
 
     Args:
@@ -125,7 +125,7 @@ class Recorded:
         return self.found.clone()
 
 
-class Compiled(Batched):
+class CompiledEngine(Batched):
     """The batched engine with compiled local steps, where that is possible and pays; elsewhere as it is.
 
     A shape of the batch that has come for some rounds in a row is compiled for; others, as those of a few cohorts of
@@ -200,6 +200,6 @@ class Compiled(Batched):
 
     def _compiled(self, *given: Tensor) -> Callable[..., Tensor]:
         if given[0].device.type == "cuda":
-            return Recorded(python_steps(self.problem, self.local), *given)
+            return RecordedGraph(python_steps(self.problem, self.local), *given)
         steps = python_steps if self.local.steps <= WRITTEN_OUT else looped_steps
         return compiled_steps(steps(self.problem, self.local), self.backend, *given)

@@ -1,6 +1,6 @@
 """The proof: the descent lemma, solved for the gradient, summed over the steps."""
 
-from fedbounds.authoring.proof import Atom, Chain, Descent, Setting, Telescope, Vec, by, le, measure_symbol, square
+from fedbounds.authoring.proof import Atom, Chain, Descent, ProofSetting, Telescope, Vec, by, le, measure_symbol, square
 from sympy import Symbol
 
 from gradient_descent.notation import BELOW, SMOOTH
@@ -8,7 +8,7 @@ from gradient_descent.results import CAP, LEAST, THEOREM, F, L, T, eta
 
 X = Atom("x", "point", 0, "x_t", per_client=False)
 G = Atom("g", "gradient", 0, "grad f(x_t)", at="x", of="f", per_client=False)
-SETTING = Setting("the inner product itself: nothing is random", {atom.name: atom for atom in (X, G)})
+SETTING = ProofSetting("the inner product itself: nothing is random", {atom.name: atom for atom in (X, G)})
 
 g = Vec.atom("g")
 STEP = -eta * g  # x_{t+1} - x_t

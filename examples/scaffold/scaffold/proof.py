@@ -6,13 +6,13 @@ Nobody has proved Theorem III here.
 
 from sympy import Symbol
 
-from fedbounds.authoring.proof import Atom, Chain, Descent, Setting, Telescope, Vec, by, le, measure_symbol, square
+from fedbounds.authoring.proof import Atom, Chain, Descent, ProofSetting, Telescope, Vec, by, le, measure_symbol, square
 from scaffold.notation import BELOW, BETA_SMOOTH
 from scaffold.results import DESCENDS, THEOREM, F, R, beta, eta
 
 X = Atom("x", "point", 0, "x_r", per_client=False)
 G = Atom("g", "gradient", 0, "grad f(x_r)", at="x", of="f", per_client=False)
-SETTING = Setting("the inner product itself: nothing is random", {atom.name: atom for atom in (X, G)})
+SETTING = ProofSetting("the inner product itself: nothing is random", {atom.name: atom for atom in (X, G)})
 g = Vec.atom("g")
 decrease = Symbol("decrease", real=True)  # f(x_r) - f(x_{r+1})
 KEPT = 2 / (eta * (2 - beta * eta))

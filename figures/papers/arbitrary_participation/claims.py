@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.claims import Claim, in_words, levels, limits_of
+from fedbounds.figures.charts.claims import FigureClaim, in_words, levels, limits_of
 from fedbounds.figures.charts.significance import ALIKE, Level, every, some
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates
@@ -17,16 +17,16 @@ from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
 METRICS = {"train_loss": "training loss", "test_accuracy": "test error"}
 WITHIN = f"our border: {ALIKE:.0%} of the smaller"
 Runs = Mapping[str, Sequence[Trace]]
-Judge = Callable[[Mapping[str, Level]], list[Claim]]
+Judge = Callable[[Mapping[str, Level]], list[FigureClaim]]
 
 
-def judged(scale: ex.Scale, runs: Runs, judge: Judge, metric: str = "train_loss") -> list[Claim]:
+def judged(scale: ex.Scale, runs: Runs, judge: Judge, metric: str = "train_loss") -> list[FigureClaim]:
     """The claims about the ends of some runs, as far as the scale can test them."""
     limits = limits_of(scale.network, ex.PAPER_NETWORKS, runs, scale.last, metric)
     return limits.apply(judge(levels(runs, scale.last, metric)))
 
 
-def ordering(scale: ex.Scale, runs: Runs) -> list[Claim]:
+def ordering(scale: ex.Scale, runs: Runs) -> list[FigureClaim]:
     """Figure 1's ordering, part by part, in training loss and in test error."""
     return [
         claim
@@ -35,15 +35,15 @@ def ordering(scale: ex.Scale, runs: Runs) -> list[Claim]:
     ]
 
 
-def figure_1(found: Mapping[str, Level], name: str) -> list[Claim]:
+def figure_1(found: Mapping[str, Level], name: str) -> list[FigureClaim]:
     """The ordering of the methods."""
     amplified, plain = found[ex.AMPLIFIED], found[ex.PLAIN]
     waiting = [found[label] for label in (ex.WAIT_MINIBATCH, ex.WAIT_FULL) if label in found]
     claims = [
-        Claim("Figure 1", f"amplified Algorithm 1 is best ({name})", in_words(found, ex.AMPLIFIED),
+        FigureClaim("Figure 1", f"amplified Algorithm 1 is best ({name})", in_words(found, ex.AMPLIFIED),
               every(amplified.below(other) for other in (plain, *waiting)),
               "Text on Figure 1: Algorithm 1 with amplification performs best of the four methods"),
-        Claim("Figure 1", f"FedAvg without amplification is last ({name})", in_words(found, ex.PLAIN),
+        FigureClaim("Figure 1", f"FedAvg without amplification is last ({name})", in_words(found, ex.PLAIN),
               every(other.below(plain) for other in (amplified, *waiting)),
               "Text on Figure 1: the waiting methods come next, Algorithm 1 without amplification last"),
     ]  # fmt: skip
@@ -51,10 +51,13 @@ def figure_1(found: Mapping[str, Level], name: str) -> list[Claim]:
         return claims
     text = f"both ways of waiting end about equal ({name}; {WITHIN})"
     said = "Text on Figure 1: wait-full gives no substantial gain over wait-minibatch"
-    return [*claims, Claim("Figure 1", text, in_words(found, ex.WAIT_MINIBATCH), waiting[0].alike(waiting[1]), said)]
+    return [
+        *claims,
+        FigureClaim("Figure 1", text, in_words(found, ex.WAIT_MINIBATCH), waiting[0].alike(waiting[1]), said),
+    ]
 
 
-def all_claims(gallery: Gallery) -> list[Claim]:
+def all_claims(gallery: Gallery) -> list[FigureClaim]:
     """Every experimental claim of the paper, on the runs of this paper package."""
     scale = gallery.scale
     return [
@@ -69,65 +72,66 @@ def all_claims(gallery: Gallery) -> list[Claim]:
     ]
 
 
-def figure_2(found: Mapping[str, Level], P: Sequence[int]) -> list[Claim]:
+def figure_2(found: Mapping[str, Level], P: Sequence[int]) -> list[FigureClaim]:
     """The amplification interval."""
     shorter, longest = [found[f"P = {p}"] for p in P[1:3]], found[f"P = {P[3]}"]
     measured = in_words(found, f"P = {P[3]}")
     return [
-        Claim("Figure 2", "P = 1 is not the best", measured,
+        FigureClaim("Figure 2", "P = 1 is not the best", measured,
               some(one.below(found["P = 1"]) for one in (*shorter, longest)),
               "Text on Figure 2: amplification in every round, P = 1, is not the best choice"),
-        Claim("Figure 2", f"P = {P[1]} and {P[2]} are about as good as {P[3]} ({WITHIN})", measured,
+        FigureClaim("Figure 2", f"P = {P[1]} and {P[2]} are about as good as {P[3]} ({WITHIN})", measured,
               every(one.alike(longest) for one in shorter),
               "Text on Figure 2: P = 100 and 300 are about as good as 500, on CIFAR-10 slightly better"),
-        Claim("Figure 2", f"P = {P[4]} and {P[5]} are worse than {P[3]}", measured,
+        FigureClaim("Figure 2", f"P = {P[4]} and {P[5]} are worse than {P[3]}", measured,
               every(longest.below(found[f"P = {p}"]) for p in P[4:]),
               "Text on Figure 2, of CIFAR-10: P = 700 and 900 are worse than 500"),
     ]  # fmt: skip
 
 
-def figure_d_1(found: Mapping[str, Level]) -> list[Claim]:
+def figure_d_1(found: Mapping[str, Level]) -> list[FigureClaim]:
     """Always available clients."""
     independent, regularized = found["independent"], found["regularized"]
     measured, said = in_words(found, "regularized"), "Appendix D, on Figure D.1: the two are similar, regularized "
     return [
-        Claim("Figure D.1", f"independent and regularized participation are similar ({WITHIN})", measured,
+        FigureClaim("Figure D.1", f"independent and regularized participation are similar ({WITHIN})", measured,
               independent.alike(regularized), f"{said}participation marginally better"),
-        Claim("Figure D.1", "regularized participation is better", measured, regularized.below(independent),
+        FigureClaim("Figure D.1", "regularized participation is better", measured, regularized.below(independent),
               f"{said}participation marginally better"),
     ]  # fmt: skip
 
 
-def figure_d_2(found: Mapping[str, Level], grid: Sequence[float]) -> list[Claim]:
+def figure_d_2(found: Mapping[str, Level], grid: Sequence[float]) -> list[FigureClaim]:
     """Step sizes with and without amplification; the grid is ascending."""
     largest, smallest = (f"eta = 10, gamma = {grid[k]:g}" for k in (-1, 0))
     best, measured = min(found.values(), key=lambda one: one.mean), in_words(found, smallest)
     return [
-        Claim("Figure D.2", "the largest amplified step is unstable (our border: ends above twice the best)", measured,
+        FigureClaim("Figure D.2", "the largest amplified step is unstable (our border: ends above twice the best)",
+                    measured,
               best.times(2).below(found[largest]),
               "Appendix D, on Figure D.2: large local step sizes are unstable with amplification"),
-        Claim("Figure D.2", "at the smallest step eta = 10 is better than eta = 1", measured,
+        FigureClaim("Figure D.2", "at the smallest step eta = 10 is better than eta = 1", measured,
               found[smallest].below(found[f"eta = 1, gamma = {grid[0]:g}"]),
               "Appendix D, on Figure D.2: at the smallest gamma, eta = 10 is better than eta = 1"),
     ]  # fmt: skip
 
 
-def figure_d_3(found: Mapping[str, Level]) -> list[Claim]:
+def figure_d_3(found: Mapping[str, Level]) -> list[FigureClaim]:
     """Amplification factors."""
     five, ten, fifteen = (found[f"eta = {eta}"] for eta in (5, 10, 15))
     measured, said = in_words(found, "eta = 10"), "Appendix D, on Figure D.3: "
     return [
-        Claim("Figure D.3", f"eta = 5 and 15 are similar to 10 near convergence ({WITHIN})", measured,
+        FigureClaim("Figure D.3", f"eta = 5 and 15 are similar to 10 near convergence ({WITHIN})", measured,
               every(one.alike(ten) for one in (five, fifteen)),
               f"{said}eta = 5, 10 and 15 are similar near convergence"),
-        Claim("Figure D.3", "eta = 2 is worse than 10", measured, ten.below(found["eta = 2"]),
+        FigureClaim("Figure D.3", "eta = 2 is worse than 10", measured, ten.below(found["eta = 2"]),
               f"{said}eta = 2 is worse"),
-        Claim("Figure D.3", "eta = 20 is worse than 10", measured, ten.below(found["eta = 20"]),
+        FigureClaim("Figure D.3", "eta = 20 is worse than 10", measured, ten.below(found["eta = 20"]),
               f"{said}eta = 20 fluctuates more and is worse"),
     ]  # fmt: skip
 
 
-def toy_claims(gallery: Gallery) -> list[Claim]:
+def toy_claims(gallery: Gallery) -> list[FigureClaim]:
     """Appendix B.1: at equal gamma*eta, small steps with amplification end nearer to the optimum."""
     larger = {f"gamma = {g:g}": ex.step("fedavg", g) | {"local_steps": 1} for g in (0.05, 0.1, 0.25, 0.5)}
     amplified = {f"eta = {e:g}": ex.generalized(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
@@ -143,10 +147,10 @@ def toy_claims(gallery: Gallery) -> list[Claim]:
                          for e, (a, b) in zip((2, 5, 10), pairs, strict=True))  # fmt: skip
     fixed = fixed_point_distance(0.05)
     return [
-        Claim("Figures B.1, B.2", "at equal gamma*eta, amplification ends nearer to x*", measured,
+        FigureClaim("Figures B.1, B.2", "at equal gamma*eta, amplification ends nearer to x*", measured,
               all(b < a for a, b in pairs),
               "Appendix B.1, on Figures B.1 and B.2: small gamma with a larger eta ends nearer to the optimum"),
-        Claim("Appendix B.1", "the amplified iteration converges to x* or a neighborhood of it",
+        FigureClaim("Appendix B.1", "the amplified iteration converges to x* or a neighborhood of it",
               f"it converges to a fixed point of the cycle at distance {fixed:.4f}, the same for every eta",
               fixed < 0.05),
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import Genera
 from fedbounds.empirical.participation import PeriodicGroups
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.moments import moments
-from fedbounds.figures.charts.claims import Claim, claims_output, correct, level, write_claims
+from fedbounds.figures.charts.claims import FigureClaim, claims_output, correct, level, write_claims
 from fedbounds.figures.charts.overlay import overlay
 from fedbounds.figures.charts.paper_gallery import Traces
 from fedbounds.figures.charts.participation import participation_timeline
@@ -57,7 +57,7 @@ class Demonstration:
     setting: str
     steps: str
     levels: dict[str, dict[str, float]]
-    claims: list[Claim]
+    claims: list[FigureClaim]
     comparisons: dict[str, Confrontation]
     real: dict[str, Confrontation]
     written: list[Path]

@@ -10,7 +10,7 @@ from fedbounds.empirical.comparison.compare_run import Confrontation, confront_f
 from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import Cyclic, Process, WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
 from fedbounds.figures.charts.rate import rate, rate_claims
 from fedbounds.figures.charts.ratio import ratio_claims, ratios
@@ -99,6 +99,6 @@ def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
     )
 
 
-def claims() -> list[Claim]:
+def claims() -> list[FigureClaim]:
     """What the corollaries say of the dependence on T and on the setting, against what was measured."""
     return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]

@@ -12,8 +12,8 @@ import numpy as np
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.simulation.moments import fixed_point, moments
-from fedbounds.figures.charts.claims import Claim, Found, Limits, limits_of, mean_in_words, named
-from fedbounds.figures.charts.significance import Level, Parts, SignTest, every
+from fedbounds.figures.charts.claims import FigureClaim, Found, Limits, limits_of, mean_in_words, named
+from fedbounds.figures.charts.significance import Level, PartialFinding, SignTest, every
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate
@@ -23,7 +23,7 @@ from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
 ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
 
 
-def all_claims(gallery: Gallery) -> list[Claim]:
+def all_claims(gallery: Gallery) -> list[FigureClaim]:
     """Every claim, on the runs of this room; of Figures 1 and 2 and of the rates, exactly."""
     robust, fair = ex.ACCURACY[ex.ROBUST], ex.ACCURACY[ex.FAIR]
     claims = [figure_1(), figure_2()]
@@ -50,7 +50,7 @@ def all_claims(gallery: Gallery) -> list[Claim]:
 
 
 def accuracies(
-    gallery: Gallery, settings: Mapping[Any, ex.Setting], metric: str, letter: str
+    gallery: Gallery, settings: Mapping[Any, ex.ExperimentSetting], metric: str, letter: str
 ) -> tuple[Limits, dict[Any, Level]]:
     """Accuracies over the last rounds by a setting's value, and what limits claims about them."""
     runs = {value: gallery.judged(one) for value, one in settings.items()}
@@ -59,19 +59,21 @@ def accuracies(
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, by_name, gallery.scale.last, metric), found
 
 
-def increases(source: str, text: str, found: Found, paper: str) -> Claim:
+def increases(source: str, text: str, found: Found, paper: str) -> FigureClaim:
     """Each setting better than the one before it, none clearly worse, and the last clearly better than the first."""
     ordered = [found[value] for value in sorted(found)]
-    steps = [Parts((more.above(less),), by_means=more.mean > less.mean or None) for less, more in pairwise(ordered)]
+    steps = [
+        PartialFinding((more.above(less),), by_means=more.mean > less.mean or None) for less, more in pairwise(ordered)
+    ]
     measured = "; ".join(f"{one.name}: {mean_in_words(one)}" for one in ordered)
-    return Claim(source, text, measured, every([*steps, ordered[-1].above(ordered[0])]), paper)
+    return FigureClaim(source, text, measured, every([*steps, ordered[-1].above(ordered[0])]), paper)
 
 
-def alike_is_better(by_P: Mapping[float, Found]) -> list[Claim]:
+def alike_is_better(by_P: Mapping[float, Found]) -> list[FigureClaim]:
     """Figure 4: the dashed lines above the solid ones."""
     less, more = sorted(by_P)
     return [
-        Claim("Figure 4", f"alpha = {more:g} is better than alpha = {less:g} (P = {P})",
+        FigureClaim("Figure 4", f"alpha = {more:g} is better than alpha = {less:g} (P = {P})",
               f"{by_P[more][P].mean:.2f} against {by_P[less][P].mean:.2f}",
               replace(by_P[more][P], name=f"alpha = {more:g}").above(replace(by_P[less][P], name=f"alpha = {less:g}")),
               f"Text on Figure 4: alpha = {more:g} is better than {less:g}")
@@ -79,7 +81,7 @@ def alike_is_better(by_P: Mapping[float, Found]) -> list[Claim]:
     ]  # fmt: skip
 
 
-def speed_up(where: str, rounds: Mapping[int, np.ndarray]) -> Claim:
+def speed_up(where: str, rounds: Mapping[int, np.ndarray]) -> FigureClaim:
     """Figure 7: k-fold more clients, almost k-fold fewer rounds; in most of the seeds, where some never arrive."""
     fewest, most = min(rounds), max(rounds)
     k = most / fewest
@@ -91,15 +93,15 @@ def speed_up(where: str, rounds: Mapping[int, np.ndarray]) -> Claim:
         gained = float(before.mean() / rounds[most].mean())
         measured = f"{words}; {k:g}-fold more clients, {gained:.2f}-fold fewer rounds"
         levels = Level.of(before, f"rounds of n = {fewest}"), Level.of(after, f"{ALMOST * k:g} rounds of n = {most}")
-        return Claim("Figure 7", text, measured, levels[0].above(levels[1]), said)
+        return FigureClaim("Figure 7", text, measured, levels[0].above(levels[1]), said)
     so = before > after
     told = before != after  # what never arrives with either says nothing
     measured = f"{words}; so in {np.count_nonzero(so)} of {len(before)} seeds"
     found = SignTest(int(so.sum()), int(told.sum()), f"{ALMOST:g} k-fold fewer rounds")
-    return Claim("Figure 7", text, measured, found, said)
+    return FigureClaim("Figure 7", text, measured, found, said)
 
 
-def figure_1(steps: tuple[int, int] = (2, 5)) -> Claim:
+def figure_1(steps: tuple[int, int] = (2, 5)) -> FigureClaim:
     """The cartoon, exactly: two clients of a quadratic."""
     clients = [surrogate.alone(surrogate.TWO, i) for i in range(2)]
     naive, own = (
@@ -107,14 +109,14 @@ def figure_1(steps: tuple[int, int] = (2, 5)) -> Claim:
     )
     share = [float((point - clients[0]) @ (clients[1] - clients[0])) for point in (naive, own)]
     share = [value / float(np.sum((clients[1] - clients[0]) ** 2)) for value in share]
-    return Claim(
+    return FigureClaim(
         "Figure 1", "naive averaging is pulled to the client with more steps (tau = 2 and 5)",
         f"settles {share[0]:.2f} of the way from client 1 to client 2, normalized averaging {share[1]:.2f}; right is "
         "0.50", share[0] > max(0.5, share[1]),
     )  # fmt: skip
 
 
-def figure_2(steps: int = 3) -> Claim:
+def figure_2(steps: int = 3) -> FigureClaim:
     """The caption's (g_x, g_y) = (1/tau)(Delta_x, Delta_y), Delta_x = (x_tau - x)/eta_x being negative of a sum."""
     size = 0.1
     rule = FedNormSGDA(size, size, 1.0, 1.0, local_steps=steps, effective_local_steps=1.0, weights=(1.0, 0.0))
@@ -123,25 +125,25 @@ def figure_2(steps: int = 3) -> Claim:
     step, delta = (moments(one, surrogate.TWO, Full(2), 1).mean[1] - start for one in (rule, moved))
     g_x, g_y = -step[0], step[1]  # as the server descends in x and ascends in y, with steps of 1
     along = [float(delta[i] / size / steps / g) for i, g in enumerate((g_x, g_y))]
-    return Claim(
+    return FigureClaim(
         "Figure 2, caption", "(g_x, g_y) = (1/tau)(Delta_x, Delta_y)",
         f"Delta_x/tau is {along[0]:.3f} times g_x, Delta_y/tau {along[1]:.3f} times g_y",
         all(abs(value - 1) < 1e-9 for value in along),
     )  # fmt: skip
 
 
-def fewer_rounds(rounds: Sequence[int] = (10**9, 10**10, 10**11, 10**12)) -> Claim:
+def fewer_rounds(rounds: Sequence[int] = (10**9, 10**10, 10**11, 10**12)) -> FigureClaim:
     """Corollary 2.2: O(epsilon^-4) rounds, which is a bound that falls like T^(-1/2)."""
     found = theorems.headlines(rounds)
     slopes = {capped: line.slope for capped, line in found.items()}
-    return Claim(
+    return FigureClaim(
         "Corollary 2.2", "epsilon^-4 rounds for nonconvex-concave problems follow from Theorem 4",
         f"its least bound falls like T^{slopes[True]:.3f}, so epsilon^{2 / slopes[True]:.1f} rounds; without its cap "
         f"on the step in y like T^{slopes[False]:.3f}", abs(slopes[True] + 0.5) < 0.01,
     )  # fmt: skip
 
 
-def floor_of_noise(fewest: int = 2, most: int = 32, rounds: int = 5000) -> Claim:
+def floor_of_noise(fewest: int = 2, most: int = 32, rounds: int = 5000) -> FigureClaim:
     """Corollary 1.2: n clients average the noise like one with n times the batch."""
     floors = []
     for n in (fewest, most):
@@ -149,7 +151,7 @@ def floor_of_noise(fewest: int = 2, most: int = 32, rounds: int = 5000) -> Claim
         run = moments(one.algorithm, one.problem(at_saddle=True), one.process, rounds)
         floors.append(float(run.envelope_gradient_norm_squared()[:-1].mean()))
     gained = floors[0] / floors[1]
-    return Claim(
+    return FigureClaim(
         "Corollary 1.2", "linear speed-up in n: the noise falls like 1/n",
         f"{most // fewest}-fold more clients, {gained:.2f}-fold less E|grad Phi|^2 at the saddle (exact moments)",
         abs(gained * fewest / most - 1) < 0.05,

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.claims import Claim, limits_of
+from fedbounds.figures.charts.claims import FigureClaim, limits_of
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import Traces, series
 from fedbounds.figures.charts.picture import Curve, Picture
@@ -26,13 +26,13 @@ PHI_WORDS = {ex.ROBUST: "$\\Phi$, from below by attack", ex.FAIR: "$\\Phi$, exac
 ACCURACY_WORDS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "test accuracy, worst class"}
 
 
-class Runs(Protocol):
+class ComparisonRuns(Protocol):
     """What a comparison asks of a gallery."""
 
     scale: ex.Scale
 
-    def tuned(self, setting: ex.Setting) -> Tuned: ...
-    def judged(self, setting: ex.Setting) -> list[Trace]: ...
+    def tuned(self, setting: ex.ExperimentSetting) -> Tuned: ...
+    def judged(self, setting: ex.ExperimentSetting) -> list[Trace]: ...
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class Compared:
         r"""$\chi^2_{p\|w}$ of the weights that a method counts clients with, the mean over seeds."""
         return float(np.mean(plateau.mismatch(self.scale, self.problem, label, self.most)))
 
-    def claims(self, source: str, networks: Iterable[str]) -> list[Claim]:
+    def claims(self, source: str, networks: Iterable[str]) -> list[FigureClaim]:
         """The normalized method against each other: accuracy, which the paper shows, and Phi, which it is about.
 
         Args:
             source: the figure.
             networks: those that are not smaller than the paper's.
         """
-        claims, own = list[Claim](), self._written(ex.NORMALIZED)
+        claims, own = list[FigureClaim](), self._written(ex.NORMALIZED)
         for metric, words in ((ex.ACCURACY[self.problem], ACCURACY_WORDS[self.problem]), (ex.PHI[self.problem], "Phi")):
             ends, shows = self.ends(metric), metric == ex.ACCURACY[self.problem]
             levels = {label: Level.of(values, self._written(label)) for label, values in ends.items()}
@@ -81,11 +81,11 @@ class Compared:
                 other = self._written(label)
                 said = f"Text on {source}: {own} is better than {other}"
                 claims += limits.apply([
-                    Claim(source, f"{own} is better than {other} (E = {self.most})",
+                    FigureClaim(source, f"{own} is better than {other} (E = {self.most})",
                           f"{words} in %: {_pair(ends, label, 100)}; chi^2 {self.chi_squared(label):.2f}",
                           levels[ex.NORMALIZED].times(100).above(levels[label].times(100)), said)
                     if shows else
-                    Claim(source, f"{own} ends with a smaller Phi than {other} (E = {self.most})",
+                    FigureClaim(source, f"{own} ends with a smaller Phi than {other} (E = {self.most})",
                           f"Phi: {_pair(ends, label)}; {self._predictions(label)}; over the last tenth Phi moves by "
                           f"{self._moved(ex.NORMALIZED)} and {self._moved(label)}",
                           levels[ex.NORMALIZED].below(levels[label]), f"{said}; of Phi it says nothing")
@@ -93,7 +93,7 @@ class Compared:
         return claims
 
     def _written(self, label: str) -> str:
-        return ex.Setting(self.problem, 1, 1, label).written
+        return ex.ExperimentSetting(self.problem, 1, 1, label).written
 
     def _moved(self, label: str) -> str:
         return "{:+.2%} +- {:.2%}".format(*self.moves(label))
@@ -115,11 +115,11 @@ def _error(values: np.ndarray) -> float:
     return float(values.std(ddof=1) / len(values) ** 0.5)
 
 
-def compare(gallery: Runs, problem: str) -> list[Compared]:
+def compare(gallery: ComparisonRuns, problem: str) -> list[Compared]:
     """Tune every method by Phi on seeds of their own, then run it on those that are judged."""
     scale, found = gallery.scale, []
     for most in scale.robust_most if problem == ex.ROBUST else ex.MOST:
-        settings = {m: ex.Setting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
+        settings = {m: ex.ExperimentSetting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
         predicted = plateau.predicted_levels(scale, most) if plateau.predictable(scale, problem) else {}
         tuned = {label: gallery.tuned(setting) for label, setting in settings.items()}
         judged = {label: gallery.judged(setting) for label, setting in settings.items()}
@@ -134,7 +134,7 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
     for metric, head in ((ex.PHI, "$\\Phi$"), (ex.ACCURACY, "Accuracy")):
         for one in found:
             groups[f"{head}, $E = {one.most}$"] = [
-                seed_curve(ex.Setting(one.problem, 1, 1, label).written, *series(traces, metric[one.problem]))
+                seed_curve(ex.ExperimentSetting(one.problem, 1, 1, label).written, *series(traces, metric[one.problem]))
                 for label, traces in one.runs.items()
             ]
             labels.append((PHI_WORDS if metric is ex.PHI else ACCURACY_WORDS)[one.problem])

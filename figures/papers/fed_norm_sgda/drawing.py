@@ -13,8 +13,7 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, draw_by_name, series
 from fedbounds.figures.charts.picture import Curve, Picture
-from fedbounds.figures.charts.tuning import Setting as Steps
-from fedbounds.figures.charts.tuning import Tuned, search, settled_level
+from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search, settled_level
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import comparison, plateau, rates, surrogate, tightness
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
@@ -47,7 +46,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     scale_of = staticmethod(ex.scale_of)
 
-    def tuned(self, setting: ex.Setting) -> Tuned:
+    def tuned(self, setting: ex.ExperimentSetting) -> Tuned:
         """Step sizes with the lowest Phi at the end, and what it still moves, on seeds that nothing is judged on.
 
         With other alpha or P than the comparison of methods has, the search begins at its winner, and is shorter.
@@ -58,16 +57,16 @@ class Gallery(PaperGallery[ex.Scale]):
         if setting != base:
             start, budget = self.tuned(base).winner, self.scale.retuning
 
-        def score(steps: Steps) -> float:
+        def score(steps: TunedSetting) -> float:
             runs = ex.runs(self.scale, setting, steps, self.data, tuning=True)
             return settled_level(self.run(runs)["it"], last, phi)
 
         return self._searched("level", setting, score, start, budget)
 
-    def quick(self, setting: ex.Setting) -> Tuned:
+    def quick(self, setting: ex.ExperimentSetting) -> Tuned:
         """Step sizes with which test images as they are reach the target first, on seeds that nothing is judged on."""
 
-        def score(steps: Steps) -> float:
+        def score(steps: TunedSetting) -> float:
             traces = self._reaching(setting, steps, tuning=True)
             reached = self.arrivals(traces)
             short = self.scale.target - series(traces, "test_accuracy")[1][:, -1]  # at the end, in accuracy
@@ -76,16 +75,21 @@ class Gallery(PaperGallery[ex.Scale]):
 
         return self._searched("speed", setting, score, self.scale.start, self.scale.retuning)
 
-    def judged(self, setting: ex.Setting) -> list[Trace]:
+    def judged(self, setting: ex.ExperimentSetting) -> list[Trace]:
         """The runs of a setting with its own step sizes; figures share some."""
         return self.run(ex.runs(self.scale, setting, self.tuned(setting).winner, self.data))["it"]
 
-    def setting(self, problem: str, **changed: Any) -> ex.Setting:
+    def setting(self, problem: str, **changed: Any) -> ex.ExperimentSetting:
         """The normalized method with everyone taking part, but for what is changed."""
-        return replace(ex.Setting(problem, self.scale.clients, self.scale.clients), **changed)
+        return replace(ex.ExperimentSetting(problem, self.scale.clients, self.scale.clients), **changed)
 
     def _searched(
-        self, aim: str, setting: ex.Setting, score: Callable[[Steps], float], start: Steps, budget: int
+        self,
+        aim: str,
+        setting: ex.ExperimentSetting,
+        score: Callable[[TunedSetting], float],
+        start: TunedSetting,
+        budget: int,
     ) -> Tuned:
         if (aim, setting) not in self._winners:
             self._winners[aim, setting] = search(
@@ -93,14 +97,14 @@ class Gallery(PaperGallery[ex.Scale]):
             )
         return self._winners[aim, setting]
 
-    def _reaching(self, setting: ex.Setting, steps: Steps, tuning: bool = False) -> list[Trace]:
+    def _reaching(self, setting: ex.ExperimentSetting, steps: TunedSetting, tuning: bool = False) -> list[Trace]:
         runs = ex.runs(
             self.scale, setting, steps, self.data, tuning=tuning, rounds=self.scale.reach, record_every=1
         )  # fmt: skip
         return self.run(runs)["it"]
 
     @cached_property
-    def _winners(self) -> dict[tuple[str, ex.Setting], Tuned]:
+    def _winners(self) -> dict[tuple[str, ex.ExperimentSetting], Tuned]:
         return {}
 
     @cached_property
@@ -119,7 +123,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return plateau.met(plateau.of_digits(self.scale), self.run)
 
     @property
-    def by_participants(self) -> dict[float, dict[int, ex.Setting]]:
+    def by_participants(self) -> dict[float, dict[int, ex.ExperimentSetting]]:
         """Figure 4: alpha to P to setting."""
         return {
             alpha: {P: self.setting(ex.ROBUST, alpha=alpha, participants=P) for P in self.scale.participants}
@@ -127,17 +131,17 @@ class Gallery(PaperGallery[ex.Scale]):
         }
 
     @property
-    def by_fair_participants(self) -> dict[int, ex.Setting]:
+    def by_fair_participants(self) -> dict[int, ex.ExperimentSetting]:
         """Figure 8: P to setting."""
         return {P: self.setting(ex.FAIR, participants=P) for P in self.scale.participants}
 
     @property
-    def by_alpha(self) -> dict[float, ex.Setting]:
+    def by_alpha(self) -> dict[float, ex.ExperimentSetting]:
         """Figure 6: alpha to setting."""
         return {alpha: self.setting(ex.ROBUST, alpha=alpha) for alpha in self.scale.alphas}
 
     @property
-    def by_number(self) -> dict[str, dict[int, ex.Setting]]:
+    def by_number(self) -> dict[str, dict[int, ex.ExperimentSetting]]:
         """Figure 7: how the work is counted to n to setting, everyone taking part."""
         return {
             kind: {n: self.setting(ex.ROBUST, clients=n, participants=n, epochs=kind == EPOCHS)
@@ -145,7 +149,7 @@ class Gallery(PaperGallery[ex.Scale]):
             for kind in (EPOCHS, STEPS)
         }  # fmt: skip
 
-    def reaching(self, setting: ex.Setting) -> list[Trace]:
+    def reaching(self, setting: ex.ExperimentSetting) -> list[Trace]:
         """Figure 7's runs of a setting."""
         return self._reaching(setting, self.quick(setting).winner)
 
@@ -231,7 +235,7 @@ class Gallery(PaperGallery[ex.Scale]):
             provenance=self._provenance(settings),
         )
 
-    def _accuracies(self, title: str, groups: Mapping[str, Mapping[str, ex.Setting]]) -> Picture:
+    def _accuracies(self, title: str, groups: Mapping[str, Mapping[str, ex.ExperimentSetting]]) -> Picture:
         """The accuracy that a problem is about, against rounds, a panel for each group of settings."""
         settings = {f"{name} {label}".strip(): one for name, group in groups.items() for label, one in group.items()}
         problem = next(iter(settings.values())).problem

@@ -8,8 +8,7 @@ from typing import Any
 
 from fedbounds.empirical.sweep import Sweep, resolve
 from fedbounds.figures.charts.scales import images_in_words, images_of, scale_named
-from fedbounds.figures.charts.tuning import Setting as Steps
-from fedbounds.figures.charts.tuning import tuning_seeds
+from fedbounds.figures.charts.tuning import TunedSetting, tuning_seeds
 
 NORMALIZED, NAIVE, MOMENTUM = "Fed-Norm-SGDA", "Local SGDA", "Local SGDA with momentum"
 METHODS = (NORMALIZED, NAIVE, MOMENTUM)
@@ -62,7 +61,7 @@ class Scale:
     reach: int = 40
     record_every: int = 5
     robust_most: tuple[int, ...] = MOST
-    start: Steps = field(default_factory=lambda: dict.fromkeys(STEPS, 0.003))
+    start: TunedSetting = field(default_factory=lambda: dict.fromkeys(STEPS, 0.003))
     budget: int = 40
     retuning: int = 16
     extensions: int = 10
@@ -122,7 +121,7 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
 
 
 @dataclass(frozen=True)
-class Setting:
+class ExperimentSetting:
     """What is run, but for its step sizes.
 
     Attributes:
@@ -147,12 +146,12 @@ class Setting:
         """The method's name as the paper writes it: with a plus where there are snapshots.
 
         Example:
-            >>> Setting(ROBUST, 15, 15, MOMENTUM).written, Setting(FAIR, 15, 15, MOMENTUM).written
+            >>> ExperimentSetting(ROBUST, 15, 15, MOMENTUM).written, ExperimentSetting(FAIR, 15, 15, MOMENTUM).written
             ('Local SGDA+ with momentum', 'Local SGDA with momentum')
         """
         return self.method.replace("SGDA", "SGDA+") if self.problem == ROBUST else self.method
 
-    def algorithm(self, steps: Steps, period: int = 5) -> dict[str, Any]:
+    def algorithm(self, steps: TunedSetting, period: int = 5) -> dict[str, Any]:
         """With step sizes, and S where there are snapshots."""
         work = {"low": LEAST, "high": self.most, "redraw": False}
         made: dict[str, Any] = {"kind": "fed-norm-sgda", **steps}
@@ -164,8 +163,8 @@ class Setting:
 
 def runs(
     scale: Scale,
-    setting: Setting,
-    steps: Steps,
+    setting: ExperimentSetting,
+    steps: TunedSetting,
     data: str | None = None,
     *,
     tuning: bool = False,

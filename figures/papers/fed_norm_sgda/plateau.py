@@ -24,7 +24,7 @@ from fedbounds.empirical.problems import FairImages
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, styled
 from fedbounds.figures.charts.significance import Level
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
@@ -116,7 +116,7 @@ def predicted_levels(scale: ex.Scale, most: int) -> dict[str, np.ndarray]:
 
 
 def _rule(problem: str, method: str, most: int) -> FedNormSGDA:
-    spec = ex.Setting(problem, 1, 1, method, most).algorithm(dict.fromkeys(ex.STEPS, 1.0))
+    spec = ex.ExperimentSetting(problem, 1, 1, method, most).algorithm(dict.fromkeys(ex.STEPS, 1.0))
     made = algorithm_from_spec(spec)
     assert isinstance(made, FedNormSGDA)
     return made
@@ -124,7 +124,7 @@ def _rule(problem: str, method: str, most: int) -> FedNormSGDA:
 
 def settling_runs(scale: ex.Scale, method: str, most: int) -> Sweep:
     """Runs with exact gradients and small local steps, as the prediction has them."""
-    setting = ex.Setting(ex.FAIR, scale.clients, scale.clients, method, most)
+    setting = ex.ExperimentSetting(ex.FAIR, scale.clients, scale.clients, method, most)
     masses = _rule(ex.FAIR, method, most).masses(np.arange(ex.LEAST, most + 1))
     server = float(f"{SERVER / masses.mean():.3g}")
     steps: dict[str, float] = dict(zip(ex.STEPS, (server, server, LOCAL, LOCAL), strict=True))
@@ -210,22 +210,23 @@ def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Pi
     )
 
 
-def claims(found: Met) -> list[Claim]:
+def claims(found: Met) -> list[FigureClaim]:
     """Section 4.1: naive averaging minimizes a surrogate; normalized averaging does not."""
-    made: list[Claim] = []
+    made: list[FigureClaim] = []
     for most in ex.MOST:
         expected, ends = found[ex.NAIVE, most]
         _, own = found[ex.NORMALIZED, most]
         far = float(np.abs(ends[:, 0] / expected[:, 0] - 1).max())
         made.append(
-            Claim("Section 4.1", f"naive averaging settles where sum_i w_i f_i is least, w_i ~ tau_i (E = {most})",
+            FigureClaim("Section 4.1",
+                        f"naive averaging settles where sum_i w_i f_i is least, w_i ~ tau_i (E = {most})",
                   f"Phi {ends[:, 0].mean():.4f} on average, predicted {expected[:, 0].mean():.4f}, at most {far:.2%} "
                   f"apart in {len(ends)} seeds (exact gradients, small steps)", far < 0.01)
         )  # fmt: skip
         measured = _against(own[:, 1], ends[:, 1])
         text = f"and is worse there than normalized averaging, in accuracy (E = {most})"
         own_level, naive = Level.of(100 * own[:, 1], ex.NORMALIZED), Level.of(100 * ends[:, 1], ex.NAIVE)
-        made.append(Claim("Section 4.1", text, measured, own_level.above(naive)))
+        made.append(FigureClaim("Section 4.1", text, measured, own_level.above(naive)))
     return made
 
 

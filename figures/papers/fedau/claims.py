@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from fedbounds.figures.charts.claims import Claim, Found, Limits, limits_of, mean_in_words, means_in_words, named
+from fedbounds.figures.charts.claims import FigureClaim, Found, Limits, limits_of, mean_in_words, means_in_words, named
 from fedbounds.figures.charts.paper_gallery import Traces
 from fedbounds.figures.charts.printed import Holds, PrintedTables, above_all, all_above, falls, judged
-from fedbounds.figures.charts.significance import Level, Parts, every, some
+from fedbounds.figures.charts.significance import Level, PartialFinding, every, some
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates
 from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
@@ -35,9 +35,9 @@ SAID = {
 }
 
 
-def all_claims(gallery: Gallery) -> list[Claim]:
+def all_claims(gallery: Gallery) -> list[FigureClaim]:
     """Every experimental claim of the paper, on the runs of this paper package and on the printed tables."""
-    claims, columns = list[Claim](), {}
+    claims, columns = list[FigureClaim](), {}
     for pattern, runs in gallery.by_pattern.items():
         for name, metric in ACCURACIES.items():
             where = f"{pattern}, {name} accuracy"
@@ -73,36 +73,38 @@ def limits(gallery: Gallery, runs: Traces, metric: str) -> Limits:
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, runs, gallery.scale.last, metric)
 
 
-def table_1(where: str, found: Found) -> list[Claim]:
+def table_1(where: str, found: Found) -> list[FigureClaim]:
     """Section 5's reading of Table 1, on one column; FedAU is better if one of its two cut-offs is."""
     measured = means_in_words(found)
 
-    def better(*others: str) -> Parts:
+    def better(*others: str) -> PartialFinding:
         return some(every(found[own].above(found[other]) for other in others) for own in (ex.FEDAU, ex.FEDAU_INF))
 
     return [
-        Claim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
+        FigureClaim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
               better(ex.PARTICIPATING, ex.ALL), SAID["top"]),
-        Claim("Table 1", f"FedAU is better than FedVarp and MIFA ({where})", measured, better(ex.FEDVARP, ex.MIFA),
+        FigureClaim("Table 1", f"FedAU is better than FedVarp and MIFA ({where})", measured, better(ex.FEDVARP,
+                    ex.MIFA),
               SAID["all"]),
-        Claim("Table 1", f"FedAU is better than known participation statistics ({where})", measured, better(ex.KNOWN),
+        FigureClaim("Table 1", f"FedAU is better than known participation statistics ({where})", measured,
+                    better(ex.KNOWN),
               SAID["known"]),
     ]  # fmt: skip
 
 
-def generally(found: Mapping[str, Found]) -> Claim:
+def generally(found: Mapping[str, Found]) -> FigureClaim:
     """Section 5: the cut-off "generally" helps, which is three quarters of the columns here."""
     leads = {where: column[ex.FEDAU].minus(column[ex.FEDAU_INF]) for where, column in found.items()}
-    return Claim(
+    return FigureClaim(
         "Table 1",
         "K = 50 is better than K = inf in three quarters of the columns",
         "; ".join(f"{where} {mean_in_words(lead, '+.2f')}" for where, lead in leads.items()),
-        Parts(tuple(column[ex.FEDAU].above(column[ex.FEDAU_INF]) for column in found.values()), MOST),
+        PartialFinding(tuple(column[ex.FEDAU].above(column[ex.FEDAU_INF]) for column in found.values()), MOST),
         SAID["generally"],
     )
 
 
-def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[Claim]:
+def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[FigureClaim]:
     """Appendix D.1: FedAU gains the more the more heterogeneous participation is."""
     claims = []
     for other in (ex.PARTICIPATING, ex.ALL):
@@ -113,47 +115,47 @@ def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[Claim]:
         measured = "; ".join(f"alpha_p = {alpha:g}: {gain.mean:.2f}" for alpha, gain in gains.items())
         grows = every(a.above(b) for a, b in pairwise(gains.values()))
         text = f"FedAU's lead over {other} grows with heterogeneity ({where})"
-        claims.append(Claim("Table D.1.1", text, measured, grows, SAID["heterogeneity"]))
+        claims.append(FigureClaim("Table D.1.1", text, measured, grows, SAID["heterogeneity"]))
     return claims
 
 
-def table_d_3_1(where: str, found: Found) -> list[Claim]:
+def table_d_3_1(where: str, found: Found) -> list[FigureClaim]:
     """Appendix D.3: FedAU makes clients more alike."""
     measured = "; ".join(f"{label} {mean_in_words(one, '.4g')}" for label, one in found.items())
     return [
-        Claim("Table D.3.1", f"{label} has the smaller deviation over clients ({where})", measured,
+        FigureClaim("Table D.3.1", f"{label} has the smaller deviation over clients ({where})", measured,
               every(found[label].below(found[other]) for other in (ex.PARTICIPATING, ex.ALL)), SAID["spread"])
         for label in (ex.FEDAU, ex.FEDAU_INF)
     ]  # fmt: skip
 
 
-def table_d_6_1(where: str, found: Found) -> list[Claim]:
+def table_d_6_1(where: str, found: Found) -> list[FigureClaim]:
     """Appendix D.6: rare participation."""
     measured = means_in_words(found)
     others = [values for label, values in found.items() if label not in (ex.FEDAU, ex.FEDAU_INF)]
     plain, stored = (ex.PARTICIPATING, ex.ALL), STORED
     return [
-        Claim("Table D.6.1", f"FedAU with K = 50 is the best ({where})", measured,
+        FigureClaim("Table D.6.1", f"FedAU with K = 50 is the best ({where})", measured,
               every(found[ex.FEDAU].above(other) for other in others), SAID["rare"]),
-        Claim("Table D.6.1", f"the plain averages are better than FedVarp, MIFA and known statistics ({where})",
+        FigureClaim("Table D.6.1", f"the plain averages are better than FedVarp, MIFA and known statistics ({where})",
               measured, every(found[a].above(found[b]) for a in plain for b in stored), SAID["plain"]),
     ]  # fmt: skip
 
 
-def figure_1(floor: float, found: Mapping[float, Level]) -> list[Claim]:
+def figure_1(floor: float, found: Mapping[float, Level]) -> list[FigureClaim]:
     """Section 5: K = 50 is the best length, whatever the lower bound."""
     where = f"lower bound {floor:g}" if floor else "no lower bound"
     measured = "; ".join(f"K = {K:g}: {mean_in_words(v)}" for K, v in found.items())
     middle, ends = [v for K, v in found.items() if 1 < K < 100], (min(found), max(found))
     return [
-        Claim("Figure 1", f"an intermediate K is better than K = 1 and than no cut-off ({where})", measured,
+        FigureClaim("Figure 1", f"an intermediate K is better than K = 1 and than no cut-off ({where})", measured,
               some(every(one.above(found[K]) for K in ends) for one in middle), SAID["cutoff"]),
-        Claim("Figure 1", f"K = 50 is the best ({where})", measured,
+        FigureClaim("Figure 1", f"K = 50 is the best ({where})", measured,
               every(found[50].above(values) for K, values in found.items() if K != 50), SAID["cutoff"]),
     ]  # fmt: skip
 
 
-def printed_claims() -> list[Claim]:
+def printed_claims() -> list[FigureClaim]:
     """What the paper says of its own tables, in our words: agrees if the printed means say so, disagrees only if what
     does not is clearly the opposite."""
     K_inf, K_50 = "FedAU (ours, K->inf)", "FedAU (ours, K=50)"
@@ -189,7 +191,8 @@ def printed_claims() -> list[Claim]:
                     (name, c[K_50].minus(c[other])) for name, c in by_alpha.items() if name.endswith(part)
                 )
             ]
-            claims.append(Claim("Table D.1.1 as printed", f"the lead over {other} grows with heterogeneity ({part})",
+            claims.append(FigureClaim("Table D.1.1 as printed",
+                                      f"the lead over {other} grows with heterogeneity ({part})",
                                 ", ".join(f"{gain.mean:.1f}" for gain in gains), falls(gains),
                                 SAID["heterogeneity"]))  # fmt: skip
     for label in (K_50, K_inf):
@@ -204,10 +207,11 @@ def printed_claims() -> list[Claim]:
     return [*claims, interval_claim()]
 
 
-def interval_claim(rounds: int = 10_000, p: float = 0.02) -> Claim:
+def interval_claim(rounds: int = 10_000, p: float = 0.02) -> FigureClaim:
     """Section 5's numbers about a rare client in a long run."""
     mean, deviation = rounds * p, (rounds * p * (1 - p)) ** 0.5
     low, high = (rounds / (round(mean) + 2 * s * round(deviation)) for s in (1, -1))
-    return Claim("Section 5", "T = 10,000, p = 0.02: 200 participations +- 2 * 14, mean intervals from 43.9 to 58.1",
+    return FigureClaim("Section 5",
+                       "T = 10,000, p = 0.02: 200 participations +- 2 * 14, mean intervals from 43.9 to 58.1",
                  f"{mean:.0f} +- 2 * {deviation:.1f}: from {low:.1f} to {high:.1f}",
                  (round(mean), round(deviation), round(low, 1), round(high, 1)) == (200, 14, 43.9, 58.1))  # fmt: skip

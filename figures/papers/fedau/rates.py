@@ -11,7 +11,7 @@ from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.problems import random_bounded_gradient, random_quadratic
 from fedbounds.empirical.simulation.simulate import simulate
-from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
 from fedbounds.figures.charts.rate import rate, rate_claims
 from fedbounds.figures.charts.ratio import ratio_claims, ratios
@@ -115,6 +115,6 @@ def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
     )
 
 
-def claims() -> list[Claim]:
+def claims() -> list[FigureClaim]:
     """What Corollary 4 says of the dependence on T and on the setting, against what was measured."""
     return [*rate_claims(known_rates() | estimated_rates()), *ratio_claims(exact_ratios())]

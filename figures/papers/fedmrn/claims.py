@@ -10,10 +10,10 @@ import numpy as np
 
 from fedbounds.empirical.comparison.convergence_slopes import least_squares
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
-from fedbounds.figures.charts.claims import Claim, Found, Limits, limits_of, mean_in_words, means_in_words, named
+from fedbounds.figures.charts.claims import FigureClaim, Found, Limits, limits_of, mean_in_words, means_in_words, named
 from fedbounds.figures.charts.paper_gallery import Traces, series
 from fedbounds.figures.charts.printed import PrintedTables, above_all, alike, by_means, falls, judged, within
-from fedbounds.figures.charts.significance import ALIKE, Level, Parts, every, some
+from fedbounds.figures.charts.significance import ALIKE, Level, PartialFinding, every, some
 from fedbounds.figures.papers.fedmrn import experiments as ex
 from fedbounds.figures.papers.fedmrn import simulated, timing
 from fedbounds.figures.papers.fedmrn.bounds import (
@@ -52,12 +52,12 @@ def slope(x: np.ndarray, y: np.ndarray) -> float:
     return least_squares(x[late], y[late])
 
 
-def all_claims(gallery: Gallery) -> list[Claim]:
+def all_claims(gallery: Gallery) -> list[FigureClaim]:
     """Every claim of the paper that is decided here."""
     return [*exact_claims(gallery), *simulated_claims(gallery), *trained_claims(gallery), *printed_claims()]
 
 
-def exact_claims(gallery: Gallery) -> list[Claim]:
+def exact_claims(gallery: Gallery) -> list[FigureClaim]:
     """What exact moments decide."""
     T = np.arange(1, gallery.scale.iterations // LOCAL_STEPS + 1) * LOCAL_STEPS
     rounds = T + SHIFT  # the bound falls like 1/(gamma + T)
@@ -70,26 +70,27 @@ def exact_claims(gallery: Gallery) -> list[Claim]:
     for how, masking in found.items():
         gap = strongly_convex(masking, gallery.scale.iterations).objective_gap[T]
         power = slope(rounds.astype(float), gap)
-        claims.append(Claim("Theorem 1, Remark 2", f"the gap falls like 1/T, {how}",
+        claims.append(FigureClaim("Theorem 1, Remark 2", f"the gap falls like 1/T, {how}",
                             f"like (gamma + T)^{power:.2f}, exact", power <= NEAR - 1))  # fmt: skip
     masked = strongly_convex(CURRENT, gallery.scale.iterations)
     under = masked.objective_gap[T] / bound("", "fedmrn/theorem-1", "repaired:R1", T + 1).y
     told = f"measured over bound at most {under.max():.2g}, where no sure G is left, too"
-    claims.append(Claim("Theorem 1", "stays under the repaired bound R1", told, bool((under <= 1).all())))
+    claims.append(FigureClaim("Theorem 1", "stays under the repaired bound R1", told, bool((under <= 1).all())))
     horizons = np.array(gallery.scale.horizons, float)
     averages = [average_run(RELATIVE, int(t)).gradient_norm_squared[:-1].mean() for t in horizons]
     power = slope(horizons, np.array(averages))
-    claims.append(Claim("Theorem 2, Remark 2", "the mean squared gradient falls like T^(-1/2), for an operator with a "
+    claims.append(FigureClaim("Theorem 2, Remark 2", "the mean squared gradient falls like T^(-1/2), "
+                        "for an operator with a "
                         "relative error", f"like T^{power:.2f}, exact", power <= NEAR - 0.5))  # fmt: skip
     codec = MaskedNoise("bernoulli", 1.0)
     small = [codec.squared_error(np.array([size])) ** 0.5 / size for size in (0.1, 0.01, 0.001)]
     told = ", ".join(f"{value:.3g}" for value in small)
-    claims.append(Claim("Section 4", "masks satisfy Assumption 4 with some q", "relative error "
+    claims.append(FigureClaim("Section 4", "masks satisfy Assumption 4 with some q", "relative error "
                         f"{told} at |u| = 0.1, 0.01, 0.001 alpha", small[-1] < 2 * small[0]))  # fmt: skip
     return claims
 
 
-def simulated_claims(gallery: Gallery) -> list[Claim]:
+def simulated_claims(gallery: Gallery) -> list[FigureClaim]:
     """What runs of the analyzed algorithm decide: bounded clients, and a network."""
     runs = {form: simulated.family(form, gallery.scale.horizons, 8) for form in simulated.PLAIN}
     told = ", ".join(f"{run.ratio.max():.2g} of {form}" for form, run in runs.items())
@@ -97,17 +98,17 @@ def simulated_claims(gallery: Gallery) -> list[Claim]:
     errors = simulated.errors_of_uses(gallery.scale.iterations // 10)
     later = float(errors[np.isfinite(errors)].min())
     return [
-        Claim("Theorem 2", "real masks stay under the repaired bounds R2 where gradients are bounded surely",
+        FigureClaim("Theorem 2", "real masks stay under the repaired bounds R2 where gradients are bounded surely",
               f"measured over bound at most {told}; every constant exact", under),
-        Claim("Section 4", "masks satisfy Assumption 4 with some q along a network's run",
+        FigureClaim("Section 4", "masks satisfy Assumption 4 with some q along a network's run",
               f"relative error infinite at the first use of each of {len(errors)} rounds, {later:.3g} at least later",
               bool(np.isfinite(errors).all())),
     ]  # fmt: skip
 
 
-def trained_claims(gallery: Gallery) -> list[Claim]:
+def trained_claims(gallery: Gallery) -> list[FigureClaim]:
     """What the tables and figures decide."""
-    claims, found = list[Claim](), {}
+    claims, found = list[FigureClaim](), {}
     for split, runs in gallery.by_partition.items():
         found[split] = measured_of(gallery, runs)
         claims += limits(gallery, runs).apply(table_1(split, found[split]))
@@ -149,46 +150,47 @@ def limits(gallery: Gallery, runs: Traces) -> Limits:
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, runs, gallery.scale.last, "test_accuracy")
 
 
-def table_1(where: str, found: Found) -> list[Claim]:
+def table_1(where: str, found: Found) -> list[FigureClaim]:
     """Section 5's reading of Table 1, on one partition."""
     measured, fedavg = means_in_words(found), found[ex.FEDAVG]
     others = [label for label in found if label not in (ex.FEDAVG, ex.MRN, ex.MRNS)]
     return [
         *(
-            Claim("Table 1", f"{label} is better than every method but FedAvg ({where})", measured,
+            FigureClaim("Table 1", f"{label} is better than every method but FedAvg ({where})", measured,
                   every(found[label].above(found[other]) for other in others), SAID["best"])
             for label in (ex.MRN, ex.MRNS)
         ),
         *(
-            Claim("Table 1", f"{label} is within {WITHIN} points of FedAvg ({where})", _gap(found[label], fedavg),
+            FigureClaim("Table 1", f"{label} is within {WITHIN} points of FedAvg ({where})", _gap(found[label], fedavg),
                   found[label].near(fedavg, WITHIN), SAID["near"])
             for label in (ex.MRN, ex.MRNS)
         ),
         *(
-            Claim("Table 1", f"{better} is better than {worse} ({where})", _gap(found[better], found[worse]),
+            FigureClaim("Table 1", f"{better} is better than {worse} ({where})", _gap(found[better], found[worse]),
                   found[better].above(found[worse]), SAID["order"])
             for better, worse in ORDERS + FAIRER if better in found and worse in found
         ),
         *(
-            Claim("Table 1", f"{sign} and Top-k are about equal ({where}; our border: {ALIKE:.0%})",
+            FigureClaim("Table 1", f"{sign} and Top-k are about equal ({where}; our border: {ALIKE:.0%})",
                   _gap(found[sign], found[ex.TOP_K]), found[sign].alike(found[ex.TOP_K]), SAID["alike"])
             for sign in (ex.SIGN, ex.FIXED_SIGN) if ex.TOP_K in found
         ),
     ]  # fmt: skip
 
 
-def on_text(found: Found) -> list[Claim]:
+def on_text(found: Found) -> list[FigureClaim]:
     """What Table 3 says of text, of FedMRN as it is and as the authors' code has it there."""
-    measured, claims = means_in_words(found), list[Claim]()
+    measured, claims = means_in_words(found), list[FigureClaim]()
     for label in (ex.MRN, ex.NO_PM):
         claims += [
-            Claim("Table 3", f"{label} is better than EDEN (text made here)", measured,
+            FigureClaim("Table 3", f"{label} is better than EDEN (text made here)", measured,
                   found[label].above(found[ex.EDEN]), SAID["tasks"]),
-            Claim("Table 3", f"{label} is within {WITHIN} points of FedAvg (text made here)",
+            FigureClaim("Table 3", f"{label} is within {WITHIN} points of FedAvg (text made here)",
                   _gap(found[label], found[ex.FEDAVG]), found[label].near(found[ex.FEDAVG], WITHIN), SAID["tasks"]),
         ]  # fmt: skip
     return claims + [
-        Claim("Table 3", f"EDEN is better than {sign} (text made here)", measured, found[ex.EDEN].above(found[sign]),
+        FigureClaim("Table 3", f"EDEN is better than {sign} (text made here)", measured,
+                    found[ex.EDEN].above(found[sign]),
               SAID["tasks"])
         for sign in (ex.SIGN, ex.FIXED_SIGN)
     ]  # fmt: skip
@@ -198,15 +200,15 @@ def _gap(one: Level, other: Level) -> str:
     return f"{mean_in_words(one.minus(other), '+.2f')} points"
 
 
-def harder(label: str, columns: Sequence[Level]) -> Claim:
+def harder(label: str, columns: Sequence[Level]) -> FigureClaim:
     """IID, Non-IID-1 and Non-IID-2 in this order, on other splits of the same data."""
     placed = [replace(one, name=split) for one, split in zip(columns, ex.PARTITIONS, strict=True)]
     measured = ", ".join(f"{one.mean:.2f}" for one in columns)
-    return Claim("Table 1", f"{label} falls from IID to Non-IID-1 to Non-IID-2", measured,
+    return FigureClaim("Table 1", f"{label} falls from IID to Non-IID-1 to Non-IID-2", measured,
                  every(a.above(b) for a, b in pairwise(placed)), OURS)  # fmt: skip
 
 
-def at_equal_bits(gallery: Gallery) -> Claim:
+def at_equal_bits(gallery: Gallery) -> FigureClaim:
     """FedAvg's accuracy when it has sent what FedMRN sends in the whole run, between records by a line."""
     runs, found = gallery.by_partition[ex.LABELS], {}
     rounds, _ = series(runs[ex.FEDAVG], "test_accuracy")
@@ -215,32 +217,33 @@ def at_equal_bits(gallery: Gallery) -> Claim:
         x = gallery.megabytes(label, rounds)
         found[label] = np.array([np.interp(sent, x, row) for row in 100 * series(runs[label], "test_accuracy")[1]])
     levels = named(found)
-    return Claim("Figure 3, ours", f"FedMRN is better than FedAvg at equal bits ({ex.LABELS})",
+    return FigureClaim("Figure 3, ours", f"FedMRN is better than FedAvg at equal bits ({ex.LABELS})",
                  f"after {sent:.2f} MB: {means_in_words(levels)}", levels[ex.MRN].above(levels[ex.FEDAVG]),
                  OURS)  # fmt: skip
 
 
-def figure_4(found: Found) -> list[Claim]:
+def figure_4(found: Found) -> list[FigureClaim]:
     """The ablation's reading."""
     measured, said = means_in_words(found), "Section 5, on Figure 4: "
     parts = (ex.NO_SM, ex.NO_PM, ex.NO_PSM)
     return [
-        Claim("Figure 4", "each part of the masking helps", measured,
+        FigureClaim("Figure 4", "each part of the masking helps", measured,
               every(found[ex.MRN].above(found[part]) for part in parts),
               f"{said}without random or without progressive masks FedMRN loses accuracy"),
-        Claim("Figure 4", "without random masks FedMRN loses more than without progressive ones", measured,
+        FigureClaim("Figure 4", "without random masks FedMRN loses more than without progressive ones", measured,
               found[ex.NO_PM].above(found[ex.NO_SM]), f"{said}removing SM hurts slightly more than removing PM"),
-        Claim("Figure 4", "masks found in training, without PM, are better than masks after it", measured,
+        FigureClaim("Figure 4", "masks found in training, without PM, are better than masks after it", measured,
               found[ex.NO_PM].above(found[ex.POST]), f"{said}FedMRN without PM is better than FedAvg with SM"),
         *(
-            Claim("Figure 4", f"FedMRN without random and progressive masks is still better than {sign}", measured,
+            FigureClaim("Figure 4", f"FedMRN without random and progressive masks is still better than {sign}",
+                        measured,
                   found[ex.NO_PSM].above(found[sign]), f"{said}FedMRN without PSM is better than SignSGD")
             for sign in (ex.SIGN, ex.FIXED_SIGN)
         ),
     ]  # fmt: skip
 
 
-def figure_5(label: str, by_law: Mapping[str, Sequence[Level]], fedavg: Level) -> list[Claim]:
+def figure_5(label: str, by_law: Mapping[str, Sequence[Level]], fedavg: Level) -> list[FigureClaim]:
     """Section 5's reading of the noise: its size matters, its law hardly, and three sizes are as good as FedAvg."""
     best = {law: max(of, key=lambda one: one.mean) for law, of in by_law.items()}
     worst = {law: min(of, key=lambda one: one.mean) for law, of in by_law.items()}
@@ -252,35 +255,37 @@ def figure_5(label: str, by_law: Mapping[str, Sequence[Level]], fedavg: Level) -
     matches = [one.near(fedavg, WITHIN) for one in uniform]
     gaps = ", ".join(f"{one.name.removeprefix('uniform ')}: {one.mean - fedavg.mean:+.2f}" for one in uniform)
     return [
-        Claim("Figure 5", f"the size of the noise matters more than its law ({label})", told,
+        FigureClaim("Figure 5", f"the size of the noise matters more than its law ({label})", told,
               every(one.above(of_laws) for one in spread.values()),
               f"{said}the magnitude of the noise matters, its distribution hardly"),
-        Claim("Figure 5", f"the best sizes of all laws are within {WITHIN} points ({label})", told,
+        FigureClaim("Figure 5", f"the best sizes of all laws are within {WITHIN} points ({label})", told,
               every(v.near(best["uniform"], WITHIN) for law, v in best.items() if law != "uniform"),
               f"{said}the magnitude of the noise matters, its distribution hardly"),
-        Claim("Figure 5", f"three sizes in a row, each twice the last, are within {WITHIN} points of FedAvg ({label})",
+        FigureClaim("Figure 5",
+                    f"three sizes in a row, each twice the last, are within {WITHIN} points of FedAvg ({label})",
               f"uniform noise, {gaps} points", some(every(matches[i : i + 3]) for i in range(len(matches) - 2)),
               f"{said}FedMRN and FedMRNS match FedAvg's accuracy for three sizes in a row, each twice the last"),
     ]  # fmt: skip
 
 
-def figure_6(network: str, times: Mapping[str, Mapping[str, np.ndarray]]) -> list[Claim]:
+def figure_6(network: str, times: Mapping[str, Mapping[str, np.ndarray]]) -> list[FigureClaim]:
     """Section 5's reading of the times, measurement by measurement; what is near a border depends on the machine."""
     slowest = named({label: times[label][timing.COMPRESSION] for label in (ex.DRIVE, ex.EDEN)})
     plain, border = times[ex.FEDAVG][timing.TRAINING], Level(NEGLIGIBLE, 0.0, name="a tenth", degrees=np.inf)
     extra = named({label: sum(times[label].values(), -plain) for label in (ex.MRN, ex.MRNS)})
     of, said = "of FedAvg's local training", "Section 5, on Figure 6: "
     return [
-        Claim("Figure 6", f"DRIVE or EDEN compresses for a tenth of the local training or more ({network}; our border)",
+        FigureClaim("Figure 6",
+                    f"DRIVE or EDEN compresses for a tenth of the local training or more ({network}; our border)",
               f"{means_in_words(slowest)} {of}", some(one.above(border) for one in slowest.values()),
               f"{said}the compression of DRIVE and EDEN takes up to a third of the local training time"),
-        Claim("Figure 6", f"FedMRN adds at most a tenth to training and message ({network}; our border)",
+        FigureClaim("Figure 6", f"FedMRN adds at most a tenth to training and message ({network}; our border)",
               f"{means_in_words(extra)} {of}", every(one.below(border) for one in extra.values()),
               f"{said}FedMRN adds negligible time"),
     ]  # fmt: skip
 
 
-def printed_claims() -> list[Claim]:
+def printed_claims() -> list[FigureClaim]:
     """What the paper says of its own tables, in our words: agrees if the printed means say so, disagrees only if what
     does not is clearly the opposite."""
     main = PRINTED.levels("Table 1")
@@ -309,7 +314,7 @@ def printed_claims() -> list[Claim]:
     return [*claims, table_2(), *table_3()]
 
 
-def table_2() -> Claim:
+def table_2() -> FigureClaim:
     """Table 2 as the sum of Table 1's differences; six roundings to a tenth make 0.3 at most."""
     main, sums = PRINTED.columns("Table 1"), PRINTED.columns("Table 2")
     off = {
@@ -325,11 +330,11 @@ def table_2() -> Claim:
     told = f"{len(off) - len(wrong)} of {len(off)} cells; " + ", ".join(
         f"{k} by {gap:+.1f}" for k, gap in wrong.items()
     )
-    return Claim("Table 2 as printed", "is the sum of Table 1's differences, up to rounding (0.3)", told,
+    return FigureClaim("Table 2 as printed", "is the sum of Table 1's differences, up to rounding (0.3)", told,
                  all(abs(gap) <= 0.3 for gap in off.values()))  # fmt: skip
 
 
-def table_3() -> list[Claim]:
+def table_3() -> list[FigureClaim]:
     """The tasks of the appendix, as printed."""
     rows = {
         row[0]: {method: Level(mean, deviation / PRINTED.seeds**0.5, PRINTED.seeds, name=f"{method} ({row[0]})")
@@ -337,7 +342,7 @@ def table_3() -> list[Claim]:
         for row in PRINTED.tables["Table 3"]["rows"]
     }  # fmt: skip
 
-    def ordered(c: Mapping[str, Level]) -> Parts:
+    def ordered(c: Mapping[str, Level]) -> PartialFinding:
         pairs = [above_all(c, ex.MRN, [ex.EDEN]), above_all(c, ex.EDEN, [ex.SIGN])]
         return by_means(all(one.by_means for one in pairs), (part for one in pairs for part in one.parts))
 

@@ -15,7 +15,7 @@ from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.dots import dot_chart
 from fedbounds.figures.charts.paper_gallery import PaperGallery, draw_by_name, series
 from fedbounds.figures.charts.picture import Curve, Picture
-from fedbounds.figures.charts.tuning import Setting, Tuned, search
+from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search
 from fedbounds.figures.papers.fedmrn import bounds as theorems
 from fedbounds.figures.papers.fedmrn import experiments as ex
 from fedbounds.figures.papers.fedmrn import simulated, tightness, timing
@@ -50,7 +50,7 @@ class Gallery(PaperGallery[ex.Scale]):
         training accuracy."""
         if (label, split) not in self._tuned:
 
-            def scores(settings: Sequence[Setting]) -> list[float]:
+            def scores(settings: Sequence[TunedSetting]) -> list[float]:
                 methods = {str(one): ex.method(self.scale, label, one) for one in settings}
                 runs = self.run(ex.training_sweep(self.scale, methods, split, self.data, tuning=True))
                 return [level(runs[one], self.scale.last, "train_accuracy").mean for one in methods]

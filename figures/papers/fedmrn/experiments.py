@@ -9,7 +9,7 @@ from typing import Any
 
 from fedbounds.empirical.sweep import Sweep, resolve
 from fedbounds.figures.charts.scales import images_in_words, images_of, scale_named
-from fedbounds.figures.charts.tuning import Setting, tuning_seeds
+from fedbounds.figures.charts.tuning import TunedSetting, tuning_seeds
 
 FEDAVG, FEDPM, FEDSPARSIFY, TOP_K = "FedAvg", "FedPM", "FedSparsify", "Top-k"
 SIGN, FIXED_SIGN = "SignSGD", "SignSGD, tuned scale"
@@ -47,14 +47,14 @@ KINDS: Mapping[str, dict[str, Any]] = {
 # Where searches begin: the middle of the paper's learning rates, its code's on text; by trials on a seed of its own,
 # amplitudes and FedPM's
 START, START_OF_SCORES = 0.1, 100.0
-MASKED_START: Mapping[str, Setting] = {
+MASKED_START: Mapping[str, TunedSetting] = {
     MRN: {"local_step_size": 0.3, "amplitude": 0.1},
     MRNS: {"local_step_size": 0.3, "amplitude": 0.05},
     FIXED_SIGN: {"local_step_size": START, "amplitude": 0.03},
     POST: {"local_step_size": START, "amplitude": 0.1},
 }
-TEXT_START: Setting = {"local_step_size": 3.0}
-MASKED_TEXT_START: Mapping[str, Setting] = {
+TEXT_START: TunedSetting = {"local_step_size": 3.0}
+MASKED_TEXT_START: Mapping[str, TunedSetting] = {
     MRN: {**TEXT_START, "amplitude": 0.3},
     FIXED_SIGN: {**TEXT_START, "amplitude": 0.1},
 }
@@ -201,14 +201,14 @@ def sequential(scale: Scale) -> Scale:
     )
 
 
-def start(label: str, split: str = LABELS) -> Setting:
+def start(label: str, split: str = LABELS) -> TunedSetting:
     """Where a method's search begins."""
     if split == SPEAKERS:
         return MASKED_TEXT_START.get(label, TEXT_START)
     return MASKED_START.get(label, {"local_step_size": START_OF_SCORES if label == FEDPM else START})
 
 
-def method(scale: Scale, label: str, setting: Setting) -> dict[str, Any]:
+def method(scale: Scale, label: str, setting: TunedSetting) -> dict[str, Any]:
     """A method with what was tuned; an amplitude is that of its noise."""
     found = {**KINDS[label], "local_step_size": setting["local_step_size"], "local_steps": scale.local_steps}
     if "amplitude" not in setting:

@@ -7,7 +7,7 @@ import numpy as np
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.convergence_slopes import least_squares
-from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.papers.tdcd import network, runs
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_in_time, in_time, steps_up_to
 from fedbounds.figures.papers.tdcd.drawing import Gallery
@@ -17,12 +17,12 @@ AT = {"L": 1.0, "Lmax": 1.0, "Deltainf": 1.0, "Q": 4, "R": 1000, "eta": 0.01}
 SMALL = 1e-4  # a step size at which one local step is far from enough
 
 
-def all_claims(gallery: Gallery) -> list[Claim]:
+def all_claims(gallery: Gallery) -> list[FigureClaim]:
     """Every claim of the paper that is decided here."""
     return [*bound_claims(gallery), *runs.claims(), *network.NETWORKS.claims(gallery), *all_trained_claims(gallery)]
 
 
-def bound_claims(gallery: Gallery) -> list[Claim]:
+def bound_claims(gallery: Gallery) -> list[FigureClaim]:
     """What the bound decides."""
     Q = steps_up_to(1000, gallery.scale.points)
     given = [in_time(latency, SMALL, Q) for latency in LATENCIES]
@@ -38,13 +38,16 @@ def bound_claims(gallery: Gallery) -> list[Claim]:
     )
     at = ", ".join(f"{latency:g}" for latency in LATENCIES)
     return [
-        Claim("Theorem 1, text", "more local steps do better in a given time, at a small step size", "least at Q = "
+        FigureClaim("Theorem 1, text", "more local steps do better in a given time, at a small step size",
+              "least at Q = "
               f"{', '.join(f'{q:g}' for q in wanted)} for latencies {at}, step size {SMALL:g}", min(wanted) > 1),
-        Claim("Theorem 1, text", "they do so at the step size that is best for each number of them", "least at Q = "
+        FigureClaim("Theorem 1, text", "they do so at the step size that is best for each number of them",
+              "least at Q = "
               f"{', '.join(f'{q:g}' for q in chosen)} for latencies {at}", min(chosen) > 1),
-        Claim("Section 5", "the best number of local steps grows with the latency, at a given step size",
+        FigureClaim("Section 5", "the best number of local steps grows with the latency, at a given step size",
               f"from {wanted[0]:g} to {wanted[-1]:g} where links are ten times slower", wanted[-1] > wanted[0]),
-        Claim("Remark 5", "the bound falls like 1/sqrt(R)", f"like R^{power:.2f}", abs(power + 0.5) < 0.01),
-        Claim("Theorem 1, text", "the error of one problem grows linearly with the number of silos", "noise times "
+        FigureClaim("Remark 5", "the bound falls like 1/sqrt(R)", f"like R^{power:.2f}", abs(power + 0.5) < 0.01),
+        FigureClaim("Theorem 1, text", "the error of one problem grows linearly with the number of silos",
+              "noise times "
               f"{two / one:.3g} with two silos, its parameters being divided", abs(two / one - 2) < 0.01),
     ]  # fmt: skip

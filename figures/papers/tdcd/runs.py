@@ -17,7 +17,7 @@ from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
 from fedbounds.empirical.simulation.moments import TierMoments, moments
-from fedbounds.figures.charts.claims import Claim
+from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import Curve, Picture
@@ -197,6 +197,6 @@ def _thinned(curve: Curve) -> Curve:
     return Curve(curve.label, curve.x[some], curve.y[some])
 
 
-def claims() -> list[Claim]:
+def claims() -> list[FigureClaim]:
     """What Theorem 1 and Remark 5 say of their dependence on R and on the setting, against exact runs."""
     return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]

@@ -10,7 +10,7 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, series
 from fedbounds.figures.charts.picture import Curve, Picture
-from fedbounds.figures.charts.tuning import Setting, Tuned, settled_level, tune
+from fedbounds.figures.charts.tuning import Tuned, TunedSetting, settled_level, tune
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES
 
@@ -32,7 +32,7 @@ class TrainedGallery(PaperGallery[ex.Scale]):
             rounds = task.iterations // local_steps
             last = max(1, rounds // 10, rounds // self.scale.records)
 
-            def scores(settings: Sequence[Setting]) -> list[float]:
+            def scores(settings: Sequence[TunedSetting]) -> list[float]:
                 steps = [one["step size"] for one in settings]
                 runs = self.run(ex.sweep(self.scale, name, clients, local_steps, steps, silos, True, self.data))
                 return [settled_level(runs[f"{eta:g}"], last, "train_loss") for eta in steps]

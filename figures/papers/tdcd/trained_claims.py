@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.claims import Claim, Limits, mean_in_words, named, still_moves
+from fedbounds.figures.charts.claims import FigureClaim, Limits, mean_in_words, named, still_moves
 from fedbounds.figures.charts.paper_gallery import series
 from fedbounds.figures.charts.significance import ALIKE, Level, above_zero, every
 from fedbounds.figures.papers.tdcd import experiments as ex
@@ -26,7 +26,7 @@ FIGURES = {
 Runs = Mapping[int, Sequence[Trace]]  # by Q, K or N
 
 
-def all_trained_claims(gallery: TrainedGallery) -> list[Claim]:
+def all_trained_claims(gallery: TrainedGallery) -> list[FigureClaim]:
     """C1 to C7 of what the text says of the experiments."""
     claims = []
     for name in gallery.scale.tasks:
@@ -44,7 +44,7 @@ def limits(task: ex.Task, letter: str, runs: Runs, metric: str) -> Limits:
     return Limits("" if network in ex.PAPER_NETWORKS else network, frozenset(moving))
 
 
-def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Runs]) -> list[Claim]:
+def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Runs]) -> list[FigureClaim]:
     """What is said of one task."""
     task, (timed, counted) = gallery.scale.task(name), FIGURES[name]
     claims = []
@@ -59,7 +59,7 @@ def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Run
             (task.metric, f"a lower {task.metric_in_words}", -1),
         ):
             ends = named({Q: at_the_end(one, metric) for Q, one in runs.items()}, "Q")
-            found = Claim(
+            found = FigureClaim(
                 counted,
                 f"with more local steps iterations end at {words} ({where})",
                 told(ends),
@@ -75,7 +75,7 @@ def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Run
     ):
         gaps = {Q: at_the_end(many[Q], metric) - at_the_end(few[Q], metric) for Q in few}
         worse = named({Q: sign * gap for Q, gap in gaps.items()}, "Q")
-        found = Claim(
+        found = FigureClaim(
             counted,
             f"more clients in a silo end at {words} ({name})",
             f"by {told(worse, '+.4f')}",
@@ -88,7 +88,7 @@ def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Run
     return claims
 
 
-def silo_claims(gallery: TrainedGallery) -> list[Claim]:
+def silo_claims(gallery: TrainedGallery) -> list[FigureClaim]:
     """What is said of the number of silos."""
     runs, task = gallery.over_silos(), gallery.scale.task(ex.SEQUENCES)
     losses = named({N: at_the_end(one, "train_loss") for N, one in runs.items()}, "N")
@@ -100,23 +100,23 @@ def silo_claims(gallery: TrainedGallery) -> list[Claim]:
     lost, scored = (limits(task, "N", runs, metric) for metric in ("train_loss", task.metric))
     return [
         *lost.apply([
-            Claim("Figure 9", "more silos end at a higher training loss", told(losses),
+            FigureClaim("Figure 9", "more silos end at a higher training loss", told(losses),
                   every(more.above(fewer) for fewer, more in pairwise(losses.values())), said),
         ]),
         *Limits(lost.network).apply([
-            Claim("Figure 9", f"more silos reach an {task.metric_in_words} later",
+            FigureClaim("Figure 9", f"more silos reach an {task.metric_in_words} later",
                   f"{target:.3f} after {told(reached, '.0f')}",
                   every(more.above(fewer) for fewer, more in pairwise(reached.values())), said),
         ]),
         *scored.apply([
-            Claim("Introduction", f"more silos degrade little (our border: {ALIKE:.0%})", told(finals),
+            FigureClaim("Introduction", f"more silos degrade little (our border: {ALIKE:.0%})", told(finals),
                   finals[most].alike(finals[fewest]),
                   "Introduction: little degrades as vertical and horizontal partitions increase"),
         ]),
     ]  # fmt: skip
 
 
-def earlier(source: str, where: str, runs: Runs, metric: str, latency: float) -> Claim:
+def earlier(source: str, where: str, runs: Runs, metric: str, latency: float) -> FigureClaim:
     """Whether every Q > 1 reaches earlier than Q = 1 what both of them reach in the end; not told where Q = 1 is there
     at its first record, as it may have been much before."""
     (_, one), *others = sorted(runs.items())
@@ -131,10 +131,10 @@ def earlier(source: str, where: str, runs: Runs, metric: str, latency: float) ->
         told_.append(f"Q = {Q}: {target:.3f} after {' against '.join(mean_in_words(v, '.0f') for v in times)}")
     text = f"more local steps reach a level earlier than one ({where}, latency {latency:g})"
     said = f"Text on {source}: in time Q > 1 reaches a given test metric earlier than Q = 1"
-    return Claim(source, text, "; ".join(told_), every(parts), said)
+    return FigureClaim(source, text, "; ".join(told_), every(parts), said)
 
 
-def gap_grows(source: str, where: str, runs: Runs, metric: str) -> Claim:
+def gap_grows(source: str, where: str, runs: Runs, metric: str) -> FigureClaim:
     """Whether, when the first run ends on slow links, others lead Q = 1 by more there than on quick links, where runs
     that have ended count as at their end."""
     ends = {Q: series(one, metric)[0][-1] * round_time(Q, max(LATENCIES), 1) for Q, one in runs.items()}
@@ -148,7 +148,7 @@ def gap_grows(source: str, where: str, runs: Runs, metric: str) -> Claim:
         )
     quick, slow = leads
     told_ = ", ".join(f"Q = {Q}: {quick[Q].mean:+.3f}, then {slow[Q].mean:+.3f}" for Q in quick)
-    return Claim(
+    return FigureClaim(
         source,
         f"the lead over Q = 1 at a time grows with the latency ({where})",
         f"at {when:.0f}: {told_}",
@@ -157,7 +157,7 @@ def gap_grows(source: str, where: str, runs: Runs, metric: str) -> Claim:
     )
 
 
-def converges(source: str, where: str, runs: Runs) -> Claim:
+def converges(source: str, where: str, runs: Runs) -> FigureClaim:
     """Whether the training loss of every seed is lower in the last quarter of a run than in the first."""
     falls = []
     for one in runs.values():
@@ -165,7 +165,7 @@ def converges(source: str, where: str, runs: Runs) -> Claim:
         quarter = -(-values.shape[1] // 4)
         falls.append(bool((values[:, -quarter:].mean(1) < values[:, :quarter].mean(1)).all()))
     told_ = ", ".join(f"Q = {Q}: {'yes' if fell else 'no'}" for Q, fell in zip(runs, falls, strict=True))
-    return Claim(
+    return FigureClaim(
         source, f"TDCD converges: every seed's loss is lower in the last quarter than in the first ({where})", told_,
         all(falls), "Text on Figures 3 to 9: TDCD converges for all Q, K and N that were tried"
     )  # fmt: skip

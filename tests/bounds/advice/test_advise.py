@@ -15,7 +15,7 @@ from fedbounds.bounds.advice.search import Costs
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.search.optimize import Minimum, optimize
-from fedbounds.bounds.theory.problem_class import ASKED, NO, Setting
+from fedbounds.bounds.theory.problem_class import ASKED, NO, ProblemClass
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.bounds.theory.registry import paper as paper_of
 from fedbounds.bounds.theory.round_cost import workload_of
@@ -332,8 +332,10 @@ def test_leaving_a_premise_unsaid_revokes_exactly_the_guarantees_that_need_it(ad
             form = result.form(one.coverage.form)
             scope = paper_of(result.paper).scope
             covers_ = [a.cover or ASKED for a in stated_assumptions(result, form, scope)]
-            needs = any(cover.level(Setting.of(rest)) == NO < cover.level(Setting.of(setting)) for cover in covers_)
-            row = coverage(result, form, scope, Setting.of(rest))
+            needs = any(
+                cover.level(ProblemClass.of(rest)) == NO < cover.level(ProblemClass.of(setting)) for cover in covers_
+            )
+            row = coverage(result, form, scope, ProblemClass.of(rest))
             assert row.answer in (("if", "not covered") if needs else ("covered",)), (one.key, phrase)
             if row.answer == "if" and phrase not in needing:
                 needing.append(phrase)

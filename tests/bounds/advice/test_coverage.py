@@ -17,7 +17,7 @@ from fedbounds.bounds.advice.coverage import NO_SCOPE, coverage, covers, stated_
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory import assumptions as common
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION, SMOOTH, Assumption
-from fedbounds.bounds.theory.problem_class import ASKED, Setting, box, phrases, where
+from fedbounds.bounds.theory.problem_class import ASKED, ProblemClass, box, phrases, where
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
 from fedbounds.bounds.theory.registry import PAPERS, load, paper, paper_module
 from tests.command_line import run
@@ -69,7 +69,7 @@ def kinds(name):
     return st.sets(st.sampled_from(list(AXES[name].kinds)), min_size=1)
 
 
-SETTINGS = st.fixed_dictionaries({}, optional={name: kinds(name) for name in AXES}).map(Setting)
+SETTINGS = st.fixed_dictionaries({}, optional={name: kinds(name) for name in AXES}).map(ProblemClass)
 
 
 def test_every_assumption_of_every_room_says_which_settings_it_covers():
@@ -88,7 +88,7 @@ def test_who_knows_more_meets_no_assumption_less(name):
     for assumption in EVERY:
         for chain in STRONGER[name]:
             for strong, weak in pairwise(chain):
-                at = [assumption.cover.level(Setting({**everywhere, name: [kind]})) for kind in (strong, weak)]
+                at = [assumption.cover.level(ProblemClass({**everywhere, name: [kind]})) for kind in (strong, weak)]
                 assert at[0] >= at[1], (assumption.name, strong, weak)
 
 
@@ -97,7 +97,7 @@ def test_who_knows_more_meets_no_assumption_less(name):
 def test_a_setting_that_is_told_more_exactly_takes_no_answer_back(vague, data):
     name = data.draw(st.sampled_from(list(AXES)))
     kept = data.draw(st.sets(st.sampled_from(vague.kinds(name)), min_size=1))
-    exact = Setting({**vague.said, name: tuple(kept)})
+    exact = ProblemClass({**vague.said, name: tuple(kept)})
     for before, after in zip(covers(vague).forms, covers(exact).forms, strict=True):
         assert before.answer in ("if", after.answer), (before.key, before.form)
         assert set(before.excluded) <= set(after.excluded) or before.answer != "not covered"
@@ -112,7 +112,7 @@ def test_the_kinds_that_are_left_open_are_those_that_are_covered(setting):
         form = load(row.key).form(row.form)
         for name, left in row.only_if.items():
             for kind in setting.kinds(name):
-                there = coverage(load(row.key), form, scope, Setting({**setting.said, name: (kind,)}))
+                there = coverage(load(row.key), form, scope, ProblemClass({**setting.said, name: (kind,)}))
                 assert (there.answer != "not covered") == (kind in left), (row.key, row.form, name, kind)
 
 
@@ -177,9 +177,9 @@ def test_assumptions_that_exclude_one_another_are_named_together():
     theorem = load("arbitrary-participation/theorem-3.1")
     two = [Assumption(n, "", "", True, where(box(participation=n))) for n in ("all", "in-turn")]
     form = replace(theorem.form("sharp"), assumptions=tuple(two))
-    row = coverage(theorem, form, (FULL_PARTICIPATION,), Setting({"participation": ("in-turn", "ergodic")}))
+    row = coverage(theorem, form, (FULL_PARTICIPATION,), ProblemClass({"participation": ("in-turn", "ergodic")}))
     assert [a.name for a in row.excluded] == ["full-participation", "all"]
-    row = coverage(theorem, form, (), Setting.of("non-convex"))
+    row = coverage(theorem, form, (), ProblemClass.of("non-convex"))
     assert row.answer == "not covered" and [a.name for a in row.excluded] == ["all", "in-turn"]
 
 
@@ -192,9 +192,9 @@ def test_a_paper_that_says_nothing_of_participation_is_about_everybody():
 def test_a_stranger_who_classifies_nothing_is_answered_for_by_the_user():
     theorem = load("arbitrary-participation/theorem-3.1")
     form = replace(theorem.form("sharp"), assumptions=(Assumption("odd", "something", "A1"), SMOOTH))
-    row = coverage(theorem, form, (NO_SCOPE,), Setting.of("full participation, local steps"))
+    row = coverage(theorem, form, (NO_SCOPE,), ProblemClass.of("full participation, local steps"))
     assert row.answer == "covered" and [a.name for a in row.you] == ["scope", "odd"]
-    assert ASKED.level(Setting({})) == 1
+    assert ASKED.level(ProblemClass({})) == 1
 
 
 # --- Words ---
@@ -214,20 +214,20 @@ def test_a_stranger_who_classifies_nothing_is_answered_for_by_the_user():
     ],
 )
 def test_settings_are_read_as_people_write_them(text, expected):
-    assert Setting.of(text).said == expected
+    assert ProblemClass.of(text).said == expected
 
 
 def test_a_setting_reads_back_from_its_own_text():
-    setting = Setting.of("non-convex, bernoulli, non-iid, unequal local steps")
-    assert Setting.of(setting.text) == setting
+    setting = ProblemClass.of("non-convex, bernoulli, non-iid, unequal local steps")
+    assert ProblemClass.of(setting.text) == setting
 
 
 def test_every_phrase_means_one_thing_and_is_found_by_itself():
     for axis in AXES.values():
         for kind in axis.kinds.values():
             for phrase in (*kind.phrases, f"{axis.name}={kind.name}"):
-                assert Setting.of(phrase).said == {axis.name: (kind.name,)}, phrase
-    assert all(Setting.of(phrase).said[name] == tuple(Setting({name: listed.split()}).said[name])
+                assert ProblemClass.of(phrase).said == {axis.name: (kind.name,)}, phrase
+    assert all(ProblemClass.of(phrase).said[name] == tuple(ProblemClass({name: listed.split()}).said[name])
                for phrase, (name, listed) in GROUPS.items())  # fmt: skip
     assert len(phrases()) > 150
 
@@ -283,6 +283,6 @@ def test_bad_words_and_bad_files_are_refused():
 
 
 def test_a_phrase_may_stand_for_the_kinds_of_an_axis():
-    assert Setting.of("participation=without-replacement").said == Setting.of("without replacement").said
+    assert ProblemClass.of("participation=without-replacement").said == ProblemClass.of("without replacement").said
     with pytest.raises(FedboundsError, match="unknown kind of participation 'non-convex'"):
-        Setting.of("participation=non-convex")
+        ProblemClass.of("participation=non-convex")

@@ -10,7 +10,7 @@ from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Markov, Specialize
 from fedbounds.bounds.audit.multipliers import eliminate
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Combine, Everywhere, Gram, Stated
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.errors import FedboundsError
@@ -25,7 +25,7 @@ ATOMS = (
     Atom("gx", "gradient", 0, "grad F_n at x", at="x"),
     Atom("gy", "gradient", 0, "grad F_n at y", at="y"),
 )
-SETTING = Setting("one client", {atom.name: atom for atom in ATOMS})
+SETTING = ProofSetting("one client", {atom.name: atom for atom in ATOMS})
 x, y, gx, gy = (Vec.atom(name) for name in ("x", "y", "gx", "gy"))
 L, s = sp.Symbol("L", positive=True), sp.Symbol("s", nonnegative=True)
 
@@ -46,7 +46,7 @@ def test_an_axiom_says_by_itself_what_follows():
 
 def test_a_rule_about_averages_says_by_itself_what_follows():
     random, average, likely, c = (sp.Symbol(name, nonnegative=True) for name in ("X", "E X", "likely X", "c"))
-    chain = Chain(Setting("no vectors", {}), "always")
+    chain = Chain(ProofSetting("no vectors", {}), "always")
     chain["1", "assumed"] = Assumed(random, s, ("bounded",)), Assumption("bounded", "X <= s", "")
     chain["2", "in expectation"] = InExpectation(((random, average),), "X"), "1"
     chain["3", "Markov's inequality"] = Markov(c, likely), "2"

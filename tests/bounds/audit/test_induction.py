@@ -4,7 +4,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.induction import ByRecursion
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 
 x, v, now = sp.Symbol("x", positive=True), sp.Symbol("v", positive=True), sp.Symbol("[now]", nonnegative=True)
 after = sp.Symbol("[after]", nonnegative=True)
@@ -13,7 +13,7 @@ RULE = ByRecursion(now, after, x, (sp.Integer(4), v / 4))
 
 def found(factor, rest, bound, *facts):
     recursion = Relation(after, factor * now + rest)
-    return RULE.check(Relation(now, bound), [recursion, *facts], [], Setting("", {})).holds
+    return RULE.check(Relation(now, bound), [recursion, *facts], [], ProofSetting("", {})).holds
 
 
 def test_a_recursion_carries_a_bound_on_only_if_it_does():

@@ -25,7 +25,7 @@ from fedbounds.bounds.audit.mutations import (
     summary,
     worse,
 )
-from fedbounds.bounds.audit.nonnegative import Finding
+from fedbounds.bounds.audit.nonnegative import ProofFinding
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.verdict import Verdict
 
@@ -108,7 +108,7 @@ def test_courts_that_never_refuse_leave_nothing_but_gaps():
 def test_a_rule_that_accepts_everything_leaves_gaps_where_it_is_used(monkeypatch):
     planted = ("theorem-1[explicit]: initial gap less by 10 percent", "proof/3: without 2")
     assert [of_stranger(steps.CHECKER).judged(name).outcome for name in planted] == [CAUGHT, CAUGHT]
-    monkeypatch.setattr(Telescope, "check", lambda *given: Finding(True, "", ""))
+    monkeypatch.setattr(Telescope, "check", lambda *given: ProofFinding(True, "", ""))
     assert [of_stranger(steps.CHECKER).judged(name).outcome for name in planted] == [GAP, GAP]
 
 

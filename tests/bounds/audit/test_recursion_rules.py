@@ -8,11 +8,11 @@ import pytest
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound, SummedRecursion
 
-MOVES = Setting.of(
+MOVES = ProofSetting.of(
     "", Atom("g0", "gradient", 0, "", still=True), Atom("gp", "gradient", 0, ""), Atom("gn", "gradient", 0, "")
 )
 g0, gp, gn = (Vec.atom(name) for name in ("g0", "gp", "gn"))

@@ -22,7 +22,7 @@ from fedbounds.bounds.audit.axioms import (
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import AtMinimum, InExpectation, Leading, Lemma, Markov, Prescribed, Specialize
 from fedbounds.bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivided
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import (
     ClientByClient,
     Combine,
@@ -56,7 +56,7 @@ ATOMS = (
     Atom("z", "noise", 0, "mean noise of all steps", per_client=False),
     Atom("odd", "point", 0, "a vector whose mean is not a mean", mean="y"),
 )
-SETTING = Setting("clients", {atom.name: atom for atom in ATOMS})
+SETTING = ProofSetting("clients", {atom.name: atom for atom in ATOMS})
 Y, M, LATER, GY, MGY, GM, MGM, FM, XI, MXI, NEXT, Z, ODD = (Vec.atom(atom.name) for atom in ATOMS)
 SPREAD = square(Y - M)
 

@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.audit_rows import ClaimRow, ledger_entries
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.claim_set import ClaimSet, paper_claims
 from fedbounds.bounds.audit.ledger import differences
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, Step, Unstated, proof_of, trace, try_unstated
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, Step, Unstated, proof_of, trace, try_unstated
 from fedbounds.bounds.audit.rules import Combine, Everywhere
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, INDEPENDENT_CLIENTS
@@ -65,7 +65,7 @@ def after(docket, name, step_id, change):
 
 def toy(*chain, ends=None, result=LEMMA_C_1):
     """The verdicts on a proof of our own."""
-    small = Proof(f"{PAPER}/toy", Setting("no vectors", {}), chain, result, ends or {})
+    small = Proof(f"{PAPER}/toy", ProofSetting("no vectors", {}), chain, result, ends or {})
     claims = {c.id: c for c in small.claims()}
     found = ClaimSet(PAPER, claims, (steps.CHECKER,))
     return [found.verdict(claim) for claim in claims]
@@ -169,7 +169,7 @@ def test_a_proof_that_rests_on_itself_is_an_error():
     subject = ResultForm(result, result.forms[0])
     left = steps.left_hand_side(subject)
     end = Step("A", "as the form says", Relation(left, subject.form.bound), Combine((1,)), (subject.id,))
-    circular = Proof(f"{PAPER}/toy", Setting("no vectors", {}), (end,), result, {"printed": "A"})
+    circular = Proof(f"{PAPER}/toy", ProofSetting("no vectors", {}), (end,), result, {"printed": "A"})
     claims = {c.id: c for c in (subject.claim(), *circular.claims())}
     with pytest.raises(FedboundsError, match="rests on itself"):
         ClaimSet(PAPER, claims, (steps.CHECKER,)).verdict(subject.id)
@@ -206,7 +206,7 @@ def test_the_ledger_sees_a_premise_that_has_become_contradictory():
     low, high = Condition(n.eta, "<=", sp.Integer(1), ""), Condition(n.eta, ">=", sp.Integer(2), "")
     [sound] = toy(step := Step("A", "", Relation(n.eta, sp.Integer(2)), Combine(), (low,)))
     [vacuous] = toy(replace(step, premises=(low, high)))
-    [claim] = Proof(f"{PAPER}/toy", Setting("no vectors", {}), (step,), LEMMA_C_1, {}).claims()
+    [claim] = Proof(f"{PAPER}/toy", ProofSetting("no vectors", {}), (step,), LEMMA_C_1, {}).claims()
     committed, found = (ledger_entries([ClaimRow.of(claim, verdict)]) for verdict in (sound, vacuous))
     assert vacuous.outcome == sound.outcome == "proved"
     assert differences(found, committed) == [f"{claim.id}: flags is ['vacuous'], the ledger says None"]

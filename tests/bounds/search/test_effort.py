@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.search.effort import EVALUATIONS, Effort, Exhausted
+from fedbounds.bounds.search.effort import EVALUATIONS, EvaluationBudget, Exhausted
 from fedbounds.bounds.search.optimize import optimize
 from fedbounds.bounds.search.rounds import rounds
 from fedbounds.bounds.theory.registry import results
@@ -76,7 +76,7 @@ def test_no_question_at_extreme_settings_takes_more_than_its_evaluations(start, 
 
 
 def test_an_effort_that_is_used_up_says_so():
-    effort = Effort(10)
+    effort = EvaluationBudget(10)
     effort.spend(10)
     with pytest.raises(Exhausted):
         effort.spend(1)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.search.barrier_method import is_unique, log_sum, solve
 from fedbounds.bounds.search.geometric_program import (
+    GeometricProgram,
     NotGeometric,
-    Program,
     falls_for_ever,
     far_out,
     normalized_condition,
@@ -36,7 +36,9 @@ FORMS = [
 def program(objective, constraints=(), low=FREE[0], high=FREE[1], values=None):
     values = values or {}
     sums = tuple(normalized_condition(left, right, ["x", "y"], values) for left, right in constraints)
-    return Program(sum_of_products(objective, ["x", "y"], values), sums, np.array(low, float), np.array(high, float))
+    return GeometricProgram(
+        sum_of_products(objective, ["x", "y"], values), sums, np.array(low, float), np.array(high, float)
+    )
 
 
 @given(st.sampled_from(FORMS), st.floats(0.1, 3), st.floats(0.1, 3))

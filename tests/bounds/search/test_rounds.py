@@ -11,7 +11,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 from fedbounds.bounds.search import arb_enclosures as balls
-from fedbounds.bounds.search.effort import EVALUATIONS, Effort
+from fedbounds.bounds.search.effort import EVALUATIONS, EvaluationBudget
 from fedbounds.bounds.search.interval_arithmetic import enclose
 from fedbounds.bounds.search.optimize import Minimum, optimize
 from fedbounds.bounds.search.partial_evaluation import leave_free
@@ -517,7 +517,9 @@ def test_more_constants_to_choose_never_need_more_rounds(question, fewer, more):
 def test_what_is_excluded_holds_no_choice_that_a_dense_grid_finds():
     key, epsilon, known = TIERED
     one = load(key)
-    least = excluded_below(leave_free(one, one.form(None), known, ["eta", "Q", "R"]), "R", epsilon, {}, Effort.of(1))
+    least = excluded_below(
+        leave_free(one, one.form(None), known, ["eta", "Q", "R"]), "R", epsilon, {}, EvaluationBudget.of(1)
+    )
     eta, Q = np.geomspace(1e-4, 1, 400)[:, None], np.arange(1.0, 30.0)
     below = evaluate(one, dict(known, eta=eta, Q=Q, R=least - 1))
     assert least > 1000 and not (below.valid & (below.value <= epsilon)).any()

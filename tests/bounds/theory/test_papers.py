@@ -35,9 +35,8 @@ def tdcd_remark_5(rng):
 
 
 def tdcd_in_time(rng):
-    c = tdcd(rng) | dict(tcomm=rng.uniform(0, 100), tcomp=rng.uniform(0.1, 10))
-    del c["R"]  # follows from W
-    return c | dict(W=(3 * c["tcomm"] + c["Q"] * c["tcomp"]) * rng.uniform(1, 500))
+    c = {k: v for k, v in tdcd(rng).items() if k != "R"} | dict(tcomm=rng.uniform(0, 100), tcomp=rng.uniform(0.1, 10))
+    return c | dict(W=(3 * c["tcomm"] + c["Q"] * c["tcomp"]) * rng.uniform(1, 500))  # from which R follows
 
 
 def tdcd_round(rng):

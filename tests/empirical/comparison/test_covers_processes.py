@@ -5,7 +5,7 @@ import pytest
 
 from fedbounds.bounds.advice.coverage import covers
 from fedbounds.bounds.papers.arbitrary_participation import assumptions as theory
-from fedbounds.bounds.theory.problem_class import NO, YES, Setting
+from fedbounds.bounds.theory.problem_class import NO, YES, ProblemClass
 from fedbounds.empirical.papers.arbitrary_participation.run import is_regularized
 from fedbounds.empirical.papers.fed_norm_sgda import run as minimax
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA
@@ -35,7 +35,7 @@ PROCESSES = {
 
 
 def level(assumption, kind):
-    return assumption.cover.level(Setting({"participation": (kind,)}))
+    return assumption.cover.level(ProblemClass({"participation": (kind,)}))
 
 
 @pytest.mark.parametrize("kind", PROCESSES)
@@ -68,5 +68,5 @@ def test_what_confront_refuses_is_not_covered_and_what_it_takes_is():
     for kind, process in (PROCESSES | {"mixing": Markovian(N, 0.4)}).items():
         for key, takes in taken.items():
             ascent = "strongly-concave" if key.startswith("fed-norm") else "none"
-            found = covers(Setting({"participation": (kind,), "ascent": (ascent,)})).of(key)
+            found = covers(ProblemClass({"participation": (kind,), "ascent": (ascent,)})).of(key)
             assert (found.answer != "not covered") == takes(process), (key, kind)

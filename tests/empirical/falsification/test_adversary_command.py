@@ -17,7 +17,7 @@ from fedbounds.bounds.comparison.worst_ratios import read_rows, worst_ratio, wor
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.empirical.falsification.adversary import (
     EFFORTS,
-    Effort,
+    AdversaryEffort,
     WorstInstance,
     describe_instance,
     domains,
@@ -35,7 +35,7 @@ from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from tests.command_line import run
 
 LIGHT = EFFORTS["light"]
-SHORT = Effort(cells=6, starts=2, evaluations=300, longest=30)
+SHORT = AdversaryEffort(cells=6, starts=2, evaluations=300, longest=30)
 
 
 def claim_of(key: str, form: str) -> Claim:
@@ -43,7 +43,7 @@ def claim_of(key: str, form: str) -> Claim:
     return ResultForm(result, result.form(form)).claim()
 
 
-def found(claim: Claim, effort: Effort = SHORT) -> WorstInstance:
+def found(claim: Claim, effort: AdversaryEffort = SHORT) -> WorstInstance:
     worst = search_form(claim, effort, 61)
     assert isinstance(worst, WorstInstance), worst
     return worst
@@ -322,7 +322,10 @@ def test_a_second_search_keeps_the_worse_instance_and_adds_the_budgets() -> None
 
 
 def test_a_search_climbs_from_what_is_known_too() -> None:
-    claim, few = claim_of("fedau/theorem-2-option-1", "sharp"), Effort(cells=3, starts=1, evaluations=600, longest=60)
+    claim, few = (
+        claim_of("fedau/theorem-2-option-1", "sharp"),
+        AdversaryEffort(cells=3, starts=1, evaluations=600, longest=60),
+    )
     known = replay(worst_ratios("fedau")["fedau/theorem-2-option-1", "sharp"])
     alone, further = (search_form(claim, few, 5, "", start) for start in (None, known))
     assert isinstance(alone, WorstInstance) and isinstance(further, WorstInstance)

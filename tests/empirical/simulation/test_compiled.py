@@ -14,7 +14,7 @@ from fedbounds.empirical.algorithms import LocalSGD, algorithm_from_spec
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, WaitFull
 from fedbounds.empirical.participation import Bernoulli, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.simulation.engines import Compiled, choose_engine, compiled
+from fedbounds.empirical.simulation.engines import CompiledEngine, choose_engine, compiled
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.sweep import plan, resolve
 from tests.empirical.runtime.pretended_device import pretended_device
@@ -39,7 +39,7 @@ def test_a_round_is_traced_whole_and_equals_the_round_step_by_step(
     spec: dict[str, Any], written_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiled, "WRITTEN_OUT", written_out)
-    monkeypatch.setattr(Compiled, "backend", "aot_eager")  # `fullgraph`: a break of the graph would be an error
+    monkeypatch.setattr(CompiledEngine, "backend", "aot_eager")  # `fullgraph`: a break of the graph would be an error
     found = run("compiled", spec)
     assert found.engine == "compiled"
     same(spec, found, run("batched", spec))
@@ -95,7 +95,7 @@ def test_what_has_nothing_to_compile_is_walked_as_ever() -> None:
         run("compiled", rule=compressed)
     problem = problem_from_spec(SMOOTH)
     assert choose_engine("auto", problem, FedAvg(0.1, 10), 10**9).label == "batched"
-    assert not isinstance(choose_engine("auto", problem, FedAvg(0.1, 10), 10**9), Compiled)
+    assert not isinstance(choose_engine("auto", problem, FedAvg(0.1, 10), 10**9), CompiledEngine)
 
 
 def test_a_long_run_on_a_processor_stands_in_no_batch() -> None:
@@ -142,7 +142,7 @@ def test_what_is_recorded_as_a_graph_is_played_back_with_new_numbers(monkeypatch
         x, drawn, sizes = map(torch.from_numpy, arrays)
         return x, clients, drawn, sizes
 
-    recorded = compiled.Recorded(steps, *given(0))
+    recorded = compiled.RecordedGraph(steps, *given(0))
     monkeypatch.setattr(Graph, "replay", lambda graph: recorded.found.copy_(steps(*recorded.given)))
     for seed in (1, 2):
         own = given(seed)
@@ -151,7 +151,7 @@ def test_what_is_recorded_as_a_graph_is_played_back_with_new_numbers(monkeypatch
 
 
 def test_a_device_that_records_no_graphs_is_walked_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Compiled, "backend", "no such backend")
+    monkeypatch.setattr(CompiledEngine, "backend", "no such backend")
     with pretended_device() as device:
         problem = problem_from_spec(SMOOTH, device=device)
         found = simulate(FedAvg(0.05, 3), problem, WithoutReplacement(10, 4), 4, engine="compiled")

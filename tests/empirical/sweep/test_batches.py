@@ -11,7 +11,7 @@ import pytest
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.participation import Bernoulli, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.simulation.simulate import Setting, simulate, simulate_together
+from fedbounds.empirical.simulation.simulate import JointRun, simulate, simulate_together
 from fedbounds.empirical.sweep import Store, execute, plan, resolve
 from fedbounds.empirical.sweep.batches import batches
 from fedbounds.empirical.sweep.maker import Maker
@@ -46,11 +46,11 @@ def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda also: "sources")
 
 
-def settings_of(rule: dict[str, Any]) -> list[Setting]:
+def settings_of(rule: dict[str, Any]) -> list[JointRun]:
     """Three step sizes, of which one makes a run diverge, and seeds of which some are in several settings."""
     name = "step_size" if "step_size" in rule else "local_step_size"
     seeds = {0.1: (0, 3), 1e30: (3, 1, 0), 0.3: (2,)}
-    return [Setting(algorithm_from_spec(rule | {name: size}), own, 7) for size, own in seeds.items()]
+    return [JointRun(algorithm_from_spec(rule | {name: size}), own, 7) for size, own in seeds.items()]
 
 
 @pytest.mark.parametrize("rule", ALGORITHMS, ids=lambda rule: rule["kind"])
@@ -70,9 +70,9 @@ def test_every_number_of_a_setting_is_what_it_is_alone(rule: dict[str, Any]) -> 
 def test_phases_stand_together_if_they_are_as_long() -> None:
     problem, process = problem_from_spec(DIGITS), WithoutReplacement(10, 3)
 
-    def phases(size: float, first: int) -> Setting:
+    def phases(size: float, first: int) -> JointRun:
         early, late = (algorithm_from_spec({"kind": "fedavg", **STEPS, "local_step_size": s}) for s in (size, size / 2))
-        return Setting(None, (0,), None, [(early, first), (late, 5 - first)])
+        return JointRun(None, (0,), None, [(early, first), (late, 5 - first)])
 
     settings = [phases(0.1, 2), phases(0.4, 2)]
     (together,) = simulate_together(settings, problem, process)

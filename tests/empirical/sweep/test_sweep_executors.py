@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import Store, execute, executors, plan, resolve, tabulate, write_csv
-from fedbounds.empirical.sweep.executors import Answer
+from fedbounds.empirical.sweep.executors import WorkerAnswer
 from fedbounds.empirical.sweep.maker import News
 from tests.empirical.sweep.stand_in_runs import runs_of, stand_in
 from tests.empirical.sweep.test_sweep_executor import contents
@@ -213,7 +213,7 @@ def test_a_folder_that_is_not_shared_is_found_out(tmp_path: Path, monkeypatch: p
     assert not contents(tmp_path / "a")
     monkeypatch.setattr(executors, "PATIENCE", 0.2)
     monkeypatch.setattr(executors, "LOOK", 0.1)
-    claims = Elsewhere(lambda batch: Answer(tuple(News(run.key, "done") for run in batch)))
+    claims = Elsewhere(lambda batch: WorkerAnswer(tuple(News(run.key, "done") for run in batch)))
     with pytest.raises(FedboundsError, match=r"workers have made 2 runs that are not whole in .*\(missing\)"):
         execute(runs, Store(tmp_path / "b"), executor=claims, run_task=stand_in)
 

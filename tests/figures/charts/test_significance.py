@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbounds.figures.charts.claims import Claim, Limits, correct, level, limits_of, named, still_moves, write_claims
+from fedbounds.figures.charts.claims import (
+    FigureClaim,
+    Limits,
+    correct,
+    level,
+    limits_of,
+    named,
+    still_moves,
+    write_claims,
+)
 from fedbounds.figures.charts.significance import (
     LEVEL,
     Level,
-    Parts,
+    PartialFinding,
     SignTest,
     above_zero,
     decide,
@@ -87,7 +96,7 @@ def test_holms_correction_is_that_of_a_known_example():
 def test_two_standard_errors_of_a_few_seeds_decide_nothing(seeds, p):
     values = planted(p, seeds)
     assert values.mean() / (values.std(ddof=1) / seeds**0.5) > 2 - 0.01
-    claim = Claim("Figure 1", "", "", above_zero(Level.of(values)))
+    claim = FigureClaim("Figure 1", "", "", above_zero(Level.of(values)))
     assert claim.verdict == "inconclusive" and claim.note.endswith("seeds would tell")
 
 
@@ -102,8 +111,8 @@ def test_a_decision_is_the_p_values_and_turns_with_the_direction(seeds):
 
 
 def test_more_claims_of_a_figure_ask_for_more_and_other_figures_do_not():
-    clear = Claim("Figure 1", "", "", above_zero(Level.of(planted(0.02))))
-    others = [Claim("Figure 1", "", "", above_zero(Level.of(planted(0.5, 5, k)))) for k in (2, 3)]
+    clear = FigureClaim("Figure 1", "", "", above_zero(Level.of(planted(0.02))))
+    others = [FigureClaim("Figure 1", "", "", above_zero(Level.of(planted(0.5, 5, k)))) for k in (2, 3)]
     assert clear.verdict == "agrees" and correct([clear, *others])[0].verdict == "inconclusive"
     assert correct([clear, *(replace(one, source="Figure 2") for one in others)])[0].verdict == "agrees"
     assert "Holm, 3 comparisons" in correct([clear, *others])[0].comparisons
@@ -152,7 +161,10 @@ def test_parts_are_decided_by_their_share():
     yes, no, open_ = above_zero(Level(1.0, 0.01, 5)), above_zero(Level(-1.0, 0.01, 5)), above_zero(Level(1.0, 0.9, 5))
     assert [decide(every(parts)).agrees for parts in ((yes, yes), (yes, open_), (open_, no))] == [True, None, False]
     assert [decide(some(parts)).agrees for parts in ((no, yes), (no, open_), (no, no))] == [True, None, False]
-    most = [decide(Parts(parts, 0.75)).agrees for parts in ((yes, yes, yes, no), (yes, yes, no, open_), (no, no, yes))]
+    most = [
+        decide(PartialFinding(parts, 0.75)).agrees
+        for parts in ((yes, yes, yes, no), (yes, yes, no, open_), (no, no, yes))
+    ]
     assert most == [True, None, False]
     wide = above_zero(Level(1.0, 5.0, 5))
     alone = [decide(one).seeds_needed for one in (open_, wide)]
@@ -191,7 +203,7 @@ def runs(values):
 def test_a_claim_about_the_end_is_not_tested_by_a_smaller_network_or_a_curve_that_moves():
     traces = {"a": runs(curve(0.0)), "b": runs(curve(0.2))}
     found = {label: level(some_, 10, "loss", label) for label, some_ in traces.items()}
-    claim = Claim("Figure 1", "a below b", "", found["a"].below(found["b"]))
+    claim = FigureClaim("Figure 1", "a below b", "", found["a"].below(found["b"]))
     assert claim.verdict == "agrees"
     (moving,) = limits_of("cnn", ["cnn"], traces, 10, "loss").apply([claim])
     assert (moving.verdict, moving.note, moving.agrees) == (NOT_TESTED, "still moving: b; here: agrees", None)
@@ -204,8 +216,8 @@ def test_a_claim_about_the_end_is_not_tested_by_a_smaller_network_or_a_curve_tha
 def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
     found = named({"a": ONE, "b": OTHER})
     claims = [
-        Claim("Figure 1", "a is better", "numbers", found["a"].above(found["b"]), "Section 1: a is good"),
-        Claim("Figure 1", "exact", "", True),
+        FigureClaim("Figure 1", "a is better", "numbers", found["a"].above(found["b"]), "Section 1: a is good"),
+        FigureClaim("Figure 1", "exact", "", True),
     ]
     text = write_claims(claims, tmp_path / "claims.csv").read_text()
     low, high = stats.ttest_rel(ONE, OTHER).confidence_interval()

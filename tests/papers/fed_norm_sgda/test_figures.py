@@ -45,7 +45,7 @@ def tasks(setting, **more):
 
 @pytest.mark.parametrize("problem", [ex.ROBUST, ex.FAIR])
 def test_every_seed_has_its_own_data_and_every_method_the_same(problem):
-    by_method = [tasks(ex.Setting(problem, 9, 9, method)) for method in ex.METHODS]
+    by_method = [tasks(ex.ExperimentSetting(problem, 9, 9, method)) for method in ex.METHODS]
     for own in by_method:
         assert [task["seeds"] for task in own] == [[seed] for seed in range(ex.SMOKE.seeds)]
         assert [task["problem"]["partition_seed"] for task in own] == [*range(ex.SMOKE.seeds)]
@@ -54,21 +54,21 @@ def test_every_seed_has_its_own_data_and_every_method_the_same(problem):
 
 
 def test_step_sizes_are_tuned_on_seeds_and_a_split_that_nothing_is_judged_on():
-    (task,) = tasks(ex.Setting(ex.FAIR, 9, 9), tuning=True)
-    judged = tasks(ex.Setting(ex.FAIR, 9, 9))
+    (task,) = tasks(ex.ExperimentSetting(ex.FAIR, 9, 9), tuning=True)
+    judged = tasks(ex.ExperimentSetting(ex.FAIR, 9, 9))
     assert len(task["seeds"]) == ex.SMOKE.tuning and not {*task["seeds"]} & {s for one in judged for s in one["seeds"]}
     assert task["problem"]["partition_seed"] not in {one["problem"]["partition_seed"] for one in judged}
 
 
 def test_methods_are_those_that_the_paper_compares():
-    plus = ex.Setting(ex.ROBUST, 15, 15, most=7).algorithm(STEPS)
+    plus = ex.ExperimentSetting(ex.ROBUST, 15, 15, most=7).algorithm(STEPS)
     assert plus["normalized"] and plus["local_steps"] == {"low": 2, "high": 7, "redraw": False}
     assert plus["snapshot_period"] == ex.SMOKE.period and ex.SMOKE.rounds % ex.SMOKE.period == 0
-    plain = ex.Setting(ex.FAIR, 15, 15, epochs=True).algorithm(STEPS)
+    plain = ex.ExperimentSetting(ex.FAIR, 15, 15, epochs=True).algorithm(STEPS)
     assert "snapshot_period" not in plain and plain["local_epochs"] == {"low": 2, "high": 5, "redraw": False}
-    with_momentum = ex.Setting(ex.FAIR, 15, 15, ex.MOMENTUM).algorithm(STEPS)
+    with_momentum = ex.ExperimentSetting(ex.FAIR, 15, 15, ex.MOMENTUM).algorithm(STEPS)
     assert not with_momentum["normalized"] and with_momentum["optimizer"] == {"momentum": 0.9}
-    assert "optimizer" not in ex.Setting(ex.FAIR, 15, 15, ex.NAIVE).algorithm(STEPS)
+    assert "optimizer" not in ex.ExperimentSetting(ex.FAIR, 15, 15, ex.NAIVE).algorithm(STEPS)
 
 
 def test_the_paper_writes_its_methods_with_a_plus_where_there_are_snapshots(gallery):
@@ -92,7 +92,7 @@ def test_images_made_here_are_as_many_as_the_scale_says(tmp_path):
     picture = draw(made, "figure-8")
     assert all(np.isfinite(c.y).all() for c in picture.curves)
     assert "glyphs (200 images, 50 for tests)" in picture.caption
-    (task, *_) = ex.runs(small, ex.Setting(ex.FAIR, 9, 9), STEPS).tasks
+    (task, *_) = ex.runs(small, ex.ExperimentSetting(ex.FAIR, 9, 9), STEPS).tasks
     assert problem_from_spec(task["problem"]).weights.numpy() * 200 == pytest.approx(200 / 9, abs=1)
 
 
@@ -117,7 +117,7 @@ def test_every_method_has_the_same_budget_and_the_same_start_on_other_seeds(gall
 
 
 def test_clients_weigh_the_same_and_naive_averaging_departs_from_it(gallery):
-    (task, *_) = tasks(ex.Setting(ex.FAIR, 9, 9, ex.NAIVE))
+    (task, *_) = tasks(ex.ExperimentSetting(ex.FAIR, 9, 9, ex.NAIVE))
     assert np.ptp(problem_from_spec(task["problem"]).weights.numpy()) < 1e-3
     one = gallery.fair_methods[0]
     assert pytest.approx(one.chi_squared(ex.NORMALIZED), abs=1e-12) == 0
@@ -264,7 +264,7 @@ def test_the_rates_are_judged_by_what_the_theorems_give():
 
 
 def test_the_room_has_the_papers_problems():
-    (task, *_) = tasks(ex.Setting(ex.ROBUST, 6, 2, alpha=1.0))
+    (task, *_) = tasks(ex.ExperimentSetting(ex.ROBUST, 6, 2, alpha=1.0))
     problem = problem_from_spec(task["problem"])
     assert problem.clients == 6 and task["participation"]["participants"] == 2 and task["problem"]["alpha"] == 1.0
 

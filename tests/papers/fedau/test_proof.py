@@ -27,7 +27,7 @@ from fedbounds.bounds.audit.participation_rules import (
     given_past,
     step_mean,
 )
-from fedbounds.bounds.audit.proof_step_checker import Setting, proof_of, trace
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, proof_of, trace
 from fedbounds.bounds.audit.rules import Telescope, power_sum
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.fedau.lemmas import E_2
@@ -143,7 +143,7 @@ def test_what_is_known_at_the_start_of_the_round_is_not_enough_for_the_printed_s
 n = sp.Symbol("n", integer=True, positive=True)
 x = sp.Symbol("x", positive=True)
 RATIO = half_step_ratio(n)
-NOWHERE = Setting("nothing", {})
+NOWHERE = ProofSetting("nothing", {})
 
 
 @pytest.mark.parametrize("steps_taken", [1, 2, 3, 7, 40])

@@ -17,7 +17,7 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
 from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.induction import Induction
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.transcendental import Opened, algebraic_form
 from fedbounds.bounds.papers.fedau import corollaries, results
 from fedbounds.bounds.papers.fedau.corollaries import C_W, COROLLARY_4, GLOBAL_STEP, LOCAL_STEP
@@ -37,7 +37,7 @@ p = sp.Symbol("p", positive=True)
 R = sp.Symbol("R", nonnegative=True)
 E, EACH, MEAN = (sp.Symbol(f"[{name}]", nonnegative=True) for name in ("E", "each", "mean"))
 ZERO, ONE, TWO = sp.S.Zero, sp.S.One, sp.Integer(2)
-SETTING = Setting("nothing", {})
+SETTING = ProofSetting("nothing", {})
 RATE, MANY = Relation(p, ONE), Relation(TWO, T)
 q = 1 - p
 

@@ -9,7 +9,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.tdcd.proof.rules import SummedGrowth
 from fedbounds.bounds.theory.registry import paper
@@ -32,7 +32,7 @@ def test_nothing_that_the_proof_says_may_hide_an_error_but_how_far_a_round_goes(
 
 # --- Rules ----------------------------------------------------------------------------------------------------------
 
-MOVES = Setting.of(
+MOVES = ProofSetting.of(
     "", Atom("g0", "gradient", 0, "", still=True), Atom("gp", "gradient", 0, ""), Atom("gn", "gradient", 0, "")
 )
 g0, gp, gn = (Vec.atom(name) for name in ("g0", "gp", "gn"))

@@ -6,7 +6,7 @@ from sympy import Expr, Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialize
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     COHORT,
     EXPECTED_COHORT,
@@ -53,7 +53,7 @@ from fedbounds.bounds.theory.result import Result
 
 L, F, I, N, P, T = n.L, n.F, n.I, n.N, n.P, n.T
 gamma, eta, rho, sigma, nu, beta, delta, d = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta, n.d
-NO_VECTORS = Setting("no vectors: constants only", {}, given="participation")
+NO_VECTORS = ProofSetting("no vectors: constants only", {}, given="participation")
 LEAST = measure_symbol(LEAST_GRADIENT)
 THEOREM = f"{PAPER}/theorem-3.1"
 LOCAL = 1 / (12 * L * I * P * sqrt(T))

@@ -14,7 +14,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, Step, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, Step, measure_symbol
 from fedbounds.bounds.papers.arbitrary_participation import expected
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
@@ -45,7 +45,7 @@ def translate(part: Any) -> Any:
     return part
 
 
-def expected_setting(setting: Setting) -> Setting:
+def expected_setting(setting: ProofSetting) -> ProofSetting:
     """The bracket averages over the participation, which is given no more."""
     return replace(setting, bracket=setting.bracket.replace(NOISE, BOTH), given="")
 

@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.axioms import Jensen
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.concentration import AllAtOnce, McDiarmid
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import ClientByClient, Everywhere, Unfolded
 from fedbounds.bounds.audit.transcendental import Opened
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
@@ -51,7 +51,7 @@ EXCHANGED = (
     Atom("mev", "gradient", 0, "its mean, (1/2) sum_n (q^n - q'^n)(grad F_n - grad f)", per_client=False, of="mean"),
 )
 one_root, tail_root = Symbol("root of the mean", real=True), Symbol("root of the tail", real=True)
-TWO_DRAWS = Setting.of(
+TWO_DRAWS = ProofSetting.of(
     "sum over clients with weights (q^n + q'^n)/2, q' being another draw of the round's weights q",
     *EXCHANGED,
     letters={one_root: sqrt(ANY_WEIGHTS), tail_root: sqrt(2 * log(1 / c))},

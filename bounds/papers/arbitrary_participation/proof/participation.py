@@ -7,7 +7,7 @@ from sympy import Abs, Integer, Symbol, log
 from fedbounds.bounds.audit.axioms import Jensen, MeanOf
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma, Markov
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import ClientByClient, Everywhere
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
@@ -47,7 +47,7 @@ COHORT_ATOMS = (
     Atom("mg", "gradient", 0, "weighted mean of grad F_n(x) in round t", per_client=False, of="mean"),
     Atom("f", "gradient", 0, "grad f at x", at="x", of="f", per_client=False),
 )
-ONE_ROUND = Setting.of("sum over clients with the weights of one round", *COHORT_ATOMS)
+ONE_ROUND = ProofSetting.of("sum over clients with the weights of one round", *COHORT_ATOMS)
 g, mg, f = (Vec.atom(a.name) for a in COHORT_ATOMS)
 POINTS = "for every round t and point x"
 WITHIN, AROUND = square(g - mg), square(mg - f)
@@ -80,7 +80,7 @@ CLIENT_ATOMS = (
     Atom("mqv", "gradient", 0, "mean over clients of qbar_n (grad F_n - grad f)", per_client=False, of="mean"),
     Atom("v", "gradient", 0, "grad F_n - grad f", of="other", mean="0"),
 )
-ALL_CLIENTS = Setting.of("plain mean over the N clients", *CLIENT_ATOMS)
+ALL_CLIENTS = ProofSetting.of("plain mean over the N clients", *CLIENT_ATOMS)
 qv, mqv, v = (Vec.atom(a.name) for a in CLIENT_ATOMS)
 LHS = N**2 * square(mqv)  # |sum_n qbar_n v_n|^2, the left-hand side of (7)
 OFFSET = qv - 1 / N * v  # (qbar_n - 1/N) v_n
@@ -118,7 +118,7 @@ SIGNED_ATOMS = (
     Atom("sv", "gradient", 0, "sign(qbar_n - mu)(grad F_n - grad f)", of="other", mean="msv"),
     Atom("msv", "gradient", 0, "its mean", per_client=False, of="mean"),
 )
-BY_DEVIATION = Setting.of("sum over clients with weights |qbar_n - mu|/C", *CLIENT_ATOMS, *SIGNED_ATOMS)
+BY_DEVIATION = ProofSetting.of("sum over clients with weights |qbar_n - mu|/C", *CLIENT_ATOMS, *SIGNED_ATOMS)
 sv, msv = Vec.atom("sv"), Vec.atom("msv")
 DEVIATIONS = Sum(Abs(n.qbar - MedianOverClients(n.qbar)))
 c = Chain(BY_DEVIATION, FREE)

@@ -8,7 +8,7 @@ from sympy import Integer, Rational
 from fedbounds.bounds.audit.axioms import Independent, Jensen, MeanOf, Smooth, Starts, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.geometric_sums import GeometricSum
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import ClientByClient, Gram, Unroll, power_sum
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import COHORT, EXOGENOUS, INDEPENDENT_CLIENTS, WEIGHTS
@@ -36,7 +36,7 @@ ROUND_ATOMS = (
     Atom("xi", "noise", 0, "the noise of client n in this local step", mean="mxi"),
     Atom("mxi", "noise", 0, "the weighted mean of the noise", per_client=False),
 )
-ROUND = Setting.of(
+ROUND = ProofSetting.of(
     "sum over clients with weights q_t^n, expectation over the noise, in round t before local step i",
     *ROUND_ATOMS,
     given="participation",

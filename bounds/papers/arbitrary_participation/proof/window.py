@@ -9,7 +9,7 @@ from sympy import Expr, Integer, Rational, floor
 
 from fedbounds.bounds.audit.axioms import Descent, Jensen, NoiseOverTime, Smooth, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Telescope
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.arbitrary_participation import results
@@ -44,7 +44,7 @@ WINDOW_ATOMS = (
     Atom("mxi", "noise", 1, "the weighted mean of the noise in one local step", mean="z"),
     Atom("z", "noise", 0, "the mean noise over the window, drawn after x0 is known", per_client=False),
 )
-WHOLE_WINDOW = Setting.of(
+WHOLE_WINDOW = ProofSetting.of(
     "mean over the window's rounds and local steps, sum over clients with weights q_t^n, expectation over the noise",
     *WINDOW_ATOMS,
     given="participation",

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.axioms import Descent, Schema, Smooth, SumOfNoise, U
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.participation_rules import MeanUpdate
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
@@ -69,7 +69,7 @@ class Scaled(Schema):
     )
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """Which vectors stay the same comes from the atoms."""
         moving = [name for name in self.vector.atoms if not setting.atoms[name].still]
         if self.still and moving:
@@ -104,7 +104,7 @@ class SampleSquare(Schema):
         """The weights must be a mean."""
         return AS_A_MEAN
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The letters c, d and r must stand for these probabilities."""
         each = _sampled(setting, self.sample)
         one, two = n.P / n.n, n.P * (n.P - 1) / (n.n * (n.n - 1))
@@ -123,7 +123,7 @@ class SampleSquare(Schema):
         return Relation(square(Vec.atom(self.sample)), sp.expand(right), "==")
 
 
-def _sampled(setting: Setting, sample: str) -> str:
+def _sampled(setting: ProofSetting, sample: str) -> str:
     word, _, each = setting.atoms[sample].of.partition(" of ")
     if word != "sample" or not setting.atoms[each].per_client:
         raise Unfit(f"{sample} is not a sum over the sample")
@@ -154,7 +154,7 @@ class MixingPrice(Schema):
     )
     needs: tuple[str, ...] = (*NOISE, SAMPLING)
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The first must be made of gradients, the second of noise."""
         u, z = setting.atoms[self.exact], setting.atoms[self.noise]
         if u.kind != "gradient" or z.kind != "noise":
@@ -174,7 +174,7 @@ class NoiseOfSample(Schema):
     axiom: str = "noise of different clients is uncorrelated and independent of the sample"
     needs: tuple[str, ...] = (*NOISE, SAMPLING, "independent-clients")
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The clients' noise comes from the atom."""
         each = _sampled(setting, self.sample)
         if setting.atoms[each].kind != "noise":
@@ -209,7 +209,7 @@ class SelfBounded(Schema):
         """The weights must be a mean."""
         return AS_A_MEAN
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The gradient must be that of F~ in y."""
         atom = setting.atoms[self.gradient]
         if atom.of != "F~/y":

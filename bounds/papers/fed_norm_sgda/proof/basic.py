@@ -7,7 +7,7 @@ from sympy import Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import Gram
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
 from fedbounds.bounds.papers.fed_norm_sgda import lemmas_basic as facts
@@ -19,8 +19,10 @@ from fedbounds.bounds.theory.client_reductions import SumOverClients
 from fedbounds.bounds.theory.result import Result
 
 u, v, gradient, away = (Vec.atom(name) for name in ("u", "v", "gradient", "away"))
-VECTORS = Setting("any vectors", {a: Atom(a, "gradient", 0, f"any vector {a}", per_client=False) for a in ("u", "v")})
-ONE_FUNCTION = Setting(
+VECTORS = ProofSetting(
+    "any vectors", {a: Atom(a, "gradient", 0, f"any vector {a}", per_client=False) for a in ("u", "v")}
+)
+ONE_FUNCTION = ProofSetting(
     "any two points",
     {
         "gradient": Atom("gradient", "gradient", 0, "grad g at x", per_client=False),

@@ -13,9 +13,9 @@ from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
-from fedbounds.bounds.audit.nonnegative import Finding
+from fedbounds.bounds.audit.nonnegative import ProofFinding
 from fedbounds.bounds.audit.participation_rules import Triangle
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Unfolded
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda import corollaries
@@ -91,13 +91,13 @@ class FirstAt:
         return ((self.rounds, self.least),)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The premise's bound is the target, whatever the number of rounds."""
         if len(premises) != 1 or premises[0].right != self.target or self.target.has(self.rounds):
-            return Finding(False, "rounds", f"the premise does not show that {self.target} is reached")
+            return ProofFinding(False, "rounds", f"the premise does not show that {self.target} is reached")
         equal = conclusion.left == self.count and conclusion.right == sp.ceiling(self.least)
-        return Finding(equal, "rounds", "rounded up" if equal else f"it is reached after ceiling({self.least})")
+        return ProofFinding(equal, "rounds", "rounded up" if equal else f"it is reached after ceiling({self.least})")
 
 
 ENOUGH = Condition(n.T, ">=", ROUNDS_NEEDED, "enough rounds", n.T)
@@ -109,7 +109,9 @@ SHOWN = largest(4 * SLOW**2 / (work * eps**4), 2 * FAST / eps**2, *(c.right for 
 THEOREM = THEOREM_1_AT_ITS_STEPS.form("sharp")
 first, second = SLOW / sqrt(work * T), FAST / T
 
-s = Chain(Setting(DESCENT_SETTING.bracket, DESCENT_SETTING.atoms, letters=IN_LETTERS), cites=(THEOREM_1_AT_ITS_STEPS,))
+s = Chain(
+    ProofSetting(DESCENT_SETTING.bracket, DESCENT_SETTING.atoms, letters=IN_LETTERS), cites=(THEOREM_1_AT_ITS_STEPS,)
+)
 s["E1", "enough rounds"] = ENOUGH
 s["E2", "in letters"] = le(SHOWN, T), Unfolded, "E1", *LEGAL
 s["E3", "for the root"] = le(4 * SLOW**2, work * eps**4 * T), {"E2": work * eps**4}
@@ -132,7 +134,7 @@ LAG = Symbol("[|y* - y~*|^2, mean over the rounds]", nonnegative=True)
 MISMATCH = Symbol("chi^2 (betaG^2 eps_opt + sigmaG^2)", nonnegative=True)
 LEAST = measure_symbol(COROLLARY_1_1.measure)
 ON_THE_RUN = "on every run"
-ALONG = Setting.of(
+ALONG = ProofSetting.of(
     "mean over the rounds of one run; mean over clients with weights w_i where a vector is of one client",
     Atom("x", "point", 0, "x_t", per_client=False),
     Atom("yw", "point", 0, "y~*(x_t), where sum_i w_i f_i is largest", per_client=False),
@@ -185,7 +187,7 @@ MOREAU_MEAN = Symbol("[squared gradient of the weighted Moreau envelope, mean ov
 PROX_LAG = Symbol("[|x~ - x-|^2, mean over the rounds]", nonnegative=True)
 LEAST_MOREAU = measure_symbol(COROLLARY_2_1.measure)
 xt, xw, xp = (Vec.atom(name) for name in ("xt", "xw", "xp"))
-PROXIMAL = Setting.of(
+PROXIMAL = ProofSetting.of(
     "mean over the rounds of one run",
     Atom("xt", "point", 0, "x_t", per_client=False),
     Atom("xw", "point", 0, "the proximal point of Phi~ at x_t, with 1/(2 Lf)", per_client=False),

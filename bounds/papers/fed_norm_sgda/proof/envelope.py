@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Triangle
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, STRONGLY_CONCAVE
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
@@ -26,7 +26,7 @@ DELTA, DESCENT_SETTING, PAPER, Fx, Fy, G, L = of.DELTA, of.DESCENT_SETTING, of.P
 kappa, mu, y0, ys = of.kappa, of.mu, of.y0, of.ys
 
 SMOOTHNESS_OF_ENVELOPE = measure_symbol(LEMMA_B_1.measure)
-TWO_POINTS = Setting.of(
+TWO_POINTS = ProofSetting.of(
     "two points x and u, and a maximizer at each",
     Atom("x", "point", 0, "any point", per_client=False),
     Atom("u", "point", 0, "any other point", per_client=False),

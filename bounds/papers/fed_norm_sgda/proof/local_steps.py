@@ -11,7 +11,7 @@ from sympy import Integer, Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning, SumOfNoise
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, LOCAL_MAP, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4
@@ -32,7 +32,7 @@ ATOMS = (
     Atom("xi", "noise", 0, "the noise of client i in this block of one local step"),
     Atom("G", "gradient", 1, "the exact gradient of client i in this block at the local model of that step"),
 )
-SETTING = Setting.of(
+SETTING = ProofSetting.of(
     "one client, its local model before step k, one block; expectation over all noise and sampling up to round t",
     *ATOMS,
 )

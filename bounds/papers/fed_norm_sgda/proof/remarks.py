@@ -7,7 +7,7 @@ from sympy import Integer, Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning, SumOfNoise
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.proof_step_checker import Setting, condition_fact, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, condition_fact, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
@@ -84,7 +84,7 @@ def mean_of_noise(noise: sp.Symbol) -> SumOfNoise:
 
 SPREAD = n.betaG**2 * n.gradxsq + n.sigmaG**2
 
-s = Chain(Setting("one point", {}))
+s = Chain(ProofSetting("one point", {}))
 s["each", "Assumption 2 at one point, in one block"] = le(EACH, LEVEL), BLOCK_NOISE
 for name, of_mean in (("clients", OF_CLIENTS), ("samples", OF_SAMPLES)):
     s[name, f"the mean of n {name}"] = mean_of_noise(of_mean), "each", BLOCK_NOISE, MARTINGALE, INDEPENDENT_CLIENTS

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.axioms import Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Squared
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, LIPSCHITZ, LOCAL_MAP
@@ -86,7 +86,7 @@ class BoundedGradient(Schema):
         """For the mean over the clients the weights must be a mean."""
         return (ON_THE_SIMPLEX,) if self.vector == "Hx" else ()
 
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: list[Relation]) -> Relation:
         """Of gradients in x and their means only."""
         if self.vector not in ("Gx", "hx", "Hx", "gx", "Fx"):
             raise Unfit(f"{self.vector} is not a gradient in x or a mean of these")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 import sympy as sp
 from sympy import Symbol
 
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol, square
 from fedbounds.bounds.papers.fed_norm_sgda import composites
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
@@ -151,11 +151,11 @@ A_DRIFT = Symbol("[X_t, weighed as the noise is]", nonnegative=True)
 LETTERS = {**CONSTANTS, X: local_distance(), W_DRIFT: local_distance("w:"), A_DRIFT: local_distance("a:")}
 
 
-def round_setting(start_y: str, *more: Atom) -> Setting:
+def round_setting(start_y: str, *more: Atom) -> ProofSetting:
     """One round; the gradient in y is taken at the x of `start_y`, of the round's start or of the snapshot."""
     local_y = "X Y" if start_y == "x0 y0" else "xs Y"
     atoms = (*POINTS, *block_atoms("x", "x0 y0", "X Y"), *block_atoms("y", start_y, local_y), *more)
-    return Setting(BRACKET, with_scaled({a.name: a for a in atoms}, SCALED), letters=LETTERS)
+    return ProofSetting(BRACKET, with_scaled({a.name: a for a in atoms}, SCALED), letters=LETTERS)
 
 
 G = product_symbol("Phi", "Phi")

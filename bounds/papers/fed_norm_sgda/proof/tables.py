@@ -9,8 +9,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit.canonical_text import canonical_text
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, Step, measure_symbol
+from fedbounds.bounds.audit.nonnegative import ProofFinding
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, Step, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda import tables
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.theory.result import Result
@@ -20,7 +20,7 @@ CASES = {
     "table-1-nc-c": tables.NONCONVEX_CONCAVE,
     "table-1-nc-1pc": tables.ONE_POINT_CONCAVE,
 }
-NO_VECTORS = Setting("orders for small eps, every other constant fixed", {})
+NO_VECTORS = ProofSetting("orders for small eps, every other constant fixed", {})
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class ByExponents:
         return tuple(a.name for a in self.case.result.form().assumptions)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The exponents, by linear programming."""
         found = self.case.complexity()
         power = found.rounds if self.count == "rounds" else found.total_work
@@ -70,7 +70,9 @@ class ByExponents:
         expected = n.eps ** -sp.Rational(power.numerator, power.denominator) * n.n**clients
         exponents = ", ".join(f"{name} = T^{value}" for name, value in found.exponents.items())
         equal = conclusion.right == expected and conclusion.op == "<="
-        return Finding(equal, "linear programming", exponents if equal else f"the order is {expected}: {exponents}")
+        return ProofFinding(
+            equal, "linear programming", exponents if equal else f"the order is {expected}: {exponents}"
+        )
 
 
 def proof_of_table(result: Result, row: str, count: str) -> Proof:

@@ -11,7 +11,7 @@ from fedbounds.bounds.audit.axioms import ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.vectors import opaque, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW, LIPSCHITZ
@@ -48,7 +48,7 @@ class SnapshotLag(Schema):
     axiom: str = "the algorithm: a snapshot is taken every S rounds, from the first on"
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: list[Relation]) -> Relation:
         """The bound must be the same in all rounds."""
         if len(premises) != 1 or premises[0].left != LENGTH:
             raise Unfit("the premise does not bound E|g_x|")
@@ -65,7 +65,7 @@ class OverBlocks(Schema):
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: list[Relation]) -> Relation:
         """One premise bounds a block's average, the other says that T/S is whole."""
         block, whole, *others = premises
         said = Relation(n.T / n.S, floor(n.T / n.S), "==")
@@ -87,7 +87,7 @@ class OverUnequalBlocks(Schema):
     axiom: str = "a squared distance is never negative; a block starts every S rounds, from the first on"
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: list[Relation]) -> Relation:
         """The premises are the inequality of one round, and the start of a block."""
         each, start, *others = premises
         factor = sp.diff(each.right, APPROACH)

@@ -22,8 +22,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.geometric_sums import BITS
-from fedbounds.bounds.audit.nonnegative import Finding, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Unroll, power_sum
 from fedbounds.bounds.audit.vectors import gram_symbols, product_symbol
 from fedbounds.bounds.theory.named_numbers import NamedNumber
@@ -64,30 +64,30 @@ class HalfStepSum:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The sum or its average, and c n."""
         total = mean_power_sum if self.average else power_sum
         return Relation(total(half_step_ratio(self.steps), self.steps), self.constant * self.steps)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Coefficient by coefficient, and once more at whole numbers of steps, exactly."""
         method, said = "geometric sum", self.relation(setting, premises)
         equal = sp.simplify(conclusion.left - said.left) == 0 and same(conclusion.right, said.right)
         if not equal or conclusion.op != "<=":
-            return Finding(False, method, f"the lemma says {said}")
+            return ProofFinding(False, method, f"the lemma says {said}")
         if not all(s.is_integer and s.is_positive for s in self.steps.free_symbols):
-            return Finding(False, method, f"{self.steps} need not be a whole number")
+            return ProofFinding(False, method, f"{self.steps} need not be a whole number")
         least = sp.E - (2 if self.average else 1)
         if not at_least(self.constant, least):
-            return Finding(False, method, f"{self.constant} is not at least {least} = {sp.N(least, 8)}")
+            return ProofFinding(False, method, f"{self.constant} is not at least {least} = {sp.N(least, 8)}")
         if not (average_dominates() if self.average else sum_dominates()):
-            return Finding(False, method, "a coefficient is not dominated")
+            return ProofFinding(False, method, "a coefficient is not dominated")
         largest = max(measured(n, self.average) for n in (1, 2, 3, 10, 100))
         if not _ball(largest) <= _exponential() - (2 if self.average else 1):
-            return Finding(False, method, f"{float(largest)} is above {least}")
-        return Finding(
+            return ProofFinding(False, method, f"{float(largest)} is above {least}")
+        return ProofFinding(
             True,
             "power series and interval arithmetic",
             f"every coefficient is dominated, {SINGLE} of them one by one; {float(largest):.4f} n at n = 100, exactly",
@@ -170,13 +170,13 @@ class UnrollMean(Unroll):
     adds: sp.Expr = sp.S.Zero
     names: tuple[tuple[str, str], ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The average of the bounds for every k."""
         return Relation(renamed(self.now, dict(self.names)), self.adds * mean_power_sum(self.ratio, self.steps))
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The recursion unrolls for every k, and the average of its bounds is the conclusion."""
         each = Relation(self.now, self.adds * power_sum(self.ratio, self.steps))
         found = super().check(each, premises, facts, setting)
@@ -186,12 +186,12 @@ class UnrollMean(Unroll):
         mean, expected = wanted.left, wanted.right
         gone = [name for pair in gram_symbols(mean).values() for name in pair if name not in setting.atoms]
         if gone:
-            return Finding(False, "induction", f"{', '.join(gone)} is not averaged over the steps")
+            return ProofFinding(False, "induction", f"{', '.join(gone)} is not averaged over the steps")
         if any(setting.atoms[new].still for _, new in self.names):
-            return Finding(False, "induction", "what stays the same in all steps is no average")
+            return ProofFinding(False, "induction", "what stays the same in all steps is no average")
         equal = same(conclusion.left, mean) and sp.simplify(conclusion.right - expected) == 0 and conclusion.op == "<="
         evidence = f"{found.evidence}; averaged over the steps" if equal else f"{mean} is at most {expected}"
-        return Finding(equal, "induction", evidence)
+        return ProofFinding(equal, "induction", evidence)
 
 
 def renamed(expression: sp.Expr, names: Mapping[str, str]) -> sp.Expr:

@@ -15,7 +15,7 @@ from sympy import Rational
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import InExpectation, Specialize
 from fedbounds.bounds.audit.participation_rules import MeanUpdate, SecondMoment
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.vectors import square
 from fedbounds.bounds.papers.fedau.assumptions import H_BOUNDED_BELOW
@@ -39,7 +39,7 @@ ROWS = (
 )
 
 
-def without_gap() -> Setting:
+def without_gap() -> ProofSetting:
     """A round in which p_n omega_n/N = varphi_n, so that the update's mean is s."""
     setting = round_setting("f~")
     update = replace(
@@ -47,7 +47,7 @@ def without_gap() -> Setting:
         mean="s",
         meaning="(1/N) sum_n 1_n omega_n (v_n + a_n) with p_n omega_n/N = varphi_n, the update over -gamma eta I",
     )
-    return Setting(setting.bracket, {**setting.atoms, "d": update}, setting.given)
+    return ProofSetting(setting.bracket, {**setting.atoms, "d": update}, setting.given)
 
 
 def one_round() -> sp.Expr:

@@ -11,7 +11,7 @@ from fedbounds.bounds.audit.axioms import Smooth, Starts
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Centered, ClientMean, Triangle, given_past
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Unroll, power_sum
 from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol, square
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS
@@ -71,9 +71,9 @@ def common_atoms(objective: str) -> tuple[Atom, ...]:
     )
 
 
-def step_setting(objective: str) -> Setting:
+def step_setting(objective: str) -> ProofSetting:
     """One local step of one client."""
-    return Setting.of(
+    return ProofSetting.of(
         "one client n, whether or not it takes part; expectation over the noise, in round t before local step i",
         *common_atoms(objective),
         Atom("y", "point", 0, "y_{t,i}^n, the local model"),
@@ -83,10 +83,10 @@ def step_setting(objective: str) -> Setting:
     )
 
 
-def round_setting(objective: str) -> Setting:
+def round_setting(objective: str) -> ProofSetting:
     """All local steps of all clients in one round."""
     update = "(1/N) sum_n 1_n omega_n (v_n + a_n), the update divided by -gamma eta I"
-    return Setting.of(
+    return ProofSetting.of(
         "mean over the local steps of round t, any one client n where a vector is its own; expectation over noise and "
         "participation",
         *common_atoms(objective),
@@ -207,7 +207,7 @@ DRIFT_OF_F, AVERAGE_OF_F = drift_proofs(ITSELF)
 
 # --- Lemma B.3.1 ----------------------------------------------------------------------------------------------------
 
-APART = Setting.of(
+APART = ProofSetting.of(
     "any one client n where a vector is its own",
     Atom("x", "point", 0, "any point", per_client=False),
     Atom("gn", "gradient", 0, "grad F_n at x", at="x", mean="gt"),

@@ -13,8 +13,8 @@ import flint
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, never_zero, prove, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.transcendental import algebraic_form
 
 
@@ -40,29 +40,29 @@ class Tangent:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what the letters stand for"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The power and its tangent."""
         below = self.decay + self.power / 2 - self.decay * self.at
         return Relation(self.base**self.power, self.value * self.decay / below)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The constant by interval arithmetic, the denominator from the premises."""
         if not self._constant():
-            return Finding(False, "tangent", f"{self.value} is not known to be at least exp(-{self.at})")
+            return ProofFinding(False, "tangent", f"{self.value} is not known to be at least exp(-{self.at})")
         if not (self.decay.is_nonnegative and prove(self.base, facts).holds):
-            return Finding(False, "tangent", f"{self.decay} or {self.base} may be negative")
+            return ProofFinding(False, "tangent", f"{self.decay} or {self.base} may be negative")
         below = self.decay + self.power / 2 - self.decay * self.at
         sides = [side for r in premises for side in (r.left, r.right)]
         (denominator, power, *found), known = algebraic_form([below, self.power, *sides], facts)
         known += [Relation(a, b, r.op) for r, a, b in zip(premises, found[::2], found[1::2], strict=True)]
         for part, name in ((denominator, below), (power, self.power)):
             if not (prove(part, [*facts, *known]).holds and never_zero(part, [*facts, *known])):
-                return Finding(False, "tangent", f"{name} may be 0 or negative")
+                return ProofFinding(False, "tangent", f"{name} may be 0 or negative")
         wanted = self.relation(setting, premises)
         equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
-        return Finding(equal, "tangent", "an instance of it" if equal else f"the tangent gives {wanted}")
+        return ProofFinding(equal, "tangent", "an instance of it" if equal else f"the tangent gives {wanted}")
 
     def _constant(self) -> bool:
         if self.value == sp.exp(-self.at):

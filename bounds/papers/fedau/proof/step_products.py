@@ -10,8 +10,8 @@ from typing import Literal
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PrescribedProduct:
         """The second number as the result should prescribe it."""
         return ((self.second, sp.Min(*self.branches) / sp.Min(*self.least)),)
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """At most this branch, or the inverse at most their sum or their largest."""
         product = self.first * self.second
         if self.which == "largest":
@@ -51,11 +51,11 @@ class PrescribedProduct:
         return Relation(product, self.branches[self.which])
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The relation is one of these."""
         if self.which == "largest" and not self.multiple.is_nonnegative:
-            return Finding(False, "minimum", f"{self.multiple} may be negative")
+            return ProofFinding(False, "minimum", f"{self.multiple} may be negative")
         wanted = self.relation(setting, premises)
         equal = conclusion.op == "<=" and same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
-        return Finding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")
+        return ProofFinding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")

@@ -16,7 +16,7 @@ from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Lemma, Specialize
 from fedbounds.bounds.audit.induction import Induction
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
 from fedbounds.bounds.papers.fedau.assumptions import CUT_OFF_LAW, FEDAU
 from fedbounds.bounds.papers.fedau.corollaries import LEMMA_B_6_1, LEMMA_B_6_1_VARIANCE
@@ -27,7 +27,7 @@ from fedbounds.bounds.papers.fedau.results import THEOREM_3, TWO_ROUNDS
 
 PAPER = "fedau"
 K, N, T, p, rate = n.K, n.N, n.T, n.p, n.rate
-NO_VECTORS = Setting("no vectors: constants only", {}, given="nothing")
+NO_VECTORS = ProofSetting("no vectors: constants only", {}, given="nothing")
 
 cut = Symbol("cut", integer=True, positive=True)
 k = Symbol("k", integer=True, positive=True)

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove, same
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.transcendental import algebraic_form
 
 
@@ -27,20 +27,20 @@ class Division:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The remainder's inequality."""
         return Relation(self.dividend + 1, self.divisor * (sp.floor(self.dividend / self.divisor) + 1))
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Both are whole, and the conclusion is this inequality."""
         a, b = self.dividend, self.divisor
         if not (a.is_integer and b.is_integer and prove(a, facts).holds and prove(b - 1, facts).holds):
-            return Finding(False, "division", f"{a} and {b} need not be whole numbers, at least 0 and 1")
+            return ProofFinding(False, "division", f"{a} and {b} need not be whole numbers, at least 0 and 1")
         wanted = self.relation(setting, premises)
         equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
-        return Finding(equal, "division", "an instance of it" if equal else f"the remainder gives {wanted}")
+        return ProofFinding(equal, "division", "an instance of it" if equal else f"the remainder gives {wanted}")
 
 
 @dataclass(frozen=True)
@@ -67,25 +67,25 @@ class Cases:
     gives: ClassVar[str] = "what it is in each case"
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The two premises are the conclusion in the two cases."""
         a, b, s = self.first, self.second, self.apart
         if not (a.is_integer and b.is_integer and s.is_integer):
-            return Finding(False, "two cases", f"{a}, {b}, {s} need not be whole numbers")
+            return ProofFinding(False, "two cases", f"{a}, {b}, {s} need not be whole numbers")
         if not (a.is_positive and b.is_positive and s.is_nonnegative) or conclusion.right.has(s):
-            return Finding(False, "two cases", f"{a}, {b} >= 1 and {s} >= 0 do not cover the conclusion")
+            return ProofFinding(False, "two cases", f"{a}, {b} >= 1 and {s} >= 0 do not cover the conclusion")
         if len(premises) != 2 or conclusion.left != self.whole:
-            return Finding(False, "two cases", f"two premises, and a conclusion about {self.whole}")
+            return ProofFinding(False, "two cases", f"two premises, and a conclusion about {self.whole}")
         for premise, part, case in zip(premises, self.parts, ({a: b + s}, {b: a + 1 + s}), strict=True):
             wanted = conclusion.right.xreplace(case)
             if premise.left != part or (premise.op == "<=" and conclusion.op == "=="):
-                return Finding(False, "two cases", f"{premise} does not bound {part}")
+                return ProofFinding(False, "two cases", f"{premise} does not bound {part}")
             (said, asked), _ = algebraic_form([sp.expand(premise.right), sp.expand(wanted)], facts)
             if not same(said, asked):
                 ((letter, value),) = case.items()
-                return Finding(False, "two cases", f"where {letter} = {value} the premise says {premise.right}")
-        return Finding(True, "two cases", f"{a} = {b} + {s} or {b} = {a} + 1 + {s}")
+                return ProofFinding(False, "two cases", f"where {letter} = {value} the premise says {premise.right}")
+        return ProofFinding(True, "two cases", f"{a} = {b} + {s} or {b} = {a} + 1 + {s}")
 
 
 @dataclass(frozen=True)
@@ -113,26 +113,26 @@ class WholeNumber:
         rounded = sp.Max(1, sp.ceiling(self.value))
         return ((self.symbol, self.value if self.which == "equal" else rounded),)
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The letter against its value."""
         n, v = self.letter, self.value
         return {"at least": Relation(v, n), "at most": Relation(n, v + 1), "equal": Relation(n, v, "==")}[self.which]
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The relation is one of these."""
         n, v = self.letter, self.value
         (opened_v,), known = algebraic_form([v], facts)
         if not (n.is_integer and n.is_positive):
-            return Finding(False, "whole number", f"the letter {n} is not one of a whole number >= 1")
+            return ProofFinding(False, "whole number", f"the letter {n} is not one of a whole number >= 1")
         rational = [f for f in facts if not f.slack.has(sp.log, sp.floor)]
         if self.which == "equal":
             nearest = Relation(v, sp.floor(v + sp.Rational(1, 2)), "==")
             if nearest not in facts or Relation(sp.S.One, v) not in facts:
-                return Finding(False, "whole number", f"{v} is not known to be a whole number >= 1")
+                return ProofFinding(False, "whole number", f"{v} is not known to be a whole number >= 1")
         elif not prove(opened_v, [*rational, *known]).holds:
-            return Finding(False, "whole number", f"{v} may be negative")
+            return ProofFinding(False, "whole number", f"{v} may be negative")
         wanted = self.relation(setting, premises)
         equal = conclusion == wanted
-        return Finding(equal, "whole number", "an instance of it" if equal else f"rounding gives {wanted}")
+        return ProofFinding(equal, "whole number", "an instance of it" if equal else f"rounding gives {wanted}")

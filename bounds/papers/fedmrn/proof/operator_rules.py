@@ -10,8 +10,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Schema, Unfit
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove, same, says
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same, says
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import varying_products
 from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
 
@@ -36,7 +36,7 @@ class Unbiased(Schema):
     needs: tuple[str, ...]
     given: tuple[Relation, ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """What is known comes from the atoms."""
         drawn, mean = setting.atoms[self.drawn], setting.atoms[self.mean]
         if (drawn.kind, mean.kind) != ("point", "point") or drawn.per_client != mean.per_client:
@@ -66,7 +66,7 @@ class Walk(Schema):
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise."""
         if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, square(Vec.atom(self.step))):
             raise Unfit(f"the premise does not bound |{self.step}|^2")
@@ -95,24 +95,28 @@ class EveryRound:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "how many iterations synchronize"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise."""
         return Relation(self.mean, premises[0].right / self.steps)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The bound is the same in every round, and not negative."""
         if len(premises) != 1 or premises[0].op != "<=" or premises[0].left != self.each:
-            return Finding(False, "mean over iterations", f"one premise, a bound of {self.each}")
+            return ProofFinding(False, "mean over iterations", f"one premise, a bound of {self.each}")
         if changing := varying_products(premises[0].right, setting):
-            return Finding(False, "mean over iterations", f"{', '.join(map(str, changing))} differs between rounds")
+            return ProofFinding(
+                False, "mean over iterations", f"{', '.join(map(str, changing))} differs between rounds"
+            )
         found = prove(premises[0].right, facts)
         if not found.holds:
             return found
         wanted = self.relation(setting, premises)
         equal = says(conclusion, wanted)
-        return Finding(equal, "mean over iterations", "once in S" if equal else f"the mean is at most {wanted.right}")
+        return ProofFinding(
+            equal, "mean over iterations", "once in S" if equal else f"the mean is at most {wanted.right}"
+        )
 
 
 @dataclass(frozen=True)
@@ -137,17 +141,17 @@ class MeanRatio:
     gives: ClassVar[str] = "the steps averaged over"
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """What is linear in tau has its mean at the mean (S + 1)/2 of tau."""
         if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, self.error):
-            return Finding(False, "mean over steps", f"one premise, a bound of {self.error}")
+            return ProofFinding(False, "mean over steps", f"one premise, a bound of {self.error}")
         factor = sp.expand(sp.cancel(premises[0].right / self.of))
         powers = {term.as_coeff_exponent(self.index)[1] for term in sp.Add.make_args(factor)}
         if gram_symbols(factor) or not powers <= {sp.S.Zero, sp.S.One}:
-            return Finding(False, "mean over steps", f"{factor} is not linear in {self.index} alone")
+            return ProofFinding(False, "mean over steps", f"{factor} is not linear in {self.index} alone")
         wanted = factor.subs(self.index, (self.steps + 1) / 2)
         equal = conclusion.op == "<=" and conclusion.left == self.average and same(conclusion.right, wanted)
-        return Finding(
+        return ProofFinding(
             equal, "mean over steps", "at the mean of the steps" if equal else f"the mean is at most {wanted}"
         )

@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Symbol
 
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import Combine
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.fedmrn.assumptions import PROGRESSIVE, RELATIVE_ERROR
@@ -23,7 +23,7 @@ q, S = n.q, n.S
 
 # --- Proposition 1 --------------------------------------------------------------------------------------------------
 
-ONE_UPDATE = Setting.of(
+ONE_UPDATE = ProofSetting.of(
     "mean over the masks of one local step",
     Atom("u", "point", 0, "an update"),
     Atom("m", "point", 1, "the update masked as a whole"),

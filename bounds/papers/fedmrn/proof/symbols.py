@@ -13,7 +13,7 @@ import sympy as sp
 from sympy import Symbol
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol
 from fedbounds.bounds.papers.fedmrn import assumptions as said
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
@@ -24,7 +24,7 @@ PAPER = "fedmrn"
 EACH = "in every iteration t"
 SYNC = "in every iteration t that ends with a synchronization"
 
-SETTING = Setting.of(
+SETTING = ProofSetting.of(
     "mean over gradient noise, masks, client sampling and the N clients, in iteration t",
     Atom("ws", "point", 0, "w*, the minimizer of F", per_client=False, still=True),
     Atom("s", "point", 0, "w_bar_{t0}, where the round started", per_client=False, still=True),

@@ -6,7 +6,7 @@ from sympy import Integer
 
 from fedbounds.bounds.audit.axioms import ByMeaning, MeanOf, Smooth, Starts, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting
 from fedbounds.bounds.audit.rules import Combine, Gram
 from fedbounds.bounds.audit.vectors import Atom, inner, square
 from fedbounds.bounds.papers.tdcd.assumptions import BLOCK_SMOOTH, UNBIASED_CLIENTS, UNBIASED_SILOS
@@ -37,7 +37,7 @@ Lmax, Q, eta = n.Lmax, n.Q, n.eta
 
 # --- Lemma 1 --------------------------------------------------------------------------------------------------------
 
-ONE_SILO = Setting.of(
+ONE_SILO = ProofSetting.of(
     "expectation, mean over the clients of silo j",
     Atom("f", "gradient", 0, "the partial gradient of f in block j", at="x", of="f", per_client=False),
     Atom("g0", "gradient", 0, "g_kj of the round's batch at the synchronized model", at="x"),
@@ -61,7 +61,7 @@ def enter_first_gradient(c: Chain, name: str, says: str, assumption: Assumption 
     c[name, says] = eq(inner(f, g0), square(f)), steps
 
 
-def first_gradient_proof(suffix: str, form: str, setting: Setting, quantifier: str) -> Proof:
+def first_gradient_proof(suffix: str, form: str, setting: ProofSetting, quantifier: str) -> Proof:
     """The bias-variance identity, for one client or for the clients' mean."""
     c = Chain(setting, quantifier)
     assumption = UNBIASED_SILOS if form == "repaired" else UNBIASED_CLIENTS
@@ -72,7 +72,7 @@ def first_gradient_proof(suffix: str, form: str, setting: Setting, quantifier: s
     return c.proof(f"{LEMMA_1.key}{suffix}", LEMMA_1, {form: "23"}, square(g0), to_letters)
 
 
-ONE_CLIENT = Setting("expectation, for one client", ONE_SILO.atoms)
+ONE_CLIENT = ProofSetting("expectation, for one client", ONE_SILO.atoms)
 FIRST_PROOFS = (
     first_gradient_proof("", "repaired", ONE_SILO, "in every silo"),
     first_gradient_proof("-client", "printed", ONE_CLIENT, "for every client"),

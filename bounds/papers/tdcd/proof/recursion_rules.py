@@ -10,8 +10,8 @@ import flint
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove, reduce_expression, same, says
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, reduce_expression, same, says
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import varying_products
 from fedbounds.bounds.audit.vectors import gram_symbols
 
@@ -38,13 +38,13 @@ class SummedRecursion:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The geometric sums, added up."""
         multiplier, additive = self._parts(premises, setting)
         growth = (multiplier**self.steps - 1) / (multiplier - 1) - self.steps
         return Relation(self.total, additive / (multiplier - 1) * growth)
 
-    def _parts(self, premises: Sequence[Relation], setting: Setting) -> tuple[sp.Expr, sp.Expr]:
+    def _parts(self, premises: Sequence[Relation], setting: ProofSetting) -> tuple[sp.Expr, sp.Expr]:
         """(m, b) of the recursion; m is read off the square of the vector that moves."""
         right = sp.expand(premises[1].right)
         squares = [s for s in varying_products(self.now, setting) if len(set(gram_symbols(s)[s])) == 1]
@@ -52,20 +52,20 @@ class SummedRecursion:
         return multiplier, reduce_expression(right - multiplier * self.now)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """Induction over the steps, then their sum."""
         method = "summed recursion"
         if why := unfit(self.now, self.after, premises):
-            return Finding(False, method, why)
+            return ProofFinding(False, method, why)
         multiplier, additive = self._parts(premises, setting)
         if changing := varying_products(multiplier + additive, setting):
-            return Finding(False, method, f"{', '.join(map(str, changing))} changes between the steps")
+            return ProofFinding(False, method, f"{', '.join(map(str, changing))} changes between the steps")
         if not (multiplier - 1).is_positive or not prove(additive, facts).holds:
-            return Finding(False, method, f"{multiplier} is not above 1, or {additive} may be negative")
+            return ProofFinding(False, method, f"{multiplier} is not above 1, or {additive} may be negative")
         wanted = self.relation(setting, premises)
         equal = says(conclusion, wanted)
-        return Finding(equal, method, "by induction" if equal else f"the sum is at most {wanted.right}")
+        return ProofFinding(equal, method, "by induction" if equal else f"the sum is at most {wanted.right}")
 
 
 def unfit(now: sp.Expr, after: sp.Expr, premises: Sequence[Relation]) -> str:
@@ -94,22 +94,24 @@ class Compound:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The power and its bound."""
         return Relation((1 + self.rate / self.steps) ** self.steps, self.constant)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The constant by interval arithmetic."""
         wanted = self.relation(setting, premises)
         if not says(conclusion, wanted):
-            return Finding(False, "compound growth", f"the lemma says {wanted}")
+            return ProofFinding(False, "compound growth", f"the lemma says {wanted}")
         if not (isinstance(self.rate, sp.Rational) and isinstance(self.constant, sp.Rational) and self.rate > 0):
-            return Finding(False, "compound growth", f"{self.rate} and {self.constant} are not rational numbers")
+            return ProofFinding(False, "compound growth", f"{self.rate} and {self.constant} are not rational numbers")
         if not self.steps.is_positive:
-            return Finding(False, "compound growth", f"{self.steps} may be 0")
+            return ProofFinding(False, "compound growth", f"{self.steps} may be 0")
         flint.ctx.prec = BITS
         rate, constant = (flint.arb(flint.fmpq(int(x.p), int(x.q))) for x in (self.rate, self.constant))
         holds = bool(rate.exp() <= constant)
-        return Finding(holds, "compound growth", f"e^{self.rate} {'<=' if holds else 'is not below'} {self.constant}")
+        return ProofFinding(
+            holds, "compound growth", f"e^{self.rate} {'<=' if holds else 'is not below'} {self.constant}"
+        )

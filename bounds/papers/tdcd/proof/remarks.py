@@ -6,7 +6,7 @@ from sympy import sqrt
 
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import Leading, Specialize
-from fedbounds.bounds.audit.proof_step_checker import Proof, Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.remarks import (
     BEST,
@@ -22,7 +22,7 @@ from fedbounds.bounds.papers.tdcd.results import SYNCHRONIZED, THEOREM_1
 
 AVERAGED = measure_symbol(SYNCHRONIZED)
 A_PRIORI = f"{THEOREM_1.key}[repaired:B0inf]"
-NO_VECTORS = Setting("nothing: constants alone", {})
+NO_VECTORS = ProofSetting("nothing: constants alone", {})
 
 c = Chain(NO_VECTORS, "for every R that satisfies the condition", (THEOREM_1,))
 for name, step, enough in (("c", SCALED, ENOUGH), ("best", BEST / (n.Q * sqrt(n.R)), ENOUGH_FOR_BEST)):

@@ -9,8 +9,8 @@ from typing import ClassVar
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, same, says
-from fedbounds.bounds.audit.proof_step_checker import Setting
+from fedbounds.bounds.audit.nonnegative import ProofFinding, same, says
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Telescope, varying_products
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 from fedbounds.bounds.papers.tdcd.proof.recursion_rules import unfit
@@ -44,7 +44,7 @@ class SummedGrowth:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
 
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The growth, summed."""
         return Relation(self.total, DriftGrowth(self.rate, self.steps) * self.level)
 
@@ -54,21 +54,23 @@ class SummedGrowth:
         return grown * ((1 + self.rate) / self.free * self.now + self.rate * self.level)
 
     def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
         """The recursion is that one, and nothing in it changes with s but the sequence."""
         method = "summed growth"
         if why := unfit(self.now, self.after, premises):
-            return Finding(False, method, why)
+            return ProofFinding(False, method, why)
         if not same(premises[1].right, self.recursion()):
-            return Finding(False, method, f"the recursion must be {self.recursion()}")
+            return ProofFinding(False, method, f"the recursion must be {self.recursion()}")
         if changing := varying_products(self.rate + self.level, setting):
-            return Finding(False, method, f"{', '.join(map(str, changing))} changes between the steps")
+            return ProofFinding(False, method, f"{', '.join(map(str, changing))} changes between the steps")
         if (self.rate + self.level).has(self.free) or not (self.rate.is_nonnegative and self.level.is_nonnegative):
-            return Finding(False, method, f"{self.rate} or {self.level} may be negative, or depends on {self.free}")
+            return ProofFinding(
+                False, method, f"{self.rate} or {self.level} may be negative, or depends on {self.free}"
+            )
         wanted = self.relation(setting, premises)
         equal = says(conclusion, wanted)
-        return Finding(equal, method, "by induction" if equal else f"the sum is at most {wanted.right}")
+        return ProofFinding(equal, method, "by induction" if equal else f"the sum is at most {wanted.right}")
 
 
 @dataclass(frozen=True)

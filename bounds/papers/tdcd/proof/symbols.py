@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Symbol
 
-from fedbounds.bounds.audit.proof_step_checker import Setting, measure_symbol
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
@@ -13,7 +13,7 @@ SUMMED = "expectation, sum over the silos, mean over the clients of each"
 EACH, STEP = "in every round", "in every round, before every local step s"
 
 # within a round, from one local step to the next
-LOCAL = Setting.of(
+LOCAL = ProofSetting.of(
     SUMMED,
     Atom("yp", "point", 0, "the model as client k of silo j sees it before its local step s"),
     Atom("yn", "point", 0, "the same before its local step s + 1"),
@@ -24,7 +24,7 @@ LOCAL = Setting.of(
 yp, yn, gp, gn = (Vec.atom(name) for name in ("yp", "yn", "gp", "gn"))
 
 # a round as a whole
-ROUND = Setting.of(
+ROUND = ProofSetting.of(
     f"{SUMMED}, mean over the Q local steps",
     Atom("f", "gradient", 0, "grad f at the synchronized model", at="x", of="f", per_client=False),
     Atom("g0", "gradient", 0, "g_kj of the round's batch at the synchronized model", at="x", mean="m0"),

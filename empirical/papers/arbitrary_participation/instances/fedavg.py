@@ -182,7 +182,7 @@ class FedAvgInstances(ParticipatingRuns):
         return moved.at(*self.moved_shares(rng))
 
 
-class Law(NamedTuple):
+class QuadraticMoments(NamedTuple):
     r"""Means and variances on quadratics, coordinate by coordinate, in the letters of `quadratic_course`.
 
     Attributes:
@@ -228,7 +228,7 @@ class FollowedCourse(Course):
         behind: what the models are distributed as.
     """
 
-    behind: Law | Path
+    behind: QuadraticMoments | Path
 
 
 def quadratic_course(z: FedAvgInstances) -> FollowedCourse:
@@ -251,7 +251,7 @@ def quadratic_course(z: FedAvgInstances) -> FollowedCourse:
 
     digits = z.start.dtype
     path, ends = np.empty((3, B, T, I + 1, d), digits), np.empty((5, B, K, d), digits)
-    law = Law(*np.empty((2, B, T, d), digits), *path, *ends)
+    law = QuadraticMoments(*np.empty((2, B, T, d), digits), *path, *ends)
     fresh = noise * left.T[:, :, None]
     pushes = np.empty(
         (T, 5, B, d), digits

@@ -14,8 +14,8 @@ import numpy as np
 from fedbounds.empirical.falsification.instances.readable import product_key
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import (
     FedAvgInstances,
-    Law,
     Path,
+    QuadraticMoments,
     slope,
     slope_change,
     split,
@@ -39,7 +39,7 @@ Products = dict[tuple[str, str], np.ndarray]
 def round_products(z: FedAvgInstances) -> Products:
     """The products of a round before every local step, each (B, T, I+1) or broadcasting; pairs not given are zero."""
     behind = z.course.behind
-    return _quadratic_round(z, behind) if isinstance(behind, Law) else _rippled_round(z, behind)
+    return _quadratic_round(z, behind) if isinstance(behind, QuadraticMoments) else _rippled_round(z, behind)
 
 
 def window_products(z: FedAvgInstances) -> Products:
@@ -54,11 +54,11 @@ def window_products(z: FedAvgInstances) -> Products:
 
     found = {pair: averaged(products[pair]) for pair in wanted if pair in products}
     behind = z.course.behind
-    means = _quadratic_window(z, behind) if isinstance(behind, Law) else _rippled_window(z, behind)
+    means = _quadratic_window(z, behind) if isinstance(behind, QuadraticMoments) else _rippled_window(z, behind)
     return found | means
 
 
-def _quadratic_round(z: FedAvgInstances, law: Law) -> Products:
+def _quadratic_round(z: FedAvgInstances, law: QuadraticMoments) -> Products:
     a, gamma = z.curvature[:, None, None], z.gamma[:, None, None, None]
     powers = (1 - gamma * a) ** np.arange(z.local_steps)[:, None]
     zero = np.zeros((len(z), 1, 1, a.shape[3]))
@@ -102,7 +102,7 @@ def _from_their_mean(z: FedAvgInstances, path: Path) -> np.ndarray:
     return slope_change(z, middle, apart)
 
 
-def _quadratic_window(z: FedAvgInstances, law: Law) -> Products:
+def _quadratic_window(z: FedAvgInstances, law: QuadraticMoments) -> Products:
     K, P, a = law.mean_zeta.shape[1], z.interval, z.curvature[:, None]
     m, C = (v[:, : K * P : P] for v in (law.m, law.C))
     pull = z.pulled(z.window_weights)

@@ -11,7 +11,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import StepOf
-from fedbounds.bounds.evaluation.compilation import Compiled
+from fedbounds.bounds.evaluation.compilation import CompiledFunctions
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.result import Form
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
@@ -46,7 +46,7 @@ def _with_steps(steps: tuple[tuple[str, sp.Expr], ...], z: ParticipatingRuns) ->
 
 
 @lru_cache(maxsize=64)
-def _compiled(steps: tuple[tuple[str, sp.Expr], ...]) -> Compiled:
+def _compiled(steps: tuple[tuple[str, sp.Expr], ...]) -> CompiledFunctions:
     return compile_form(Form("explicit", (), prescribes=dict(steps)))
 
 

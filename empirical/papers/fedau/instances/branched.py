@@ -21,7 +21,7 @@ from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
 from fedbounds.empirical.falsification.instances.population import perturb
 from fedbounds.empirical.falsification.instances.ranges import Ranges, chances, counts, positive
 from fedbounds.empirical.papers.fedau.instances.records import Records, every_record, weights_of
-from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeights
+from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns
 
 EACH = 20
 NOISY = ((1, 1, 2, 1, 7), (1, 1, 3, 3, 4), (2, 1, 2, 1, 4), (1, 2, 2, 8, 2), (2, 1, 2, 2, 3))  # N, d, knots, I and T
@@ -100,7 +100,7 @@ class Branched(KinkedClients):
 
 
 @dataclass(frozen=True, eq=False)
-class KinkedWeighted(Branched, ConstantWeights):
+class KinkedWeighted(Branched, ConstantWeightRuns):
     """Constant weights."""
 
     def weights_on(self, records: np.ndarray, t: int) -> np.ndarray:

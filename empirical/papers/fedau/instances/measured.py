@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
 from fedbounds.empirical.papers.fedau.instances.records import Records
-from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeights, WeightedInstances, over_clients
+from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns, WeightedInstances, over_clients
 
 CANCELED = 1e-12  # error of a left side relative to the sizes of its summands
 Values = dict[str, np.ndarray]
@@ -82,7 +82,7 @@ def ascent_of_mean(z: WeightedInstances | KinkedInstances, form: str) -> Measure
 
 
 @lru_cache(maxsize=64)
-def constant_weights(z: ConstantWeights, form: str) -> Measured:
+def constant_weights(z: ConstantWeightRuns, form: str) -> Measured:
     """Theorems 1 and B.4.1: the gradient of h."""
     weights, values, N = z.objective_weights(), z.constants(), z.clients
     P = (z.p * z.omega).sum(axis=1)[:, None]
@@ -101,7 +101,7 @@ def constant_weights(z: ConstantWeights, form: str) -> Measured:
 
 
 @lru_cache(maxsize=64)
-def average(z: ConstantWeights, form: str) -> Measured:
+def average(z: ConstantWeightRuns, form: str) -> Measured:
     """Theorem 2 with constant weights, and Appendix A.3 with those that are 1/p_n."""
     uniform, values = np.full_like(z.p, 1 / z.clients), z.constants()
     values |= {"Qmean": values["Q"], "Wmax": values["W"], "S": z.p.sum(axis=1)[:, None]}
@@ -122,9 +122,9 @@ def recorded(z: Records, form: str) -> Measured:
     return Measured(z.average_gradient(), values, met | {"nearly-optimal-weights": values["Wmax"][:, 0] <= 1 / 81})
 
 
-def average_of_either(z: ConstantWeights | Records, form: str) -> Measured:
+def average_of_either(z: ConstantWeightRuns | Records, form: str) -> Measured:
     """Option 1 of Corollary 4, for weights of any kind or FedAU's."""
-    return average(z, form) if isinstance(z, ConstantWeights) else recorded(z, form)
+    return average(z, form) if isinstance(z, ConstantWeightRuns) else recorded(z, form)
 
 
 def rarity(p: np.ndarray) -> np.ndarray:

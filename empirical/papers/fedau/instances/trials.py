@@ -36,7 +36,7 @@ from fedbounds.empirical.papers.fedau.instances.measured import (
 )
 from fedbounds.empirical.papers.fedau.instances.records import RecordedInstances, Records, draw_recorded
 from fedbounds.empirical.papers.fedau.instances.relations import as_used, basis_of, relation_sides
-from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeights, WeightedInstances, draw_weighted
+from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns, WeightedInstances, draw_weighted
 
 PAPER = "fedau"
 VECTORS = frozenset({"p", "omega", "varphi", "alphatilde"})
@@ -80,7 +80,7 @@ def many_rounds(cells: int, known: bool, equal: bool) -> tuple[WeightedInstances
     return tuple(found)
 
 
-def runs(claim: Claim, cells: int) -> Iterable[ConstantWeights]:
+def runs(claim: Claim, cells: int) -> Iterable[ConstantWeightRuns]:
     """Constant weights, also with kinks; for Appendix A.3 those of known rates, where it says so equal ones."""
     known, equal = ({a.name for a in claim.assumptions} & {name} for name in ("inverse-rates", "equal-rates"))
     which = cells, bool(known), bool(equal)

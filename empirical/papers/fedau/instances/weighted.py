@@ -38,7 +38,7 @@ def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantWeights(Population, ABC):
+class ConstantWeightRuns(Population, ABC):
     r"""B runs with the same numbers of clients, steps and rounds and constant weights, whatever the functions are.
 
     Attributes:
@@ -143,7 +143,7 @@ class ConstantWeights(Population, ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedInstances(ConstantWeights):
+class WeightedInstances(ConstantWeightRuns):
     r"""B instances with the same numbers of clients, steps and rounds, and constant weights.
 
     Attributes:
