@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import importlib
 import io
 import json
 import re
@@ -17,7 +18,7 @@ from prebuild.examples import draw_example, image, terms_over_rounds
 from prebuild.formulas import typeset
 from prebuild.lines import written_out
 from prebuild.links import broken
-from prebuild.reference import signature, table
+from prebuild.reference import public_names, signature, table
 from prebuild.verdicts import result_page
 from prebuild.versions import list_versions
 
@@ -91,6 +92,16 @@ def test_a_reference_shows_a_function_and_a_class_as_they_are_written():
     )
     source = "@frozen\nclass A(B):\n    '''Doc.'''\n\n    a: int = 1\n    _b: int\n\n    def c(self):\n        pass\n"
     assert signature(source) == "@frozen\nclass A(B):\n    a: int = 1"
+
+
+def test_the_reference_lists_the_public_names_and_no_others() -> None:
+    page = written_out((DOCS / "reference.md").read_text(encoding="utf-8"))
+    found = {}
+    for section in page.split("\n## ")[1:]:
+        found[section.partition("\n")[0]] = re.findall(r"^\| \[?`(\w+)`", section, re.MULTILINE)
+    assert found == {module: sorted(names) for module, names in public_names().items()}
+    for module, names in found.items():
+        assert {*names} == {*importlib.import_module(module).__all__} - {*fedbounds.MODULES}
 
 
 def test_the_table_of_modules_links_to_the_page_of_each_but_those_left_out():

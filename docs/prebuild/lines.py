@@ -1,12 +1,11 @@
-"""The lines of a page that stand for many, so that no list can forget one.
+"""Lines of a page that stand for generated text.
 
-`::: reference fedbounds.bounds but fedbounds.bounds.commands` becomes a table of the public modules of `bounds`, each
-with a page of its own, `::: vocabulary` what can be said of a setting, `::: comparability` which bounds compare,
-`::: results arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
-table of that paper's claims as it was last measured, `::: gallery fedau` its figures with their captions,
-`::: errata fedau` the note to its authors, `::: verdicts fedau` how many claims of each kind have which verdict,
-`::: worst` the largest ratio found of every form, `::: untested` the conditions that are not tested, and
-`::: file CHANGELOG.md` that file.
+`::: public` becomes the tables of the public names, `::: reference fedbounds.bounds` a table of the modules of a package
+with a page for each, `::: vocabulary` the terms that describe a setting, `::: comparability` which bounds compare,
+`::: results arbitrary-participation` that paper's results, typeset from the objects, `::: claims fedau` the table of
+that paper's claims as last measured, `::: gallery fedau` its figures with captions, `::: errata fedau` the note to its
+authors, `::: verdicts fedau` how many claims of each kind have which verdict, `::: worst` the largest ratio found of
+every form, `::: untested` the conditions that are not tested, and `::: file CHANGELOG.md` that file.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
 from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.figures.report.gallery import claims_html, gallery_html
-from prebuild.reference import table
+from prebuild.reference import public_tables, table
 from prebuild.statements import plain, statements
 from prebuild.verdicts import counted, note
 
@@ -136,6 +135,7 @@ LINES = {
     "errata": note,
     "file": file,
     "gallery": gallery,
+    "public": public_tables,
     "reference": reference,
     "results": statements,
     "verdicts": counted,

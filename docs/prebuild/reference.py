@@ -1,8 +1,11 @@
-"""The reference: a page for each public module, read from its source, and tables of them."""
+"""The reference: tables of the public names, and a page for each module, read from its source."""
 
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -11,6 +14,8 @@ from textwrap import dedent
 from typing import Any
 
 import griffe
+
+import fedbounds
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS: Any = {"returns_multiple_items": False, "returns_named_value": False}
@@ -36,6 +41,35 @@ def reference_pages() -> dict[str, str]:
     front = package()
     floors = (module for name in ("bounds", "empirical", "figures") for module in modules(front.modules[name]))
     return {f"reference/{module.path}.md": "\n\n".join(page(module)) for module in floors}
+
+
+def public_names() -> dict[str, list[str]]:
+    """Every public name by its module: those of `fedbounds`, and of the modules that it offers."""
+    found = {"fedbounds": [name for name in fedbounds.__all__ if name not in fedbounds.MODULES]}
+    for name in fedbounds.MODULES:
+        top = importlib.import_module(f"fedbounds.{name}")
+        inside = [f"{top.__name__}.{each.name}" for each in pkgutil.iter_modules(getattr(top, "__path__", ()))]
+        for module in (top, *map(importlib.import_module, inside)):
+            if names := getattr(module, "__all__", []):
+                found[module.__name__] = sorted(names)
+    return found
+
+
+def public_tables() -> str:
+    """A table for each public module: its names, with links to the pages of their modules, and first sentences."""
+    parts = []
+    for module, names in public_names().items():
+        home = importlib.import_module(module)
+        rows = []
+        for name in sorted(names):
+            found = getattr(home, name)
+            documented = inspect.isclass(found) or inspect.isfunction(found)
+            said = (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ") if documented else ""
+            place = f"[`{name}`](reference/{found.__module__}.md)" if documented else f"`{name}`"
+            rows.append(f"| {place} | {said.replace('|', '&#124;')} |")
+        about = (inspect.getdoc(home) or "").partition("\n")[0]
+        parts.append("\n".join([f"## {module}", "", about, "", "| name | |", "|---|---|", *rows]))
+    return "\n\n".join(parts)
 
 
 def modules(module: griffe.Module) -> Iterator[griffe.Module]:
