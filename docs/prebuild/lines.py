@@ -1,6 +1,6 @@
 """Lines of a page that stand for generated text.
 
-`::: public` becomes the tables of the public names, `::: reference fedbounds.bounds` a table of the modules of a package
+`::: public` becomes the tables of the public names, `::: reference fedbounds.bounds` a table of a package's modules
 with a page for each, `::: vocabulary` the terms that describe a setting, `::: comparability` which bounds compare,
 `::: results arbitrary-participation` that paper's results, typeset from the objects, `::: claims fedau` the table of
 that paper's claims as last measured, `::: gallery fedau` its figures with captions, `::: errata fedau` the note to its
