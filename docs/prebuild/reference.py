@@ -36,8 +36,9 @@ def package() -> griffe.Module:
     return loaded
 
 
+@cache
 def reference_pages() -> dict[str, str]:
-    """The page of every public module, by its place."""
+    """The page of every module of a layer, by its place."""
     front = package()
     floors = (module for name in ("bounds", "empirical", "figures") for module in modules(front.modules[name]))
     return {f"reference/{module.path}.md": "\n\n".join(page(module)) for module in floors}
@@ -65,7 +66,12 @@ def public_tables() -> str:
             found = getattr(home, name)
             documented = inspect.isclass(found) or inspect.isfunction(found)
             said = (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ") if documented else ""
-            place = f"[`{name}`](reference/{found.__module__}.md)" if documented else f"`{name}`"
+            page = f"{getattr(found, '__module__', '')}.md"
+            place = (
+                f"[`{name}`](reference/{page})"
+                if documented and f"reference/{page}" in reference_pages()
+                else f"`{name}`"
+            )
             rows.append(f"| {place} | {said.replace('|', '&#124;')} |")
         about = (inspect.getdoc(home) or "").partition("\n")[0]
         parts.append("\n".join([f"## {module}", "", about, "", "| name | |", "|---|---|", *rows]))
