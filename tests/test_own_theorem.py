@@ -56,7 +56,7 @@ def verdict(*change: object, **named: object) -> Verdict:
 
 
 def test_the_explicit_form_is_proved_and_the_printed_one_refuted_by_its_counterexample():
-    docket = ClaimSet.of_room(gradient_descent)
+    docket = ClaimSet.of_package(gradient_descent)
     found = {claim: docket.verdict(claim).outcome for claim in docket.claims}
     false = {"gradient-descent/theorem-1[printed]", "gradient-descent/erratum/large-steps"}
     assert {claim for claim, outcome in found.items() if outcome == "refuted"} == false
@@ -78,7 +78,7 @@ def test_a_court_of_ones_own_lifts_a_trust_if_its_trials_came_within_half():
         (Verdict("refuted", "ours", "", ""), ("refuted", ())),
     ):
         own = [] if trial is None else [Checker("ours", lambda c, _: c.id.endswith(step), lambda c, _, v=trial: v)]
-        docket = ClaimSet.of_room(gradient_descent, [*checkers(), *own])
+        docket = ClaimSet.of_package(gradient_descent, [*checkers(), *own])
         found, whole = (docket.verdict(f"gradient-descent/{name}") for name in (step, form))
         assert (found.outcome, found.trusts) == expected
         assert found.may_hide == ((f"an error up to a factor 2 in {word}",) if trial and trial.tightness == 0.5 else ())
@@ -127,7 +127,7 @@ def drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 def test_the_errata_of_a_room_that_is_only_on_the_path_are_heard(drafted):
-    docket = ClaimSet.of_room(drafted("theorem-1[printed]"))
+    docket = ClaimSet.of_package(drafted("theorem-1[printed]"))
     assert docket.verdict("gradient-descent/erratum/large-steps").outcome == "refuted"
     assert docket.verdict("gradient-descent/theorem-1[printed]").outcome == "refuted"
     assert docket.verdict("gradient-descent/repair/large-steps").outcome == "proved"
@@ -135,7 +135,7 @@ def test_the_errata_of_a_room_that_is_only_on_the_path_are_heard(drafted):
 
 def test_an_erratum_about_a_step_that_there_is_not_is_an_error(drafted):
     with pytest.raises(FedboundsError, match=r"erratum large-steps refutes.*gradient-descent/proof/nothing"):
-        ClaimSet.of_room(drafted("proof/nothing"))
+        ClaimSet.of_package(drafted("proof/nothing"))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_an_erratum_about_a_step_that_there_is_not_is_an_error(drafted):
     ],
 )
 def test_a_form_and_the_erratum_that_refutes_it_must_agree(said, error):
-    claims = list(ClaimSet.of_room(gradient_descent).claims.values())
+    claims = list(ClaimSet.of_package(gradient_descent).claims.values())
     form = THEOREM.form("printed")
     changed = ResultForm(THEOREM, replace(form, refuted_by=said)).claim()
     docket = ClaimSet.of_claims(changed if claim.id == changed.id else claim for claim in claims)

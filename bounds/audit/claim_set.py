@@ -89,10 +89,10 @@ class ClaimSet:
         Raises:
             FedboundsError: no such paper, two claims that share an id, or a court whose dependency is missing.
         """
-        return ClaimSet.of_room(paper_module(name), only)
+        return ClaimSet.of_package(paper_module(name), only)
 
     @staticmethod
-    def of_room(module: ModuleType, only: Sequence[Checker] | None = None) -> ClaimSet:
+    def of_package(module: ModuleType, only: Sequence[Checker] | None = None) -> ClaimSet:
         """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings.
 
         Raises:
@@ -101,7 +101,7 @@ class ClaimSet:
 
         Example:
             >>> from fedbounds.bounds.papers import fedau
-            >>> ClaimSet.of_room(fedau).paper
+            >>> ClaimSet.of_package(fedau).paper
             'fedau'
         """
         docket = ClaimSet.of_claims(module_claims(module), only)

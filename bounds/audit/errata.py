@@ -14,20 +14,20 @@ from fedbounds.bounds.theory.result import Result
 
 def paper_errata(paper: str) -> Sequence[Erratum]:
     """The errata that a paper's room brings (`<room>.errata:ERRATA`); none where it has no such module."""
-    return _of_room(paper, "ERRATA")
+    return _listed(paper, "ERRATA")
 
 
 def paper_wording(paper: str) -> Sequence[Wording]:
     """The slips of wording that a paper's room lists (`<room>.errata:WORDING`)."""
-    return _of_room(paper, "WORDING")
+    return _listed(paper, "WORDING")
 
 
 def paper_supplements(paper: str) -> Sequence[Supplement]:
     """Statements that the errata lead to (`<room>.errata:SUPPLEMENTS`)."""
-    return _of_room(paper, "SUPPLEMENTS")
+    return _listed(paper, "SUPPLEMENTS")
 
 
-def _of_room(paper: str, name: str) -> Sequence[Any]:
+def _listed(paper: str, name: str) -> Sequence[Any]:
     return _of_module(paper_module(paper), name) if paper in paper_names() else ()
 
 

@@ -30,7 +30,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     draw_meant,
 )
 from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, draw_at_rest, draw_quadratics
-from fedbounds.empirical.papers.fed_norm_sgda.instances.single_points import PointFacts, draw_facts
+from fedbounds.empirical.papers.fed_norm_sgda.instances.single_points import Facts, draw_facts
 
 PAPER = "fed-norm-sgda"
 VECTORS = frozenset({"w", "p", "tau", "a1", "a2", "alast", "amax", "squares", "fvalues"})
@@ -328,10 +328,10 @@ def squared(x: np.ndarray) -> np.ndarray:
     return (x**2).sum(axis=1, keepdims=True)
 
 
-def fact(number: str) -> Callable[[PointFacts, Asked], MeasuredForm]:
+def fact(number: str) -> Callable[[Facts, Asked], MeasuredForm]:
     """One of the standard facts of Appendix A, and Remark 6."""
 
-    def measured(z: PointFacts, asked: Asked) -> MeasuredForm:
+    def measured(z: Facts, asked: Asked) -> MeasuredForm:
         x, other, n = z.vectors[:, 0], z.vectors[:, 1], z.vectors.shape[1]
         at_x, at_other = z.slope(x), z.slope(other)
         least, most = z.curvature.min(axis=1)[:, None], z.curvature.max(axis=1)[:, None]
@@ -410,13 +410,13 @@ def meant_moreau(z: TwoEnvelopes, asked: Asked) -> MeasuredForm:
 
 
 @lru_cache(maxsize=8)
-def facts(cells: int) -> tuple[PointFacts, ...]:
+def facts(cells: int) -> tuple[Facts, ...]:
     """Vectors and functions."""
     rng = np.random.default_rng(401)
     return tuple(draw_facts(rng, 40, int(rng.integers(2, 5)), int(rng.integers(1, 4))) for _ in range(cells))
 
 
-def points(claim: Claim, cells: int) -> Iterable[PointFacts]:
+def points(claim: Claim, cells: int) -> Iterable[Facts]:
     """Single points, for the facts."""
     return facts(cells)
 

@@ -21,7 +21,7 @@ from fedbounds.empirical.falsification.instances.ranges import (
 
 
 @dataclass(frozen=True, eq=False)
-class PointFacts(Population):
+class Facts(Population):
     r"""B times n vectors, and a function $\sum_ja_jg(x_j)$ at the first two of them.
 
     Attributes:
@@ -75,13 +75,13 @@ class PointFacts(Population):
         )
 
 
-def draw_facts(rng: np.random.Generator, B: int, n: int, d: int) -> PointFacts:
+def draw_facts(rng: np.random.Generator, B: int, n: int, d: int) -> Facts:
     """B random instances with n >= 2 vectors in d dimensions, some of them equal or multiples of each other."""
     vectors = 10 ** rng.uniform(-1, 1, (B, 1, 1)) * rng.normal(size=(B, n, d))
     levels = 10 ** rng.uniform(-1, 1, (B, 2))
     like = rng.integers(0, 3, B)[:, None]
     vectors[:, 1] = np.where(like == 0, vectors[:, 0] / levels[:, :1], vectors[:, 1])
     vectors = np.where(like[:, :, None] == 1, vectors[:, :1], vectors)
-    return PointFacts(
+    return Facts(
         vectors, rng.dirichlet(np.ones(n), size=B), rng.uniform(0, 1, (B, d)) ** 3 * 10, levels, rng.integers(0, 3, B)
     )
