@@ -34,9 +34,9 @@ def first_in_steps(
             where it begins.
 
     Example:
-        >>> first_in_steps(lambda T: T >= 12345, Effort.of(1)).value
+        >>> first_in_steps(lambda T: T >= 12345, EvaluationBudget.of(1)).value
         12345.0
-        >>> first_in_steps(lambda T: T >= 12345, Effort(30), least=9000).left
+        >>> first_in_steps(lambda T: T >= 12345, EvaluationBudget(30), least=9000).left
         (9000.0, 12345.0)
     """
     tried: dict[int, bool] = {}  # for good: what only a cheaper test denied is not in here
