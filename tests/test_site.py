@@ -18,7 +18,7 @@ from prebuild.examples import draw_example, image, terms_over_rounds
 from prebuild.formulas import typeset
 from prebuild.lines import written_out
 from prebuild.links import broken
-from prebuild.reference import public_names, signature, table
+from prebuild.reference import public_names, signature
 from prebuild.verdicts import result_page
 from prebuild.versions import list_versions
 
@@ -102,12 +102,6 @@ def test_the_reference_lists_the_public_names_and_no_others() -> None:
     assert found == {module: sorted(names) for module, names in public_names().items()}
     for module, names in found.items():
         assert {*names} == {*importlib.import_module(module).__all__} - {*fedbounds.MODULES}
-
-
-def test_the_table_of_modules_links_to_the_page_of_each_but_those_left_out():
-    rows = table("fedbounds.figures", ["fedbounds.cli.figures"])
-    assert "| [`fedbounds.figures.charts.curves`](reference/fedbounds.figures.charts.curves.md) | " in rows
-    assert "commands" not in rows
 
 
 @pytest.mark.parametrize("paper", [path.name for path in (DOCS / "gallery").iterdir() if path.is_dir()])

@@ -1,11 +1,11 @@
 """Lines of a page that stand for generated text.
 
-`::: public` becomes the tables of the public names, `::: reference fedbounds.bounds` a table of a package's modules
-with a page for each, `::: vocabulary` the terms that describe a setting, `::: comparability` which bounds compare,
-`::: results arbitrary-participation` that paper's results, typeset from the objects, `::: claims fedau` the table of
-that paper's claims as last measured, `::: gallery fedau` its figures with captions, `::: errata fedau` the note to its
-authors, `::: verdicts fedau` how many claims of each kind have which verdict, `::: worst` the largest ratio found of
-every form, `::: untested` the conditions that are not tested, and `::: file CHANGELOG.md` that file.
+`::: public` becomes the tables of the public names, `::: vocabulary` the terms that describe a setting,
+`::: comparability` which bounds compare, `::: results arbitrary-participation` that paper's results, typeset from the
+objects, `::: claims fedau` the table of that paper's claims as last measured, `::: gallery fedau` its figures with
+captions, `::: errata fedau` the note to its authors, `::: verdicts fedau` how many claims of each kind have which
+verdict, `::: worst` the largest ratio found of every form, `::: untested` the conditions that are not tested, and
+`::: file CHANGELOG.md` that file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
 from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.figures.report.gallery import claims_html, gallery_html
-from prebuild.reference import public_tables, table
+from prebuild.reference import public_tables
 from prebuild.statements import plain, statements
 from prebuild.verdicts import counted, note
 
@@ -36,11 +36,6 @@ def written_out(page: str) -> str:
 def file(name: str) -> str:
     """A file of the repository."""
     return (ROOT / name).read_text(encoding="utf-8")
-
-
-def reference(package: str, _but: str = "but", *without: str) -> str:
-    """A package's modules in a table."""
-    return table(package, [*without])
 
 
 def claims(paper: str) -> str:
@@ -136,7 +131,6 @@ LINES = {
     "file": file,
     "gallery": gallery,
     "public": public_tables,
-    "reference": reference,
     "results": statements,
     "verdicts": counted,
     "vocabulary": vocabulary,

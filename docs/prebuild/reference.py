@@ -86,22 +86,6 @@ def modules(module: griffe.Module) -> Iterator[griffe.Module]:
         yield from modules(each)
 
 
-def table(name: str, without: list[str]) -> str:
-    """The modules of a package, each with its first sentence and a link to its page."""
-    found = package()[name.removeprefix("fedbounds.")]
-    left_out = tuple(f"{module}." for module in without)
-    rows = (
-        [each for each in modules(found) if not f"{each.path}.".startswith(left_out)] if left_out else [*modules(found)]
-    )
-    lines = [f"| [`{each.path}`](reference/{each.path}.md) | {summary(each)} |" for each in rows]
-    return "\n".join(["| module | holds |", "|---|---|", *lines])
-
-
-def summary(module: griffe.Module) -> str:
-    """The first line of a module's docstring."""
-    return module.docstring.value.partition("\n")[0].replace("|", "&#124;") if module.docstring else ""
-
-
 def page(module: griffe.Module) -> Iterator[str]:
     """A module: what it says of itself, then its public functions and classes as they stand in the source."""
     yield f"# {module.path}"
