@@ -47,9 +47,8 @@ class Evaluation(Shown):
         constants: every constant used, with its source.
         prescribed: step sizes the result itself sets.
         verdict: of the form: proved, survived, argued, refuted or unknown.
-        feasible: what constants that can occur together satisfy (see `fedbounds.bounds.theory.feasible_set`), then,
-        where that is
-            necessary only, for which of them a problem is known.
+        feasible: relations of constants that can occur together (see `fedbounds.bounds.theory.feasible_set`); where
+            they are only necessary, also the constants for which a problem is known.
     """
 
     view: FormView

@@ -165,7 +165,7 @@ def check_averaging(
             and one of 11 of 12; the others are small.
         seed: of the search.
         cases: a strategy of `AveragingCase`; `fedbounds.empirical.invariants.strategies.averaging_cases()` if not
-        given.
+            given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
             for a server that returns single precision.
 

@@ -122,7 +122,7 @@ def report_runs(
         spec: the file.
         out: the folder.
         keys, results, workers, device, given, assume: as for
-        `fedbounds.empirical.comparison.sweep_comparison.confront_results`.
+            `fedbounds.empirical.comparison.sweep_comparison.confront_results`.
         force: overwrite files that fedbounds did not write.
 
     Returns:

@@ -214,8 +214,7 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
 
     Raises:
         FedboundsError: as `fedbounds.empirical.simulation.moments.moments`; the steps change from round to round;
-        there is no
-            single fixed point.
+            there is no single fixed point.
 
     Example:
         >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA

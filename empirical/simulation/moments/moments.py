@@ -141,8 +141,8 @@ def moments(
         ((11,), [0.04, 0.04])
 
     Source: Wang & Ji 2022, Algorithm 1; the recursion for equal Hessians in
-    `fedbounds.empirical.simulation.moments.correlated`,
-    for all others in `fedbounds.empirical.simulation.moments.rounds`.
+    `fedbounds.empirical.simulation.moments.correlated`, for all others in
+    `fedbounds.empirical.simulation.moments.rounds`.
     """
     if noise not in ("independent", "common"):
         raise unknown_name("noise", str(noise), ["independent", "common"])
