@@ -27,12 +27,15 @@ PYTEST     := $(ONE_THREAD) $(PY) -m pytest
 # each process a run of neighbors, which share dockets and compiled forms; who has finished takes from the other
 TESTS      := $(PYTEST) -n $(WORKERS) --dist worksteal --durations=15
 
+# the markers of tests that other targets run; without one, pytest leaves out these alone
+SEPARATE   := long or notebook or wheel or browser or flower
+
 # writes finished pages, which any generator can take
 PREBUILD   := PYTHONPATH=docs $(PY) -m prebuild
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long race scaling gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations audit-conditions adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
+.PHONY: help install test test-audit test-pages long race scaling gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations audit-conditions adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -49,8 +52,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[all]'
 	@touch $@
 
-test: $(STAMP) ## the tests
-	$(TESTS)
+test: $(STAMP) ## the tests, but for those of the audit and of the pages
+	$(TESTS) -m "not ($(SEPARATE) or audit or pages)"
+
+test-audit: $(STAMP) ## the tests that import the audit
+	$(TESTS) -m audit
+
+test-pages: $(STAMP) ## the examples of the README and of the pages
+	$(TESTS) -m pages tests/test_readme.py
 
 long: $(STAMP) ## the long searches and full figure sets, by hand before a release
 	$(TESTS) -m long

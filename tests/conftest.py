@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 # Before anything imports numpy or torch: test processes share two cores, and sums must not depend on threads.
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -12,9 +13,29 @@ os.environ["MPLBACKEND"] = "agg"
 from importlib.util import find_spec  # noqa: E402
 from pathlib import Path  # noqa: E402
 
+import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+SEPARATE = ("long", "notebook", "wheel", "browser", "flower")  # markers of tests that have targets of their own
 FLOWER = find_spec("flwr") is not None
+
+
+AUDIT = re.compile(
+    r"^ *(?:from|import) fedbounds\.(?:bounds\.audit|empirical\.falsification"
+    r"|(?:bounds|empirical)\.papers\.\w+\.(?:proof|errata|instances|worst_case))",
+    re.MULTILINE,
+)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of every module that imports the audit: they are a stage of their own."""
+    audits: dict[Path, bool] = {}
+    for item in items:
+        if item.path not in audits:
+            audits[item.path] = AUDIT.search(item.path.read_text(encoding="utf-8")) is not None
+        if audits[item.path] and not {*SEPARATE} & {mark.name for mark in item.iter_markers()}:
+            item.add_marker(pytest.mark.audit)
 
 
 def pytest_report_header() -> str:

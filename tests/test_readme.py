@@ -106,6 +106,7 @@ def run_console(markdown: str, directory: Path) -> list[str]:
     return wrong
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("page", pages_with("python"))
 def test_the_python_examples_print_what_the_page_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,6 +118,7 @@ def test_the_python_examples_print_what_the_page_shows(
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.pages
 @pytest.mark.parametrize("page", pages_with("console"))
 def test_the_console_examples_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
     markdown = (ROOT / page).read_text(encoding="utf-8")
