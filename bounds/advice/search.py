@@ -18,6 +18,7 @@ from fedbounds.bounds.advice.request import Presence, Question
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.consistency import MAY_BE, check_agreement
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.resolution import unknown_constants
 from fedbounds.bounds.search.effort import EVALUATIONS
 from fedbounds.bounds.search.optimize import DEPENDS, Minimum, optimize
@@ -161,7 +162,7 @@ class FormSearch:
         """The letters without which nothing can be computed."""
         some = dict.fromkeys(self.ladders, 1)
         names = {*self.constants(some), *some, *self.steps, self.counter.name}
-        return unknown_constants(self.result, self.form, names)
+        return unknown_constants(compiled_form(self.result, self.form), names)
 
     @property
     def harmless(self) -> bool:

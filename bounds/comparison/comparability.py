@@ -13,7 +13,7 @@ import numpy as np
 
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compiled_form import FormView
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.registry import results as all_results
@@ -97,12 +97,12 @@ def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
     )
 
 
-def contradictory_assumptions(first: FormView, second: FormView) -> str:
+def contradictory_assumptions(first: CompiledForm, second: CompiledForm) -> str:
     """Two assumptions that no setting meets together, in words ("" if there are none): no run has both bounds.
 
     Example:
-        >>> from fedbounds.bounds.evaluation.form_cache import as_view
-        >>> theorem = as_view("fedmrn/theorem-2")
+        >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
+        >>> theorem = as_compiled("fedmrn/theorem-2")
         >>> contradictory_assumptions(theorem.form("sharp"), theorem.form("sharp:masks"))
         'relative-error against signed-masks'
     """

@@ -17,9 +17,9 @@ from fedbounds.bounds.comparison.comparability import Named, contradictory_assum
 from fedbounds.bounds.display.plain_text import as_cell, number
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult
 from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, evaluate_form
-from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.evaluation.form_cache import as_compiled
 from fedbounds.bounds.inputs.checks import as_real, quote
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.effort import Watch
@@ -283,7 +283,7 @@ def compare(
     )
 
 
-def _given(forms: Sequence[FormView], constants: Mapping[str, Value]) -> dict[str, Constant]:
+def _given(forms: Sequence[CompiledForm], constants: Mapping[str, Value]) -> dict[str, Constant]:
     """What was given, by letter, with its source."""
     found = {}
     for name, value in constants.items():
@@ -292,12 +292,12 @@ def _given(forms: Sequence[FormView], constants: Mapping[str, Value]) -> dict[st
     return found
 
 
-def _without_use(form: FormView, names: Iterable[str]) -> set[str]:
+def _without_use(form: CompiledForm, names: Iterable[str]) -> set[str]:
     """Those of these letters that a form does not know or has no use for."""
     return {*form.unused(names), *(name for name in names if form.resolve(name) is None)}
 
 
-def _comparable(forms: Sequence[FormView]) -> Iterable[str]:
+def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
     """Notes on the left-hand sides; raises where two of them cannot be compared."""
     for a, b in combinations(forms, 2):
         first, second = a.measure, b.measure
@@ -312,7 +312,7 @@ def _comparable(forms: Sequence[FormView]) -> Iterable[str]:
         )
 
 
-def _same_meaning(forms: Sequence[FormView], names: Iterable[str]) -> None:
+def _same_meaning(forms: Sequence[CompiledForm], names: Iterable[str]) -> None:
     """Every name must be known to some result, and mean the same in all that know it."""
     for name in names:
         found = [(form.result, q) for form in forms if (q := form.resolve(name)) is not None]
@@ -327,12 +327,12 @@ def _same_meaning(forms: Sequence[FormView], names: Iterable[str]) -> None:
                 )
 
 
-def _form(named: Named) -> FormView:
+def _form(named: Named) -> CompiledForm:
     one, form = named if isinstance(named, tuple) else (named, None)
-    return as_view(one).form(form)
+    return as_compiled(one).form(form)
 
 
-def _is_free(form: FormView, name: str) -> bool:
+def _is_free(form: CompiledForm, name: str) -> bool:
     quantity = form.resolve(name)
     if quantity is None or quantity.name in form.prescribes:
         return False
@@ -353,7 +353,7 @@ def _counted(watch: Watch, before: int, total: int, done: int) -> None:
 
 
 def _optimized(
-    form: FormView,
+    form: CompiledForm,
     known: Mapping[str, Value],
     name: str,
     settings: np.ndarray,
@@ -429,7 +429,7 @@ def _number(text: str, where: str) -> float:
     return value
 
 
-def whole_settings(results: Iterable[Result | ResultView], name: str, values: np.ndarray) -> np.ndarray:
+def whole_settings(results: Iterable[Result | CompiledResult], name: str, values: np.ndarray) -> np.ndarray:
     """The settings rounded to different whole numbers, where the constant counts something."""
     quantities = [q for result in results if (q := result.notation.resolve(name)) is not None]
     whole = any(q.domain.integer for q in quantities)

@@ -14,9 +14,8 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.checked_conditions import CheckedCondition, constants_together, why_impossible
-from fedbounds.bounds.evaluation.compile_form import form_view
-from fedbounds.bounds.evaluation.compiled_form import FormView
-from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm
+from fedbounds.bounds.evaluation.form_cache import as_compiled
 from fedbounds.bounds.evaluation.resolution import Value, resolve
 from fedbounds.bounds.theory.argument_checks import names_of
 from fedbounds.bounds.theory.symbols import AGREEMENT, SOFT, Constant
@@ -51,7 +50,7 @@ class Evaluation(Shown):
             they are only necessary, also the constants for which a problem is known.
     """
 
-    view: FormView
+    view: CompiledForm
     value: np.ndarray
     terms: Mapping[str, np.ndarray]
     conditions: tuple[CheckedCondition, ...]
@@ -258,13 +257,13 @@ def evaluate(
         (2.4, True, 'initial gap')
     """
     return evaluate_form(
-        as_view(result).form(form), constants, assume=assume, checked=checked, trust=trust, strict=strict
+        as_compiled(result).form(form), constants, assume=assume, checked=checked, trust=trust, strict=strict
     )
 
 
 @np.errstate(all="ignore")  # what is not finite is said by the value itself
 def evaluate_form(
-    chosen: FormView,
+    chosen: CompiledForm,
     constants: Mapping[str, Value],
     *,
     assume: str | Iterable[str] = (),
@@ -304,7 +303,7 @@ def evaluate_form(
     together = constants_together(chosen, numbers)
     impossible = why_impossible(chosen, together, known) if chosen.feasible is not None or not trusted else ()
     why_not = (
-        *_standing_reasons(chosen, trusted=bool(trusted)),
+        *status_reasons(chosen, trusted=bool(trusted)),
         *_reasons(checks, known, statuses, prescribed),
     )
     if np.any(lost):
@@ -337,7 +336,7 @@ def evaluate_form(
     return evaluation
 
 
-def _miscounted(form: FormView, numbers: Mapping[str, np.ndarray], checks: Sequence[CheckedCondition]) -> str:
+def _miscounted(form: CompiledForm, numbers: Mapping[str, np.ndarray], checks: Sequence[CheckedCondition]) -> str:
     """Why the counts cannot be of one run, whether the form uses them or not, in words; "" if they can."""
     notation = form.result.notation
     clients = next((n for n in numbers if notation[n].concept == "clients"), None)
@@ -366,13 +365,13 @@ def _refuse_the_meaningless(evaluation: Evaluation) -> None:
     for c in evaluation.conditions:
         if c.condition.legal and not np.any(c.holds):
             left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
-            here = c.condition.said().exact
-            without = [f.name for f in forms if here not in (other.said().exact for other in f.conditions)]
+            here = c.condition.printed().exact
+            without = [f.name for f in forms if here not in (other.printed().exact for other in f.conditions)]
             hint = f"; these forms do without: {', '.join(without)}" if without else ""
             raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
 
 
-def trusted_claim(form: FormView, trust: Iterable[str]) -> str:
+def trusted_claim(form: CompiledForm, trust: Iterable[str]) -> str:
     """The claim among those trusted that says this form ("" if none does).
 
     Raises:
@@ -387,22 +386,17 @@ def trusted_claim(form: FormView, trust: Iterable[str]) -> str:
     return here if {here, result.key} & set(names) else ""
 
 
-def status_reasons(result: Result, form: Form, *, trusted: bool = False) -> tuple[str, ...]:
+def status_reasons(form: CompiledForm, *, trusted: bool = False) -> tuple[str, ...]:
     """Why no value of a form is a guarantee, whatever the constants; none if it is proved as it stands.
 
     Args:
+        form: the form.
         trusted: whether the user answers for what the audit has not proved.
 
     Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fed-norm-sgda/theorem-2")
-        >>> status_reasons(theorem, theorem.form())
+        >>> status_reasons(as_compiled("fed-norm-sgda/theorem-2").form())
         ('the audit has not proved it: its verdict is survived',)
     """
-    return _standing_reasons(form_view(result, form), trusted=trusted)
-
-
-def _standing_reasons(form: FormView, *, trusted: bool) -> tuple[str, ...]:
     standing, reasons = form.standing(), []
     verdict = standing.verdict
     if form.order_only:
@@ -444,21 +438,24 @@ def _reasons(
     return tuple(reasons)
 
 
-def check_assumed(form: Form, assume: Iterable[str]) -> set[str]:
-    """The assumptions that are taken for granted, "all" for each: refused where the form makes none of that name."""
-    return check_assumed_names([a.name for a in form.assumptions], assume)
+def check_assumed(names: Sequence[str], assume: Iterable[str]) -> set[str]:
+    """The assumptions of a form that are taken for granted, "all" for each.
 
+    Args:
+        names: of the form's assumptions.
+        assume: names among them, or "all".
 
-def check_assumed_names(names: Sequence[str], assume: Iterable[str]) -> set[str]:
-    """As `check_assumed`, of the names of a form's assumptions."""
+    Raises:
+        FedboundsError: a name that is no assumption of the form.
+    """
     taken = set(assume)
     for name in taken - {"all", *names}:
         raise unknown_name("assumption", name, [*names, "all"])
     return set(names) if "all" in taken else taken
 
 
-def _assumption_statuses(form: FormView, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
-    taken = check_assumed_names(form.assumptions, assume)
+def _assumption_statuses(form: CompiledForm, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
+    taken = check_assumed(form.assumptions, assume)
     statuses = {}
     for name in form.assumptions:
         if name in checked:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.compilation import ROUNDING, STEP
 from fedbounds.bounds.evaluation.expression_tree import REDUCTIONS, Grown, Number, Tree, as_tree
+from fedbounds.bounds.evaluation.program import ROUNDING, STEP
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose
 from fedbounds.bounds.search.partial_evaluation import Partial
 

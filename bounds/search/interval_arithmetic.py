@@ -13,9 +13,8 @@ from functools import reduce
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.compilation import STEP
 from fedbounds.bounds.evaluation.expression_tree import REDUCTIONS, Grown, Number, Tree, as_tree
-from fedbounds.bounds.evaluation.program import OVER_CLIENTS
+from fedbounds.bounds.evaluation.program import OVER_CLIENTS, STEP
 
 Interval = tuple[np.ndarray, np.ndarray]
 EPS = float(np.finfo(float).eps)

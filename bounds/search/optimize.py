@@ -16,6 +16,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.search.effort import QUESTION, EvaluationBudget, Exhausted, Watch
 from fedbounds.bounds.search.infeasibility import find_infeasibility
 from fedbounds.bounds.search.integers import scan
@@ -124,7 +125,7 @@ def choose(
     reals = tuple(q for q in quantities if q not in whole)
     problem = StepSizeProblem(result, chosen, dict(constants), ranges, rules, reals, effort)
     effort.spend(QUESTION)
-    partial = leave_free(result, chosen, constants, [*names, *rules])
+    partial = leave_free(compiled_form(result, chosen), constants, [*names, *rules], symbolic=True)
     if (broken := find_infeasibility(partial, ranges)) is not None:
         return Infeasible(broken.why)
     if not whole:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.compilation import holds
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.program import holds
 from fedbounds.bounds.search.effort import EvaluationBudget
 from fedbounds.bounds.search.integers import MOST
 from fedbounds.bounds.search.optimize import Answer, Functions, Minimum, NotAttained, Ranges, choose

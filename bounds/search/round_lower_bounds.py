@@ -39,10 +39,10 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
 
     Example:
         >>> from fedbounds.bounds.search.partial_evaluation import leave_free
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
+        >>> theorem = as_compiled("arbitrary-participation/theorem-3.1")
         >>> known = dict(L=1, F=5, I=2, P=2, sigma=0, nu=0, beta=0, delta=0, rho=1)
-        >>> free = leave_free(theorem, theorem.form("explicit"), known, ["gamma", "eta", "T"])
+        >>> free = leave_free(theorem.form("explicit"), known, ["gamma", "eta", "T"])
         >>> least = excluded_below(free, "T", 0.1, {}, EvaluationBudget.of(1))
         >>> 1000 < least <= 1600  # gamma*eta <= 1/(2*L*I*P), so 16*L*F*P/T
         True

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compilation import holds
-from fedbounds.bounds.evaluation.compiled_form import FormView
-from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, check_assumed_names, evaluate_form
-from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm
+from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, check_assumed, evaluate_form
+from fedbounds.bounds.evaluation.form_cache import as_compiled
+from fedbounds.bounds.evaluation.program import holds
 from fedbounds.bounds.inputs.checks import check_count, check_number
 from fedbounds.bounds.search.effort import EvaluationBudget, Watch
 from fedbounds.bounds.search.infeasibility import find_infeasibility
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose
-from fedbounds.bounds.search.partial_evaluation import leave_trees_free, quantity_named
+from fedbounds.bounds.search.partial_evaluation import leave_free, quantity_named
 from fedbounds.bounds.search.rounds_answers import (
     MANY,
     Between,
@@ -99,7 +99,7 @@ def rounds(
         >>> rounds(corollary, 0.1, dict(known, delta=0.2), form="explicit").why
         'the bound stays above 0.24: the window divergence (0.24) does not fall with T'
     """
-    seen = as_view(result)
+    seen = as_compiled(result)
     check_constants(constants)
     optimize_over, within = names_of("optimize_over", optimize_over), check_ranges(within)
     epsilon = check_number("epsilon", epsilon)
@@ -109,7 +109,7 @@ def rounds(
         dimension = check_count("dimension", dimension)
     chosen = seen.form(form)
     allowed = EvaluationBudget.of(effort, watch, chosen.length)
-    assumed = check_assumed_names(chosen.assumptions, names_of("assume", assume))
+    assumed = check_assumed(chosen.assumptions, names_of("assume", assume))
     if solve is not None:
         if optimize_over:
             raise FedboundsError("--solve asks for one constant with the others fixed; leave out what is optimized")
@@ -142,14 +142,14 @@ def rounds(
 
 
 def _smallest(
-    chosen: FormView,
+    chosen: CompiledForm,
     epsilon: float,
     constants: Mapping[str, Value],
     dimension: int | None,
     allowed: EvaluationBudget,
 ) -> Reached | Never | Between:
     counter = _counter(chosen)
-    partial = leave_trees_free(chosen, constants, [counter.name])
+    partial = leave_free(chosen, constants, [counter.name])
     if (broken := find_infeasibility(partial, {}, f"whatever {counter.name} is")) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
     reaches = _reaches(chosen, constants, counter, epsilon)
@@ -181,7 +181,9 @@ def _smallest(
     return Reached(spent.rounds, epsilon, spent, at(hit.value), {}, proved, method + search_note(proved))
 
 
-def _reaches(form: FormView, constants: Mapping[str, Value], free: Quantity, epsilon: float) -> Callable[[float], bool]:
+def _reaches(
+    form: CompiledForm, constants: Mapping[str, Value], free: Quantity, epsilon: float
+) -> Callable[[float], bool]:
     def reaches(value: float) -> bool:
         if not bool(free.domain.contains(value)):
             return False
@@ -191,7 +193,7 @@ def _reaches(form: FormView, constants: Mapping[str, Value], free: Quantity, eps
     return reaches
 
 
-def _counter(form: FormView) -> Quantity:
+def _counter(form: CompiledForm) -> Quantity:
     """The constant that counts rounds (or iterations, where there are no rounds)."""
     for concept in ("rounds", "iterations"):
         quantity = next((q for q in form.result.notation.values() if q.concept == concept), None)
@@ -269,12 +271,12 @@ def _never(
 
 
 def _largest(
-    form: FormView, epsilon: float, constants: Mapping[str, Value], name: str, allowed: EvaluationBudget
+    form: CompiledForm, epsilon: float, constants: Mapping[str, Value], name: str, allowed: EvaluationBudget
 ) -> Largest | Between:
     quantity = quantity_named(form.result, form, name)
     if quantity.domain.low < 0:
         raise FedboundsError(f"{quantity.name} may be negative; only constants that are not can be solved for")
-    partial = leave_trees_free(form, constants, [quantity.name])
+    partial = leave_free(form, constants, [quantity.name])
     if (broken := find_infeasibility(partial, {}, f"whatever {quantity.name} is")) is not None:
         return Largest(quantity.name, epsilon, None, None, broken.why, broken.proved)
 

@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.bounds.display.plain_text import number_to
 from fedbounds.bounds.display.tables import Answer
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compiled_form import ResultView
+from fedbounds.bounds.evaluation.compiled_form import CompiledResult
 from fedbounds.bounds.evaluation.evaluate import Evaluation, Value
 from fedbounds.bounds.inputs.checks import as_real
 from fedbounds.bounds.search.arb_enclosures import available
@@ -216,7 +216,7 @@ def rounds_between(
 
 
 def cost(
-    result: Result | ResultView,
+    result: Result | CompiledResult,
     constants: Mapping[str, Value],
     count: int,
     dimension: int | None = None,

@@ -16,8 +16,9 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compilation import ROUNDING
 from fedbounds.bounds.evaluation.evaluate import Value
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
+from fedbounds.bounds.evaluation.program import ROUNDING
 from fedbounds.bounds.search.arb_enclosures import nowhere
 from fedbounds.bounds.search.effort import EvaluationBudget, Exhausted
 from fedbounds.bounds.search.geometric_program import NotGeometric, normalized_condition, sum_of_products
@@ -80,7 +81,7 @@ def rounds_optimized(
     )
     best, reaches = target.best, target.reaches
 
-    partial = leave_free(result, form, constants, [*names, counter.name, *given])
+    partial = leave_free(compiled_form(result, form), constants, [*names, counter.name, *given], symbolic=True)
     whatever = f"whatever {', '.join((*names, counter.name))} are"
     if (broken := find_infeasibility(partial, ends, whatever)) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
@@ -241,7 +242,7 @@ def _falls_with(
 
     Read off the exponents; floor(T/..) counts as one more variable that grows with T.
     """
-    partial = leave_free(result, form, constants, [*over, counter.name])
+    partial = leave_free(compiled_form(result, form), constants, [*over, counter.name], symbolic=True)
     if partial.opaque:
         return False
     floors: dict[sp.Expr, sp.Symbol] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.search.barrier_method import is_unique, log_sum, solve
 from fedbounds.bounds.search.effort import SOLUTION, EvaluationBudget, passes
 from fedbounds.bounds.search.geometric_program import (
@@ -68,6 +69,10 @@ class StepSizeProblem:
         }
         return {**self.constants, **counts, **derived}
 
+    def leave_free(self, constants: Mapping[str, Value], names: Iterable[str]) -> Partial:
+        """The form with these constants free and the others fixed, as sympy expressions."""
+        return leave_free(compiled_form(self.result, self.form), constants, names, symbolic=True)
+
     def minimize(self, counts: Mapping[str, float]) -> Answer:
         """The best positive reals at these whole numbers."""
         constants = self.known(counts)
@@ -76,7 +81,7 @@ class StepSizeProblem:
         free = [q for q in self.reals if q.name not in fixed]
         if not free:
             return self.report(constants, chosen, {}, "fixed by its range")
-        partial = leave_free(self.result, self.form, {**constants, **fixed}, [q.name for q in free])
+        partial = self.leave_free({**constants, **fixed}, [q.name for q in free])
         for c in partial.conditions:
             if c.op == "==":
                 names = ", ".join(partial.free)
@@ -96,7 +101,7 @@ class StepSizeProblem:
             NotGeometric: the problem is not convex.
         """
         free = [*self.reals, whole]
-        partial = leave_free(self.result, self.form, self.constants, [q.name for q in free])
+        partial = self.leave_free(self.constants, [q.name for q in free])
         return self.convex(partial, free)
 
     def convex(self, partial: Partial, free: Sequence[Quantity]) -> Point | NotAttained | Infeasible:
@@ -136,7 +141,7 @@ class StepSizeProblem:
         free = [q for q in self.reals if not _single(self.ranges.get(q.name))]
         fixed = {q.name: self.ranges[q.name][0] for q in self.reals if q not in free}
         try:
-            partial = leave_free(self.result, self.form, {**self.known(counts), **fixed}, [q.name for q in free])
+            partial = self.leave_free({**self.known(counts), **fixed}, [q.name for q in free])
             _program(partial, *_ends(free, self.ranges))
         except NotGeometric:
             return False
@@ -200,7 +205,7 @@ class StepSizeProblem:
         every = {**chosen, **at}
         evaluation = evaluate(self.result, {**constants, **every}, form=self.form.name, strict=False)
         active: list[str] = []
-        moving = leave_free(self.result, self.form, constants, at).conditions if at else ()
+        moving = self.leave_free(constants, at).conditions if at else ()
         texts = {(c.op, c.why) for c in moving}
         for c, checked in zip(self.form.conditions, evaluation.conditions, strict=True):
             left, right = float(checked.left), float(checked.right)

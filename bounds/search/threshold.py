@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.compilation import ROUNDING
+from fedbounds.bounds.evaluation.program import ROUNDING
 from fedbounds.bounds.search.arb_enclosures import confirm
 from fedbounds.bounds.search.effort import ENCLOSURE, EvaluationBudget, Exhausted
 from fedbounds.bounds.search.infeasibility import fails_everywhere

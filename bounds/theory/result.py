@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -17,7 +17,7 @@ from fedbounds.bounds.theory.form_selection import select_form
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.printing import NamedParts, as_printed, latex, name_shared_parts, plain
-from fedbounds.bounds.theory.symbols import Derived, Notation, dependencies, independent_constants
+from fedbounds.bounds.theory.symbols import Derived, Notation, dependencies
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
 ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
@@ -405,15 +405,3 @@ def reachable(form: Form, *, prescribed: bool = False) -> set[str]:
         prescribed: whether what the prescribed step sizes depend on counts too.
     """
     return dependencies(form.needs if prescribed else form.variables, form.derived)
-
-
-def unused_constants(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of these constants, by letter, that nothing in a form depends on, in the order of the notation.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("arbitrary-participation/theorem-3.1")
-        >>> unused_constants(theorem, theorem.form("explicit"), ["L", "S", "oracle_calls", "gradient_divergence_sup"])
-        ('d', 'M')
-    """
-    return independent_constants(result.notation, form.needs, form.derived, names)
