@@ -312,8 +312,8 @@ def evaluate_form(
         why_not = ("the value is infinite, which promises nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
-    miscounted = _miscounted(chosen, numbers, checks)
-    why_not = (*((f"no run has these constants: {miscounted}",) if miscounted else ()), *impossible, *why_not)
+    too_many = _too_many_participants(chosen, numbers, checks)
+    why_not = (*((f"no run has these constants: {too_many}",) if too_many else ()), *impossible, *why_not)
     evaluation = Evaluation(
         view=chosen,
         value=total,
@@ -331,31 +331,25 @@ def evaluate_form(
     )
     if strict:
         _refuse_the_meaningless(evaluation)
-        if miscounted and " settings" not in miscounted:
-            raise FedboundsError(f"{chosen.title}: {miscounted}")
+        if too_many and " settings" not in too_many:
+            raise FedboundsError(f"{chosen.title}: {too_many}")
     return evaluation
 
 
-def _miscounted(form: CompiledForm, numbers: Mapping[str, np.ndarray], checks: Sequence[CheckedCondition]) -> str:
-    """Why the counts cannot be of one run, whether the form uses them or not, in words; "" if they can."""
+def _too_many_participants(
+    form: CompiledForm, numbers: Mapping[str, np.ndarray], checks: Sequence[CheckedCondition]
+) -> str:
+    """Why no run has as many participants, whether the form uses them or not; "" if one can, or a condition fails."""
     notation = form.result.notation
-    clients = next((n for n in numbers if notation[n].concept == "clients"), None)
-    if clients is None or not all(np.all(c.holds) for c in checks):
-        return ""
-    count = numbers[clients]
-    for name, value in numbers.items():
-        part = notation[name].concept == "participating_clients"
-        if not part and not notation[name].shape:
+    for part, whole in notation.parts:
+        if not {part, whole} <= {*numbers} or not all(np.all(c.holds) for c in checks):
             continue
-        wrong = value > count if part else count != value.shape[-1]
-        if np.any(wrong):
-            value, count = np.broadcast_arrays(value if part else np.asarray(value.shape[-1]), count)
+        values, limits = np.broadcast_arrays(numbers[part], numbers[whole])
+        if (wrong := values > limits).any():
             where = f" at {wrong.sum()} of {wrong.size} settings" if wrong.ndim and not wrong.all() else ""
-            first, whole = f"{value[wrong].flat[0]:g}", f"{clients} = {count[wrong].flat[0]:g}{where}"
-            meaning = notation[name].meaning
-            if part:
-                return f"{name} = {first} ({meaning}) exceeds {whole} (number of clients); give {name} <= {clients}"
-            return f"{name} has {first} values ({meaning}), and {whole}; give one value for each client"
+            given = f"{part} = {values[wrong][0]:g} ({notation[part].meaning})"
+            limit = f"{whole} = {limits[wrong][0]:g}{where} (number of clients)"
+            return f"{given} exceeds {limit}; give {part} <= {whole}"
     return ""
 
 

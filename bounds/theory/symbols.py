@@ -320,6 +320,13 @@ class Notation(Mapping[str, Quantity]):
         self._by_name = {quantity.name: quantity for quantity in quantities}
         self._by_concept = {quantity.concept: quantity for quantity in quantities}
 
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of counts of which the first is at most the second in every run: participants and clients."""
+        pair = [self._by_concept.get(concept) for concept in ("participating_clients", "clients")]
+        part, whole = (quantity and quantity.name for quantity in pair)
+        return ((part, whole),) if part and whole else ()
+
     def __getitem__(self, name: str) -> Quantity:
         return self._by_name[name]
 
