@@ -158,11 +158,7 @@ class Advice(Shown):
     results: tuple[Advised, ...]
 
     def of(self, key: str) -> Advised:
-        """What a result says.
-
-        Raises:
-            FedboundsError: it does not cover the setting, or there is no such result.
-        """
+        """What a result says."""
         for one in self.results:
             if one.key == key:
                 return one
@@ -266,24 +262,7 @@ def _rank(one: Advised) -> tuple[bool, float]:
 
 
 def advise(question: Question, *, paper: str | None = None, watch: Watch | None = None) -> Advice:
-    """Ask every result that covers a setting how its target is reached best.
-
-    Args:
-        question: see there.
-        paper: only this one.
-        watch: told how far it came.
-
-    Raises:
-        FedboundsError: no such paper, or no word of which measure the target is for.
-
-    Example:
-        >>> asked = {"setting": "vertical partition, smooth, bounded variance, non-convex", "target": 0.1,
-        ...          "measure": "squared gradient norm of f", "choose": {"local_steps": [1, 1]},
-        ...          "constants": dict(smoothness=1, block_smoothness=1, initial_gap=5, block_gradient_noise=1)}
-        >>> found = advise(Question.of(asked)).of("tdcd/theorem-1")
-        >>> found.choice.costs.rounds, found.dominant, found.guarantee
-        (8800, 'initial gap', False)
-    """
+    """Ask every result that covers a setting how its target is reached best."""
     covered = covers(question.setting, paper=paper)
     question, measure = _measured(question, covered)
     keys = [row.key for row in covered.results if row.of_a_run and row.answer != "not covered"]
@@ -304,11 +283,7 @@ def _stated(keys: Sequence[str], averaged: bool) -> list[str]:
 
 
 def _measured(question: Question, covered: Covered) -> tuple[Question, str]:
-    """The question with the target for what is bounded, and what that is.
-
-    Raises:
-        FedboundsError: nobody bounds it, or it was not said.
-    """
+    """The question with the target for what is bounded, and what that is."""
     rows = [row for row in covered.forms if row.of_a_run and row.answer != "not covered"]
     known = {row.measure.of: row.measure for row in rows}
     said = question.measure

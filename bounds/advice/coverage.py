@@ -125,11 +125,7 @@ class Covered(Shown):
         return tuple(row for row in self.results if row.answer == answer)
 
     def of(self, key: str, form: str | None = None) -> Coverage:
-        """The row of a result, or of one form.
-
-        Raises:
-            FedboundsError: it is not among those that were asked.
-        """
+        """The row of a result, or of one form."""
         rows = self.results if form is None else self.forms
         for row in rows:
             if row.key == key and form in (None, row.form):
@@ -160,11 +156,7 @@ class Covered(Shown):
         return (Table("", ("result", "form", "answer", "only if", "you answer for", "excluded by"), rows),)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for each form, as in `to_csv`.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """One row for each form, as in `to_csv`."""
         return frame(self.to_csv())
 
     def to_csv(self) -> str:

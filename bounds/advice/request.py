@@ -132,9 +132,6 @@ class Question:
     def of(document: Mapping[str, Any], participation: Participation | None = None) -> Question:
         """The question that a document (of a TOML file, say) asks; who takes part is read elsewhere.
 
-        Raises:
-            FedboundsError: an entry that is unknown, missing, or does not say what it should.
-
         Example:
             >>> asked = Question.of({"setting": "non-convex", "target": 0.1, "constants": {"smoothness": 2}})
             >>> asked.target, asked.minimize, {name: float(c.value) for name, c in asked.given.by_concept.items()}
@@ -248,19 +245,7 @@ def _given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Mapping
 
 
 def concept_of(name: str) -> str:
-    """The concept that this name is, or that it is a letter for.
-
-    Raises:
-        FedboundsError: no such name, or a letter that papers use for different things.
-
-    Example:
-        >>> concept_of("smoothness"), concept_of("L")
-        ('smoothness', 'smoothness')
-        >>> concept_of("P")
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: P is interval in arbitrary-participation, participating_clients in ...
-    """
+    """The concept that this name is, or that it is a letter for."""
     meant: dict[str, list[str]] = {}
     concepts = set()
     for one in papers():

@@ -180,11 +180,7 @@ class FormSearch:
         return self.question.participation.known(self.result.paper, interval, scalars)
 
     def constants(self, whole: Mapping[str, int]) -> dict[str, Constant]:
-        """Every constant that is known at these whole numbers, by letter; the whole numbers are among them.
-
-        Raises:
-            FedboundsError: what is given contradicts what the participation says.
-        """
+        """Every constant that is known at these whole numbers, by letter; the whole numbers are among them."""
         found = dict(self.given)
         for concept, fact in self.presence(whole).constants.items():
             quantity = self.result.notation.resolve(concept)

@@ -76,18 +76,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progress | None = None) -> ClaimRows:
-    """The rows of a paper's claims whose id starts with key, in the paper's order.
-
-    Args:
-        name: the paper.
-        key: the beginning of the ids wanted ("" for all).
-        use_cache: whether verdicts of the same sources may be taken from the cache.
-        progress: called with (claim, done, total) before each claim that is tried.
-
-    Raises:
-        FedboundsError: no such paper, no claim that starts so, or a court's dependency is missing.
-        Contradiction: two courts disagree.
-    """
+    """The rows of a paper's claims whose id starts with key, in the paper's order."""
     from fedbounds.bounds.audit.claim_set import ClaimSet
 
     paper(name)

@@ -26,11 +26,7 @@ class Unfit(ValueError):
 
 
 def average_over_bracket(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
-    """The mean over the bracket's clients (rounds, local steps): every atom by its mean.
-
-    Raises:
-        Unfit: an atom differs between clients and has no declared mean.
-    """
+    """The mean over the bracket's clients (rounds, local steps): every atom by its mean."""
     total = Vec(())
     for name, coefficient in vector.coefficients:
         atom = atoms[name]
@@ -45,11 +41,7 @@ def average_over_bracket(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
 
 
 def average_over_steps(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
-    """The mean over the local steps of one client: what stays the same is its own.
-
-    Raises:
-        Unfit: an atom differs between the steps and has no declared mean over them.
-    """
+    """The mean over the local steps of one client: what stays the same is its own."""
     total = Vec(())
     for name, coefficient in vector.coefficients:
         atom = atoms[name]

@@ -154,11 +154,7 @@ def _averaged(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]], varying: 
 
 
 def stands_for(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[Json]:
-    """Letters, or powers of letters, with what stands for each.
-
-    Raises:
-        FedboundsError: one is no letter.
-    """
+    """Letters, or powers of letters, with what stands for each."""
     for of, _ in means:
         if not of.as_base_exp()[0].is_Symbol:
             raise FedboundsError(f"a certificate has no word for the mean of {of}")
@@ -166,11 +162,7 @@ def stands_for(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[
 
 
 def axiom(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
-    """What is trusted as it stands.
-
-    Raises:
-        FedboundsError: it speaks of premises, so that its statement does not stand alone.
-    """
+    """What is trusted as it stands."""
     if relations:
         kind = type(step.rule).__name__
         raise FedboundsError(f"{step.id} is by {kind} from premises, which no certificate has a word for yet")

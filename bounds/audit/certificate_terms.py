@@ -38,11 +38,7 @@ class TermWriter:
         self.divided: list[sp.Expr] = []
 
     def text(self, e: sp.Expr) -> str:
-        """An expression in the checker's grammar.
-
-        Raises:
-            FedboundsError: it holds a function that the grammar has not.
-        """
+        """An expression in the checker's grammar."""
         if isinstance(e, sp.Symbol):
             return self._name(e)
         if isinstance(e, NamedNumber):

@@ -39,15 +39,7 @@ DIGITS = (7, 12)  # of the enclosures of named numbers: short ones leave shorter
 
 
 def certificate(docket: ClaimSet, claim: str) -> Json:
-    """Everything that is needed to check the proof of one form again.
-
-    Args:
-        docket: the claims of the paper.
-        claim: the id of a form's claim, e.g. "arbitrary-participation/theorem-3.1[explicit]".
-
-    Raises:
-        FedboundsError: no such form, it is not proved, or a step of its proof is by a rule that no certificate has.
-    """
+    """Everything that is needed to check the proof of one form again."""
     if claim not in docket.claims or not isinstance(subject := docket.claims[claim].subject, ResultForm):
         forms = [c.id for c in docket.claims.values() if isinstance(c.subject, ResultForm)]
         raise FedboundsError(f"{claim} is no form of {docket.paper}; its forms are {', '.join(forms)}")

@@ -78,10 +78,6 @@ class Chain:
         setting: the vectors and the bracket.
         quantifiers: for all of what, by default.
         cites: proofs and results whose steps and forms are premises here, by their whole ids.
-
-    Raises:
-        FedboundsError: an entry without a conclusion, a premise that is no step so far, an id that is taken, or a
-            combination whose multipliers are not determined.
     """
 
     def __init__(self, setting: ProofSetting, quantifiers: str = "", cites: Iterable[Proof | Result] = ()) -> None:

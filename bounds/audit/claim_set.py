@@ -47,11 +47,7 @@ class Checker:
 
 @lru_cache(maxsize=1)
 def checkers() -> tuple[Checker, ...]:
-    """Every court, in the order in which they hear a claim.
-
-    Raises:
-        FedboundsError: an optional dependency of a court is missing; says what to install.
-    """
+    """Every court, in the order in which they hear a claim."""
     registered = sorted(metadata.entry_points(group=CHECKERS))
     others = (_loaded(point.module, next(iter(point.extras), point.name)) for point in registered)
     return (*(_loaded(place, "audit") for place in OWN_CHECKERS), *others)
@@ -84,37 +80,19 @@ class ClaimSet:
 
     @staticmethod
     def of(name: str, only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of one paper by its key.
-
-        Raises:
-            FedboundsError: no such paper, two claims that share an id, or a court whose dependency is missing.
-        """
+        """The docket of one paper by its key."""
         return ClaimSet.of_package(paper_module(name), only)
 
     @staticmethod
     def of_package(module: ModuleType, only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings.
-
-        Raises:
-            FedboundsError: two claims share an id, a court's dependency is missing, or errata and forms do not agree
-                on what is refuted.
-
-        Example:
-            >>> from fedbounds.bounds.papers import fedau
-            >>> ClaimSet.of_package(fedau).paper
-            'fedau'
-        """
+        """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings."""
         docket = ClaimSet.of_claims(module_claims(module), only)
         check_targets(docket)
         return docket
 
     @staticmethod
     def of_claims(claims: Iterable[Claim], only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of these claims, in this order.
-
-        Raises:
-            FedboundsError: no claim, two claims that share an id, or a court whose dependency is missing.
-        """
+        """The docket of these claims, in this order."""
         given = list(claims)
         if not given:
             raise FedboundsError("a docket needs at least one claim")
@@ -124,12 +102,7 @@ class ClaimSet:
         return ClaimSet(given[0].paper, {c.id: c for c in given}, tuple(checkers() if only is None else only))
 
     def verdict(self, claim_id: str) -> Verdict:
-        """The combined verdict on a claim, tried now if it was not before.
-
-        Raises:
-            FedboundsError: no such claim, or a claim that rests on itself.
-            Contradiction: two courts disagree.
-        """
+        """The combined verdict on a claim, tried now if it was not before."""
         if claim_id not in self.claims:
             raise unknown_name("claim", claim_id, list(self.claims))
         if claim_id not in self._verdicts:
@@ -161,10 +134,6 @@ def errata_by_id(paper: str, docket: ClaimSet) -> Mapping[str, Erratum]:
 def check_targets(docket: ClaimSet) -> None:
     """An erratum's `refutes` and a form's `refuted_by` say the same: what is refuted is there, and a form names an
     erratum that refutes it, or one that refutes what it rests on.
-
-    Raises:
-        FedboundsError: a form or step that an erratum refutes is not on the docket, a form names no erratum of the
-            paper, or another one than those that refute it as it stands.
     """
     known = errata_by_id(docket.paper, docket)
     direct: dict[str, list[str]] = {}
@@ -215,13 +184,7 @@ def _brought(module: ModuleType) -> Iterable[Claim]:
 
 
 def result_claims(result: Result) -> Iterator[Claim]:
-    """Every form of one result and its units.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> [claim.id for claim in result_claims(load("fedau/theorem-3"))][:2]
-        ['fedau/theorem-3[printed]', 'fedau/theorem-3[printed]/units']
-    """
+    """Every form of one result and its units."""
     for form in result.forms:
         subject = ResultForm(result, form)
         yield subject.claim()

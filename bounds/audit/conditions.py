@@ -33,12 +33,6 @@ def loosen(condition: Condition) -> Condition:
     """The condition with its right side twice as large, or half as large where it is a floor.
 
     An equation has no looser one; it gets another right side.
-
-    Example:
-        >>> import sympy as sp
-        >>> T, P = sp.symbols("T P", positive=True)
-        >>> str(loosen(Condition(P, "<=", T, "")).right), str(loosen(Condition(T, ">=", P, "")).right)
-        ('2*T', 'P/2')
     """
     return replace(condition, right=condition.right / 2 if condition.op in (">=", ">") else 2 * condition.right)
 
@@ -145,13 +139,7 @@ def same(premise: object, condition: Condition) -> bool:
 
 
 def replace_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -> Claims:
-    """The claims about forms and steps that state a condition, with another one in its place.
-
-    Args:
-        claims: of a paper.
-        old: the condition.
-        new: what stands in its place; nothing to drop it.
-    """
+    """The claims about forms and steps that state a condition, with another one in its place."""
 
     def put(items: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(other for one in items for other in (new if same(one, old) else (one,)))
@@ -188,13 +176,7 @@ def replace_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]
 
 
 def replace_in_rule(value: Any, old: Condition, new: tuple[Condition, ...]) -> Any:
-    """A rule, or a part of one, that asks for another condition where it asked for this one.
-
-    Args:
-        value: of a field of a rule, or the rule.
-        old: the condition.
-        new: what stands in its place; nothing where none is asked for.
-    """
+    """A rule, or a part of one, that asks for another condition where it asked for this one."""
     if isinstance(value, tuple) and type(value) is tuple:
         asked = condition_fact(old)
         parts = [

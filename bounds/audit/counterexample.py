@@ -32,12 +32,7 @@ RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
 
 
 def format_fraction(value: Number) -> str:
-    """A fraction for people: exact where that is short, with six digits.
-
-    Example:
-        >>> format_fraction(Fraction(1, 3)), format_fraction(Fraction(4)), format_fraction(Fraction(10**20 + 1, 10**20))
-        ('1/3 (0.333333)', '4', '1 (rounded)')
-    """
+    """A fraction for people: exact where that is short, with six digits."""
     value = Fraction(value)
     if value.denominator == 1 and abs(value) < 10**12:
         return str(value.numerator)
@@ -378,22 +373,12 @@ def exp_above(x: Fraction, terms: int = 30) -> Fraction:
 
 
 def root_below(x: Fraction, digits: int = 40) -> Fraction:
-    """The square root rounded down to this many decimal digits.
-
-    Example:
-        >>> root_below(Fraction(2), 4)
-        Fraction(7071, 5000)
-    """
+    """The square root rounded down to this many decimal digits."""
     scale = 10**digits
     return Fraction(isqrt(x.numerator * scale * scale // x.denominator), scale)
 
 
 def root_above(x: Fraction, digits: int = 40) -> Fraction:
-    """The square root rounded up to this many decimal digits.
-
-    Example:
-        >>> root_above(Fraction(2), 4)
-        Fraction(14143, 10000)
-    """
+    """The square root rounded up to this many decimal digits."""
     below = root_below(x, digits)
     return below if below**2 == x else below + Fraction(1, 10**digits)

@@ -72,11 +72,6 @@ def _concerns(erratum: Erratum, result: Result) -> bool:
 def erratum_reference(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:
     """An erratum by its name and how false what it is about is, as everything that shows a verdict calls it.
 
-    Args:
-        paper: the paper's key.
-        named: the erratum's id, as in a form's `refuted_by`.
-        errata: where to look it up; the paper's room by default.
-
     Example:
         >>> erratum_reference("arbitrary-participation", "vanishing-long-run-variance")
         'vanishing-long-run-variance (unstated but harmless)'

@@ -106,16 +106,7 @@ FOR_TWO_CLIENTS = {
 
 
 def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> str:
-    """What the gauges find wrong with an expression that should have this unit; empty if nothing.
-
-    Example:
-        >>> from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-        >>> from fedbounds.bounds.theory.symbols import GRADIENT
-        >>> broken_gauge(n.L * n.F, GRADIENT**2, n)
-        ''
-        >>> broken_gauge(n.L * n.sigma, GRADIENT**2, n)
-        'x -> b x with b = 27/4 multiplies it by 0.00325154, not 0.0219479'
-    """
+    """What the gauges find wrong with an expression that should have this unit; empty if nothing."""
     # a float has 16 digits: as the fraction that it is, it has them all
     fractions = {number: sp.Rational(number) for number in expression.atoms(sp.Float)}
     expression = _two_clients(expression.xreplace(fractions), notation)

@@ -23,11 +23,6 @@ def eliminate(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.Ex
 
     Returns:
         One multiplier for each premise, in order; None where these equations determine none.
-
-    Example:
-        >>> a, b, x = (sp.Symbol(name, nonnegative=True) for name in ("<a,a>", "<b,b>", "x"))
-        >>> eliminate(Relation(a, 3 * x), [Relation(a, 2 * b), Relation(b, x)])
-        (1, 2)
     """
     found = [coefficients(relation.slack) for relation in (conclusion, *premises)]
     if None in found:

@@ -575,13 +575,7 @@ def summary(rulings: Sequence[Ruling]) -> str:
 
 
 def main(key: str, each: str = str(sys.maxsize), kind: str = "") -> int:
-    """Judge mutations; print those that survive, and how many met which end. 1 if there is a gap.
-
-    Args:
-        key: a paper, or the beginning of the ids of its claims.
-        each: how many of every kind, drawn at random; all if not given.
-        kind: of this kind alone; of every kind if not given.
-    """
+    """Judge mutations; print those that survive, and how many met which end. 1 if there is a gap."""
     paper, _, place = key.partition("/")
     bench, rulings = Bench.of(paper), []
     chosen = [mutation for mutation in bench.sample(int(each), place) if kind in ("", mutation.kind)]

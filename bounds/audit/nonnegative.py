@@ -301,12 +301,7 @@ def _in_domain(symbol: sp.Symbol, value: flint.fmpq) -> bool:
 
 
 def _exactly(expression: sp.Expr, values: Mapping[sp.Symbol, flint.fmpq]) -> flint.fmpq:
-    """The value of a rational expression.
-
-    Raises:
-        ZeroDivisionError: a denominator vanishes.
-        PolynomialError: the expression is not rational.
-    """
+    """The value of a rational expression."""
     if isinstance(expression, sp.Symbol):
         return values[expression]
     if isinstance(expression, sp.Rational):
@@ -394,15 +389,7 @@ def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit
 
 
 def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
-    """Whether an expression is defined and not zero wherever the facts hold, so that one may divide by it.
-
-    Example:
-        >>> x, y = sp.symbols("x y", nonnegative=True)
-        >>> never_zero(1 + x, ()), never_zero(x, ()), never_zero(x - y, [Relation(y + 1, x)])
-        (True, False, True)
-        >>> never_zero(x - y, [Relation(y, x)]), never_zero(x - y, [Relation(y, x, strict=True)])
-        (False, True)
-    """
+    """Whether an expression is defined and not zero wherever the facts hold, so that one may divide by it."""
     if any(fact.strict and fact.slack == expression for fact in facts):
         return True
     plain, system = _plain(expression, facts)
@@ -427,15 +414,7 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
 
 @lru_cache(maxsize=4096)
 def satisfiable(facts: tuple[Relation, ...]) -> ProofFinding:
-    """Whether facts can hold together: contradictory ones prove anything, so that what rests on them says nothing.
-
-    Example:
-        >>> x = sp.Symbol("x", positive=True)
-        >>> satisfiable((Relation(x, sp.Integer(2)),)).holds
-        True
-        >>> satisfiable((Relation(x, sp.Integer(2)), Relation(sp.Integer(3), x))).evidence
-        'no values satisfy x <= 2, 3 <= x'
-    """
+    """Whether facts can hold together: contradictory ones prove anything, so that what rests on them says nothing."""
     said = ", ".join(map(str, facts))
     slacks = [f.slack for f in facts] + [-f.slack for f in facts if f.op == "=="]
     _, system = _plain(sp.Add(*{s for e in slacks for s in e.free_symbols}), facts)
@@ -455,13 +434,7 @@ def satisfiable(facts: tuple[Relation, ...]) -> ProofFinding:
 
 
 def hold_at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
-    """Whether the facts hold at some squares, whose roots are rational; what is over clients is a letter like others.
-
-    Example:
-        >>> x, y = sp.symbols("x y", positive=True)
-        >>> hold_at_squares((Relation(4 * x, y), Relation(sp.sqrt(x * y), sp.floor(sp.sqrt(x * y)), "==")))
-        True
-    """
+    """Whether the facts hold at some squares, whose roots are rational; what is over clients is a letter like others."""
     facts = tuple(replace(f, left=_unnamed(f.left), right=_unnamed(f.right)) for f in facts)
     over = {part for f in facts for side in (f.left, f.right) for part in side.atoms(OverClients)}
     letters = {part: sp.Symbol(f"over{k}", positive=True) for k, part in enumerate(sorted(over, key=str))}
@@ -514,13 +487,7 @@ def says(conclusion: Relation, wanted: Relation) -> bool:
 
 
 def reduce_expression(expression: sp.Expr) -> sp.Expr:
-    """A rational expression in lowest terms, written out; any other expanded.
-
-    Example:
-        >>> x, y = sp.symbols("x y", positive=True)
-        >>> reduce_expression(1 - (x - y) ** 2 / (x**2 - y**2)), reduce_expression(sp.sqrt(x) * (sp.sqrt(x) + 1))
-        (2*y/(x + y), sqrt(x) + x)
-    """
+    """A rational expression in lowest terms, written out; any other expanded."""
     try:
         found = cancel(expression)
     except sp.PolynomialError:

@@ -188,11 +188,7 @@ def proof_of(docket: ClaimSet, subject: ResultForm) -> Proof | None:
 
 
 def relation_of(docket: ClaimSet, proof: Proof, premise: str) -> Relation:
-    """The relation that a premise stands for: a step of this proof or of another, or a form of a result.
-
-    Raises:
-        FedboundsError: no such step.
-    """
+    """The relation that a premise stands for: a step of this proof or of another, or a form of a result."""
     step = proof.step(premise)
     if step is not None:
         return step.conclusion
@@ -354,11 +350,7 @@ class Grounds:
 
 
 def trace(docket: ClaimSet, proof: Proof, end: Step) -> Grounds:
-    """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used.
-
-    Raises:
-        FedboundsError: a step rests on itself.
-    """
+    """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used."""
     seen: dict[str, Verdict] = {}
     visited: set[tuple[str, frozenset[str], bool, bool]] = set()
     assumptions: set[str] = set()

@@ -35,18 +35,7 @@ class NoReason(FedboundsError):
 def reason(
     expression: sp.Expr, facts: Facts, text: Text, strictly: bool = False, strict: Collection[str] = ()
 ) -> Reason:
-    """Why an expression is not negative (strictly: positive) where the facts are not negative.
-
-    Args:
-        expression: rational, in letters whose signs are known.
-        facts: what is not negative, by name.
-        text: how expressions are written.
-        strictly: whether it must be positive.
-        strict: the names of facts that are positive.
-
-    Raises:
-        NoReason: neither way finds one.
-    """
+    """Why an expression is not negative (strictly: positive) where the facts are not negative."""
     try:
         if not strictly and cancel(expression).above == 0:
             return {"above": []}

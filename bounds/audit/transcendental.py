@@ -23,13 +23,6 @@ DIGITS = 15  # of the rational enclosure of the logarithm of a number
 def algebraic_form(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[list[sp.Expr], list[Relation]]:
     r"""The expressions in letters for their powers, logarithms and roots of sums, and what is known of these letters.
 
-    Args:
-        expressions: any; a base must be in [0, 1] wherever the facts hold for more to be known than u >= 0.
-        facts: about the letters that occur.
-
-    Raises:
-        PolynomialError: an exponent is not a whole multiple of letters plus a whole number.
-
     Example:
         >>> p, K = sp.Symbol("p", positive=True), sp.Symbol("K", positive=True, integer=True)
         >>> found, known = algebraic_form([(1 - p) ** (2 * K) - (1 - p) ** (K - 1)], [Relation(p, sp.S.One)])
@@ -93,11 +86,7 @@ def _shifts(powers: set[sp.Pow]) -> dict[tuple[sp.Expr, sp.Expr], int]:
 
 
 def _exponent(power: sp.Pow) -> tuple[dict[sp.Expr, int], int]:
-    """The symbolic parts with their whole multiples, and the constant.
-
-    Raises:
-        PolynomialError: a multiple or the constant is not whole.
-    """
+    """The symbolic parts with their whole multiples, and the constant."""
     constant, parts = sp.S.Zero, {}
     for term in sp.Add.make_args(sp.expand(power.exp)):
         times, part = term.as_coeff_Mul()

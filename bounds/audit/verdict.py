@@ -47,10 +47,6 @@ class Verdict(Shown):
         tightness: how near trials came to the claim without a violation, or, where the outcome is unknown, to what
             follows from its premises: 1 where both sides met.
         flags: further findings, e.g. "vacuous" or "needs the unstated assumption exogenous-participation".
-
-    Example:
-        >>> Verdict("proved", "steps", "Gram matrix", "two pivots, both nonnegative").outcome
-        'proved'
     """
 
     outcome: Outcome
@@ -84,9 +80,6 @@ def combine_verdicts(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
     A proof that trusts what its author says is freed of that by trials that would have caught half of it, and falls
     with a counterexample. Where they would not have caught nine tenths, it may hide an error up to the factor that
     they leave.
-
-    Raises:
-        Contradiction: one court has proved the claim, trusting nobody's word, and another has refuted it.
 
     Example:
         >>> tried, shown = Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")

@@ -51,17 +51,7 @@ class Difference:
 
 
 def comparability(results: Sequence[Named]) -> tuple[Difference, ...]:
-    """For every pair what differs in measure, assumptions, participation and kind.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> a, b = load("arbitrary-participation/corollary-3.2"), load("arbitrary-participation/corollary-4.3")
-        >>> difference, = comparability([a, b])
-        >>> difference.comparable, difference.measure, difference.participation
-        (True, '', ((), ('regularized',)))
-        >>> difference.assumptions
-        (('participation-divergence', 'cohort-divergence', 'window-divergence'), ('bounded-divergence',))
-    """
+    """For every pair what differs in measure, assumptions, participation and kind."""
     pairs = select_forms(results)
     return tuple(_difference(a, b) for a, b in combinations(pairs, 2))
 
@@ -169,11 +159,7 @@ class Matrix(Shown):
         return Matrix(tuple(m for m, _ in kept), tuple(f for _, f in kept))
 
     def find(self, key: str, form: str | None = None) -> int:
-        """The place of a result's left-hand side.
-
-        Raises:
-            FedboundsError: no such result or form, or it was left out.
-        """
+        """The place of a result's left-hand side."""
         result = as_result(key)
         wanted = label(result, result.form(form))
         for place, forms in enumerate(self.forms):
@@ -194,11 +180,7 @@ class Matrix(Shown):
         return (Table("", ("", "left-hand side", *(str(j + 1) for j in places)), rows),)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for every two left-hand sides, as in `to_csv`.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """One row for every two left-hand sides, as in `to_csv`."""
         return frame(self.to_csv())
 
     def to_csv(self) -> str:
@@ -236,18 +218,7 @@ def label(result: Result, form: Form) -> str:
 
 
 def comparability_matrix(results: Sequence[Result | str] | None = None) -> Matrix:
-    """Every form of these results, by what stands on its left.
-
-    Args:
-        results: or their keys; all results of all papers, if not given.
-
-    Example:
-        >>> matrix = comparability_matrix(["fedau/theorem-2", "arbitrary-participation/corollary-4.8"])
-        >>> [(matrix.relation(i, j), matrix.why(i, j)) for i, j in matrix.pairs]
-        [('<=', 'minimum against average')]
-        >>> [form for _, j in matrix.pairs for form in matrix.forms[j]][:2]
-        ['fedau/theorem-2 [printed]', 'fedau/theorem-2 [explicit]']
-    """
+    """Every form of these results, by what stands on its left."""
     found: list[tuple[Measure, list[str]]] = []
     for result in all_results() if results is None else map(as_result, results):
         for form in result.forms:

@@ -128,11 +128,7 @@ class BoundComparison(Shown):
         return (Table("", (self.name, *(row.name for row in self.rows), "least that is sure"), rows),)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The whole table, as in `to_csv`.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """The whole table, as in `to_csv`."""
         return frame(self.to_csv())
 
     def to_csv(self) -> str:
@@ -389,18 +385,7 @@ def _optimized(
 
 
 def parse_vary(text: str) -> tuple[str, np.ndarray]:
-    """What `--vary` says: NAME=LOW:HIGH[:log|lin[:COUNT]] or NAME=V1,V2,...
-
-    Raises:
-        FedboundsError: anything else.
-
-    Example:
-        >>> name, values = parse_vary("rounds=10:1e6:log:3")
-        >>> name, values.round(6).tolist()
-        ('rounds', [10.0, 3162.27766, 1000000.0])
-        >>> parse_vary("gamma=1/12, 0.1")[1].tolist()
-        [0.08333333333333333, 0.1]
-    """
+    """What `--vary` says: NAME=LOW:HIGH[:log|lin[:COUNT]] or NAME=V1,V2,..."""
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not name:

@@ -237,9 +237,5 @@ class CompiledResult:
         return frozenset(quantity.name for quantity in self.notation.values() if quantity.shape)
 
     def form(self, name: str | None = None) -> CompiledForm:
-        """The form with this name, else the first form of this kind; without a name the default form.
-
-        Raises:
-            FedboundsError: names the forms there are.
-        """
+        """The form with this name, else the first form of this kind; without a name the default form."""
         return select_form(self.forms, self.key, name, self.default)

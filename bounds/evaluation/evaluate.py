@@ -127,11 +127,7 @@ class Evaluation(Shown):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for each setting: the bound, whether it is valid there, every term, and the largest.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """One row for each setting: the bound, whether it is valid there, every term, and the largest."""
         columns = {"value": self.value, "valid": self.valid, **self.terms, "dominant": self.dominant}
         arrays = np.broadcast_arrays(*(np.asarray(column) for column in columns.values()))
         rows = list(zip(*(array.ravel().tolist() for array in arrays), strict=True))
@@ -366,11 +362,7 @@ def _refuse_the_meaningless(evaluation: Evaluation) -> None:
 
 
 def trusted_claim(form: CompiledForm, trust: Iterable[str]) -> str:
-    """The claim among those trusted that says this form ("" if none does).
-
-    Raises:
-        FedboundsError: a name that is neither this result nor a form of it.
-    """
+    """The claim among those trusted that says this form ("" if none does)."""
     result = form.result
     forms = [f"{result.key}[{other.name}]" for other in result.forms]
     for name in (names := tuple(trust)):
@@ -382,10 +374,6 @@ def trusted_claim(form: CompiledForm, trust: Iterable[str]) -> str:
 
 def status_reasons(form: CompiledForm, *, trusted: bool = False) -> tuple[str, ...]:
     """Why no value of a form is a guarantee, whatever the constants; none if it is proved as it stands.
-
-    Args:
-        form: the form.
-        trusted: whether the user answers for what the audit has not proved.
 
     Example:
         >>> status_reasons(as_compiled("fed-norm-sgda/theorem-2").form())
@@ -433,15 +421,7 @@ def _reasons(
 
 
 def check_assumed(names: Sequence[str], assume: Iterable[str]) -> set[str]:
-    """The assumptions of a form that are taken for granted, "all" for each.
-
-    Args:
-        names: of the form's assumptions.
-        assume: names among them, or "all".
-
-    Raises:
-        FedboundsError: a name that is no assumption of the form.
-    """
+    """The assumptions of a form that are taken for granted, "all" for each."""
     taken = set(assume)
     for name in taken - {"all", *names}:
         raise unknown_name("assumption", name, [*names, "all"])

@@ -189,9 +189,6 @@ def serialize_trees(trees: Sequence[Tree]) -> list[list[Any]]:
 def read_trees(written: Sequence[Sequence[Any]], origins: Callable[[], Sequence[Tree]]) -> list[Tree]:
     """Trees as `serialize_trees` has them.
 
-    Args:
-        origins: the trees that were written, with their expressions.
-
     Example:
         >>> x = Tree("letter", name="x")
         >>> trees = postorder([Tree("*", (x, Tree("exp", (x,))))])

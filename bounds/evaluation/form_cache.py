@@ -54,15 +54,7 @@ OTHERS_MAY_WRITE = 0o022
 
 
 def as_compiled(result: Result | str) -> CompiledResult:
-    """The compiled forms of a result, or of the one with this key.
-
-    Raises:
-        FedboundsError: no such key, or neither a result nor a key.
-
-    Example:
-        >>> as_compiled("fedau/theorem-2").form("printed").terms[0]
-        'initial gap'
-    """
+    """The compiled forms of a result, or of the one with this key."""
     cached = read_cached(result) if isinstance(result, str) else None
     if cached is not None:
         return cached
@@ -100,12 +92,7 @@ def _cached(paper: str, name: str) -> str:
 
 
 def _content(path: str, ours: bool) -> bytes:
-    """What a file holds.
-
-    Raises:
-        FedboundsError: it cannot be read, is no regular file, or is too large.
-        LookupError: others may have written it.
-    """
+    """What a file holds."""
     with open_regular(path, path, LARGEST, noted=False) as file:
         for about in () if ours else (os.fstat(file.fileno()), os.stat(os.path.dirname(path))):
             if about.st_uid != os.geteuid() or about.st_mode & OTHERS_MAY_WRITE:
@@ -114,11 +101,7 @@ def _content(path: str, ours: bool) -> bytes:
 
 
 class CacheFile:
-    """A file of compiled forms that is whole and up to date.
-
-    Raises:
-        LookupError: it is damaged, or one of its sources has changed.
-    """
+    """A file of compiled forms that is whole and up to date."""
 
     def __init__(self, content: bytes) -> None:
         head, *self._lines = content.split(b"\n")
@@ -150,11 +133,7 @@ def _sum(content: bytes) -> str:
 
 
 def digest(sources: Iterable[str]) -> str:
-    """The SHA-256 of sources of ours, by their places in the package.
-
-    Raises:
-        OSError: one is not there.
-    """
+    """The SHA-256 of sources of ours, by their places in the package."""
     found = hashlib.sha256()
     for name in sources:
         with open(os.path.join(ROOT, name), "rb") as file:
@@ -283,16 +262,7 @@ def _read_measure(written: list[Any]) -> Measure:
 
 
 def write_compiled(paper: str, path: str | None = None, only: str = "") -> None:
-    """Write the compiled forms of a paper of ours.
-
-    Args:
-        paper: its key.
-        path: the file (default: the one in the paper's folder, which wheels contain).
-        only: the key of the one result to write (default: all).
-
-    Raises:
-        FedboundsError: the place cannot be written.
-    """
+    """Write the compiled forms of a paper of ours."""
     from pathlib import Path
 
     from fedbounds.bounds.inputs.atomic_files import write_file

@@ -175,14 +175,7 @@ def compile_form(form: Form, vectors: frozenset[str] = frozenset()) -> CompiledF
 
 
 def compiled_form(result: Result, form: Form) -> CompiledForm:
-    """The compiled form of a form, of a result that may be without it.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fedau/theorem-2")
-        >>> compiled_form(theorem, theorem.form("printed")).terms[0]
-        'initial gap'
-    """
+    """The compiled form of a form, of a result that may be without it."""
     return _compiled_form(compile_result(result), result, form)
 
 
@@ -256,9 +249,6 @@ def numeric_rule(rule: Derived, notation: Notation) -> NumericRule:
 
 def program_of(names: tuple[str, ...], function: Callable[..., list[np.ndarray]]) -> Program:
     """A function that `compile_expressions` has made, as a program of the same operations in the same order.
-
-    Raises:
-        LookupError: an operation that programs do not know.
 
     Example:
         >>> x = sp.Symbol("x", positive=True)
@@ -350,9 +340,6 @@ def _operation_name(function: Callable[..., Any], name: str) -> str:
 
 def place_of(function: Any, name: str) -> str:
     """Where a function stands, as MODULE:NAME, if a program may call it from there.
-
-    Raises:
-        LookupError: it stands nowhere, or elsewhere.
 
     Example:
         >>> place_of(arguments, "arguments")

@@ -63,11 +63,6 @@ class Program(NamedTuple):
         steps: the operation's name (or a function, which no file can hold), and which values it takes; each makes the
             next value.
         results: which values are the results.
-
-    Example:
-        >>> square_and_double = Program(("x",), (2,), (("*", 0, 0), ("*", 1, 0)), (2, 3))
-        >>> square_and_double.run(5.0)
-        [25.0, 10.0]
     """
 
     names: tuple[str, ...]
@@ -91,9 +86,6 @@ class Program(NamedTuple):
 def operation(name: str | Callable[..., Any]) -> Callable[..., Any]:
     """The function of a step: an operation of numpy, a function of a paper as MODULE:NAME, or the function itself.
 
-    Raises:
-        FedboundsError: neither.
-
     Example:
         >>> float(operation("sqrt")(9.0)), float(operation("fedbounds.bounds.display.plain_text:number")(0.5))
         (3.0, 0.5)
@@ -104,11 +96,7 @@ def operation(name: str | Callable[..., Any]) -> Callable[..., Any]:
 
 
 def function_at(place: str) -> Callable[..., Any]:
-    """The function of fedbounds.bounds at MODULE:NAME.
-
-    Raises:
-        FedboundsError: there is none.
-    """
+    """The function of fedbounds.bounds at MODULE:NAME."""
     module, _, name = place.partition(":")
     if not module.startswith(f"{PACKAGE}.") or not callable(found := vars(import_module(module)).get(name)):
         raise FedboundsError(f"{place} is no function of fedbounds.bounds")
@@ -152,23 +140,7 @@ def evaluate_at_once(program: Program, values: Sequence[np.ndarray]) -> list[np.
 def evaluate_in_chunks(
     program: Program, values: Sequence[np.ndarray], along: Sequence[bool], rows: int, into: Sequence[np.ndarray]
 ) -> Iterator[tuple[slice, list[Any]]]:
-    """One chunk of settings after another, and the results there, which the next chunk overwrites.
-
-    Args:
-        program: what is evaluated.
-        values: its arguments.
-        along: which of them vary along their first axis, that of settings; the others are used whole.
-        rows: how many settings a chunk has.
-        into: arrays of all settings, which receive the first results.
-
-    Example:
-        >>> double = Program(("x",), (2.0,), (("*", 0, 1),), (2,))
-        >>> x, twice = np.arange(5.0), np.empty(5)
-        >>> [place for place, _ in evaluate_in_chunks(double, [x], [True], 2, [twice])]
-        [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-        >>> twice
-        array([0., 2., 4., 6., 8.])
-    """
+    """One chunk of settings after another, and the results there, which the next chunk overwrites."""
     length = next(len(v) for v, varies in zip(values, along, strict=True) if varies)
     rows = min(rows, length)
     first = [v[:1] if varies else v for v, varies in zip(values, along, strict=True)]

@@ -133,11 +133,7 @@ def _apply(rule: NumericRule, known: Mapping[str, Constant]) -> np.ndarray | flo
 
 
 def _agree(form: CompiledForm, rule: NumericRule, given: Mapping[str, Constant]) -> None:
-    """Refuse a given constant that contradicts what follows from the others.
-
-    Raises:
-        FedboundsError: both values, and what the derived one follows from.
-    """
+    """Refuse a given constant that contradicts what follows from the others."""
     others = {name: constant for name, constant in given.items() if name != rule.name}
     try:
         if not all(_derive(form, i, others, (rule.name,)) for i in rule.inputs):
@@ -159,11 +155,6 @@ def _agree(form: CompiledForm, rule: NumericRule, given: Mapping[str, Constant])
 
 def derived_constants(form: CompiledForm, name: str, known: Mapping[str, Constant]) -> tuple[Constant, ...]:
     """The values that a constant must have, or have at least, by the rules of a form; none if an input is missing.
-
-    Args:
-        form: the form with the rules.
-        name: the symbol.
-        known: the known constants, by symbol.
 
     Example:
         >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
@@ -203,11 +194,7 @@ def _for_all(result: CompiledResult, quantity: Quantity, value: Value, constants
 
 
 def as_constant(quantity: Quantity, value: Value) -> Constant:
-    """A given value as a constant inside its domain.
-
-    Raises:
-        FedboundsError: no number, outside its domain, or no finite value.
-    """
+    """A given value as a constant inside its domain."""
     if isinstance(value, NoConstant):
         raise FedboundsError(f"{quantity.name} ({quantity.meaning}) has no finite value: {value.why}")
     constant = value if isinstance(value, Constant) else Constant(value, "given")  # pyright: ignore[reportArgumentType]

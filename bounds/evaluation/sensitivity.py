@@ -20,11 +20,6 @@ def elasticities(result: Result, form: Form, constants: Mapping[str, Value], nam
     Central differences in the logarithm, one-sided where the other side is illegal; all entries of a vector grow
     together. Left out are whole numbers, weights with a sum, zeros, and what the bound does not depend on.
 
-    Args:
-        result, form: whose bound.
-        constants: all of them, by letter.
-        names: the letters that are asked for.
-
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> theorem = load("tdcd/theorem-1")

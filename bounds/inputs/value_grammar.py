@@ -138,11 +138,7 @@ class Parser(Generic[V]):
         )
 
     def value(self) -> V:
-        """The value of the whole text.
-
-        Raises:
-            FedboundsError: it does not follow the grammar, or the algebra refuses an operation.
-        """
+        """The value of the whole text."""
         if not self._tokens:
             self._fail("nothing there")
         self._check_parentheses()
@@ -230,11 +226,7 @@ def split_list(text: str) -> list[str]:
 
 
 def read_numbers(path: str | Path, where: str) -> np.ndarray:
-    """The numbers in a text or CSV file, in reading order.
-
-    Raises:
-        FedboundsError: no such file, too large, or an entry that is not a number (with its line).
-    """
+    """The numbers in a text or CSV file, in reading order."""
     import csv  # takes its time
 
     file = Path(path)
@@ -259,20 +251,7 @@ def read_numbers(path: str | Path, where: str) -> np.ndarray:
 
 
 def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np.ndarray]:
-    """The values of `name=text` pairs; a value may refer to the other names.
-
-    Args:
-        assignments: name to text, number, or list of either ("@file" reads a vector from a file).
-
-    Raises:
-        FedboundsError: a value that cannot be read, an unknown name, a circle of references.
-
-    Example:
-        >>> parse_assignments({"L": "2", "gamma": "1/(12*L)", "p": "0.1, 0.35, 0.8"})
-        {'L': 2.0, 'gamma': 0.041666666666666664, 'p': array([0.1 , 0.35, 0.8 ])}
-        >>> parse_assignments({"tau": "3,"})
-        {'tau': array([3.])}
-    """
+    """The values of `name=text` pairs; a value may refer to the other names."""
     done: dict[str, float | np.ndarray] = {}
     pending: list[str] = []
 
@@ -334,9 +313,6 @@ def parse_function(
     name: str, argument: str, text: str, constants: Mapping[str, float | np.ndarray]
 ) -> Callable[[float], float]:
     """The function of one argument that an expression in it and in constants is.
-
-    Raises:
-        FedboundsError: when it is called: it cannot be read, or not be computed there.
 
     Example:
         >>> parse_function("delta", "P", "d*sqrt(9/P)", {"d": 2.0})(4)

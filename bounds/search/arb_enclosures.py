@@ -65,13 +65,6 @@ def confirm(
 ) -> bool:
     """Whether the bound exceeds the target, or a condition fails, all over these blocks, and neither where reached.
 
-    Args:
-        partial: a form with one free constant.
-        target: what the sum of the terms must not exceed.
-        excluded: (low, high), in rising order; neighbors are taken together where that is enough.
-        reached: a value, or None.
-        operations: how many may be spent, of balls where fractions do not do.
-
     Returns:
         True only if all of it is proved; False also where that took too much, or python-flint, which is not there.
     """
@@ -122,17 +115,6 @@ def _asked(partial: Partial, target: float, operations: int, question: Callable[
 def ball_enclosure(expression: Grown, ranges: Mapping[str, tuple[float, float] | np.ndarray]) -> Ends:
     """The ends between which the expression lies: a rigorous second opinion on
     `fedbounds.bounds.search.interval_arithmetic.enclose`.
-
-    Args:
-        expression: or its tree; the symbols' names are the keys of `ranges`.
-        ranges: name to (low, high), or to a vector over clients.
-
-    Example:
-        >>> import sympy as sp
-        >>> x = sp.Symbol("x")
-        >>> low, high = ball_enclosure(x**2 + 10**16 - 10**16, {"x": (0.5, 2.0)})
-        >>> float(low), float(high)
-        (0.25, 4.0)
     """
     import flint
 
@@ -278,11 +260,7 @@ class _BallWalk:
 
 
 def _only_in_balls() -> None:
-    """To be called before what may leave the rational numbers.
-
-    Raises:
-        Irrational: numbers are fractions here.
-    """
+    """To be called before what may leave the rational numbers."""
     if _FRACTIONS.get():
         raise Irrational
 

@@ -88,21 +88,7 @@ Posynomial = tuple[Product, ...]
 def sum_of_products(
     expression: sp.Expr, variables: Sequence[str], values: Mapping[str, float | np.ndarray]
 ) -> tuple[Product, ...]:
-    """The expression as a sum of products in the variables; constants that are zero make their terms vanish.
-
-    Args:
-        expression: the symbols are variables or constants.
-        variables: names, in the order of the exponents.
-        values: name to number (or vector over clients) for every other symbol.
-
-    Raises:
-        NotGeometric: a negative term, a minimum, a rounding, ... that involves a variable.
-
-    Example:
-        >>> x, c = sp.symbols("x c", positive=True)
-        >>> sorted(p.exponents for p in sum_of_products(c / x + 3 * x**2, ["x"], {"c": 2.0}))
-        [(Fraction(-1, 1),), (Fraction(2, 1),)]
-    """
+    """The expression as a sum of products in the variables; constants that are zero make their terms vanish."""
     positive, negative = _signed(expression, {name: i for i, name in enumerate(variables)}, fixed_values(values))
     if negative:
         raise NotGeometric
@@ -112,11 +98,7 @@ def sum_of_products(
 def normalized_condition(
     left: sp.Expr, right: sp.Expr, variables: Sequence[str], values: Mapping[str, float | np.ndarray]
 ) -> tuple[Product, ...]:
-    """The condition left <= right as a sum of products that must be at most 1.
-
-    Raises:
-        NotGeometric: the right-hand side is not one product, or the quotient is not convex in logarithms.
-    """
+    """The condition left <= right as a sum of products that must be at most 1."""
     over = sum_of_products(right, variables, values)
     if len(over) != 1:
         raise NotGeometric

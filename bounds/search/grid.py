@@ -35,17 +35,7 @@ class GridResult:
 
 
 def search(merit: Merit, low: np.ndarray, high: np.ndarray) -> GridResult:
-    """The admissible point of least value, or the point that violates the conditions least.
-
-    Args:
-        merit: of many points at once; values may be infinite or nan.
-        low, high: shape (n,); infinite ends are replaced by 12 decades.
-
-    Example:
-        >>> found = search(lambda x: (np.cos(x[:, 0]), np.maximum(x[:, 0] - 3, 0)), np.zeros(1), np.ones(1) * 9)
-        >>> round(float(found.point[0]), 9), found.violation
-        (3.0, 0.0)
-    """
+    """The admissible point of least value, or the point that violates the conditions least."""
     n = len(low)
     low = np.where(np.isfinite(low), low, -FAR)
     high = np.where(np.isfinite(high), high, np.maximum(FAR, low + FAR))

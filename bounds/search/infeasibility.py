@@ -27,11 +27,6 @@ class Infeasibility:
 def find_infeasibility(partial: Partial, within: Box, whatever: str = "whatever is chosen") -> Infeasibility | None:
     """A condition that fails, or a term that has no value, at every choice of the free constants; None without one.
 
-    Args:
-        partial: a form with free constants.
-        within: ranges of some of them; the others have their whole domain.
-        whatever: what is free, in words.
-
     Example:
         >>> from fedbounds.bounds.search.partial_evaluation import leave_free
         >>> from fedbounds.bounds.evaluation.form_cache import as_compiled

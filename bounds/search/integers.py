@@ -30,15 +30,6 @@ COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, where o
 def scan(problem: StepSizeProblem, whole: Sequence[Quantity], partial: Partial, incomplete: bool = False) -> Answer:
     """Whole numbers: next to the real minimizer where one of them is all there is and the problem is convex; else all
     of them, or a geometric grid that is refined around its best point.
-
-    Args:
-        problem: with the positive reals that go with them.
-        whole: what is scanned.
-        partial: the form with all of these left free, to see which numbers no choice of the others admits.
-        incomplete: whether the best that was found will do where the evaluations are used up.
-
-    Raises:
-        Exhausted: they are used up.
     """
     able = [_candidates(q, problem, partial) for q in whole]
     names = [q.name for q in whole]
@@ -177,11 +168,6 @@ def refine_integer(
     numbers: range, least: Callable[[int], float], rounded: Callable[[Any, Any], Any]
 ) -> tuple[int, float]:
     """The whole number S at which a smooth function of S, rounded up in steps that depend on S, is smallest.
-
-    Args:
-        numbers: where S is sought: on a geometric grid that closes in around its best point.
-        least: the smooth function.
-        rounded: of S and the value of the smooth function, also of arrays.
 
     Returns:
         S, and what is smallest there. Between the points of the grid the smooth function is interpolated, and the most

@@ -27,35 +27,13 @@ class CannotEnclose(Exception):
 
 
 def enclose(expression: Grown, ranges: Mapping[str, Interval]) -> Interval:
-    """The smallest and largest value that the expression may take, by interval arithmetic rounded outwards.
-
-    Args:
-        expression: or its tree; the symbols' names are the keys of `ranges`.
-        ranges: name to (low, high) arrays, the same array twice for what is fixed; vectors over clients are fixed.
-
-    Raises:
-        CannotEnclose: a function of something that is not fixed and of which only values are known.
-
-    Example:
-        >>> import sympy as sp
-        >>> T = sp.Symbol("T", positive=True)
-        >>> low, high = enclose(sp.sqrt(T) / sp.floor(T / 2), {"T": (np.array([4.0, 16.0]), np.array([9.0, 16.0]))})
-        >>> low.round(12).tolist(), high.round(12).tolist(), bool((low < [0.5, 0.5]).all())
-        ([0.5, 0.5], [1.5, 0.5], True)
-    """
+    """The smallest and largest value that the expression may take, by interval arithmetic rounded outwards."""
     with np.errstate(all="ignore"):
         return _IntervalWalk(ranges, outward=True).enclose(as_tree(expression))
 
 
 def fixed_value(expression: Grown, values: Mapping[str, float | np.ndarray]) -> float:
-    """The expression at numbers for all its symbols, rounded to nearest; reductions over clients take vectors.
-
-    Example:
-        >>> import sympy as sp
-        >>> x = sp.Symbol("x")
-        >>> fixed_value(sp.sqrt(x) + sp.Rational(1, 2), {"x": 4.0})
-        2.5
-    """
+    """The expression at numbers for all its symbols, rounded to nearest; reductions over clients take vectors."""
     return fixed_values(values)(expression)
 
 

@@ -103,14 +103,7 @@ def choose(
     effort: EvaluationBudget,
     incomplete: bool = False,
 ) -> Answer:
-    """As `optimize`, with evaluations that are shared with other questions.
-
-    Args:
-        incomplete: whether the best that was found will do where they are used up.
-
-    Raises:
-        Exhausted: they are used up.
-    """
+    """As `optimize`, with evaluations that are shared with other questions."""
     chosen = result.form(form)
     quantities = [quantity_named(result, chosen, name) for name in over]
     names = [q.name for q in quantities]

@@ -50,11 +50,7 @@ def forms_that_hold(evaluation: Evaluation, constants: Mapping[str, Value]) -> d
 
 
 def forms_that_reach(form: CompiledForm, ask: Callable[[str], Any]) -> dict[str, int]:
-    """The forms that reach a target which this one does not, each with its rounds, the least first.
-
-    Args:
-        ask: the answer for the form of this name (see `fedbounds.bounds.search.rounds.rounds`).
-    """
+    """The forms that reach a target which this one does not, each with its rounds, the least first."""
     from fedbounds.bounds.search.rounds_answers import Reached  # flint takes its time
 
     found: dict[str, int] = {}

@@ -62,11 +62,7 @@ class Partial:
 
 
 def quantity_named(result: Result | CompiledResult, form: Form | CompiledForm, name: str) -> Quantity:
-    """The number that this name (a letter or a concept) stands for, where the form depends on it.
-
-    Raises:
-        FedboundsError: unknown, a vector, prescribed by the form, or absent from it.
-    """
+    """The number that this name (a letter or a concept) stands for, where the form depends on it."""
     quantity = result.notation.resolve(name)
     where = f"{result.key} [{form.name}]"
     if quantity is None:
@@ -92,11 +88,7 @@ def _dependencies(form: Form | CompiledForm) -> set[str]:
 
 
 def _given(result: Result | CompiledResult, constants: Mapping[str, Value], free: tuple[str, ...]) -> set[str]:
-    """The letters of what is given.
-
-    Raises:
-        FedboundsError: no such constant, or one that is left free.
-    """
+    """The letters of what is given."""
     given = set()
     for name in constants:
         quantity = result.notation.resolve(name)
@@ -109,11 +101,7 @@ def _given(result: Result | CompiledResult, constants: Mapping[str, Value], free
 
 
 def _values(result: Result | CompiledResult, known: Mapping[str, Constant]) -> dict[str, np.ndarray]:
-    """The numbers and the vectors over clients.
-
-    Raises:
-        FedboundsError: a list of settings.
-    """
+    """The numbers and the vectors over clients."""
     values = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
     for name, value in values.items():
         if np.ndim(value) > len(result.notation[name].shape):
@@ -124,17 +112,9 @@ def _values(result: Result | CompiledResult, known: Mapping[str, Constant]) -> d
 def leave_free(
     form: CompiledForm, constants: Mapping[str, Value], free: Iterable[str], *, symbolic: bool = False
 ) -> Partial:
-    """Fix every constant of a form but the free ones.
+    """Fix every constant of a form but the free ones, which must be absent from the constants.
 
-    Args:
-        form: the form.
-        constants: symbol or concept to value; the free ones must be absent.
-        free: symbols.
-        symbolic: whether the result holds sympy expressions. Without it, it holds trees, unless a constant that the
-            form depends on is derived from a free one.
-
-    Raises:
-        FedboundsError: a constant that is missing, outside its domain, contradictory, or both given and free.
+    The result holds trees, or sympy expressions if `symbolic`, or if a constant is derived from a free one.
     """
     free, result = tuple(free), form.result
     given = _given(result, constants, free)

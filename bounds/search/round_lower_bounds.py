@@ -27,13 +27,6 @@ SHARE = 0.15  # of the evaluations that a question may cost, for this on top of 
 def excluded_below(partial: Partial, counter: str, target: float, within: Box, effort: EvaluationBudget) -> int:
     """The number of rounds below which every one is excluded, whatever the other free constants are.
 
-    Args:
-        partial: a form with free constants, the rounds among them.
-        counter: the letter of the rounds.
-        target: what the bound must not exceed.
-        within: ranges of some of the others; the rest have their whole domain.
-        effort: what the whole question may cost; a share of that is spent here, and not taken from it.
-
     Returns:
         1 where nothing is excluded, and more than 2^53 where everything up to there is.
 

@@ -244,13 +244,7 @@ def _never(
     proved: bool,
     effort: EvaluationBudget,
 ) -> Never | Between:
-    """The floor, and what keeps the bound there, or the condition that no number of rounds meets.
-
-    Args:
-        at: the bound for so many rounds.
-        low: no smaller number reaches it.
-        covered: whether no larger one does, either.
-    """
+    """The floor, and what keeps the bound there, or the condition that no number of rounds meets."""
     last = at(LARGEST_COUNT)
     limits = {term: float(value) for term, value in last.terms.items()}
     broken = [c.text for c in last.conditions if not c.holds]

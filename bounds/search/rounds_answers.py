@@ -224,16 +224,6 @@ def cost(
 ) -> Cost:
     """What this many rounds (or iterations) cost, as far as the constants give I, S and N (by letter or concept).
 
-    Args:
-        result: whose letters the constants are.
-        constants: letter or concept to value.
-        count: how many.
-        dimension: of the model.
-        counted: the concept of what is counted; of iterations, the last round may be cut short.
-
-    Raises:
-        FedboundsError: a dimension is given, and updates are compressed.
-
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> cost(load("arbitrary-participation/theorem-3.1"), {"I": 5, "S": 10, "N": 250}, 100, dimension=1000)
@@ -288,12 +278,7 @@ def not_one(name: str, epsilon: float, last: Mapping[str, float], proved: bool) 
 
 
 def beyond(name: str, epsilon: float, low: float, last: Mapping[str, float], effort: EvaluationBudget) -> Between:
-    """No number up to 2^53 was found that reaches it, and larger ones are not excluded.
-
-    Args:
-        low: no smaller number reaches it.
-        last: the terms at 2^53.
-    """
+    """No number up to 2^53 was found that reaches it, and larger ones are not excluded."""
     why = f"not within 2^53 = {LARGEST_COUNT} of {name}; there the bound is {_made_of(last)}"
     return Between(name, epsilon, low, np.inf, why, min(effort.spent, effort.allowed))
 

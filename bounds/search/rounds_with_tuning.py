@@ -142,10 +142,6 @@ def _by_letter(result: Result, ranges: Ranges) -> Ranges:
 def _as_a_program(asked: Target, counter: Quantity, within: Ranges, dimension: int | None) -> Reached | Never | Between:
     """The least rounds T, as a geometric program: for each value of one whole number S where one is optimized or must
     divide T.
-
-    Raises:
-        NotGeometric: it is none, or there are several whole numbers.
-        _StoppedAt: the evaluations were used up.
     """
     result, form, constants, effort = asked.result, asked.form, asked.constants, asked.effort
     names, epsilon = asked.over, asked.epsilon
@@ -205,15 +201,7 @@ def _as_a_program(asked: Target, counter: Quantity, within: Ranges, dimension: i
 
 
 def _never(target: Target, low: float, proved: bool, unit: int = 1, everywhere: bool = False) -> Never | Between:
-    """Never, with what the best bound tends to; or only not within 2^53, where it may fall on from there.
-
-    Args:
-        target: what is to be reached.
-        low: no smaller number of rounds reaches it.
-        proved: whether it is proved that none at all does.
-        unit: what every number of rounds is a multiple of.
-        everywhere: whether the search was over all numbers, beyond 2^53, too.
-    """
+    """Never, with what the best bound tends to; or only not within 2^53, where it may fall on from there."""
     name, epsilon = target.counter, target.epsilon
     last = target.best(float(LARGEST_COUNT // unit * unit))
     if isinstance(last, Infeasible | Undecided):

@@ -95,21 +95,13 @@ class StepSizeProblem:
         return self.report(constants, chosen, self.snapped(found.at), "convex in the logarithms", found.note)
 
     def relaxed(self, whole: Quantity) -> Point | NotAttained | Infeasible:
-        """The best positive reals, with this whole number taken for a real.
-
-        Raises:
-            NotGeometric: the problem is not convex.
-        """
+        """The best positive reals, with this whole number taken for a real."""
         free = [*self.reals, whole]
         partial = self.leave_free(self.constants, [q.name for q in free])
         return self.convex(partial, free)
 
     def convex(self, partial: Partial, free: Sequence[Quantity]) -> Point | NotAttained | Infeasible:
-        """The geometric program: exact about attainment, then Newton.
-
-        Raises:
-            NotGeometric: it is none.
-        """
+        """The geometric program: exact about attainment, then Newton."""
         self.effort.spend(SOLUTION)
         if (why := violated_condition(partial, "whatever is chosen")) is not None:
             return Infeasible(why)

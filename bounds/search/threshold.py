@@ -69,20 +69,7 @@ def first_hit(
     from_above: bool = False,
     most: float = np.inf,
 ) -> Hit:
-    """The smallest (or, from above, largest) value of the one free constant at which the bound is at most the target.
-
-    Args:
-        partial: a form with one free constant.
-        target: what the sum of the terms must not exceed.
-        reaches: the final word on one value, conditions included.
-        effort: what it may cost.
-        whole: whether the constant is a whole number, from 1; reals start at 0.
-        from_above: search downwards; inf if every large value will do.
-        most: the largest legal value.
-
-    Raises:
-        CannotEnclose: the free constant enters through something that is only known by value.
-    """
+    """The smallest (or, from above, largest) value of the one free constant at which the bound is at most the target."""
     search = _Search(partial, target, effort, whole, from_above, most)
     low, high = _blocks(whole)
     low, high = low[low <= most], np.minimum(high[low <= most], most)
@@ -189,11 +176,7 @@ def _possible(partial: Partial, low: np.ndarray, high: np.ndarray, target: float
 
 
 def possible(partial: Partial, ranges: Mapping[str, Interval], target: float, boxes: int) -> np.ndarray:
-    """Which of so many boxes may hold values at which the bound reaches the target and the conditions hold.
-
-    Raises:
-        CannotEnclose: the bound holds something that is only known by value.
-    """
+    """Which of so many boxes may hold values at which the bound reaches the target and the conditions hold."""
     with np.errstate(all="ignore"):
         least = sum((enclose(e, ranges)[0] for e in partial.terms.values()), np.zeros(boxes))
     kept = ~(least > target * (1 + ROUNDING))

@@ -29,16 +29,7 @@ PIECES = re.compile(
 
 
 def statement_latex(text: str, notation: Notation) -> str:
-    r"""A statement in LaTeX.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> letters = load("fedmrn/theorem-1").notation
-        >>> print(statement_latex("E[|S(x) - x|^2 | x] <= q^2 |x|^2 for all x", letters))
-        $\operatorname{E}$[$\|S$($x$) $-$ $x\|^{2}$ $\mid$ $x$] $\le $ $q^{2}$ $\|x\|^{2}$ for all $x$
-        >>> print(statement_latex("a client's F_k is mu-strongly convex", letters))
-        a client's $F_{k}$ is mu-strongly convex
-    """
+    r"""A statement in LaTeX."""
     parts: list[tuple[bool, str]] = []
     at = 0
     for found in PIECES.finditer(text):

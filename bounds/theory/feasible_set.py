@@ -107,14 +107,7 @@ class FeasibleSets:
 
 @lru_cache(maxsize=1024)
 def feasible_set(result: Result, form: Form) -> FeasibleSet | None:
-    """Which constants can occur together in a form; None where its paper has not declared it.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("tdcd/theorem-1")
-        >>> [r.text for r in feasible_set(theorem, theorem.form("sharp:Bind")).relations]
-        ['SK <= S', 'sign(S) <= sign(SK)']
-    """
+    """Which constants can occur together in a form; None where its paper has not declared it."""
     from fedbounds.bounds.theory.registry import paper_module, paper_names
 
     declared = getattr(paper_module(result.paper), "FEASIBLE", None) if result.paper in paper_names() else None

@@ -125,15 +125,7 @@ class NamedParts:
 
 
 def name_shared_parts(expressions: Iterable[sp.Expr], notation: Notation) -> NamedParts:
-    """The expressions as they are best written: parts that come again and again have names X1, X2, ... if all is long.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fedau/theorem-2")
-        >>> found = name_shared_parts([term.expression for term in theorem.form("sharp").terms], theorem.notation)
-        >>> list(found.numbers), plain(found.expressions[0])
-        (['kappa'], 'F/(I*T*X2*eta*gamma)')
-    """
+    """The expressions as they are best written: parts that come again and again have names X1, X2, ... if all is long."""
     short = tuple(expressions)
     parts: list[tuple[sp.Symbol, sp.Expr]] = []
     while sum(map(_size, short)) > LONG and (part := _worth_a_name([*short, *(p for _, p in parts)])):
@@ -165,14 +157,6 @@ def as_printed(expression: sp.Expr, notation: Notation) -> Printed:
     """The expression without guards against 0/0, and without a number of clients that cancels.
 
     Ours is what is proved, evaluated and read back: it divides by max(1, n - 1), so that n = 1 is an answer.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> notation = load("fed-norm-sgda/theorem-1").notation
-        >>> n, P, A_w, Lf = notation.n, notation.P, notation.A_w, notation.Lf
-        >>> printed = as_printed(n * (A_w / n + Lf * (1 - (n - P) / sp.Max(1, n - 1))) / P, notation)
-        >>> print(plain(printed.expression), *(f"{plain(q)}: {value}" for q, value in printed.alone))
-        (A_w + Lf*n*(P - 1)/(n - 1))/P (P - 1)/(n - 1): 1
     """
     clients = notation.resolve("clients")
     return Printed(expression) if clients is None else _printed(expression, clients.symbol)

@@ -26,22 +26,14 @@ Box = tuple[tuple[str, frozenset[str]], ...]
 
 
 def axis(name: str) -> Axis:
-    """The axis with this name.
-
-    Raises:
-        FedboundsError: there is none; names the nearest.
-    """
+    """The axis with this name."""
     if name not in AXES:
         raise unknown_name("property of a setting", name, AXES)
     return AXES[name]
 
 
 def check_axis_kinds(name: str, kinds: Iterable[str]) -> tuple[str, ...]:
-    """These kinds of one axis, in its order.
-
-    Raises:
-        FedboundsError: no such axis, no such kind of it, or none at all.
-    """
+    """These kinds of one axis, in its order."""
     known, wanted = axis(name), set(kinds)
     for kind in wanted - set(known.kinds):
         raise unknown_name(f"kind of {name}", kind, known.kinds)
@@ -132,15 +124,6 @@ class ProblemClass:
 
     Args:
         said: by the name of the axis, the kinds that are possible after what was said.
-
-    Example:
-        >>> setting = ProblemClass.of("non-convex, partial participation, unknown rates")
-        >>> setting.said["objective"], setting.said["participation"]
-        (('non-convex',), ('coins-unknown-rates',))
-        >>> setting.supposed
-        {'ascent': 'none', 'partition': 'horizontal', 'compression': 'none', 'smoothness': 'smooth'}
-        >>> setting.unsaid
-        ('local-steps', 'heterogeneity', 'noise', 'gradients')
     """
 
     said: Mapping[str, tuple[str, ...]]
@@ -151,9 +134,6 @@ class ProblemClass:
     @staticmethod
     def of(text: str) -> ProblemClass:
         """The setting that a text describes: phrases of the vocabulary, or AXIS=KIND, in any order.
-
-        Raises:
-            FedboundsError: a word that belongs to no phrase (names the nearest), or phrases that exclude one another.
 
         Example:
             >>> ProblemClass.of("participation=all non-iid").said

@@ -399,9 +399,5 @@ class Result(Shown):
 
 
 def reachable(form: Form, *, prescribed: bool = False) -> set[str]:
-    """Every constant that the bound or a condition depends on, directly or through a derivation.
-
-    Args:
-        prescribed: whether what the prescribed step sizes depend on counts too.
-    """
+    """Every constant that the bound or a condition depends on, directly or through a derivation."""
     return dependencies(form.needs if prescribed else form.variables, form.derived)

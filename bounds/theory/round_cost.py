@@ -70,13 +70,6 @@ class RoundCost:
 
 
 def workload_of(result: Result, form: Form) -> RoundCost | None:
-    """What the paper of a result says about a round; None if it says nothing.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("tdcd/theorem-1")
-        >>> workload_of(theorem, theorem.form()).local_steps
-        'Q'
-    """
+    """What the paper of a result says about a round; None if it says nothing."""
     said = paper_submodule(result.paper, "bounds", "workload")
     return None if said is None else said.workload(result, form)

@@ -43,10 +43,6 @@ class Constant:
             guarantee beyond that run), `estimated` (a lower estimate of a supremum, or a mean
             over seeds), or `derived` from other constants.
         note: how it was obtained, in a few words.
-
-    Example:
-        >>> Constant(2.0, "exact", "largest eigenvalue of the Hessian").source
-        'exact'
     """
 
     value: float | np.ndarray
@@ -56,12 +52,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class NoConstant:
-    """No finite constant exists, because.
-
-    Example:
-        >>> NoConstant("the Hessians differ, so grad F_n - grad f is unbounded").why
-        'the Hessians differ, so grad F_n - grad f is unbounded'
-    """
+    """No finite constant exists, because."""
 
     why: str
 

@@ -11,20 +11,6 @@ def theorem(result: Result, form: Form, audit: str) -> str:
     r"""The whole theorem as an environment: assumptions, conditions, bound, step sizes, names and letters.
 
     It compiles with amsmath alone, after \newtheorem{theorem}{Theorem}.
-
-    Args:
-        result, form: what is written.
-        audit: the audit's verdict on the form, in words.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> weights = load("fedau/theorem-3")
-        >>> print("\n".join(theorem(weights, weights.form("explicit"), "proved").splitlines()[:5]))
-        % fedau/theorem-3 [explicit]: Wang & Ji 2024, Theorem 3, eq. (7), (B.6.9)
-        % \usepackage{amsmath}
-        % \newtheorem{theorem}{Theorem}
-        \begin{theorem}[The weight error of FedAU]
-        Assume
     """
     parts = result.in_latex(form)
     kind = result.kind
