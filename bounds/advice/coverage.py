@@ -1,9 +1,7 @@
-"""Which of these theorems covers my setting: every form of every result, by the assumptions that it declares.
+"""Which results cover a setting: every form of every result, by the assumptions that it declares.
 
-An assumption says for which settings it holds (`fedbounds.bounds.theory.problem_class.Cover`). A form covers a setting
-if all of its assumptions hold there, and those of its paper's scope; it covers it *if* more is known where some hold
-for only a part of what the setting may be; and else the assumptions that exclude it are named. Conditions on constants,
-step sizes above all, are the business of `evaluate`.
+A form covers a setting if all its assumptions, and those of its paper, hold there (`theory.problem_class.Cover`). It
+covers the setting under a condition if some hold for a part of it only; otherwise the excluding assumptions are named.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-r"""The best step sizes, and the best whole numbers of a round, with which one form of a result reaches a target.
+"""The best step sizes and the best whole numbers of a round with which one form reaches a target.
 
-For given whole numbers (local steps, the interval, ...) the least rounds and the step sizes are those of
-`fedbounds.bounds.search.rounds`. The whole numbers are then searched: local steps on a ladder, which is also the curve
-that is drawn; for each the others, step by step on theirs from the best so far; then between the rungs around the best.
+For given whole numbers (local steps, the interval) `fedbounds.bounds.search.rounds` gives rounds and step sizes. The
+whole numbers are searched on grids that are refined around the best point.
 """
 
 from __future__ import annotations

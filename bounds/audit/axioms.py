@@ -1,8 +1,6 @@
-"""Axioms: the assumptions as schemas. Each produces its relation from the atoms' declared meaning and trusts nothing
-else.
+"""Axioms: the assumptions as schemas, each of which makes its relation from the declared meaning of the atoms.
 
-An axiom names the assumptions it needs; a step that uses it without having them among its premises is not proved.
-This is how an assumption that a paper does not state, but its proof needs, is found by machine.
+An axiom names the assumptions it needs; a step that uses it without them among its premises is not proved.
 """
 
 from __future__ import annotations

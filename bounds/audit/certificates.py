@@ -1,8 +1,7 @@
-"""A proved claim as a certificate: a file from which `fedbounds.bounds.audit.certificate_checker` shows the claim
-again.
+"""A proved claim as a certificate, which `fedbounds.bounds.audit.certificate_checker` verifies on its own.
 
-The checker imports nothing but Python's standard library and shares no code with this module. What a rule of proof
-found by search (multipliers, pivots, substitutions, enclosures) is written down here; there it is multiplied out.
+What a proof rule found by search (multipliers, pivots, substitutions, enclosures) is written here; the checker, which
+shares no code with this module, multiplies it out.
 """
 
 from __future__ import annotations

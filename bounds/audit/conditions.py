@@ -1,11 +1,8 @@
-"""The conditions of forms, each changed by a factor of two: which checker notices, or that none does.
+"""The conditions of forms, each changed by a factor of two: which checker notices the change, if any.
 
-A condition is replaced in every form, step and rule that states it, as an error in its source would be: loosened (one
-side times 2, so that more settings are admitted), and dropped. The steps of the form's proof that have it among their
-premises are checked again, then whether the form's conditions still imply those of its proof; where both hold, extremal
-runs up to the changed condition are measured. A condition that is tightened by 2 leaves a proof true: it is noticed
-where loosening is, as loosening the tightened one would not be. What is found is kept beside the ledger; a condition of
-which no checker notices a change is listed as not tested.
+A condition is loosened or dropped in every form, step and rule that states it. Then its proof steps are verified again,
+its implications too, and extremal runs up to the changed condition are measured. The result is stored beside the
+ledger; a condition whose change no checker notices is listed as not tested.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-r"""Court 1: every term, condition and prescribed step size has the unit it must have, and scales as it must.
+"""The dimension checker: units and scaling of every term, condition and prescribed step size.
 
-Two methods that know nothing of each other. *Exponent arithmetic* computes the unit of every expression from the
-declared units of its letters and names the sum or factor that offends. A *gauge* rewrites one and the same problem in
-other units of the objective (f -> a f) or of the parameters (x -> b x) and evaluates the expressions anew: a bound on
-f^2/x^2 must grow by exactly a^2/b^2, a condition must keep the ratio of its sides, a step size must grow like itself.
+Two independent methods: the units of all expressions are computed from those of their symbols, and the expressions are
+evaluated again in other units of the objective (f -> a f) or of the parameters (x -> b x).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ DEGREES = (
 
 
 def findings(paper: str) -> Mapping[str, tuple[str, ...]]:
-    """The remarks of a room by degree, each once: an erratum that repeats another's at a second place is not counted."""
+    """The remarks on a paper by degree, each once: an erratum that repeats another one is not counted."""
     errata = [erratum for erratum in paper_errata(paper) if not erratum.repeats]
     by_degree = {degree: tuple(e.id for e in errata if e.degree == degree) for degree in get_args(Degree)}
     return by_degree | {WORDING: tuple(slip.id for slip in paper_wording(paper))}

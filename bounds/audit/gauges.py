@@ -1,8 +1,7 @@
-r"""Scaling gauges: one and the same problem in other units, by substitution instead of bookkeeping.
+"""Scaling gauges: the same problem in other units, by substitution.
 
-Writing the objective in other units is f -> a f, writing the parameters in other units x -> b x. Each concept grows by
-a power that follows from its definition (the smoothness by a/b^2, a step size by b^2/a), listed here and not read off
-the declared units. Whatever has the unit f^p x^q must then grow by exactly a^p (or b^q), evaluated to thirty digits.
+Under f -> a f and x -> b x each concept grows by a power that follows from its definition (smoothness by a/b^2, a step
+size by b^2/a). What has the unit f^p x^q must then grow by exactly a^p (or b^q), evaluated to thirty digits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-r"""Rational inequalities under conditions: is an expression nonnegative wherever the facts hold?
+"""Rational inequalities under conditions: is an expression nonnegative wherever the facts hold?
 
-Two methods that know nothing of each other. *Coefficients*: every fact becomes a substitution by nonnegative variables
-(`I = 1 + u`, `gamma = 1/(12 L I P (1 + v))`), after which numerator and denominator have no negative coefficient;
-that is a proof. *z3*: the negation, with the denominators asserted positive, is unsatisfiable; also a proof, under a
-limit that is a count. Neither is used before an exact evaluation at random rationals has failed to refute the claim.
+First, exact random rationals try to refute it. Then two independent proofs: every fact becomes a substitution by
+nonnegative variables (`I = 1 + u`), after which no coefficient is negative; or z3 finds the negation unsatisfiable.
 """
 
 from __future__ import annotations
@@ -434,7 +432,7 @@ def satisfiable(facts: tuple[Relation, ...]) -> ProofFinding:
 
 
 def hold_at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
-    """Whether the facts hold at some squares, whose roots are rational; what is over clients is a letter like others."""
+    """Whether the facts hold at some squares with rational roots; a reduction over clients counts as a symbol."""
     facts = tuple(replace(f, left=_unnamed(f.left), right=_unnamed(f.right)) for f in facts)
     over = {part for f in facts for side in (f.left, f.right) for part in side.atoms(OverClients)}
     letters = {part: sp.Symbol(f"over{k}", positive=True) for k, part in enumerate(sorted(over, key=str))}

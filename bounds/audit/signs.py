@@ -1,9 +1,4 @@
-"""Why an expression is not negative, written so that it can be checked by multiplying out.
-
-`prove` says whether an inequality holds and by which method; here the reason itself is written down, in the words of
-`fedbounds.bounds.audit.certificate_checker`: letters and slacks with positive coefficients, or nonnegative facts times
-such.
-"""
+"""Why an expression is not negative, in the form that `certificate_checker` verifies by multiplying out."""
 
 from __future__ import annotations
 

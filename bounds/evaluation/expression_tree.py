@@ -1,8 +1,7 @@
-"""Expressions as trees of plain data: what enclosures walk over, with sympy and without it.
+"""Expressions as trees of plain data, over which enclosures are computed without sympy.
 
-A tree has the parts of its expression in the same order, so that what is computed over one is computed over the other.
-Those that are kept beside views (`fedbounds.bounds.evaluation.form_cache`) know which expression they come from, and
-ask for it only where a function is met of which nothing but its values is known.
+A tree has the parts of its expression in the same order. One that was read from a file loads its expression only where
+it holds a function known by its values alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Files for users: what fedbounds did not write is kept unless overwriting is forced; an input is always kept.
+"""Files for users: a file that fedbounds did not write is kept unless overwriting is forced; inputs are always kept.
 
-Every command and every `save` writes through this module. A file counts as written by fedbounds if a manifest beside it
-lists its checksum: that of a figure or of a report, else `.fedbounds.json`, which lists what was written into its
-folder. So what a user has changed since is the user's. Manifests, traces and other documents with a schema count by how
-they begin.
+A file counts as written by fedbounds if a manifest beside it (of a figure, a report, or `.fedbounds.json`) lists its
+checksum; manifests, traces and documents with a schema count by how they begin.
 """
 
 from __future__ import annotations

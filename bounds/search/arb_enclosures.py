@@ -1,10 +1,8 @@
-"""Enclosures once more, with error bounds: what the search for rounds calls proved is confirmed here.
+"""Enclosures with rigorous error bounds, which confirm what the search for rounds calls proved.
 
-The same expressions over the same intervals, but every end of an interval is infinite or a fraction, or, where roots,
-logarithms or powers of a letter leave the rational numbers or the work is long, a ball of python-flint's `arb` (a
-number of 192 bits with a rigorous bound on its error). Constants are the doubles they were given as; "at most" and
-"equal" allow a relative difference of 1e-12, and a floor takes what is within 4 units in the last place of a whole
-number for that number, as everywhere else.
+Every end of an interval is infinite, a fraction, or a ball of python-flint's `arb` with 192 bits. Constants are the
+doubles that were given; "at most" and "equal" allow a relative difference of 1e-12, and a floor one of 4 units in the
+last place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Enclosures: what values an expression can take when its symbols range over intervals.
+"""Enclosures: the values that an expression can take when its symbols range over intervals.
 
-An enclosure never misses a value: every operation is rounded outwards, so it can prove that no number of rounds in a
-block reaches a target. Many blocks are enclosed in one call: every interval is a pair of arrays that broadcast. What
-is called proved is confirmed once more with error bounds of its own, in `fedbounds.bounds.search.arb_enclosures`.
+Every operation is rounded outwards, so an enclosure contains all values. Many blocks are enclosed in one call: an
+interval is a pair of arrays that broadcast. `fedbounds.bounds.search.arb_enclosures` confirms what is called proved.
 """
 
 from __future__ import annotations

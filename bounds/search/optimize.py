@@ -1,10 +1,7 @@
-r"""The best step sizes of a bound: the minimizer, or the fact that there is none.
+"""The best step sizes of a bound: the minimizer, or the fact that there is none.
 
-Positive real constants are optimized in logarithms. Where the form is a geometric program
-(`fedbounds.bounds.search.geometric_program`), the problem is convex there: whether the infimum is attained is decided
-exactly, and the minimum is found to rounding. Other forms are searched on grids that close in from several starts. One
-whole number in a convex problem lies next to the real minimizer; others are scanned: all of them while they are few,
-else on a geometric grid that is refined around its best point.
+Positive reals are optimized in logarithms: a geometric program is convex there, and whether its infimum is attained is
+decided exactly; other forms are searched on grids. A whole number is rounded from a convex problem, or scanned.
 """
 
 from __future__ import annotations

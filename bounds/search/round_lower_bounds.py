@@ -1,8 +1,7 @@
-"""The numbers of rounds that no choice of the other free constants redeems: the lower end of every search.
+"""The numbers of rounds that no choice of the other free constants allows: the lower end of every search.
 
-Boxes of all free constants are excluded by interval arithmetic: there the bound exceeds the target, or a condition
-fails. Those with the fewest rounds are halved first. A constant that follows from free ones by value alone may be
-anything in its domain.
+Boxes of all free constants are excluded by interval arithmetic, those with the fewest rounds first. A constant derived
+from free ones by value alone may be anything in its domain.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-r"""How many rounds until a bound is below epsilon, what they cost, and the inverse: what a number of rounds can bear.
+"""How many rounds until a bound is below epsilon, what they cost, and the largest constant for given rounds.
 
-With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval
-arithmetic (`fedbounds.bounds.search.threshold`), so nothing is assumed about monotonicity: step sizes may depend on T,
-and $T/\lfloor T/P\rfloor$ may jump. What is called proved is confirmed with error bounds
-(`fedbounds.bounds.search.arb_enclosures`).
-Rounds with step sizes that are chosen anew for every T stand in `fedbounds.bounds.search.rounds_with_tuning`.
+The smallest number of rounds is found by excluding blocks of rounds with interval arithmetic
+(`fedbounds.bounds.search.threshold`), so the bound may rise and fall with T. `arb_enclosures` confirms what is called
+proved. `rounds_with_tuning` chooses step sizes anew for every T.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-r"""Rounds to a target with step sizes, or whole numbers, that are chosen anew for every number of rounds.
+"""Rounds to a target with step sizes, or whole numbers, that are optimized for every number of rounds.
 
-The best value falls with T if every term does and no condition tightens; that is checked on the exponents, and then
-bisection is exact as far as the minima are. Otherwise the smallest T is itself the optimum of a geometric program, for
-every value of one whole number S where one is optimized or T must be a multiple of it, and S is scanned. Otherwise T is
-scanned. Minima are found numerically, so nothing here is called proved.
+If every term falls with T and no condition tightens, bisection finds T. Otherwise T is the optimum of a geometric
+program, for each value of one whole number S, or T is scanned. Minima are numerical: nothing here is called proved.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def first_hit(
     from_above: bool = False,
     most: float = np.inf,
 ) -> Hit:
-    """The smallest (or, from above, largest) value of the one free constant at which the bound is at most the target."""
+    """The smallest (from above: largest) value of the one free constant at which the bound is at most the target."""
     search = _Search(partial, target, effort, whole, from_above, most)
     low, high = _blocks(whole)
     low, high = low[low <= most], np.minimum(high[low <= most], most)

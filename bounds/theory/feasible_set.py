@@ -1,15 +1,9 @@
 r"""Which constants can occur together: relations that every problem of a form's class satisfies.
 
-Which reading. A constant that an assumption bounds ("$|\nabla F_k|\le G$", "$\mu$-strongly convex") is a bound: a
-problem belongs to the class if it keeps it, with whatever slack. Every other constant is what its definition says,
-exactly: the distance of the first model from the minimizer, the initial gap, the heterogeneity $\Gamma$, a sum of
-squared weights, a function of other letters. So bounds alone never conflict, unless some of them are from below
-($\mu\le L$), or the algorithm itself depends on one of them (masks of amplitude $\eta SG$); values conflict with bounds
-that are too small for them. A class is empty if no problem has these constants in this sense, and a bound over an empty
-class says nothing, however true. Relations that hold wherever the conditions of the form do are not repeated.
-
-A set is exact if a problem is known for all constants that keep its relations and the form's own conditions. Where the
-relations are necessary only, `witnessed` says for which constants a problem is known; elsewhere nobody knows.
+A constant that an assumption bounds ("$|\nabla F_k|\le G$") may have slack; every other constant has exactly the value
+of its definition. So bounds conflict only if some are from below ($\mu\le L$) or the algorithm depends on one of them.
+A set is exact if a problem is known for all constants that satisfy its relations and the form's conditions; otherwise
+`witnessed` says for which constants a problem is known. Relations implied by the conditions are not repeated.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class NamedParts:
 
 
 def name_shared_parts(expressions: Iterable[sp.Expr], notation: Notation) -> NamedParts:
-    """The expressions as they are best written: parts that come again and again have names X1, X2, ... if all is long."""
+    """The expressions as they are printed: in long ones, repeated parts get names X1, X2, ..."""
     short = tuple(expressions)
     parts: list[tuple[sp.Symbol, sp.Expr]] = []
     while sum(map(_size, short)) > LONG and (part := _worth_a_name([*short, *(p for _, p in parts)])):

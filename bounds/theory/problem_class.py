@@ -1,9 +1,7 @@
-"""Settings in plain words: what somebody's problem, clients and messages are like, and which of it decides whether an
-assumption holds.
+"""Settings in plain terms: which properties of problem, clients and messages decide whether an assumption holds.
 
-An `Axis` is one question, such as who takes part, and its *kinds* are the answers, each as much as is known and no
-more. A `ProblemClass` leaves on every axis the kinds that are possible; a `Cover` says for which kinds an assumption
-holds.
+An `Axis` is one question, and its *kinds* are the answers. A `ProblemClass` leaves the possible kinds on every axis; a
+`Cover` names the kinds for which an assumption holds.
 """
 
 from __future__ import annotations

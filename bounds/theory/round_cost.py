@@ -1,8 +1,7 @@
-r"""What a round of a paper's algorithm is made of: the letters that may be chosen for it, and what it costs.
+"""The cost of a round of a paper's algorithm, and the symbols that may be chosen for it.
 
-A paper says so for each of its forms in `workload.py`: `workload(result, form)` gives a `RoundCost`. The costs are
-functions of a table that holds the constants by letter and, of the user's network, `dimension`, `number_bits`, ...;
-an entry that is not there is a cost that nobody can tell.
+A paper gives a `RoundCost` for each form in `workload.py`: functions of a table of constants by symbol and, for a
+network, `dimension`, `number_bits`, ...; a missing entry is an unknown cost.
 """
 
 from __future__ import annotations
