@@ -257,10 +257,10 @@ def stated_assumptions(result: Result, form: Form, scope: Iterable[Assumption]) 
     listed = {a.name: a for a in (*scope, *form.assumptions)}  # a form's own word is the later one
     if not any(a.participation or a.cover == NOWHERE for a in listed.values()):
         listed[EVERYBODY.name] = EVERYBODY
-    return (*listed.values(), *_of_letters(result, form))
+    return (*listed.values(), *_implied_assumptions(result, form))
 
 
-def _of_letters(result: Result, form: Form) -> Iterable[Assumption]:
+def _implied_assumptions(result: Result, form: Form) -> Iterable[Assumption]:
     """What the letters say without words: one number of local steps for all clients, or what equalities fix."""
     own, shared = (result.notation.resolve(name) for name in ("local_steps_by_client", "local_steps"))
     letter = own or shared

@@ -157,7 +157,7 @@ class Question:
             ProblemClass.of(document["setting"]),
             target,
             measure.strip(),
-            _given(_table(document, "constants"), _table(document, "estimated"), cost),
+            _read_given(_table(document, "constants"), _table(document, "estimated"), cost),
             cost,
             _ranges(_table(document, "choose")),
             minimize,
@@ -214,7 +214,7 @@ def _ranges(table: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Mapping[str, float]) -> Given:
+def _read_given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Mapping[str, float]) -> Given:
     by_concept: dict[str, Constant] = {}
     by_letter: dict[str, dict[str, Constant]] = {}
 

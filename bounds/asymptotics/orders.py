@@ -114,7 +114,7 @@ def order_at_most(
             elif any(found[len(symbols) :]):
                 return CouldNotTell(f"it depends on how {', '.join(str(a) for a in order.atoms)} grows")
             else:
-                return _refuted(symbols, found, above, below)
+                return _refutation(symbols, found, above, below)
     return Proved(tuple(proofs))
 
 
@@ -142,7 +142,7 @@ def _compare(
     return PowerComparison(left, right, used)
 
 
-def _refuted(symbols: Sequence[sp.Symbol], v: Vector, above: Sides, below: Sides) -> Refuted:
+def _refutation(symbols: Sequence[sp.Symbol], v: Vector, above: Sides, below: Sides) -> Refuted:
     scale = lcm(*(x.denominator for x in v))
     v = tuple(x * scale for x in v)
 

@@ -19,7 +19,7 @@ from fedbounds.bounds.audit.vectors import Vec, factors_of_product, gram_symbols
 from fedbounds.bounds.errors import FedboundsError
 
 
-def _combined(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_combination(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Combine)
     factors = [sp.S.One * m for m in rule.multipliers]
@@ -94,7 +94,7 @@ def _clients(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Ma
     return body
 
 
-def _unrolled(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_recursion(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Unroll)
     right = sp.expand(relations[1].right)
@@ -123,7 +123,7 @@ def _geometric(w: TermWriter, step: Step, relations: Sequence[Relation], facts: 
     return {"rule": "geometric-sum", **constant}
 
 
-def _telescoped(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_telescope(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Telescope)
     slope = cancel_expression(sp.diff(sp.expand(relations[0].right), rule.decrease))
@@ -133,23 +133,23 @@ def _telescoped(w: TermWriter, step: Step, relations: Sequence[Relation], facts:
         "slope": w.reason(slope, facts),
     }
     means = [(rule.of, rule.average), *rule.means]
-    return _averaged(w, means, rule.varying) | {"means": [decrease, *stands_for(w, means)]}
+    return _write_average(w, means, rule.varying) | {"means": [decrease, *stands_for(w, means)]}
 
 
 def _everywhere(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Everywhere)
     means = [] if rule.is_ is None else [(relations[0].left, rule.is_)]
-    return _averaged(w, means, rule.varying)
+    return _write_average(w, means, rule.varying)
 
 
-def _expected(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_expectation(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, InExpectation)
-    return _averaged(w, rule.means, ()) | {"random": rule.over}
+    return _write_average(w, rule.means, ()) | {"random": rule.over}
 
 
-def _averaged(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]], varying: Sequence[sp.Symbol]) -> Json:
+def _write_average(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]], varying: Sequence[sp.Symbol]) -> Json:
     return {"rule": "average", "means": stands_for(w, means), "varying": [w.text(s) for s in varying]}
 
 
@@ -169,7 +169,9 @@ def axiom(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mappi
     return {"rule": "axiom"}
 
 
-def _over_time(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_noise_over_time(
+    w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]
+) -> Json:
     """What is trusted speaks of the two means alone; the premise's bound is put in by the checker."""
     rule = step.rule
     assert isinstance(rule, axioms.NoiseOverTime)
@@ -182,14 +184,14 @@ def _over_time(w: TermWriter, step: Step, relations: Sequence[Relation], facts: 
 
 
 WRITERS: Mapping[type, Callable[..., Json]] = {
-    Combine: _combined,
+    Combine: _write_combination,
     Gram: _gram,
     Stated: _stated,
     ClientByClient: _clients,
-    Unroll: _unrolled,
+    Unroll: _write_recursion,
     GeometricSum: _geometric,
-    Telescope: _telescoped,
+    Telescope: _write_telescope,
     Everywhere: _everywhere,
-    InExpectation: _expected,
-    axioms.NoiseOverTime: _over_time,
+    InExpectation: _write_expectation,
+    axioms.NoiseOverTime: _write_noise_over_time,
 }

@@ -49,11 +49,11 @@ class Checker:
 def checkers() -> tuple[Checker, ...]:
     """Every court, in the order in which they hear a claim."""
     registered = sorted(metadata.entry_points(group=CHECKERS))
-    others = (_loaded(point.module, next(iter(point.extras), point.name)) for point in registered)
-    return (*(_loaded(place, "audit") for place in OWN_CHECKERS), *others)
+    others = (_load_checker(point.module, next(iter(point.extras), point.name)) for point in registered)
+    return (*(_load_checker(place, "audit") for place in OWN_CHECKERS), *others)
 
 
-def _loaded(place: str, extra: str) -> Checker:
+def _load_checker(place: str, extra: str) -> Checker:
     try:
         return import_module(place).CHECKER
     except ImportError as error:

@@ -90,13 +90,13 @@ def gauge_faults(subject: ResultForm) -> Iterator[Fault]:
     """What the scaling gauges find: expressions that do not grow by the right power of a (or b)."""
     notation = subject.result.notation
     for part in parts(subject):
-        ratio = part.expression / part.other * (_supplied(part, subject) if part.repairable else sp.S.One)
+        ratio = part.expression / part.other * (_missing_monomial(part, subject) if part.repairable else sp.S.One)
         says = broken_gauge(ratio, part.wanted or NONE, notation)
         if says:
             yield Fault(part.where, says, ratio)
 
 
-def _supplied(part: UnitPart, subject: ResultForm) -> sp.Expr:
+def _missing_monomial(part: UnitPart, subject: ResultForm) -> sp.Expr:
     """The monomial in hidden constants that gives a term inside an O its unit; 1 if there is none."""
     notation = subject.result.notation
     try:

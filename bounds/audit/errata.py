@@ -14,24 +14,24 @@ from fedbounds.bounds.theory.result import Result
 
 def paper_errata(paper: str) -> Sequence[Erratum]:
     """The errata that a paper's room brings (`<room>.errata:ERRATA`); none where it has no such module."""
-    return _listed(paper, "ERRATA")
+    return _entries(paper, "ERRATA")
 
 
 def paper_wording(paper: str) -> Sequence[Wording]:
     """The slips of wording that a paper's room lists (`<room>.errata:WORDING`)."""
-    return _listed(paper, "WORDING")
+    return _entries(paper, "WORDING")
 
 
 def paper_supplements(paper: str) -> Sequence[Supplement]:
     """Statements that the errata lead to (`<room>.errata:SUPPLEMENTS`)."""
-    return _listed(paper, "SUPPLEMENTS")
+    return _entries(paper, "SUPPLEMENTS")
 
 
-def _listed(paper: str, name: str) -> Sequence[Any]:
-    return _of_module(paper_module(paper), name) if paper in paper_names() else ()
+def _entries(paper: str, name: str) -> Sequence[Any]:
+    return _module_entries(paper_module(paper), name) if paper in paper_names() else ()
 
 
-def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
+def _module_entries(module: ModuleType, name: str) -> Sequence[Any]:
     return getattr(submodule(module, "errata"), name, ())
 
 
@@ -43,7 +43,7 @@ def errata_claims(paper: str) -> Iterator[Claim]:
 def remarks(module: ModuleType, paper: str) -> Iterator[Claim]:
     """The same, of a room that need not be registered; its docket hears them whether its `trial` brings them or not."""
     for kind in ("ERRATA", "SUPPLEMENTS", "WORDING"):
-        for found in _of_module(module, kind):
+        for found in _module_entries(module, kind):
             yield from found.claims(paper)
 
 

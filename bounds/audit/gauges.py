@@ -121,14 +121,14 @@ def _broken(expression: sp.Expr, powers: Powers, letters: tuple[tuple[sp.Basic, 
         power = sp.Rational(powers[index])
         for _ in range(POINTS):
             scale = sp.Rational(source.randint(11, 30), source.randint(2, 9))
-            grown = _grown(expression, scale, {s: sp.Rational(own[index]) for s, own in letters}, source)
+            grown = _growth(expression, scale, {s: sp.Rational(own[index]) for s, own in letters}, source)
             if grown is not None and abs(grown / scale**power - 1) > TOLERANCE:
                 by, not_by = float(grown), float(scale**power)
                 return f"{gauge} with {gauge[-3]} = {scale} multiplies it by {by:.6g}, not {not_by:.6g}"
     return ""
 
 
-def _grown(
+def _growth(
     expression: sp.Expr, scale: sp.Expr, powers: Mapping[sp.Basic, sp.Expr], source: random.Random
 ) -> sp.Expr | None:
     """By what the gauge multiplies the expression at a random point; None where it vanishes everywhere."""

@@ -41,7 +41,7 @@ def read_ledger(paper: str) -> dict[str, dict[str, object]]:
 
 
 @lru_cache(maxsize=64)
-def _committed(paper: str) -> dict[str, dict[str, object]]:
+def _cached_ledger(paper: str) -> dict[str, dict[str, object]]:
     return read_ledger(paper)
 
 
@@ -85,7 +85,7 @@ def trusted_premise(result: Result, form: Form) -> str:
 def _entry(result: Result, form: Form) -> Mapping[str, object] | None:
     """The ledger's entry of a form as it is; None where there is none."""
     ours = result.paper in paper_names() and any(r is result for r in paper_module(result.paper).RESULTS)
-    entry = _committed(result.paper).get(f"{result.key}[{form.name}]") if ours else None
+    entry = _cached_ledger(result.paper).get(f"{result.key}[{form.name}]") if ours else None
     return entry if entry and entry.get("hash") == _hash(result, form) else None
 
 

@@ -138,12 +138,12 @@ def _order(limit: Limit) -> Verdict:
         part = _slack(*pair)
         finding = prove(part, facts)
         if not finding.holds:
-            return _unproved(left, right, pair, facts, finding.evidence)
+            return _search_counterexample(left, right, pair, facts, finding.evidence)
     evidence = f"{len(pairs)} terms one by one" if len(pairs) > 1 else finding.evidence
     return Verdict("proved", "limits", finding.method if len(pairs) == 1 else "term by term", evidence, limit.axioms)
 
 
-def _unproved(
+def _search_counterexample(
     left: Sequence[Term], right: Sequence[Term], pair: tuple[sp.Expr, sp.Expr], facts: Sequence[Relation], why: str
 ) -> Verdict:
     """A counterexample where what this pair does not need is zero, else the least error it would catch."""

@@ -219,14 +219,14 @@ class Unfolded(Combine):
 def outermost(expression: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
     """The letters of an expression that no other letter of it stands for."""
     used = {letter: letters[letter] for letter in expression.free_symbols if letter in letters}
-    inside = {letter for other in used.values() for letter in _within(other, letters)}
+    inside = {letter for other in used.values() for letter in _symbols_in(other, letters)}
     return {letter: value for letter, value in used.items() if letter not in inside}
 
 
-def _within(value: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> set[sp.Symbol]:
+def _symbols_in(value: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> set[sp.Symbol]:
     """The letters that a value holds, also those that its letters stand for."""
     own = {letter for letter in value.free_symbols if letter in letters}
-    return own.union(*(_within(letters[letter], letters) for letter in own))
+    return own.union(*(_symbols_in(letters[letter], letters) for letter in own))
 
 
 def expand_definitions(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr]) -> Relation:

@@ -263,7 +263,7 @@ def compare(
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
     measures = [form.measure for form in forms]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))
-    given = _given(forms, constants)
+    given = _given_constants(forms, constants)
     idle = set(given).intersection(*(_without_use(form, given) for form in forms))
     notes += [f"not used by any of these forms: {', '.join(name for name in given if name in idle)}"] if idle else []
     return BoundComparison(
@@ -279,7 +279,7 @@ def compare(
     )
 
 
-def _given(forms: Sequence[CompiledForm], constants: Mapping[str, Value]) -> dict[str, Constant]:
+def _given_constants(forms: Sequence[CompiledForm], constants: Mapping[str, Value]) -> dict[str, Constant]:
     """What was given, by letter, with its source."""
     found = {}
     for name, value in constants.items():

@@ -40,11 +40,11 @@ def tex(text: str) -> str:
     """
     parts = [text]
     for sign in SIGNS:
-        parts = [piece for part in parts for piece in _split(part, sign)]
+        parts = [piece for part in parts for piece in _split_at(part, sign)]
     return "".join(SIGNS.get(part) or "".join(TEX.get(letter, letter) for letter in part) for part in parts)
 
 
-def _split(text: str, sign: str) -> list[str]:
+def _split_at(text: str, sign: str) -> list[str]:
     first, *rest = text.split(sign)
     return [first, *(piece for part in rest for piece in (sign, part))] if text not in SIGNS else [text]
 

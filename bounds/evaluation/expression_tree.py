@@ -86,11 +86,11 @@ def as_tree(expression: Grown) -> Tree:
     """
     if isinstance(expression, Tree):
         return expression
-    return _grown(expression)
+    return _tree_of(expression)
 
 
 @lru_cache(maxsize=2**16)
-def _grown(expression: sp.Expr) -> Tree:
+def _tree_of(expression: sp.Expr) -> Tree:
     """The tree of an expression; equal expressions have the same one."""
     import sympy as sp  # takes its time
 

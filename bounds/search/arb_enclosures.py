@@ -164,14 +164,14 @@ class _Balls:
 
     def _fails(self, left: Grown, op: str, right: Grown, at: Mapping[str, Ends]) -> bool:
         (a, b), (c, d) = self.walk.enclose(as_tree(left), at), self.walk.enclose(as_tree(right), at)
-        above = _surely(a, ">=", d) if op == "<" else _surely(a, ">", _loosened(d, 1))
-        below = _surely(b, "<=", c) if op == ">" else _surely(b, "<", _loosened(c, -1))
+        above = _surely(a, ">=", d) if op == "<" else _surely(a, ">", _with_tolerance(d, 1))
+        below = _surely(b, "<=", c) if op == ">" else _surely(b, "<", _with_tolerance(c, -1))
         return (op in ("<=", "<", "==") and above) or (op in (">=", ">", "==") and below)
 
     def _holds(self, left: Grown, op: str, right: Grown, at: Mapping[str, Ends]) -> bool:
         (a, b), (c, d) = self.walk.enclose(as_tree(left), at), self.walk.enclose(as_tree(right), at)
-        below = _surely(b, "<", c) if op == "<" else _surely(b, "<=", _loosened(c, 1))
-        above = _surely(a, ">", d) if op == ">" else _surely(a, ">=", _loosened(d, -1))
+        below = _surely(b, "<", c) if op == "<" else _surely(b, "<=", _with_tolerance(c, 1))
+        above = _surely(a, ">", d) if op == ">" else _surely(a, ">=", _with_tolerance(d, -1))
         return (below or op in (">=", ">")) and (above or op in ("<=", "<"))
 
 
@@ -317,7 +317,7 @@ def _surely(left: End, op: str, right: End) -> bool:
     return bool(left > right) if op == ">" else bool(left >= right)
 
 
-def _loosened(right: End, sign: int) -> End:
+def _with_tolerance(right: End, sign: int) -> End:
     """The right-hand side with the slack of a condition."""
     return right if isinstance(right, float) else right + sign * _end(ROUNDING) * abs(right)
 

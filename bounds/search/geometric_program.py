@@ -89,7 +89,7 @@ def sum_of_products(
     expression: sp.Expr, variables: Sequence[str], values: Mapping[str, float | np.ndarray]
 ) -> tuple[Product, ...]:
     """The expression as a sum of products in the variables; constants that are zero make their terms vanish."""
-    positive, negative = _signed(expression, {name: i for i, name in enumerate(variables)}, fixed_values(values))
+    positive, negative = _split_by_sign(expression, {name: i for i, name in enumerate(variables)}, fixed_values(values))
     if negative:
         raise NotGeometric
     return tuple(positive)
@@ -108,7 +108,7 @@ def normalized_condition(
     return quotient
 
 
-def _signed(
+def _split_by_sign(
     e: sp.Expr, index: Mapping[str, int], value: Callable[[sp.Expr], float]
 ) -> tuple[list[Product], list[Product]]:
     """The positive and the negative products of an expression; `value` is that of one without variables."""
@@ -123,12 +123,12 @@ def _signed(
         unit = tuple(Fraction(int(i == index[e.name])) for i in range(len(index)))
         return [Product(0.0, unit)], []
     if isinstance(e, sp.Add):
-        signed = [_signed(a, index, value) for a in parts(e)]
+        signed = [_split_by_sign(a, index, value) for a in parts(e)]
         return [p for part in signed for p in part[0]], [p for part in signed for p in part[1]]
     if isinstance(e, sp.Mul):
         positive, negative = [Product(0.0, origin)], []
         for a in parts(e):
-            plus, minus = _signed(a, index, value)
+            plus, minus = _split_by_sign(a, index, value)
             positive, negative = (
                 [p * q for p in positive for q in plus] + [p * q for p in negative for q in minus],
                 [p * q for p in positive for q in minus] + [p * q for p in negative for q in plus],
@@ -139,7 +139,7 @@ def _signed(
     if isinstance(e, sp.Pow):
         base, exponent = base_and_exponent(e)
         if exponent.is_number and exponent.is_real:
-            return [_power(*_signed(base, index, value), _fraction(exponent))], []
+            return [_power(*_split_by_sign(base, index, value), _fraction(exponent))], []
     raise NotGeometric
 
 

@@ -70,7 +70,7 @@ def scan(problem: StepSizeProblem, whole: Sequence[Quantity], partial: Partial, 
         return _staying(problem.minimize(start := {n: float(g[0]) for n, g in zip(names, grids, strict=True)}), start)
     answer = problem.minimize(best[1])
     note = "" if enough else "the evaluations were used up; this is the best that was found, more with --effort"
-    others = {n: v for n, v in best[1].items() if n not in _beyond(whole, able, best[1], problem)}
+    others = {n: v for n, v in best[1].items() if n not in _open_ends(whole, able, best[1], problem)}
     for q in whole:
         if q.name not in others:
             at = {**others, **getattr(answer, "at", {})}
@@ -116,7 +116,7 @@ def _together(
     ]
 
 
-def _beyond(
+def _open_ends(
     whole: Sequence[Quantity], able: Sequence[Sequence[int]], at: Mapping[str, float], problem: StepSizeProblem
 ) -> set[str]:
     """The whole numbers that are best where the scan stopped, and not where a range or a condition did."""

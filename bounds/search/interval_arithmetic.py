@@ -87,10 +87,10 @@ class _IntervalWalk:
         if e.kind in _WHOLE:  # as compiled: 27296/853 is 32, computed or not
             rounded, sign = _WHOLE[e.kind]
             low, high = self._wider(low + sign * STEP * np.abs(low), high + sign * STEP * np.abs(high))
-            return _known(rounded(low), -np.inf), _known(rounded(high), np.inf)
+            return _replace_nan(rounded(low), -np.inf), _replace_nan(rounded(high), np.inf)
         low, high = self._wider(_RISING[e.kind](low), _RISING[e.kind](high), ELEMENTARY)
         least = np.maximum(low, 0.0) if e.kind == "exp" else low
-        return _known(least, -np.inf), _known(high, np.inf)
+        return _replace_nan(least, -np.inf), _replace_nan(high, np.inf)
 
     def _wider(self, low: np.ndarray, high: np.ndarray, relative: float = 0.0) -> Interval:
         """The ends moved outwards: to the next number, and further by a relative error."""
@@ -123,7 +123,7 @@ class _IntervalWalk:
         low, high = self._wider(x[0] + y[0], x[1] + y[1])
         nothing = (x[0] == 0) | (y[0] == 0), (x[1] == 0) | (y[1] == 0)  # there the sum is exact
         low, high = np.where(nothing[0], x[0] + y[0], low), np.where(nothing[1], x[1] + y[1], high)
-        return _known(low, -np.inf), _known(high, np.inf)
+        return _replace_nan(low, -np.inf), _replace_nan(high, np.inf)
 
     def _product(self, x: Interval, y: Interval) -> Interval:
         if not self.outward and np.isfinite(nearest := x[0] * y[0]).all():
@@ -134,7 +134,7 @@ class _IntervalWalk:
         corners = [a * b for a in x for b in y]
         positive = (x[0] >= 0) & (y[0] >= 0)  # there 0 * inf, the limit of larger products, is at least 0
         low = reduce(np.minimum, [np.where(np.isnan(c), np.where(positive, 0.0, -np.inf), c) for c in corners])
-        high = reduce(np.maximum, [_known(c, np.inf) for c in corners])
+        high = reduce(np.maximum, [_replace_nan(c, np.inf) for c in corners])
         if not self.outward:
             return low, high
         low, high = self._wider(low, high)
@@ -213,7 +213,7 @@ class _IntervalWalk:
             inner = [self.enclose(part) for part in e.parts]
             low, high = (np.asarray(function._imp_(*(x[i] for x in inner)), dtype=float) for i in (0, 1))
             least, most = self._wider(low, high, BY_VALUE)
-            return _known(np.where(low >= 0, np.maximum(least, 0.0), least), -np.inf), _known(most, np.inf)
+            return _replace_nan(np.where(low >= 0, np.maximum(least, 0.0), least), -np.inf), _replace_nan(most, np.inf)
         if any(self.ranges[name][0] is not self.ranges[name][1] for name in e.names):
             raise CannotEnclose(str(e))
         names = arguments([function])
@@ -226,6 +226,6 @@ _RISING: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"exp": np.exp, "log
 _WHOLE: Mapping[str, tuple[Callable[[np.ndarray], np.ndarray], int]] = {"floor": (np.floor, 1), "ceil": (np.ceil, -1)}
 
 
-def _known(values: np.ndarray, otherwise: float) -> np.ndarray:
+def _replace_nan(values: np.ndarray, otherwise: float) -> np.ndarray:
     """An undetermined end (inf - inf, a logarithm of a negative number) becomes the one that misses nothing."""
     return np.where(np.isnan(values), otherwise, values)

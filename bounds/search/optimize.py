@@ -122,12 +122,12 @@ def choose(
         return problem.minimize({})
     answer = scan(problem, whole, partial, incomplete)
     if isinstance(answer, Minimum) and not rules:
-        notes = [answer.note, *(_as_good(result, chosen, constants, answer, q, ranges) for q in whole)]
+        notes = [answer.note, *(_equal_neighbors(result, chosen, constants, answer, q, ranges) for q in whole)]
         answer = replace(answer, note="; ".join(filter(None, notes)))
     return answer
 
 
-def _as_good(
+def _equal_neighbors(
     result: Result, form: Form, constants: Mapping[str, Value], answer: Minimum, quantity: Quantity, ranges: Ranges
 ) -> str:
     """That the next whole numbers do as well (up to rounding), all else unchanged, in words ("" if they do not)."""

@@ -87,7 +87,7 @@ def _dependencies(form: Form | CompiledForm) -> set[str]:
     return dependencies(form.variables, form.derived)
 
 
-def _given(result: Result | CompiledResult, constants: Mapping[str, Value], free: tuple[str, ...]) -> set[str]:
+def _given_symbols(result: Result | CompiledResult, constants: Mapping[str, Value], free: tuple[str, ...]) -> set[str]:
     """The letters of what is given."""
     given = set()
     for name in constants:
@@ -117,7 +117,7 @@ def leave_free(
     The result holds trees, or sympy expressions if `symbolic`, or if a constant is derived from a free one.
     """
     free, result = tuple(free), form.result
-    given = _given(result, constants, free)
+    given = _given_symbols(result, constants, free)
     moving = set(free)
     while more := {r.name for r in form.derived if moving.intersection(r.inputs)} - given - moving:
         moving |= more

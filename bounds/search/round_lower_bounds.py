@@ -53,7 +53,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
         fixed[name] = np.asarray(float(domain.low)), np.asarray(float(domain.high))
 
     positive = replace(
-        partial, terms={name: _kept_positive(as_tree(e).expression) for name, e in partial.terms.items()}
+        partial, terms={name: _with_positive_divisors(as_tree(e).expression) for name, e in partial.terms.items()}
     )
     low, high = ends[None, :, 0], ends[None, :, 1]
     try:
@@ -64,7 +64,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
                 break
             front = front[width[front].max(axis=1) > 0][:AT_ONCE]
             own.spend(ENCLOSURE)
-            near, far = _halved(low[front], high[front], width[front].argmax(axis=1), whole)
+            near, far = _halves(low[front], high[front], width[front].argmax(axis=1), whole)
             ranges = {name: (near[:, i], far[:, i]) for i, name in enumerate(names)}
             kept = possible(positive, fixed | ranges, target, len(near))
             others = np.ones(len(low), dtype=bool)
@@ -77,7 +77,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
     return int(low[:, 0].min())
 
 
-def _kept_positive(term: sp.Expr) -> sp.Expr:
+def _with_positive_divisors(term: sp.Expr) -> sp.Expr:
     """The term, where every sum that it divides by is positive: the conditions of a form keep it so."""
 
     def divides(e: sp.Basic) -> bool:
@@ -96,7 +96,7 @@ def _width(low: np.ndarray, high: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.where(whole & (low == high), 0.0, far - near)
 
 
-def _halved(low: np.ndarray, high: np.ndarray, side: np.ndarray, whole: np.ndarray) -> Blocks:
+def _halves(low: np.ndarray, high: np.ndarray, side: np.ndarray, whole: np.ndarray) -> Blocks:
     """Both halves of every box, along one side each."""
     at = np.arange(len(low)), side
     middle = np.exp(sum(_logarithms(low[at], high[at])) / 2)

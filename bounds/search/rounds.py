@@ -169,7 +169,7 @@ def _smallest(
             return rounds_between(counter.name, epsilon, *hit.left, hit.tried or 0.0, allowed)
         method = "scanned: the bound holds functions that are only known by value"
     if hit.left is not None:
-        between = _between(counter.name, epsilon, hit, reaches, allowed)
+        between = _unresolved(counter.name, epsilon, hit, reaches, allowed)
         far = at(LARGEST_COUNT)
         said = [f"{reason} at {counter.name} = 2^53" for reason in far.why_not if reason.startswith(NO_VALUE)]
         return replace(between, why="; ".join([between.why, *said]))
@@ -207,7 +207,7 @@ def _counter(form: CompiledForm) -> Quantity:
     )
 
 
-def _between(
+def _unresolved(
     name: str,
     epsilon: float,
     hit: Hit,
@@ -292,7 +292,7 @@ def _largest(
             "which is only known by value"
         ) from None
     if hit.left is not None:
-        return _between(quantity.name, epsilon, hit, reaches, allowed, from_above=True)
+        return _unresolved(quantity.name, epsilon, hit, reaches, allowed, from_above=True)
     proved = hit.proved(partial, epsilon)
     if hit.value is None:
         least = max(quantity.domain.low, 1.0 if quantity.domain.integer else 0.0)

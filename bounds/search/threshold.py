@@ -92,7 +92,7 @@ def first_hit(
                 break
             front = np.flatnonzero(divisible[first:])[:AHEAD]
             until = int(front[-1]) + 1
-            near = search.nearest_first(*search.possible(*_split(low[:until], high[:until], whole)))
+            near = search.nearest_first(*search.possible(*_split_blocks(low[:until], high[:until], whole)))
             low, high = np.append(near[0], low[until:]), np.append(near[1], high[until:])
     except Exhausted:
         return Hit(None, False, (), (float(low.min()), float(high.max())))
@@ -150,7 +150,7 @@ def _blocks(whole: bool) -> tuple[np.ndarray, np.ndarray]:
     return np.append([0.0, 0.0], edges), np.concatenate([[0.0, SMALLEST], edges[1:], [np.inf]])
 
 
-def _split(low: np.ndarray, high: np.ndarray, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+def _split_blocks(low: np.ndarray, high: np.ndarray, whole: bool) -> tuple[np.ndarray, np.ndarray]:
     """Every block in pieces, in rising order; single values and endless blocks stay as they are."""
     end = np.where(np.isfinite(high), high, low)
     edges = low[:, None] + (end - low)[:, None] * np.linspace(0, 1, PIECES + 1)

@@ -32,11 +32,11 @@ def _names(expression: sp.Expr) -> frozenset[str]:
 
 def substitute(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
     """The expression with these symbols replaced, all at once."""
-    return _substituted(expression, tuple(steps.items())) if steps else expression
+    return _substitute(expression, tuple(steps.items())) if steps else expression
 
 
 @lru_cache(maxsize=2**14)
-def _substituted(expression: sp.Expr, steps: tuple[tuple[Any, sp.Expr], ...]) -> sp.Expr:
+def _substitute(expression: sp.Expr, steps: tuple[tuple[Any, sp.Expr], ...]) -> sp.Expr:
     return expression.xreplace(dict(steps))
 
 

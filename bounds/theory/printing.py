@@ -159,11 +159,11 @@ def as_printed(expression: sp.Expr, notation: Notation) -> Printed:
     Ours is what is proved, evaluated and read back: it divides by max(1, n - 1), so that n = 1 is an answer.
     """
     clients = notation.resolve("clients")
-    return Printed(expression) if clients is None else _printed(expression, clients.symbol)
+    return Printed(expression) if clients is None else _print_count(expression, clients.symbol)
 
 
 @lru_cache(maxsize=2**16)
-def _printed(expression: sp.Expr, n: sp.Symbol) -> Printed:
+def _print_count(expression: sp.Expr, n: sp.Symbol) -> Printed:
     if n not in expression.free_symbols:
         return Printed(expression)
     guard, alone = sp.Max(1, n - 1), frozenset()
@@ -178,10 +178,10 @@ def _printed(expression: sp.Expr, n: sp.Symbol) -> Printed:
         if above is not None and powers.get(guard, sp.S.Zero).is_negative:  # 0/0 for one client, and 0 with the guard
             expression *= (guard / (n - 1)) ** -powers[guard]
             alone = frozenset({(above / (n - 1), sp.S.Zero)})
-    inside = [_printed(part, n) for part in parts(expression)]
+    inside = [_print_count(part, n) for part in parts(expression)]
     if inside:
         expression = remade(expression, [part.expression for part in inside])
-    return Printed(_canceled(expression, n), alone.union(*(part.alone for part in inside)))
+    return Printed(_cancel_count(expression, n), alone.union(*(part.alone for part in inside)))
 
 
 def _power(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -195,14 +195,14 @@ def _vanishes(counts: sp.Expr) -> bool:
     return bool(counts.is_Add and counts.is_integer) and counts.xreplace(ones) == 0
 
 
-def _canceled(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
+def _cancel_count(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
     """A product in which n stands above a sum or a maximum with n below: n is taken inside."""
     powers = dict(map(_power, sp.Mul.make_args(product)))
     if powers.get(n, sp.S.Zero).is_positive:
         above = n ** powers[n]
         for factor in powers:
             if isinstance(factor, sp.Add | sp.Max | sp.Min) and any(_divides(n, part) for part in parts(factor)):
-                inside = remade(factor, [_canceled(part * above, n) for part in parts(factor)])
+                inside = remade(factor, [_cancel_count(part * above, n) for part in parts(factor)])
                 return product / factor / above * inside
     return product
 

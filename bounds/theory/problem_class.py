@@ -204,7 +204,7 @@ def _read(text: str) -> Iterable[tuple[str, str, tuple[str, ...]]]:
     """The phrases of a text, the longest first from the left, each with its axis and kinds."""
     pieces = [piece for piece in re.split(r"[,;]|\band\b", text) if piece.strip()]
     for piece in pieces:
-        for part in _assigned(piece):
+        for part in _split_assignments(piece):
             name, equals, kind = part.partition("=")
             if equals:
                 named = [k for one in re.split(r"\s+or\s+", kind.strip()) for k in _kinds_called(name.strip(), one)]
@@ -219,7 +219,7 @@ def _kinds_called(name: str, kind: str) -> tuple[str, ...]:
     return kinds if of == name and kind not in axis(name).kinds else (kind,)
 
 
-def _assigned(piece: str) -> list[str]:
+def _split_assignments(piece: str) -> list[str]:
     """A piece of text cut around each AXIS=KIND."""
     parts = re.split(r"([a-z-]+\s*=\s*[a-z-]+(?:\s+or\s+[a-z-]+)*)", piece)
     return [part for part in parts if part.strip()]
