@@ -83,12 +83,12 @@ class Advised(Shown):
         measure: what it bounds.
         choice: the best that was found; None where nothing was computed.
         evaluation: the bound there, with the reasons why it is no guarantee.
-        at: everything that was chosen or is prescribed, by letter: whole numbers and step sizes.
+        at: everything that was chosen or is prescribed, by symbol: whole numbers and step sizes.
         active: what stops the choice from being better: conditions and ends of ranges that hold with equality.
         sensitivity: the elasticity of the bound in each constant.
-        missing: letter to meaning, of constants without which nothing can be said.
+        missing: symbol to meaning, of constants without which nothing can be said.
         best_case: where something is missing: the choice if it were zero.
-        lacking: cost to what it cannot be told without.
+        lacking: cost to what it cannot be decided without.
         curve: for each number of local steps that was tried, the best choice.
         note: "" or a remark on the search.
     """

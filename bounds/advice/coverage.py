@@ -253,7 +253,7 @@ def _conflict(tables: list[tuple[Assumption, np.ndarray]]) -> list[Assumption]:
 
 
 def stated_assumptions(result: Result, form: Form, scope: Iterable[Assumption]) -> tuple[Assumption, ...]:
-    """All that a form assumes of a setting: its paper's scope, its own assumptions, and what its letters say."""
+    """All that a form assumes of a setting: its paper's scope, its own assumptions, and what its symbols say."""
     listed = {a.name: a for a in (*scope, *form.assumptions)}  # a form's own word is the later one
     if not any(a.participation or a.cover == NOWHERE for a in listed.values()):
         listed[EVERYBODY.name] = EVERYBODY
@@ -261,7 +261,7 @@ def stated_assumptions(result: Result, form: Form, scope: Iterable[Assumption]) 
 
 
 def _implied_assumptions(result: Result, form: Form) -> Iterable[Assumption]:
-    """What the letters say without words: one number of local steps for all clients, or what equalities fix."""
+    """What the symbols say without words: one number of local steps for all clients, or what equalities fix."""
     own, shared = (result.notation.resolve(name) for name in ("local_steps_by_client", "local_steps"))
     letter = own or shared
     fixed = [(c.left, c.right) for c in form.conditions if c.op == "==" and not c.legal]

@@ -1,7 +1,7 @@
 """What an adviser is asked: a setting in words, the constants known so far, a target, and what a round costs.
 
-Constants go by their concepts, which all papers share, or by letters where every paper that has the letter means the
-same by it; a letter of one paper stands in a table of its own.
+Constants go by their concepts, which all papers share, or by symbols where every paper that has the symbol means the
+same by it; a symbol of one paper stands in a table of its own.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class Given:
 
     Attributes:
         by_concept: for all papers.
-        by_letter: those of one paper, by its key and their letter.
+        by_letter: those of one paper, by its key and their symbol.
     """
 
     by_concept: Mapping[str, Constant]
     by_letter: Mapping[str, Mapping[str, Constant]]
 
     def of(self, result: Result) -> dict[str, Constant]:
-        """Those that are letters of this result's paper, by letter."""
+        """Those that are symbols of this result's paper, by symbol."""
         own = self.by_letter.get(result.paper, {})
         return {
             q.name: own.get(q.name) or self.by_concept[q.concept]
@@ -245,7 +245,7 @@ def _read_given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Ma
 
 
 def concept_of(name: str) -> str:
-    """The concept that this name is, or that it is a letter for."""
+    """The concept that this name is, or that it is a symbol for."""
     meant: dict[str, list[str]] = {}
     concepts = set()
     for one in papers():

@@ -57,7 +57,7 @@ class Choice:
     """Whole numbers, and how soon they reach the target.
 
     Attributes:
-        whole: letter to value.
+        whole: symbol to value.
         costs: of the target; None where it is not reached.
         goal: what is to be least; inf where the target is not reached.
         evaluation: the bound there.
@@ -82,7 +82,7 @@ class FormSearch:
     """The search for one form.
 
     Attributes:
-        zero: letters that are not known, and are taken to be zero: the best case.
+        zero: symbols that are not known, and are taken to be zero: the best case.
         tried: by whole numbers.
         lacking: what nobody can tell the cost without, by the name of the cost.
         spent: evaluations so far.
@@ -99,13 +99,13 @@ class FormSearch:
 
     @cached_property
     def used(self) -> frozenset[str]:
-        """The letters that matter, those apart that the form prescribes."""
+        """The symbols that matter, those apart that the form prescribes."""
         mentioned = reachable(self.form, prescribed=True) - set(self.form.prescribes)
         return frozenset(mentioned)
 
     @cached_property
     def given(self) -> dict[str, Constant]:
-        """What the user knows of all letters, also of those that only the costs need."""
+        """What the user knows of all symbols, also of those that only the costs need."""
         known = self.question.given.of(self.result)
         return {name: c for name, c in known.items() if name not in (*self.form.prescribes, self.counter.name)}
 
@@ -158,7 +158,7 @@ class FormSearch:
 
     @cached_property
     def missing(self) -> list[str]:
-        """The letters without which nothing can be computed."""
+        """The symbols without which nothing can be computed."""
         some = dict.fromkeys(self.ladders, 1)
         names = {*self.constants(some), *some, *self.steps, self.counter.name}
         return unknown_constants(compiled_form(self.result, self.form), names)
@@ -179,7 +179,7 @@ class FormSearch:
         return self.question.participation.known(self.result.paper, interval, scalars)
 
     def constants(self, whole: Mapping[str, int]) -> dict[str, Constant]:
-        """Every constant that is known at these whole numbers, by letter; the whole numbers are among them."""
+        """Every constant that is known at these whole numbers, by symbol; the whole numbers are among them."""
         found = dict(self.given)
         for concept, fact in self.presence(whole).constants.items():
             quantity = self.result.notation.resolve(concept)

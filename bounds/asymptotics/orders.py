@@ -284,7 +284,7 @@ def exponent(expression: sp.Expr, symbol: sp.Symbol) -> Fraction | None:
 
 
 def growth_exponents(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[list[Fraction]]:
-    """The exponents of each part of a sum of products in these letters; nothing for zero."""
+    """The exponents of each part of a sum of products in these symbols; nothing for zero."""
     order = _Order(symbols, [tuple(Fraction(int(i == j)) for j in range(len(symbols))) for i in range(len(symbols))])
     try:
         growth = order.growth(expression)

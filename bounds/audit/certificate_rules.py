@@ -154,7 +154,7 @@ def _write_average(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]], vary
 
 
 def stands_for(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[Json]:
-    """Letters, or powers of letters, with what stands for each."""
+    """Symbols, or powers of symbols, with what stands for each."""
     for of, _ in means:
         if not of.as_base_exp()[0].is_Symbol:
             raise FedboundsError(f"a certificate has no word for the mean of {of}")

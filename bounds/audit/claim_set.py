@@ -1,4 +1,4 @@
-"""The docket: every claim of one paper, tried once, on demand, by every court that hears it; and the courts."""
+"""Claim sets: every claim of a paper, verified once, on demand, by every checker that covers it; and the checkers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Checker:
 
     Args:
         name: how it is called.
-        hears: whether a claim is its business, as the docket stands.
-        tries: the verdict; it may ask the docket for other claims.
+        hears: whether a claim is its business, as the claim set stands.
+        tries: the verdict; it may ask the claim set for other claims.
         violated: in words, what breaks a claim about a form at the edge of its conditions, quickly; "" if nothing is
             found.
     """
@@ -47,7 +47,7 @@ class Checker:
 
 @lru_cache(maxsize=1)
 def checkers() -> tuple[Checker, ...]:
-    """Every court, in the order in which they hear a claim."""
+    """Every checker, in the order in which they hear a claim."""
     registered = sorted(metadata.entry_points(group=CHECKERS))
     others = (_load_checker(point.module, next(iter(point.extras), point.name)) for point in registered)
     return (*(_load_checker(place, "audit") for place in OWN_CHECKERS), *others)
@@ -69,7 +69,7 @@ class ClaimSet:
     Args:
         paper: the paper's key.
         claims: by id, in the paper's order.
-        courts: who tries them.
+        courts: the checkers.
     """
 
     paper: str
@@ -80,19 +80,19 @@ class ClaimSet:
 
     @staticmethod
     def of(name: str, only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of one paper by its key."""
+        """The claim set of one paper by its key."""
         return ClaimSet.of_package(paper_module(name), only)
 
     @staticmethod
     def of_package(module: ModuleType, only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings."""
-        docket = ClaimSet.of_claims(module_claims(module), only)
-        check_targets(docket)
-        return docket
+        """The claim set of a paper's module, installed or not: its results and errata, and what its `claims` adds."""
+        claim_set = ClaimSet.of_claims(module_claims(module), only)
+        check_targets(claim_set)
+        return claim_set
 
     @staticmethod
     def of_claims(claims: Iterable[Claim], only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of these claims, in this order."""
+        """The claim set of these claims, in this order."""
         given = list(claims)
         if not given:
             raise FedboundsError("a docket needs at least one claim")
@@ -126,27 +126,27 @@ class ClaimSet:
             yield ClaimVerdict(claim, None if claim.kind == "wording" else self.verdict(claim.id))
 
 
-def errata_by_id(paper: str, docket: ClaimSet) -> Mapping[str, Erratum]:
-    """The errata of a room, registered or not, and of the docket, by id."""
-    return {e.id: e for e in paper_errata(paper)} | dict(docket.errata)
+def errata_by_id(paper: str, claim_set: ClaimSet) -> Mapping[str, Erratum]:
+    """The errata of a paper package, registered or not, and of the claim set, by id."""
+    return {e.id: e for e in paper_errata(paper)} | dict(claim_set.errata)
 
 
-def check_targets(docket: ClaimSet) -> None:
+def check_targets(claim_set: ClaimSet) -> None:
     """An erratum's `refutes` and a form's `refuted_by` say the same: what is refuted is there, and a form names an
     erratum that refutes it, or one that refutes what it rests on.
     """
-    known = errata_by_id(docket.paper, docket)
+    known = errata_by_id(claim_set.paper, claim_set)
     direct: dict[str, list[str]] = {}
     for erratum in known.values():
-        for name in refuted_claims(erratum, docket.paper):
-            if name not in docket.claims:
-                raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(docket.claims))
+        for name in refuted_claims(erratum, claim_set.paper):
+            if name not in claim_set.claims:
+                raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(claim_set.claims))
             direct.setdefault(name, []).append(erratum.id)
-    for name, claim in docket.claims.items():
+    for name, claim in claim_set.claims.items():
         if not isinstance(claim.subject, ResultForm):
             continue
         said, by = claim.subject.form.refuted_by, direct.get(name, [])
-        if said and known and said not in known:  # a room may bring no errata yet
+        if said and known and said not in known:  # a paper package may bring no errata yet
             raise unknown_name(f"erratum that refutes {name}", said, list(known))
         if by and said not in by:
             raise FedboundsError(f"{name} is refuted by {' and '.join(by)}, but its form names {said or 'no erratum'}")

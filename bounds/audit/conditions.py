@@ -91,7 +91,7 @@ class Conditions:
 
     def _by_instances(self, subject: ResultForm, condition: Condition, change: str) -> str:
         if condition.legal or self.verdicts.get(subject.id) not in ("proved", "survived"):
-            return ""  # what letters mean is so in every instance
+            return ""  # what symbols mean is so in every instance
         if subject.id not in self._violated:
             self._violated[subject.id] = violation(self.claims[subject.id])
         return "" if self._violated[subject.id] else violation(self.changed(condition, change)[subject.id])
@@ -110,11 +110,11 @@ class Conditions:
     def _graph(self, subject: ResultForm) -> list[str]:
         """The steps and forms that a form's proof rests on, and those that these forms rest on, by id."""
         if subject.id not in self._graphs:
-            docket = ClaimSet(subject.result.paper, self.claims, ())
-            docket._verdicts.update(dict.fromkeys(self.claims, AS_THEY_STAND))
-            proof = proof_of(docket, subject)
+            claim_set = ClaimSet(subject.result.paper, self.claims, ())
+            claim_set._verdicts.update(dict.fromkeys(self.claims, AS_THEY_STAND))
+            proof = proof_of(claim_set, subject)
             end = proof.step(proof.ends[subject.form.name]) if proof else None
-            names = [name for name, _ in trace(docket, proof, end).steps] if proof and end else []
+            names = [name for name, _ in trace(claim_set, proof, end).steps] if proof and end else []
             whole = [there for name in names if isinstance(there := self.claims[name].subject, ResultForm)]
             self._graphs[subject.id] = list(dict.fromkeys([*names, *(n for form in whole for n in self._graph(form))]))
         return self._graphs[subject.id]

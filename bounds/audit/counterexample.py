@@ -54,7 +54,7 @@ class Check:
 
     Args:
         of: the hypothesis.
-        text: what is compared, with letters.
+        text: what is compared, with symbols.
         left, op, right: the two sides, recomputed.
 
     Example:
@@ -160,7 +160,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class Argument:
-    """A short argument in words, with the numbers that it mentions recomputed; no court reads the words.
+    """A short argument in words, with the numbers that it mentions recomputed; no checker reads the words.
 
     Args:
         text: its lines.
@@ -248,7 +248,7 @@ class Erratum:
         return Fraction(self.replayed.claimed), Fraction(self.replayed.true)
 
     def claims(self, paper: str) -> Iterator[Claim]:
-        """What fails and its repair, for a docket."""
+        """What fails and its repair, for a claim set."""
         replay = self.replayed
         assumptions = tuple(h for h in self.under if isinstance(h, Assumption))
         facts = [str(check) for check in replay.hypotheses] + [str(line) for line in replay.lines]
@@ -310,7 +310,7 @@ class Supplement:
     open: str = ""
 
     def claims(self, paper: str) -> Iterator[Claim]:
-        """The statement, for a docket."""
+        """The statement, for a claim set."""
         argument = self.argument() if self.argument else None
         content = [self.claim, self.open]
         if argument:
@@ -337,7 +337,7 @@ class Wording:
     quotes: tuple[Quote, ...] = ()
 
     def claims(self, paper: str) -> Iterator[Claim]:
-        """The slip, for a docket; no court hears it."""
+        """The slip, for a claim set; no checker hears it."""
         text = f"{self.says}; rather: {self.should}"
         yield Claim(f"{paper}/wording/{self.id}", "wording", text, self, text, source=self.where)
 

@@ -107,10 +107,10 @@ def _missing_monomial(part: UnitPart, subject: ResultForm) -> sp.Expr:
     return sp.Mul(*(s ** sp.Rational(p) for s, p in (powers or {}).items()))
 
 
-def precedent(fault: Fault, subject: ResultForm, docket: ClaimSet) -> str:
+def precedent(fault: Fault, subject: ResultForm, claim_set: ClaimSet) -> str:
     """The form of an earlier result that has this fault already, with this form's interval; empty if none."""
     given = {subject.result.notation[name].symbol: value for name, value in subject.form.prescribes.items()}
-    for claim in docket.claims.values():
+    for claim in claim_set.claims.values():
         if not isinstance(claim.subject, Units):
             continue
         earlier = claim.subject.subject
@@ -123,7 +123,7 @@ def precedent(fault: Fault, subject: ResultForm, docket: ClaimSet) -> str:
     return ""
 
 
-def tries(claim: Claim, docket: ClaimSet) -> Verdict:
+def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """Proved where both methods find every unit right, refuted where both find a fault, unknown where they disagree."""
     assert isinstance(claim.subject, Units)
     subject = claim.subject.subject
@@ -138,9 +138,9 @@ def tries(claim: Claim, docket: ClaimSet) -> Verdict:
         return Verdict("unknown", "units", method, f"the two methods disagree: {said}")
     found = []
     for fault in wrong:
-        source = precedent(fault, subject, docket)
+        source = precedent(fault, subject, claim_set)
         found.append(f"{fault}{f' (follows from {source})' if source else ''}")
     return Verdict("refuted", "units", method, "; ".join([*found, f"gauge: {uneven[0].says}"]))
 
 
-CHECKER = Checker("units", lambda claim, docket: isinstance(claim.subject, Units), tries)
+CHECKER = Checker("units", lambda claim, claim_set: isinstance(claim.subject, Units), tries)

@@ -1,4 +1,4 @@
-"""Findings: how many distinct remarks a room makes on its paper, by how false what they are about is.
+"""Findings: the number of distinct remarks on a paper, by severity.
 
 Claims are counted elsewhere: one remark may refute several forms, their units and an assumption.
 """

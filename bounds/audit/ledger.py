@@ -90,7 +90,7 @@ def _entry(result: Result, form: Form) -> Mapping[str, object] | None:
 
 
 def why_no_verdict(paper: str) -> str:
-    """Why nothing of a stranger's paper has a verdict, and what gives it one; "" if it has a ledger.
+    """Why nothing of a paper of another package has a verdict, and what gives it one; "" if it has a ledger.
 
     Example:
         >>> why_no_verdict("fedau"), why_no_verdict("sgd")

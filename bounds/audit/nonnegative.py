@@ -202,7 +202,7 @@ def _constant(number: sp.Expr) -> bool:
 
 
 def relevant_facts(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
-    """The facts that share letters with the expression, directly or through one another; the others say nothing of
+    """The facts that share symbols with the expression, directly or through one another; the others say nothing of
     it.
     """
     letters, found = set(expression.free_symbols), list[sp.Expr]()
@@ -250,7 +250,7 @@ def _sampled(
     """
     facts, numbers = system.facts, {s: _exactly(v, {}) for s, v in system.numbers.items()}
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols if s not in numbers}, key=str)
-    if numbers:  # these are no letters: they have one value, in a small interval
+    if numbers:  # these are no symbols: they have one value, in a small interval
         apart = [f for f in (fact.xreplace(dict(system.numbers)) for fact in facts) if f.free_symbols]
         solved = slack_substitution(apart, symbols)
     else:
@@ -331,7 +331,7 @@ def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> b
 
 
 def _one_sign(found: Quotient) -> bool:
-    """Whether no coefficient is negative, or none above or none below positive, and no letter is negative."""
+    """Whether no coefficient is negative, or none above or none below positive, and no symbol is negative."""
     degrees = found.above.degrees(), found.below.degrees()
     used = {s for s, *powers in zip(found.letters, *degrees, strict=False) if any(powers)}
     if not all(s.is_nonnegative for s in used):
@@ -355,7 +355,7 @@ Text = Callable[[Sequence[sp.Symbol | NamedNumber], flint.fmpz_mpoly], str]
 
 def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit: int) -> bool:
     """Whether facts and claim contradict each other; written in SMT-LIB, which z3 reads faster than it is built."""
-    names: dict[sp.Symbol | NamedNumber, str] = {}  # letters of one name may be two
+    names: dict[sp.Symbol | NamedNumber, str] = {}  # symbols of one name may be two
 
     def text(letters: Sequence[sp.Symbol | NamedNumber], polynomial: flint.fmpz_mpoly) -> str:
         summands = []

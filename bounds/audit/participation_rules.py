@@ -197,7 +197,7 @@ class Vanishing:
 
     @property
     def grows(self) -> sp.Symbol:
-        """The limit is in this letter."""
+        """The limit is in this symbol."""
         return self.variable
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:

@@ -13,10 +13,10 @@ from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 
 class Quotient(NamedTuple):
-    """Two integer polynomials in the same letters.
+    """Two integer polynomials in the same symbols.
 
     Attributes:
-        letters: the symbols and named numbers, in the order of the polynomials' generators.
+        symbols: the symbols and named numbers, in the order of the polynomials' generators.
         above, below: numerator and denominator.
     """
 
@@ -25,7 +25,7 @@ class Quotient(NamedTuple):
     below: flint.fmpz_mpoly
 
     def written(self, polynomial: flint.fmpz_mpoly) -> sp.Expr:
-        """A polynomial in these letters as a sum of monomials."""
+        """A polynomial in these symbols as a sum of monomials."""
         return sp.Add(
             *(
                 sp.Mul(sp.Integer(int(c)), *(s**k for s, k in zip(self.letters, powers, strict=False) if k))

@@ -40,7 +40,7 @@ def reason(
     for way in (_by_signs, _by_products, _by_parts):
         try:
             found = way(expression, facts, text, known)
-        except (NoReason, sp.PolynomialError):  # a slack that divides by a letter which may be 0; a root in a fact
+        except (NoReason, sp.PolynomialError):  # a slack that divides by a symbol which may be 0; a root in a fact
             continue
         if found is not None:
             return found
@@ -67,7 +67,7 @@ def _by_signs(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[
 
 
 def _terms(polynomial: sp.Expr, slacks: Sequence[Slack], facts: Facts, text: Text) -> Iterator[list[str]]:
-    """Every monomial as a factor in the letters and the facts that its slacks stand for."""
+    """Every monomial as a factor in the symbols and the facts that its slacks stand for."""
     own = [s.symbol for s in slacks if polynomial.has(s.symbol)]
     stands = {s.symbol: _factor(s, facts) for s in slacks if s.symbol in own}
     for powers, factor in sp.Poly(polynomial, *own).terms() if own else [((), polynomial)]:
@@ -76,7 +76,7 @@ def _terms(polynomial: sp.Expr, slacks: Sequence[Slack], facts: Facts, text: Tex
 
 
 def _factor(slack: Slack, facts: Facts) -> tuple[str, sp.Expr]:
-    """The name of the fact, and what it is over the slack: positive in the letters."""
+    """The name of the fact, and what it is over the slack: positive in the symbols."""
     name = next(name for name, fact in facts.items() if fact == slack.fact)
     found = cancel(slack.fact / slack.is_)
     above, below = found.written(found.above), found.written(found.below)
@@ -88,7 +88,7 @@ def _factor(slack: Slack, facts: Facts) -> tuple[str, sp.Expr]:
 
 
 def plainly(expression: sp.Expr, strictly: bool) -> bool:
-    """Whether no coefficient and no letter of a polynomial is negative; strictly, also that a term is positive."""
+    """Whether no coefficient and no symbol of a polynomial is negative; strictly, also that a term is positive."""
     terms = sp.Add.make_args(sp.expand(expression))
     signed = all(t.is_nonnegative or _even(t) for t in terms)
     return signed and (not strictly or any(t.is_positive for t in terms))
@@ -146,7 +146,7 @@ def _by_products(expression: sp.Expr, facts: Facts, text: Text, strict: Collecti
 
 
 def _sides(expression: sp.Expr, letters: Letters) -> tuple[Terms, sp.Expr] | None:
-    """The numerator in these letters, and the denominator, which must be positive."""
+    """The numerator in these symbols, and the denominator, which must be positive."""
     found = cancel(expression)
     below, sign = found.written(found.below), 1
     if below.could_extract_minus_sign():

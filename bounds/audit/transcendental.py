@@ -1,7 +1,7 @@
-r"""Powers with a symbolic exponent and logarithms as letters, so that what is left is rational.
+r"""Powers with a symbolic exponent and logarithms as symbols, so that what is left is rational.
 
 $(1-p)^{2K}$ and $(1-p)^{K-1}$ become $u^2(1-p)^2$ and $u$ with $u=(1-p)^{K-1}$ and $0\le u\le1$; $\log T$ becomes a
-letter that is nonnegative, because $T\ge1$. Nothing else is known of them, so what is shown holds all the more.
+symbol that is nonnegative, because $T\ge1$. Nothing else is known of them, so what is shown holds all the more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DIGITS = 15  # of the rational enclosure of the logarithm of a number
 
 
 def algebraic_form(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[list[sp.Expr], list[Relation]]:
-    r"""The expressions in letters for their powers, logarithms and roots of sums, and what is known of these letters.
+    r"""The expressions in symbols for their powers, logarithms and roots of sums, and what is known of these symbols.
 
     Example:
         >>> p, K = sp.Symbol("p", positive=True), sp.Symbol("K", positive=True, integer=True)
@@ -123,7 +123,7 @@ class Opened(Combine):
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
     ) -> ProofFinding:
-        """Combine, in letters."""
+        """Combine, in symbols."""
         relations = (conclusion, *premises)
         sides = [side * sp.S.One for r in relations for side in (r.left, r.right)]
         try:

@@ -133,7 +133,7 @@ class Matrix(Shown):
         return self.measures[first].difference(self.measures[second])
 
     def code(self, first: int, second: int) -> str:
-        """The relation in a character, or the letters of what differs.
+        """The relation in a character, or the symbols of what differs.
 
         Example:
             >>> comparability_matrix(["fedau/theorem-2", "tdcd/remark-5", "fedau/theorem-1"]).code(0, 1)

@@ -80,7 +80,7 @@ class BoundComparison(Shown):
         measure: the left-hand side (the smallest, where they differ).
         rows: one for each bound.
         notes: what to keep in mind.
-        constants: what was given, by letter, each with its source.
+        constants: what was given, by symbol, each with its source.
         optimize: what is chosen anew at every setting, and `within`, from where.
     """
 
@@ -188,14 +188,14 @@ def compare(
 
     Args:
         results: each a result or its key, or one of these with the name or kind of a form.
-        vary: a letter or concept and its values; the same concept in every result.
-        constants: letter or concept to value; each result takes those it knows.
+        vary: a symbol or concept and its values; the same concept in every result.
+        constants: symbol or concept to value; each result takes those it knows.
         optimize: constants to choose anew at every setting, where a form leaves them free.
         within, functions: as for `fedbounds.bounds.search.optimize.optimize`.
-        watch: told (settings done so far, all settings) as step sizes are chosen.
+        watch: called with (settings done so far, all settings) as step sizes are chosen.
 
     Raises:
-        FedboundsError: left-hand sides that cannot be compared (saying why), a letter that means different things in
+        FedboundsError: left-hand sides that cannot be compared (saying why), a symbol that means different things in
             the results, a constant that none of them knows, or anything that `evaluate` refuses.
 
     Example:
@@ -280,7 +280,7 @@ def compare(
 
 
 def _given_constants(forms: Sequence[CompiledForm], constants: Mapping[str, Value]) -> dict[str, Constant]:
-    """What was given, by letter, with its source."""
+    """What was given, by symbol, with its source."""
     found = {}
     for name, value in constants.items():
         quantity = next(q for form in forms if (q := form.resolve(name)) is not None)
@@ -289,7 +289,7 @@ def _given_constants(forms: Sequence[CompiledForm], constants: Mapping[str, Valu
 
 
 def _without_use(form: CompiledForm, names: Iterable[str]) -> set[str]:
-    """Those of these letters that a form does not know or has no use for."""
+    """Those of these symbols that a form does not know or has no use for."""
     return {*form.unused(names), *(name for name in names if form.resolve(name) is None)}
 
 

@@ -23,7 +23,7 @@ class CheckedCondition:
     Attributes:
         condition: the relation.
         holds: whether it holds, up to rounding.
-        notation: the paper's letters.
+        notation: the paper's symbols.
         shown: both sides and the extreme admissible value, computed when first needed.
     """
 

@@ -30,7 +30,7 @@ NO_VALUE = "no value: the numbers overflow"
 
 @dataclass(frozen=True)
 class Evaluation(Shown):
-    """What a form promises at given constants.
+    """A form at given constants: its value, its terms, its conditions, and whether it is a guarantee.
 
     Attributes:
         view: the form, as evaluation sees it.
@@ -103,7 +103,7 @@ class Evaluation(Shown):
 
     @property
     def headline(self) -> str:
-        """What is promised, of what, and whether it is a guarantee."""
+        """The bound, its measure, and whether it is a guarantee."""
         several = f"one for each of {self.value.size} settings"
         value = several if np.ndim(self.value) else "no value" if np.isnan(self.value) else number(self.value)
         what = f"{self.view.title}: {self.view.measure}"
@@ -227,7 +227,7 @@ def evaluate(
 
     Args:
         result: what to evaluate, or its key.
-        constants: letter or concept to a number, an array (settings broadcast), a vector over clients, or a `Constant`.
+        constants: symbol or concept to a number, an array (settings broadcast), a vector over clients, or a `Constant`.
         form: its name or kind; the strongest one that is not refuted by default.
         assume: names of assumptions taken for granted, or `"all"`.
         checked: assumption name to whether it was found to hold on the problem.

@@ -42,13 +42,13 @@ class Tree:
     """An expression.
 
     Attributes:
-        kind: "letter", "number", "named" (a number with a name; its part is its exact value), "+", "*", "**",
+        kind: "symbol", "number", "named" (a number with a name; its part is its exact value), "+", "*", "**",
             "minimum", "maximum", "abs", "exp", "log", "floor", "ceil", one of `REDUCTIONS`, or "function".
         parts: its arguments.
-        name: of a letter.
+        name: of a symbol.
         number: of a number.
         origin: the expression.
-        names: of its letters.
+        names: of its symbols.
     """
 
     __slots__ = ("kind", "name", "names", "number", "origin", "parts")
@@ -138,7 +138,7 @@ def _number(expression: sp.Expr) -> Number:
 
 
 def names_in(*expressions: Grown) -> frozenset[str]:
-    """The names of the letters of these expressions."""
+    """The names of the symbols of these expressions."""
     return frozenset[str]().union(*(as_tree(e).names for e in expressions))
 
 

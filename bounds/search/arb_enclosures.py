@@ -392,12 +392,12 @@ def _rational_power(base: Ends, p: int, q: int) -> Ends:
             raise NoValue
         _only_in_balls()
         low = _root_end(low, q)
-        return _raised(low, p), _raised(high if isinstance(high, float) else _root_end(high, q), p)
+        return _end_power(low, p), _end_power(high if isinstance(high, float) else _root_end(high, q), p)
     if p % 2 or low >= 0:
-        return _raised(low, p), _raised(high, p)
+        return _end_power(low, p), _end_power(high, p)
     if high <= 0:
-        return _raised(high, p), _raised(low, p)
-    return _end(0), _most(_raised(low, p), _raised(high, p))
+        return _end_power(high, p), _end_power(low, p)
+    return _end(0), _most(_end_power(low, p), _end_power(high, p))
 
 
 def _root_end(end: End, q: int) -> End:
@@ -406,7 +406,7 @@ def _root_end(end: End, q: int) -> End:
     return end.root(q) if end > 0 else end.nonnegative_part().root(q)
 
 
-def _raised(end: End, p: int) -> End:
+def _end_power(end: End, p: int) -> End:
     if p > LARGEST_POWER:
         _only_in_balls()
     return end**p

@@ -203,7 +203,7 @@ def refine_integer(
 
 
 def divisibility_pair(condition: Condition) -> tuple[str, str] | None:
-    """The letters (T, S) of a condition T/S == floor(T/S): S divides T; None for another condition."""
+    """The symbols (T, S) of a condition T/S == floor(T/S): S divides T; None for another condition."""
     T, S = sp.fraction(condition.left)
     if not isinstance(T, sp.Symbol) or not isinstance(S, sp.Symbol) or condition.op != "==":
         return None
@@ -226,7 +226,7 @@ def _candidates(quantity: Quantity, problem: StepSizeProblem, partial: Partial) 
 
 
 def single_numbers(result: Result, constants: Mapping[str, Value]) -> dict[str, float]:
-    """The given constants that are one number each, by letter."""
+    """The given constants that are one number each, by symbol."""
     given = {q.name: v for n, v in constants.items() if (q := result.notation.resolve(n)) is not None}
     arrays = {name: np.asarray(getattr(v, "value", v)) for name, v in given.items()}
     return {name: float(v) for name, v in arrays.items() if v.ndim == 0 and v.dtype.kind in "iuf"}

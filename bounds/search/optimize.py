@@ -50,14 +50,14 @@ def optimize(
 
     Args:
         result: whose bound, or its key.
-        constants: letter or concept to value, for every constant that is not optimized.
+        constants: symbol or concept to value, for every constant that is not optimized.
         over: the constants to choose; whole numbers are scanned.
         within: closed ranges for some of them, e.g. `{"eta": (1, 100)}`.
         form: its name or kind; the strongest one that is not refuted by default.
         functions: constants that are functions of the one being optimized, e.g. the window divergence as a function of
             the interval: `{"delta": lambda P: 1 / P}`; without it P is refused.
         effort: how many evaluations the search may take, as a multiple of the usual number.
-        watch: told (evaluations so far, evaluations allowed) as the search goes on.
+        watch: called with (evaluations so far, evaluations allowed) as the search goes on.
 
     Returns:
         `Minimum`, `NotAttained` (with the infimum, the direction in words, and the value of what stays), `Infeasible`,
@@ -159,7 +159,7 @@ def _ranges(result: Result, quantities: Sequence[Quantity], within: Ranges) -> d
 def _functions(
     result: Result, form: Form, over: Sequence[str], constants: Mapping[str, Value], functions: Functions
 ) -> dict[str, tuple[str, Callable[[float], float]]]:
-    """Function constants by letter, each with the letter of its argument; refuses what would compare two problems."""
+    """Function constants by symbol, each with the symbol of its argument; refuses what would compare two problems."""
     rules: dict[str, tuple[str, Callable[[float], float]]] = {}
     for name, function in functions.items():
         quantity = quantity_named(result, form, name)

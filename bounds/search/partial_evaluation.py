@@ -62,7 +62,7 @@ class Partial:
 
 
 def quantity_named(result: Result | CompiledResult, form: Form | CompiledForm, name: str) -> Quantity:
-    """The number that this name (a letter or a concept) stands for, where the form depends on it."""
+    """The number that this name (a symbol or a concept) stands for, where the form depends on it."""
     quantity = result.notation.resolve(name)
     where = f"{result.key} [{form.name}]"
     if quantity is None:
@@ -88,7 +88,7 @@ def _dependencies(form: Form | CompiledForm) -> set[str]:
 
 
 def _given_symbols(result: Result | CompiledResult, constants: Mapping[str, Value], free: tuple[str, ...]) -> set[str]:
-    """The letters of what is given."""
+    """The symbols of what is given."""
     given = set()
     for name in constants:
         quantity = result.notation.resolve(name)

@@ -71,14 +71,14 @@ def rounds(
     Args:
         result: whose bound, or its key; epsilon bounds its measure (a squared norm where the measure is one).
         epsilon: the target, positive.
-        constants: letter or concept to value; all but the rounds (and what is optimized).
+        constants: symbol or concept to value; all but the rounds (and what is optimized).
         optimize_over: step sizes to choose anew for every number of rounds (see `optimize`).
         within, functions: as for `optimize`.
         form: its name or kind.
         dimension: of the model, a whole number, for the floats and bits sent.
         solve: the inverse question: the rounds are given, and the largest value of this constant is wanted.
         effort: how many evaluations the search may take, as a multiple of the usual number.
-        watch: told (evaluations so far, evaluations allowed) as the search goes on.
+        watch: called with (evaluations so far, evaluations allowed) as the search goes on.
         assume: names of assumptions that the evaluation there takes for granted, or "all".
 
     Returns:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.theory.result import Result
 
 MANY = (2.0**250, 2.0**500)  # rounds at which a bound that still falls falls between the two, and else is at its limit
-COMPRESSED = "relative_compression_error"  # a letter of papers whose clients send something else than numbers
+COMPRESSED = "relative_compression_error"  # a symbol of papers whose clients send something else than numbers
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def cost(
     dimension: int | None = None,
     counted: str = "rounds",
 ) -> Cost:
-    """What this many rounds (or iterations) cost, as far as the constants give I, S and N (by letter or concept).
+    """What this many rounds (or iterations) cost, as far as the constants give I, S and N (by symbol or concept).
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load

@@ -52,9 +52,9 @@ class Target:
     """A bound to bring below epsilon by a choice of constants; what reached it at other rounds is tried again first.
 
     Attributes:
-        counter: the letter of the rounds.
-        over: the letters that are chosen.
-        choices: those that reached it, letter to value, the latest first.
+        counter: the symbol of the rounds.
+        over: the symbols that are chosen.
+        choices: those that reached it, symbol to value, the latest first.
     """
 
     result: Result

@@ -101,7 +101,7 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Point:
-    """A minimizer, letter to value, and a remark."""
+    """A minimizer, symbol to value, and a remark."""
 
     at: Mapping[str, float]
     note: str = ""
@@ -113,8 +113,8 @@ class StepSizeProblem:
 
     Attributes:
         constants: everything that is given.
-        ranges: closed ranges by letter.
-        rules: constants that are functions: letter to (letter of the argument, function).
+        ranges: closed ranges by symbol.
+        rules: constants that are functions: symbol to (symbol of the argument, function).
         reals: the positive reals that are chosen.
         effort: the evaluations that are left.
     """

@@ -25,7 +25,7 @@ class FeasibleSet:
     Args:
         relations: what every problem of the class satisfies.
         witnessed: where a problem is known to have such constants, beyond the relations; none where they are exact.
-        computed_from: letters that, if they are all given, make a problem themselves, whatever is witnessed.
+        computed_from: symbols that, if they are all given, make a problem themselves, whatever is witnessed.
 
     Example:
         >>> L, mu = sp.symbols("L mu", positive=True)
@@ -51,7 +51,7 @@ class FeasibleSet:
 
 @dataclass(frozen=True)
 class FeasibleRule:
-    """A relation of a paper's constants, in all forms that make these assumptions and have these letters.
+    """A relation of a paper's constants, in all forms that make these assumptions and have these symbols.
 
     Args:
         relation: between constants alone.
@@ -68,7 +68,7 @@ class FeasibleRule:
     computed_from: tuple[str, ...] = ()
 
     def applies(self, result: Result, form: Form) -> bool:
-        """Whether the form makes the assumptions, and has the letters."""
+        """Whether the form makes the assumptions, and has the symbols."""
         names = {result.key.partition("/")[2], f"{result.key.partition('/')[2]}[{form.name}]"}
         letters = {s.name for s in self.relation.left.free_symbols | self.relation.right.free_symbols}
         assumed = {a.name for a in form.assumptions}
@@ -89,7 +89,7 @@ class FeasibleSets:
     rules: tuple[FeasibleRule, ...] = ()
 
     def of(self, result: Result, form: Form) -> FeasibleSet | None:
-        """The set of one form; None where nobody has declared one."""
+        """The set of one form; None where none is declared."""
         if result.key.partition("/")[2] not in self.results:
             return None
         rules = [rule for rule in self.rules if rule.applies(result, form)]

@@ -1,5 +1,5 @@
 """How expressions are written: plain text that `fedbounds.bounds.theory.parsing` reads back, and LaTeX in the paper's
-letters."""
+symbols."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Ordered:
 
 
 class _Plain(_Ordered, StrPrinter):
-    """Text in which every word is a letter, a definition, or a function that `fedbounds.bounds.theory.parsing`
+    """Text in which every word is a symbol, a definition, or a function that `fedbounds.bounds.theory.parsing`
     knows."""
 
     def _call(self, name: str, arguments: Sequence[sp.Basic]) -> str:
@@ -59,7 +59,7 @@ class _Plain(_Ordered, StrPrinter):
 
 
 def _factor(letter: str) -> str:
-    r"""LaTeX of a letter, in brackets if it is a sum outside all others: `F(w)-F^*`, and not `\|w-w^*\|^2`."""
+    r"""LaTeX of a symbol, in brackets if it is a sum outside all others: `F(w)-F^*`, and not `\|w-w^*\|^2`."""
     rest = letter
     while (shorter := DELIMITED.sub("", rest)) != rest:
         rest = shorter
@@ -67,7 +67,7 @@ def _factor(letter: str) -> str:
 
 
 class _Latex(_Ordered, LatexPrinter):
-    """LaTeX in the letters of a notation; sums run over its clients."""
+    """LaTeX in the symbols of a notation; sums run over its clients."""
 
     def __init__(self, notation: Notation) -> None:
         super().__init__({"symbol_names": {q.symbol: _factor(q.latex) for q in notation.values()}})
@@ -94,7 +94,7 @@ def plain(expression: sp.Expr) -> str:
 
 
 def latex(expression: sp.Basic, notation: Notation) -> str:
-    r"""The expression in the letters of a paper.
+    r"""The expression in the symbols of a paper.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
@@ -111,7 +111,7 @@ class NamedParts:
 
     Attributes:
         expressions: in order, with their repeated parts abbreviated.
-        parts: name to what it abbreviates, each made of letters, numbers and names before it.
+        parts: name to what it abbreviates, each made of symbols, numbers and names before it.
         numbers: the named numbers, each made of those before it.
     """
 

@@ -52,7 +52,7 @@ class Condition:
         left, op, right: the relation, e.g. gamma <= 1/(12 L I P).
         why: where the proof uses it.
         limits: the constant it caps or floors; the extreme admissible value of that constant is reported.
-        legal: whether it says what the letters mean (P of n clients, weights that sum to one) rather than what the
+        legal: whether it says what the symbols mean (P of n clients, weights that sum to one) rather than what the
             result needs; where it fails, the result is not evaluated.
 
     Example:
@@ -202,7 +202,7 @@ class Form(Shown):
 
     @property
     def said(self) -> tuple[sp.Expr, ...]:
-        """Its expressions but for those that only say what the letters mean."""
+        """Its expressions but for those that only say what the symbols mean."""
         return replace(self, conditions=self.hypotheses).expressions
 
     def __repr__(self) -> str:
@@ -311,7 +311,7 @@ class Result(Shown):
         title: one phrase.
         source: paper, number, equations.
         measure: the left-hand side.
-        notation: the paper's letters.
+        notation: the paper's symbols.
         forms: its right-hand sides, from the paper's own to ours.
         default: the name of the strongest form that is not refuted.
         statement: what it says, in words.
@@ -347,7 +347,7 @@ class Result(Shown):
         return select_form(self.forms, self.key, name, self.default)
 
     def sympy(self, form: str | None = None) -> sp.Expr:
-        """The bound of a form in the letters of the notation, with the numbers that have names written out.
+        """The bound of a form in the symbols of the notation, with the numbers that have names written out.
 
         Example:
             >>> from fedbounds.bounds.theory.registry import load

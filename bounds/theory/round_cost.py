@@ -34,14 +34,14 @@ class RoundCost:
     r"""What may be chosen for a round, and what it costs.
 
     Args:
-        local_steps: the letter of the local steps.
-        steps: the letters of the step sizes.
+        local_steps: the symbol of the local steps.
+        steps: the symbols of the step sizes.
         participants: in a round, on average.
         gradients: stochastic gradients of a participant in a round, on average.
         in_a_row: those of the slowest participant, one after the other.
         messages: over a link, one after the other.
-        whole: letters of the other whole numbers, with the range in which they are usually sought.
-        usual: for letters of step sizes that a bound would send to the end of the world, the range in which they are
+        whole: symbols of the other whole numbers, with the range in which they are usually sought.
+        usual: for symbols of step sizes that a bound would send to the end of the world, the range in which they are
             usually sought, from the other constants.
         link: bits over the link of one participant in a round.
         bits: over all links together; of every participant `link` if None.

@@ -91,7 +91,7 @@ def _inside(text: str) -> str:
 
 
 def theorem(result: Result, form: Form, audit: str) -> str:
-    r"""The whole theorem as an environment: assumptions, conditions, bound, step sizes, names and letters.
+    r"""The whole theorem as an environment: assumptions, conditions, bound, step sizes, names and symbols.
 
     It compiles with amsmath alone, after \newtheorem{theorem}{Theorem}.
     """
@@ -129,7 +129,7 @@ def _gathered(formulas: tuple[str, ...]) -> list[str]:
 
 
 def _letters(result: Result, form: Form) -> list[str]:
-    """What the letters mean, in the paper's order."""
+    """What the symbols mean, in the paper's order."""
     used = reachable(form, prescribed=True) & {str(s) for e in form.said for s in e.free_symbols}
     meanings = [f"${q.latex}$: {tex(q.meaning)}" for q in result.notation.values() if q.name in used]
     return [f"The letters are {'; '.join(meanings)}."] if meanings else []
