@@ -135,7 +135,7 @@ dist: $(STAMP) ## wheel and source archive into dist/, byte for byte alike for a
 	rm -rf $(DIST) && mkdir -p $(DIST)/source $(DIST)/packed
 	tar -c --exclude=__pycache__ $(SHIPPED) | tar -x -C $(DIST)/source
 	PYTHONHASHSEED=0 PYTHONPATH=$(DIST)/source $(PY) -PB -c "from fedbounds.bounds.evaluation import form_cache; from fedbounds.bounds.theory import registry; \
-	[form_cache.write_views(paper) for paper in registry.PAPERS]"
+	[form_cache.write_compiled(paper) for paper in registry.PAPERS]"
 	chmod -R u=rwX,go=rX $(DIST)/source
 	umask 022; SOURCE_DATE_EPOCH=$(EPOCH) $(PY) -m build --no-isolation --outdir $(DIST) $(DIST)/source
 	set -e; for archive in $(DIST)/*.tar.gz; do tar -xf $$archive -C $(DIST)/packed; \

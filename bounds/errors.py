@@ -64,20 +64,7 @@ LONGEST_NAME = 60  # characters of one name
 
 
 def unknown_name(kind: str, name: str, choices: Iterable[str], listed_by: str = "") -> FedboundsError:
-    """The error for a name that does not exist, with the nearest names that do.
-
-    Args:
-        kind: what was looked for, as in "constant" or "result".
-        name: what the user wrote.
-        choices: every legal name; of many, the first are shown and the others counted.
-        listed_by: the command that lists them all ("" if none does).
-
-    Example:
-        >>> str(unknown_name("constant", "gama", ["gamma", "eta"]))
-        "unknown constant 'gama'; did you mean gamma?"
-        >>> str(unknown_name("constant", "zz", ["gamma", "eta"]))
-        "unknown constant 'zz'; known: eta, gamma"
-    """
+    """The error for a name that does not exist, with the nearest names that do."""
     import difflib  # takes its time, and most runs have no such error
 
     known = sorted(set(choices))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -13,14 +13,54 @@ from fedbounds.bounds.advice.request import Question, describe_missing
 from fedbounds.bounds.advice.search import Choice, Costs, FormSearch
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
-from fedbounds.bounds.evaluation.sensitivity import elasticities
+from fedbounds.bounds.evaluation.evaluate import Evaluation, Value, evaluate
 from fedbounds.bounds.theory.measures import EXPECTED, Measure
 from fedbounds.bounds.theory.problem_class import YES
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.registry import paper as paper_of
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.round_cost import workload_of
+from fedbounds.bounds.theory.symbols import Constant
+
+STEP = 1e-4  # of the logarithm; the error is of its square
+
+
+def elasticities(result: Result, form: Form, constants: Mapping[str, Value], names: Iterable[str]) -> dict[str, float]:
+    r"""By how many percent the bound grows if a constant grows by one, everything else held fixed, step sizes too.
+
+    Central differences in the logarithm, one-sided where the other side is illegal; all entries of a vector grow
+    together. Left out are whole numbers, weights with a sum, zeros, and what the bound does not depend on.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("tdcd/theorem-1")
+        >>> known = dict(L=1, Lmax=1, Delta=5, S=1, Q=1, R=100, eta=0.1)
+        >>> found = elasticities(theorem, theorem.form("repaired"), known, ["Delta", "S"])
+        >>> round(found["Delta"] + found["S"], 6)
+        1.0
+    """
+    found = {}
+    for name in names:
+        quantity, given = result.notation[name], constants[name]
+        constant = given if isinstance(given, Constant) else Constant(given, "given")  # pyright: ignore[reportArgumentType]
+        value = np.asarray(constant.value, dtype=float)
+        if quantity.domain.integer or quantity.total is not None or value.ndim > len(quantity.shape):
+            continue
+        if not ((value > 0) & np.isfinite(value)).all():
+            continue
+        legal = [f for f in (-STEP, 0.0, STEP) if quantity.domain.contains(value * np.exp(f)).all()]
+        low, high = legal[0], legal[-1]
+        moved = np.stack([value * np.exp(low), value * np.exp(high)])
+        try:
+            there = {**constants, name: Constant(moved, constant.source)}
+            values = evaluate(result, there, form=form.name, strict=False).value
+        except FedboundsError:  # beside the others, this constant is what it is
+            continue
+        before, after = np.broadcast_to(values, (2,)).tolist()
+        if 0 < before < np.inf and 0 < after < np.inf and before != after:
+            found[name] = float((np.log(after) - np.log(before)) / (high - low))
+    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+
 
 Status = Literal["reached", "never", "undecided", "missing", "contradicted", "another measure", "no rounds"]
 TIGHT = 1e-6  # relative difference of two sides that are called equal
@@ -43,12 +83,12 @@ class Advised(Shown):
         measure: what it bounds.
         choice: the best that was found; None where nothing was computed.
         evaluation: the bound there, with the reasons why it is no guarantee.
-        at: everything that was chosen or is prescribed, by letter: whole numbers and step sizes.
+        at: everything that was chosen or is prescribed, by symbol: whole numbers and step sizes.
         active: what stops the choice from being better: conditions and ends of ranges that hold with equality.
         sensitivity: the elasticity of the bound in each constant.
-        missing: letter to meaning, of constants without which nothing can be said.
+        missing: symbol to meaning, of constants without which nothing can be said.
         best_case: where something is missing: the choice if it were zero.
-        lacking: cost to what it cannot be told without.
+        lacking: cost to what it cannot be decided without.
         curve: for each number of local steps that was tried, the best choice.
         note: "" or a remark on the search.
     """
@@ -158,11 +198,7 @@ class Advice(Shown):
     results: tuple[Advised, ...]
 
     def of(self, key: str) -> Advised:
-        """What a result says.
-
-        Raises:
-            FedboundsError: it does not cover the setting, or there is no such result.
-        """
+        """What a result says."""
         for one in self.results:
             if one.key == key:
                 return one
@@ -266,24 +302,7 @@ def _rank(one: Advised) -> tuple[bool, float]:
 
 
 def advise(question: Question, *, paper: str | None = None, watch: Watch | None = None) -> Advice:
-    """Ask every result that covers a setting how its target is reached best.
-
-    Args:
-        question: see there.
-        paper: only this one.
-        watch: told how far it came.
-
-    Raises:
-        FedboundsError: no such paper, or no word of which measure the target is for.
-
-    Example:
-        >>> asked = {"setting": "vertical partition, smooth, bounded variance, non-convex", "target": 0.1,
-        ...          "measure": "squared gradient norm of f", "choose": {"local_steps": [1, 1]},
-        ...          "constants": dict(smoothness=1, block_smoothness=1, initial_gap=5, block_gradient_noise=1)}
-        >>> found = advise(Question.of(asked)).of("tdcd/theorem-1")
-        >>> found.choice.costs.rounds, found.dominant, found.guarantee
-        (8800, 'initial gap', False)
-    """
+    """Ask every result that covers a setting how its target is reached best."""
     covered = covers(question.setting, paper=paper)
     question, measure = _measured(question, covered)
     keys = [row.key for row in covered.results if row.of_a_run and row.answer != "not covered"]
@@ -292,7 +311,7 @@ def advise(question: Question, *, paper: str | None = None, watch: Watch | None 
     for done, key in enumerate(keys):
         if watch is not None:
             watch(done, len(keys), now=key)
-        found.append(_advised(question, load(key), covered, measure))
+        found.append(_advise_result(question, load(key), covered, measure))
     return Advice(question, covered, tuple(found))
 
 
@@ -304,11 +323,7 @@ def _stated(keys: Sequence[str], averaged: bool) -> list[str]:
 
 
 def _measured(question: Question, covered: Covered) -> tuple[Question, str]:
-    """The question with the target for what is bounded, and what that is.
-
-    Raises:
-        FedboundsError: nobody bounds it, or it was not said.
-    """
+    """The question with the target for what is bounded, and what that is."""
     rows = [row for row in covered.forms if row.of_a_run and row.answer != "not covered"]
     known = {row.measure.of: row.measure for row in rows}
     said = question.measure
@@ -324,7 +339,7 @@ def _measured(question: Question, covered: Covered) -> tuple[Question, str]:
     raise FedboundsError(f"measure is missing: what is the target for? One of: {'; '.join(known)}")
 
 
-def _advised(question: Question, result: Result, covered: Covered, measure: str) -> Advised:
+def _advise_result(question: Question, result: Result, covered: Covered, measure: str) -> Advised:
     """What one result says, by the best form that says something."""
     rows = [row for row in covered.forms if row.key == result.key and row.answer != "not covered"]
     rows.sort(key=lambda row: row.rank)
@@ -341,7 +356,7 @@ def _advised(question: Question, result: Result, covered: Covered, measure: str)
             return one
     order = ("never", "undecided", "missing", "contradicted", "no rounds")
     best = min(found, key=lambda one: order.index(one.status))
-    return _with_best_case(question, result, best) if best.status == "missing" else best
+    return _best_case(question, result, best) if best.status == "missing" else best
 
 
 def _search(question: Question, result: Result, row: Coverage, zero: tuple[str, ...] = ()) -> FormSearch | None:
@@ -374,10 +389,10 @@ def advice_for_form(question: Question, result: Result, row: Coverage) -> Advise
         status: Status = "never" if best.status == "never" else "undecided"
         ends = search._ends(best.whole) if np.isfinite(best.floor) else ""
         return Advised(row, status, f"{best.why}, {ends}" if ends else best.why, row.measure, best)
-    return _reached(search, row, best)
+    return _advice_of_form(search, row, best)
 
 
-def _with_best_case(question: Question, result: Result, found: Advised) -> Advised:
+def _best_case(question: Question, result: Result, found: Advised) -> Advised:
     """What can be said without the constants that are missing: what would be, were they zero."""
     missing = tuple(found.missing)
     search = _search(question, result, found.coverage)
@@ -391,7 +406,7 @@ def _with_best_case(question: Question, result: Result, found: Advised) -> Advis
         return found
 
 
-def _reached(search: FormSearch, row: Coverage, best: Choice) -> Advised:
+def _advice_of_form(search: FormSearch, row: Coverage, best: Choice) -> Advised:
     """The advice of one form, its guarantee and what would change it."""
     question, result, form = search.question, search.result, search.form
     assert best.evaluation is not None
@@ -404,7 +419,7 @@ def _reached(search: FormSearch, row: Coverage, best: Choice) -> Advised:
         result,
         {**known, **chosen},
         form=form.name,
-        assume=_taken(question, result, form, facts.implied),
+        assume=_assumed_names(question, result, form, facts.implied),
         checked={name: holds for name, holds in facts.checked.items() if name in names},
         trust=[one for one in question.trust if one in (result.key, f"{result.key}[{form.name}]")],
         strict=False,
@@ -422,7 +437,7 @@ def _reached(search: FormSearch, row: Coverage, best: Choice) -> Advised:
         best,
         evaluation,
         at,
-        _active(search, best, evaluation) + tuple(_stopped(search, evaluation).values()),
+        _active(search, best, evaluation) + tuple(_range_ends(search, evaluation).values()),
         elasticities(result, form, {n: there[n] for n in (*known, *chosen)}, [n for n in known if n not in at]),
         lacking=dict(search.lacking),
         curve=search.curve,
@@ -432,14 +447,14 @@ def _reached(search: FormSearch, row: Coverage, best: Choice) -> Advised:
 
 def _note(search: FormSearch, best: Choice, evaluation: Evaluation) -> str:
     """What the search leaves open."""
-    usual = [name for name in _stopped(search, evaluation) if search.is_usual(name)]
+    usual = [name for name in _range_ends(search, evaluation) if search.is_usual(name)]
     wider = [f"nothing but the usual range stops {name}: a wider one in [choose] may rank it higher" for name in usual]
     early = ["not all whole numbers were tried: a larger effort tries more"] if search.exhausted else []
     least = [] if best.least else ["fewer rounds were not excluded"]
     return "; ".join(early + least + wider)
 
 
-def _taken(question: Question, result: Result, form: Form, implied: frozenset[str]) -> list[str]:
+def _assumed_names(question: Question, result: Result, form: Form, implied: frozenset[str]) -> list[str]:
     """The assumptions that the user takes for granted: by name, by what was said of the setting, or of who takes part;
     and those that the method sees to, which is to be run so."""
     if "all" in question.assume:
@@ -452,7 +467,7 @@ def _taken(question: Question, result: Result, form: Form, implied: frozenset[st
     return [a.name for a in form.assumptions if a.name in said | implied | set(question.assume)]
 
 
-def _stopped(search: FormSearch, evaluation: Evaluation) -> dict[str, str]:
+def _range_ends(search: FormSearch, evaluation: Evaluation) -> dict[str, str]:
     """The step sizes that lie at an end of their range, with that end."""
     found = {}
     for name, ends in search.ranges(evaluation.constants).items():

@@ -1,9 +1,7 @@
-"""Which of these theorems covers my setting: every form of every result, by the assumptions that it declares.
+"""Which results cover a setting: every form of every result, by the assumptions that it declares.
 
-An assumption says for which settings it holds (`fedbounds.bounds.theory.problem_class.Cover`). A form covers a setting
-if all of its assumptions hold there, and those of its paper's scope; it covers it *if* more is known where some hold
-for only a part of what the setting may be; and else the assumptions that exclude it are named. Conditions on constants,
-step sizes above all, are the business of `evaluate`.
+A form covers a setting if all its assumptions, and those of its paper, hold there (`theory.problem_class.Cover`). It
+covers the setting under a condition if some hold for a part of it only; otherwise the excluding assumptions are named.
 """
 
 from __future__ import annotations
@@ -125,11 +123,7 @@ class Covered(Shown):
         return tuple(row for row in self.results if row.answer == answer)
 
     def of(self, key: str, form: str | None = None) -> Coverage:
-        """The row of a result, or of one form.
-
-        Raises:
-            FedboundsError: it is not among those that were asked.
-        """
+        """The row of a result, or of one form."""
         rows = self.results if form is None else self.forms
         for row in rows:
             if row.key == key and form in (None, row.form):
@@ -160,11 +154,7 @@ class Covered(Shown):
         return (Table("", ("result", "form", "answer", "only if", "you answer for", "excluded by"), rows),)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for each form, as in `to_csv`.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """One row for each form, as in `to_csv`."""
         return frame(self.to_csv())
 
     def to_csv(self) -> str:
@@ -263,15 +253,15 @@ def _conflict(tables: list[tuple[Assumption, np.ndarray]]) -> list[Assumption]:
 
 
 def stated_assumptions(result: Result, form: Form, scope: Iterable[Assumption]) -> tuple[Assumption, ...]:
-    """All that a form assumes of a setting: its paper's scope, its own assumptions, and what its letters say."""
+    """All that a form assumes of a setting: its paper's scope, its own assumptions, and what its symbols say."""
     listed = {a.name: a for a in (*scope, *form.assumptions)}  # a form's own word is the later one
     if not any(a.participation or a.cover == NOWHERE for a in listed.values()):
         listed[EVERYBODY.name] = EVERYBODY
-    return (*listed.values(), *_of_letters(result, form))
+    return (*listed.values(), *_implied_assumptions(result, form))
 
 
-def _of_letters(result: Result, form: Form) -> Iterable[Assumption]:
-    """What the letters say without words: one number of local steps for all clients, or what equalities fix."""
+def _implied_assumptions(result: Result, form: Form) -> Iterable[Assumption]:
+    """What the symbols say without words: one number of local steps for all clients, or what equalities fix."""
     own, shared = (result.notation.resolve(name) for name in ("local_steps_by_client", "local_steps"))
     letter = own or shared
     fixed = [(c.left, c.right) for c in form.conditions if c.op == "==" and not c.legal]

@@ -1,7 +1,7 @@
 """What an adviser is asked: a setting in words, the constants known so far, a target, and what a round costs.
 
-Constants go by their concepts, which all papers share, or by letters where every paper that has the letter means the
-same by it; a letter of one paper stands in a table of its own.
+Constants go by their concepts, which all papers share, or by symbols where every paper that has the symbol means the
+same by it; a symbol of one paper stands in a table of its own.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class Given:
 
     Attributes:
         by_concept: for all papers.
-        by_letter: those of one paper, by its key and their letter.
+        by_letter: those of one paper, by its key and their symbol.
     """
 
     by_concept: Mapping[str, Constant]
     by_letter: Mapping[str, Mapping[str, Constant]]
 
     def of(self, result: Result) -> dict[str, Constant]:
-        """Those that are letters of this result's paper, by letter."""
+        """Those that are symbols of this result's paper, by symbol."""
         own = self.by_letter.get(result.paper, {})
         return {
             q.name: own.get(q.name) or self.by_concept[q.concept]
@@ -132,9 +132,6 @@ class Question:
     def of(document: Mapping[str, Any], participation: Participation | None = None) -> Question:
         """The question that a document (of a TOML file, say) asks; who takes part is read elsewhere.
 
-        Raises:
-            FedboundsError: an entry that is unknown, missing, or does not say what it should.
-
         Example:
             >>> asked = Question.of({"setting": "non-convex", "target": 0.1, "constants": {"smoothness": 2}})
             >>> asked.target, asked.minimize, {name: float(c.value) for name, c in asked.given.by_concept.items()}
@@ -160,7 +157,7 @@ class Question:
             ProblemClass.of(document["setting"]),
             target,
             measure.strip(),
-            _given(_table(document, "constants"), _table(document, "estimated"), cost),
+            _read_given(_table(document, "constants"), _table(document, "estimated"), cost),
             cost,
             _ranges(_table(document, "choose")),
             minimize,
@@ -217,7 +214,7 @@ def _ranges(table: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Mapping[str, float]) -> Given:
+def _read_given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Mapping[str, float]) -> Given:
     by_concept: dict[str, Constant] = {}
     by_letter: dict[str, dict[str, Constant]] = {}
 
@@ -248,19 +245,7 @@ def _given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Mapping
 
 
 def concept_of(name: str) -> str:
-    """The concept that this name is, or that it is a letter for.
-
-    Raises:
-        FedboundsError: no such name, or a letter that papers use for different things.
-
-    Example:
-        >>> concept_of("smoothness"), concept_of("L")
-        ('smoothness', 'smoothness')
-        >>> concept_of("P")
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: P is interval in arbitrary-participation, participating_clients in ...
-    """
+    """The concept that this name is, or that it is a symbol for."""
     meant: dict[str, list[str]] = {}
     concepts = set()
     for one in papers():

@@ -1,8 +1,7 @@
-r"""The best step sizes, and the best whole numbers of a round, with which one form of a result reaches a target.
+"""The best step sizes and the best whole numbers of a round with which one form reaches a target.
 
-For given whole numbers (local steps, the interval, ...) the least rounds and the step sizes are those of
-`fedbounds.bounds.search.rounds`. The whole numbers are then searched: local steps on a ladder, which is also the curve
-that is drawn; for each the others, step by step on theirs from the best so far; then between the rungs around the best.
+For given whole numbers (local steps, the interval) `fedbounds.bounds.search.rounds` gives rounds and step sizes. The
+whole numbers are searched on grids that are refined around the best point.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from fedbounds.bounds.advice.request import Presence, Question
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.consistency import MAY_BE, check_agreement
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.resolution import unknown_constants
 from fedbounds.bounds.search.effort import EVALUATIONS
 from fedbounds.bounds.search.optimize import DEPENDS, Minimum, optimize
@@ -57,7 +57,7 @@ class Choice:
     """Whole numbers, and how soon they reach the target.
 
     Attributes:
-        whole: letter to value.
+        whole: symbol to value.
         costs: of the target; None where it is not reached.
         goal: what is to be least; inf where the target is not reached.
         evaluation: the bound there.
@@ -82,7 +82,7 @@ class FormSearch:
     """The search for one form.
 
     Attributes:
-        zero: letters that are not known, and are taken to be zero: the best case.
+        zero: symbols that are not known, and are taken to be zero: the best case.
         tried: by whole numbers.
         lacking: what nobody can tell the cost without, by the name of the cost.
         spent: evaluations so far.
@@ -99,13 +99,13 @@ class FormSearch:
 
     @cached_property
     def used(self) -> frozenset[str]:
-        """The letters that matter, those apart that the form prescribes."""
+        """The symbols that matter, those apart that the form prescribes."""
         mentioned = reachable(self.form, prescribed=True) - set(self.form.prescribes)
         return frozenset(mentioned)
 
     @cached_property
     def given(self) -> dict[str, Constant]:
-        """What the user knows of all letters, also of those that only the costs need."""
+        """What the user knows of all symbols, also of those that only the costs need."""
         known = self.question.given.of(self.result)
         return {name: c for name, c in known.items() if name not in (*self.form.prescribes, self.counter.name)}
 
@@ -158,10 +158,10 @@ class FormSearch:
 
     @cached_property
     def missing(self) -> list[str]:
-        """The letters without which nothing can be computed."""
+        """The symbols without which nothing can be computed."""
         some = dict.fromkeys(self.ladders, 1)
         names = {*self.constants(some), *some, *self.steps, self.counter.name}
-        return unknown_constants(self.result, self.form, names)
+        return unknown_constants(compiled_form(self.result, self.form), names)
 
     @property
     def harmless(self) -> bool:
@@ -179,11 +179,7 @@ class FormSearch:
         return self.question.participation.known(self.result.paper, interval, scalars)
 
     def constants(self, whole: Mapping[str, int]) -> dict[str, Constant]:
-        """Every constant that is known at these whole numbers, by letter; the whole numbers are among them.
-
-        Raises:
-            FedboundsError: what is given contradicts what the participation says.
-        """
+        """Every constant that is known at these whole numbers, by symbol; the whole numbers are among them."""
         found = dict(self.given)
         for concept, fact in self.presence(whole).constants.items():
             quantity = self.result.notation.resolve(concept)

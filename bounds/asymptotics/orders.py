@@ -93,21 +93,7 @@ def order_at_most(
     varying: Iterable[sp.Symbol],
     notation: Notation | None = None,
 ) -> Proved | Refuted | CouldNotTell:
-    r"""Whether left = O(right), uniformly over all values of the varying symbols that meet the assumptions.
-
-    Args:
-        left, right: positive expressions.
-        when: conditions, or triples such as `(T, ">=", N**5 * I)`; constants in them do not count.
-        varying: the symbols that range over all positive values; the others are constants.
-        notation: adds what its domains say, e.g. that counts are at least 1 and probabilities at most 1.
-
-    Example:
-        >>> T, N, S = sp.symbols("T N S", positive=True)
-        >>> order_at_most(1 / sp.sqrt(N * T), 1 / sp.sqrt(S * T), [(N, ">=", S)], varying=[T, N, S]).answer
-        'proved'
-        >>> print(order_at_most(1 / sp.sqrt(S * T), 1 / sp.sqrt(N * T), [(N, ">=", S)], varying=[T, N, S]))
-        false: with N = x^2 the ratio grows like x^1
-    """
+    r"""Whether left = O(right), uniformly over all values of the varying symbols that meet the assumptions."""
     symbols = tuple(sorted(set(varying), key=lambda s: s.name))
     try:
         rows = _cone(symbols, when, notation)
@@ -128,7 +114,7 @@ def order_at_most(
             elif any(found[len(symbols) :]):
                 return CouldNotTell(f"it depends on how {', '.join(str(a) for a in order.atoms)} grows")
             else:
-                return _refuted(symbols, found, above, below)
+                return _refutation(symbols, found, above, below)
     return Proved(tuple(proofs))
 
 
@@ -156,7 +142,7 @@ def _compare(
     return PowerComparison(left, right, used)
 
 
-def _refuted(symbols: Sequence[sp.Symbol], v: Vector, above: Sides, below: Sides) -> Refuted:
+def _refutation(symbols: Sequence[sp.Symbol], v: Vector, above: Sides, below: Sides) -> Refuted:
     scale = lcm(*(x.denominator for x in v))
     v = tuple(x * scale for x in v)
 
@@ -285,16 +271,7 @@ def _is_negative(term: sp.Expr) -> bool:
 
 
 def exponent(expression: sp.Expr, symbol: sp.Symbol) -> Fraction | None:
-    """The power of the symbol with which the expression grows (falls, if negative); None for zero.
-
-    Raises:
-        FedboundsError: the order cannot be told.
-
-    Example:
-        >>> T, P = sp.symbols("T P", positive=True)
-        >>> exponent(sp.sqrt(T) / sp.floor(T / P) + 1 / T**2, T)
-        Fraction(-1, 2)
-    """
+    """The power of the symbol with which the expression grows (falls, if negative); None for zero."""
     up = (Fraction(1),)
     order = _Order((symbol,), (up,))
     try:
@@ -307,16 +284,7 @@ def exponent(expression: sp.Expr, symbol: sp.Symbol) -> Fraction | None:
 
 
 def growth_exponents(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[list[Fraction]]:
-    """The exponents of each part of a sum of products in these letters; nothing for zero.
-
-    Raises:
-        FedboundsError: the order cannot be told, or it is a minimum.
-
-    Example:
-        >>> T, eta = sp.symbols("T eta", positive=True)
-        >>> growth_exponents(1 / (eta * T) + 3 * sp.sqrt(eta), [T, eta])
-        [[Fraction(-1, 1), Fraction(-1, 1)], [Fraction(0, 1), Fraction(1, 2)]]
-    """
+    """The exponents of each part of a sum of products in these symbols; nothing for zero."""
     order = _Order(symbols, [tuple(Fraction(int(i == j)) for j in range(len(symbols))) for i in range(len(symbols))])
     try:
         growth = order.growth(expression)
@@ -330,30 +298,13 @@ def growth_exponents(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[
 def term_exponents(
     form: Form, symbol: sp.Symbol, steps: Mapping[sp.Symbol, sp.Expr] | None = None
 ) -> dict[str, Fraction]:
-    """For each term that is not zero the power of the symbol with which it grows.
-
-    Args:
-        steps: expressions for some constants, e.g. step sizes that depend on T.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> corollary = load("arbitrary-participation/corollary-3.2")
-        >>> term_exponents(corollary.form("explicit"), corollary.notation.T)["noise"]
-        Fraction(-1, 2)
-    """
+    """For each term that is not zero the power of the symbol with which it grows."""
     found = {t.name: exponent(substitute(t.expression, steps or {}), symbol) for t in form.terms}
     return {name: power for name, power in found.items() if power is not None}
 
 
 def dominant_terms(form: Form, symbol: sp.Symbol, steps: Mapping[sp.Symbol, sp.Expr] | None = None) -> tuple[str, ...]:
-    """The terms that fall slowest (or grow fastest) as the symbol goes to infinity.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> corollary = load("arbitrary-participation/corollary-4.3")
-        >>> dominant_terms(corollary.form("explicit"), corollary.notation.T)
-        ('noise',)
-    """
+    """The terms that fall slowest (or grow fastest) as the symbol goes to infinity."""
     powers = term_exponents(form, symbol, steps)
     return tuple(name for name, power in powers.items() if power == max(powers.values()))
 
@@ -366,17 +317,7 @@ def regime(
     varying: Iterable[sp.Symbol],
     notation: Notation | None = None,
 ) -> dict[str, Proved | Refuted | CouldNotTell]:
-    """For every other term whether it is O(this term) under the assumptions: all proved means that it rules there.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> corollary = load("arbitrary-participation/corollary-4.3")
-        >>> n = corollary.notation
-        >>> rest = regime(corollary.form("printed"), "noise", [(n.T, ">=", n.I * n.P**2)], varying=[n.T, n.I, n.P],
-        ...               notation=n)
-        >>> {name: verdict.answer for name, verdict in rest.items()}
-        {'initial gap': 'proved', 'divergence': 'proved', 'drift noise': 'proved'}
-    """
+    """For every other term whether it is O(this term) under the assumptions: all proved means that it rules there."""
     expressions = {t.name: t.expression for t in form.terms}
     if term not in expressions:
         raise unknown_name(f"term of the form {form.name}", term, expressions)

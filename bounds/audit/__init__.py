@@ -1,7 +1,4 @@
-"""The audit: every claim of a paper on trial before courts that can prove, refute or fail to find.
+"""The audit: every claim of a paper is given to the checkers that can prove it, refute it or find nothing.
 
-A claim goes to every court that hears it: units (dimensions and gauges), limits (special cases that must agree),
-steps (the proof as a graph, and corollaries as substitutions), refutations (counterexamples that are recomputed) and,
-in `empirical`, instances (random and adversarial problems with exact moments). The verdict is proved, survived,
-refuted or unknown, with its evidence and the axioms it trusts.
+The checkers are of dimensions, limits (special cases), proof steps, counterexamples and, in `empirical`, instances.
 """

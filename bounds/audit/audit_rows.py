@@ -1,4 +1,4 @@
-"""The audit as rows: one for each claim of a paper, from the courts or from the cache."""
+"""The audit as rows: one for each claim of a paper, from the checkers or from the cache."""
 
 from __future__ import annotations
 
@@ -76,39 +76,28 @@ Progress = Callable[[str, int, int], None]
 
 
 def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progress | None = None) -> ClaimRows:
-    """The rows of a paper's claims whose id starts with key, in the paper's order.
-
-    Args:
-        name: the paper.
-        key: the beginning of the ids wanted ("" for all).
-        use_cache: whether verdicts of the same sources may be taken from the cache.
-        progress: called with (claim, done, total) before each claim that is tried.
-
-    Raises:
-        FedboundsError: no such paper, no claim that starts so, or a court's dependency is missing.
-        Contradiction: two courts disagree.
-    """
+    """The rows of a paper's claims whose id starts with key, in the paper's order."""
     from fedbounds.bounds.audit.claim_set import ClaimSet
 
     paper(name)
-    keeps = use_cache and name in PAPERS  # the content of strangers' rooms is not hashed
+    keeps = use_cache and name in PAPERS  # the content of other people's paper packages is not hashed
     content = content_key() if keeps else ""
     cached = read_cache(name, content) if keeps else None
     stored = dict(cached[1]) if cached else {}
-    docket = None if cached else ClaimSet.of(name)
-    ids = cached[0] if cached else list(docket.claims) if docket else []
+    claim_set = None if cached else ClaimSet.of(name)
+    ids = cached[0] if cached else list(claim_set.claims) if claim_set else []
     wanted = [i for i in ids if i.startswith(key)]
     if not wanted:
         raise unknown_name("claim", key, ids)
     todo = [i for i in wanted if i not in stored]
-    if todo and docket is None:
-        docket = ClaimSet.of(name)
+    if todo and claim_set is None:
+        claim_set = ClaimSet.of(name)
     for done, claim_id in enumerate(todo):
-        assert docket is not None
+        assert claim_set is not None
         if progress:
             progress(claim_id, done, len(todo))
-        claim = docket.claims[claim_id]
-        stored[claim_id] = asdict(ClaimRow.of(claim, None if claim.kind == "wording" else docket.verdict(claim_id)))
+        claim = claim_set.claims[claim_id]
+        stored[claim_id] = asdict(ClaimRow.of(claim, None if claim.kind == "wording" else claim_set.verdict(claim_id)))
     if todo and keeps:
         write_cache(name, content, ids, stored)
     return ClaimRows(ClaimRow.read(stored[i]) for i in wanted)

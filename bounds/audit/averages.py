@@ -1,4 +1,4 @@
-"""Averages of what is bounded one by one: over the rounds of a run and over clients; and letters that stand for
+"""Averages of what is bounded one by one: over the rounds of a run and over clients; and symbols that stand for
 something.
 """
 
@@ -64,7 +64,7 @@ class AverageOverClients:
     Args:
         part: what is bounded for every client.
         average: the symbol of its mean over clients.
-        vectors: the letters that differ between clients.
+        vectors: the symbols that differ between clients.
     """
 
     part: sp.Expr
@@ -77,7 +77,7 @@ class AverageOverClients:
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
     ) -> ProofFinding:
-        """The conclusion is linear in its means, and its other letters are the same for all clients."""
+        """The conclusion is linear in its means, and its other symbols are the same for all clients."""
         if len(premises) != 1 or premises[0].left != self.part or conclusion.left != self.average:
             return ProofFinding(False, "mean over clients", f"one premise, a bound of {self.part} for every client")
         means = {mean: sp.Dummy() for mean in conclusion.right.atoms(MeanOverClients)}
@@ -93,13 +93,13 @@ class AverageOverClients:
 
 @dataclass(frozen=True)
 class StandsFor:
-    """A letter of the proof replaced by what it stands for, on the right-hand side.
+    """A symbol of the proof replaced by what it stands for, on the right-hand side.
 
     Args:
-        letter: of the proof.
+        symbol: of the proof.
         value: what it stands for.
         axiom: why.
-        may_vanish: whether the axiom also says what happens where a positive letter stands for 0, or for a quotient
+        may_vanish: whether the axiom also says what happens where a positive symbol stands for 0, or for a quotient
             whose denominator is 0.
     """
 
@@ -119,7 +119,7 @@ class StandsFor:
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
     ) -> ProofFinding:
-        """A positive letter stands for what is positive."""
+        """A positive symbol stands for what is positive."""
         if len(premises) != 1 or not self.axiom:
             return ProofFinding(False, "definition", "one premise, and a reason why the letter stands for that")
         positive = self.value.is_positive or self.may_vanish or _above_zero(self.value, facts)

@@ -1,8 +1,6 @@
-"""Axioms: the assumptions as schemas. Each produces its relation from the atoms' declared meaning and trusts nothing
-else.
+"""Axioms: the assumptions as schemas, each of which makes its relation from the declared meaning of the atoms.
 
-An axiom names the assumptions it needs; a step that uses it without having them among its premises is not proved.
-This is how an assumption that a paper does not state, but its proof needs, is found by machine.
+An axiom names the assumptions it needs; a step that uses it without them among its premises is not proved.
 """
 
 from __future__ import annotations
@@ -26,11 +24,7 @@ class Unfit(ValueError):
 
 
 def average_over_bracket(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
-    """The mean over the bracket's clients (rounds, local steps): every atom by its mean.
-
-    Raises:
-        Unfit: an atom differs between clients and has no declared mean.
-    """
+    """The mean over the bracket's clients (rounds, local steps): every atom by its mean."""
     total = Vec(())
     for name, coefficient in vector.coefficients:
         atom = atoms[name]
@@ -45,11 +39,7 @@ def average_over_bracket(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
 
 
 def average_over_steps(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
-    """The mean over the local steps of one client: what stays the same is its own.
-
-    Raises:
-        Unfit: an atom differs between the steps and has no declared mean over them.
-    """
+    """The mean over the local steps of one client: what stays the same is its own."""
     total = Vec(())
     for name, coefficient in vector.coefficients:
         atom = atoms[name]

@@ -13,14 +13,14 @@ from sympy.printing.repr import ReprPrinter
 
 
 @lru_cache(maxsize=4096)
-def _known(symbol: sp.Symbol) -> str:
+def _assumptions_text(symbol: sp.Symbol) -> str:
     """All that follows from a symbol's assumptions, in alphabetical order."""
     return ", ".join(name if holds else f"not {name}" for name, holds in sorted(symbol.assumptions0.items()))
 
 
 class _Writer(ReprPrinter):
     def _print_Symbol(self, expr: sp.Symbol) -> str:
-        return f"{type(expr).__name__}({expr.name!r}: {_known(expr)})"
+        return f"{type(expr).__name__}({expr.name!r}: {_assumptions_text(expr)})"
 
     _print_Dummy = _print_Symbol
 

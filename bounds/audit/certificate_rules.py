@@ -19,7 +19,7 @@ from fedbounds.bounds.audit.vectors import Vec, factors_of_product, gram_symbols
 from fedbounds.bounds.errors import FedboundsError
 
 
-def _combined(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_combination(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Combine)
     factors = [sp.S.One * m for m in rule.multipliers]
@@ -94,7 +94,7 @@ def _clients(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Ma
     return body
 
 
-def _unrolled(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_recursion(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Unroll)
     right = sp.expand(relations[1].right)
@@ -123,7 +123,7 @@ def _geometric(w: TermWriter, step: Step, relations: Sequence[Relation], facts: 
     return {"rule": "geometric-sum", **constant}
 
 
-def _telescoped(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_telescope(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Telescope)
     slope = cancel_expression(sp.diff(sp.expand(relations[0].right), rule.decrease))
@@ -133,32 +133,28 @@ def _telescoped(w: TermWriter, step: Step, relations: Sequence[Relation], facts:
         "slope": w.reason(slope, facts),
     }
     means = [(rule.of, rule.average), *rule.means]
-    return _averaged(w, means, rule.varying) | {"means": [decrease, *stands_for(w, means)]}
+    return _write_average(w, means, rule.varying) | {"means": [decrease, *stands_for(w, means)]}
 
 
 def _everywhere(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Everywhere)
     means = [] if rule.is_ is None else [(relations[0].left, rule.is_)]
-    return _averaged(w, means, rule.varying)
+    return _write_average(w, means, rule.varying)
 
 
-def _expected(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_expectation(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, InExpectation)
-    return _averaged(w, rule.means, ()) | {"random": rule.over}
+    return _write_average(w, rule.means, ()) | {"random": rule.over}
 
 
-def _averaged(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]], varying: Sequence[sp.Symbol]) -> Json:
+def _write_average(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]], varying: Sequence[sp.Symbol]) -> Json:
     return {"rule": "average", "means": stands_for(w, means), "varying": [w.text(s) for s in varying]}
 
 
 def stands_for(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[Json]:
-    """Letters, or powers of letters, with what stands for each.
-
-    Raises:
-        FedboundsError: one is no letter.
-    """
+    """Symbols, or powers of symbols, with what stands for each."""
     for of, _ in means:
         if not of.as_base_exp()[0].is_Symbol:
             raise FedboundsError(f"a certificate has no word for the mean of {of}")
@@ -166,18 +162,16 @@ def stands_for(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[
 
 
 def axiom(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
-    """What is trusted as it stands.
-
-    Raises:
-        FedboundsError: it speaks of premises, so that its statement does not stand alone.
-    """
+    """What is trusted as it stands."""
     if relations:
         kind = type(step.rule).__name__
         raise FedboundsError(f"{step.id} is by {kind} from premises, which no certificate has a word for yet")
     return {"rule": "axiom"}
 
 
-def _over_time(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_noise_over_time(
+    w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]
+) -> Json:
     """What is trusted speaks of the two means alone; the premise's bound is put in by the checker."""
     rule = step.rule
     assert isinstance(rule, axioms.NoiseOverTime)
@@ -190,14 +184,14 @@ def _over_time(w: TermWriter, step: Step, relations: Sequence[Relation], facts: 
 
 
 WRITERS: Mapping[type, Callable[..., Json]] = {
-    Combine: _combined,
+    Combine: _write_combination,
     Gram: _gram,
     Stated: _stated,
     ClientByClient: _clients,
-    Unroll: _unrolled,
+    Unroll: _write_recursion,
     GeometricSum: _geometric,
-    Telescope: _telescoped,
+    Telescope: _write_telescope,
     Everywhere: _everywhere,
-    InExpectation: _expected,
-    axioms.NoiseOverTime: _over_time,
+    InExpectation: _write_expectation,
+    axioms.NoiseOverTime: _write_noise_over_time,
 }

@@ -1,4 +1,4 @@
-"""The words of a certificate: how letters, numbers and floors are written, and why what is said of them holds."""
+"""The words of a certificate: how symbols, numbers and floors are written, and why what is said of them holds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TermWriter:
     """Writes expressions and reasons, collecting what they speak of.
 
     Args:
-        domains: of the letters that have one.
+        domains: of the symbols that have one.
         digits: to how many decimal digits named numbers are enclosed.
     """
 
@@ -38,11 +38,7 @@ class TermWriter:
         self.divided: list[sp.Expr] = []
 
     def text(self, e: sp.Expr) -> str:
-        """An expression in the checker's grammar.
-
-        Raises:
-            FedboundsError: it holds a function that the grammar has not.
-        """
+        """An expression in the checker's grammar."""
         if isinstance(e, sp.Symbol):
             return self._name(e)
         if isinstance(e, NamedNumber):
@@ -112,7 +108,7 @@ class TermWriter:
         return name
 
     def declared(self, symbol: sp.Symbol) -> Json:
-        """The sign and the domain of a letter."""
+        """The sign and the domain of a symbol."""
         domain = self.domains.get(symbol)
         found: Json = {
             "sign": "positive" if symbol.is_positive else "nonnegative" if symbol.is_nonnegative else "real",
@@ -139,7 +135,7 @@ class TermWriter:
         return {"is": str(number.exact), "low": str(low), "high": str(high)}
 
     def plain(self, e: sp.Expr) -> sp.Expr:
-        """The expression with letters for named numbers and floors."""
+        """The expression with symbols for named numbers and floors."""
         for number in sorted(e.atoms(NamedNumber), key=str):
             self.numbers.setdefault(number, sp.Symbol(str(number), positive=True))
         e = e.xreplace(dict(self.numbers))
@@ -156,7 +152,7 @@ class TermWriter:
         return found
 
     def _around(self, e: sp.Expr, facts: Mapping[str, sp.Expr]) -> dict[str, sp.Expr]:
-        """The facts, and those about the domains of all letters."""
+        """The facts, and those about the domains of all symbols."""
         found = dict(facts)
         symbols = {s for part in (e, *facts.values()) for s in part.free_symbols}
         numbers = {stands: number for number, stands in self.numbers.items()}

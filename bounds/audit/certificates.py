@@ -1,8 +1,7 @@
-"""A proved claim as a certificate: a file from which `fedbounds.bounds.audit.certificate_checker` shows the claim
-again.
+"""A proved claim as a certificate, which `fedbounds.bounds.audit.certificate_checker` verifies on its own.
 
-The checker imports nothing but Python's standard library and shares no code with this module. What a rule of proof
-found by search (multipliers, pivots, substitutions, enclosures) is written down here; there it is multiplied out.
+What a proof rule found by search (multipliers, pivots, substitutions, enclosures) is written here; the checker, which
+shares no code with this module, multiplies it out.
 """
 
 from __future__ import annotations
@@ -38,41 +37,33 @@ FORMAT = "fedbounds certificate 1"
 DIGITS = (7, 12)  # of the enclosures of named numbers: short ones leave shorter sums
 
 
-def certificate(docket: ClaimSet, claim: str) -> Json:
-    """Everything that is needed to check the proof of one form again.
-
-    Args:
-        docket: the claims of the paper.
-        claim: the id of a form's claim, e.g. "arbitrary-participation/theorem-3.1[explicit]".
-
-    Raises:
-        FedboundsError: no such form, it is not proved, or a step of its proof is by a rule that no certificate has.
-    """
-    if claim not in docket.claims or not isinstance(subject := docket.claims[claim].subject, ResultForm):
-        forms = [c.id for c in docket.claims.values() if isinstance(c.subject, ResultForm)]
-        raise FedboundsError(f"{claim} is no form of {docket.paper}; its forms are {', '.join(forms)}")
-    proof = proof_of(docket, subject)
+def certificate(claim_set: ClaimSet, claim: str) -> Json:
+    """Everything that is needed to check the proof of one form again."""
+    if claim not in claim_set.claims or not isinstance(subject := claim_set.claims[claim].subject, ResultForm):
+        forms = [c.id for c in claim_set.claims.values() if isinstance(c.subject, ResultForm)]
+        raise FedboundsError(f"{claim} is no form of {claim_set.paper}; its forms are {', '.join(forms)}")
+    proof = proof_of(claim_set, subject)
     if proof is None:
         raise FedboundsError(f"{claim} has no proof here, so that there is nothing to certify")
     for digits in DIGITS[:-1]:
         with suppress(NoReason):
-            return Writer(docket, proof, subject, digits).written()
-    return Writer(docket, proof, subject, DIGITS[-1]).written()
+            return Writer(claim_set, proof, subject, digits).written()
+    return Writer(claim_set, proof, subject, DIGITS[-1]).written()
 
 
 class Writer(TermWriter):
     """Writes one certificate, collecting what its steps speak of.
 
     Args:
-        docket: where the steps are.
+        claim_set: where the steps are.
         proof: the proof that ends at the form.
         subject: the form.
         digits: to how many decimal digits named numbers are enclosed.
     """
 
-    def __init__(self, docket: ClaimSet, proof: Proof, subject: ResultForm, digits: int) -> None:
+    def __init__(self, claim_set: ClaimSet, proof: Proof, subject: ResultForm, digits: int) -> None:
         super().__init__({q.symbol: q.domain for q in proof.result.notation.values()}, digits)
-        self.docket, self.proof, self.subject = docket, proof, subject
+        self.claim_set, self.proof, self.subject = claim_set, proof, subject
         self.steps: dict[str, Json] = {}
         self.rests_on: dict[str, set[str]] = {}
         self.proofs: dict[str, Proof] = {}
@@ -147,7 +138,7 @@ class Writer(TermWriter):
             return name
         self.proofs[proof.id] = proof
         premises = [self._premise(proof, p) for p in step.premises if isinstance(p, str)]
-        relations = [relation_of(self.docket, proof, p) for p in step.premises if isinstance(p, str)]
+        relations = [relation_of(self.claim_set, proof, p) for p in step.premises if isinstance(p, str)]
         own = {p.text: p for p in step.premises if isinstance(p, Condition)}
         below = {c: self.conditions[c] for p in premises for c in self.rests_on[p]}
         assumed = {p.name: p.statement for p in step.premises if isinstance(p, Assumption)}
@@ -200,7 +191,7 @@ class Writer(TermWriter):
         own = proof.step(name)
         if own is not None:
             return self.add(proof, own)
-        subject = self.docket.claims[name].subject
+        subject = self.claim_set.claims[name].subject
         if not isinstance(subject, StepOf):
             raise FedboundsError(f"{proof.id} uses {name} whole, which no certificate has a word for yet")
         return self.add(subject.proof, subject.step)

@@ -1,4 +1,4 @@
-"""Claims: everything that can be put on trial, each with what it needs and where it stands in the paper."""
+"""Claims: everything that can be verified, each with its premises and its place in the paper."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Relation:
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """One statement on trial.
+    """One statement to verify.
 
     Args:
         id: its name, e.g. "arbitrary-participation/theorem-3.1[explicit]" or ".../lemma-c.1/L1.4".
         kind: what sort of statement it is; wording carries no verdict.
         text: the statement in one line.
-        subject: the object that the courts look at (a ResultForm, a step of a proof, a limit, a counterexample).
+        subject: the object that the checkers look at (a ResultForm, a step of a proof, a limit, a counterexample).
         content: everything that the verdict may depend on, as text; the ledger keeps its hash.
         quantifiers: for all of what.
         given: what is held fixed.

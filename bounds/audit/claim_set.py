@@ -1,4 +1,4 @@
-"""The docket: every claim of one paper, tried once, on demand, by every court that hears it; and the courts."""
+"""Claim sets: every claim of a paper, verified once, on demand, by every checker that covers it; and the checkers."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Checker:
 
     Args:
         name: how it is called.
-        hears: whether a claim is its business, as the docket stands.
-        tries: the verdict; it may ask the docket for other claims.
+        hears: whether a claim is its business, as the claim set stands.
+        tries: the verdict; it may ask the claim set for other claims.
         violated: in words, what breaks a claim about a form at the edge of its conditions, quickly; "" if nothing is
             found.
     """
@@ -47,17 +47,13 @@ class Checker:
 
 @lru_cache(maxsize=1)
 def checkers() -> tuple[Checker, ...]:
-    """Every court, in the order in which they hear a claim.
-
-    Raises:
-        FedboundsError: an optional dependency of a court is missing; says what to install.
-    """
+    """Every checker, in the order in which they hear a claim."""
     registered = sorted(metadata.entry_points(group=CHECKERS))
-    others = (_loaded(point.module, next(iter(point.extras), point.name)) for point in registered)
-    return (*(_loaded(place, "audit") for place in OWN_CHECKERS), *others)
+    others = (_load_checker(point.module, next(iter(point.extras), point.name)) for point in registered)
+    return (*(_load_checker(place, "audit") for place in OWN_CHECKERS), *others)
 
 
-def _loaded(place: str, extra: str) -> Checker:
+def _load_checker(place: str, extra: str) -> Checker:
     try:
         return import_module(place).CHECKER
     except ImportError as error:
@@ -73,7 +69,7 @@ class ClaimSet:
     Args:
         paper: the paper's key.
         claims: by id, in the paper's order.
-        courts: who tries them.
+        courts: the checkers.
     """
 
     paper: str
@@ -84,37 +80,19 @@ class ClaimSet:
 
     @staticmethod
     def of(name: str, only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of one paper by its key.
-
-        Raises:
-            FedboundsError: no such paper, two claims that share an id, or a court whose dependency is missing.
-        """
+        """The claim set of one paper by its key."""
         return ClaimSet.of_package(paper_module(name), only)
 
     @staticmethod
     def of_package(module: ModuleType, only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings.
-
-        Raises:
-            FedboundsError: two claims share an id, a court's dependency is missing, or errata and forms do not agree
-                on what is refuted.
-
-        Example:
-            >>> from fedbounds.bounds.papers import fedau
-            >>> ClaimSet.of_package(fedau).paper
-            'fedau'
-        """
-        docket = ClaimSet.of_claims(module_claims(module), only)
-        check_targets(docket)
-        return docket
+        """The claim set of a paper's module, installed or not: its results and errata, and what its `claims` adds."""
+        claim_set = ClaimSet.of_claims(module_claims(module), only)
+        check_targets(claim_set)
+        return claim_set
 
     @staticmethod
     def of_claims(claims: Iterable[Claim], only: Sequence[Checker] | None = None) -> ClaimSet:
-        """The docket of these claims, in this order.
-
-        Raises:
-            FedboundsError: no claim, two claims that share an id, or a court whose dependency is missing.
-        """
+        """The claim set of these claims, in this order."""
         given = list(claims)
         if not given:
             raise FedboundsError("a docket needs at least one claim")
@@ -124,12 +102,7 @@ class ClaimSet:
         return ClaimSet(given[0].paper, {c.id: c for c in given}, tuple(checkers() if only is None else only))
 
     def verdict(self, claim_id: str) -> Verdict:
-        """The combined verdict on a claim, tried now if it was not before.
-
-        Raises:
-            FedboundsError: no such claim, or a claim that rests on itself.
-            Contradiction: two courts disagree.
-        """
+        """The combined verdict on a claim, tried now if it was not before."""
         if claim_id not in self.claims:
             raise unknown_name("claim", claim_id, list(self.claims))
         if claim_id not in self._verdicts:
@@ -153,31 +126,27 @@ class ClaimSet:
             yield ClaimVerdict(claim, None if claim.kind == "wording" else self.verdict(claim.id))
 
 
-def errata_by_id(paper: str, docket: ClaimSet) -> Mapping[str, Erratum]:
-    """The errata of a room, registered or not, and of the docket, by id."""
-    return {e.id: e for e in paper_errata(paper)} | dict(docket.errata)
+def errata_by_id(paper: str, claim_set: ClaimSet) -> Mapping[str, Erratum]:
+    """The errata of a paper package, registered or not, and of the claim set, by id."""
+    return {e.id: e for e in paper_errata(paper)} | dict(claim_set.errata)
 
 
-def check_targets(docket: ClaimSet) -> None:
+def check_targets(claim_set: ClaimSet) -> None:
     """An erratum's `refutes` and a form's `refuted_by` say the same: what is refuted is there, and a form names an
     erratum that refutes it, or one that refutes what it rests on.
-
-    Raises:
-        FedboundsError: a form or step that an erratum refutes is not on the docket, a form names no erratum of the
-            paper, or another one than those that refute it as it stands.
     """
-    known = errata_by_id(docket.paper, docket)
+    known = errata_by_id(claim_set.paper, claim_set)
     direct: dict[str, list[str]] = {}
     for erratum in known.values():
-        for name in refuted_claims(erratum, docket.paper):
-            if name not in docket.claims:
-                raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(docket.claims))
+        for name in refuted_claims(erratum, claim_set.paper):
+            if name not in claim_set.claims:
+                raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(claim_set.claims))
             direct.setdefault(name, []).append(erratum.id)
-    for name, claim in docket.claims.items():
+    for name, claim in claim_set.claims.items():
         if not isinstance(claim.subject, ResultForm):
             continue
         said, by = claim.subject.form.refuted_by, direct.get(name, [])
-        if said and known and said not in known:  # a room may bring no errata yet
+        if said and known and said not in known:  # a paper package may bring no errata yet
             raise unknown_name(f"erratum that refutes {name}", said, list(known))
         if by and said not in by:
             raise FedboundsError(f"{name} is refuted by {' and '.join(by)}, but its form names {said or 'no erratum'}")
@@ -215,13 +184,7 @@ def _brought(module: ModuleType) -> Iterable[Claim]:
 
 
 def result_claims(result: Result) -> Iterator[Claim]:
-    """Every form of one result and its units.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> [claim.id for claim in result_claims(load("fedau/theorem-3"))][:2]
-        ['fedau/theorem-3[printed]', 'fedau/theorem-3[printed]/units']
-    """
+    """Every form of one result and its units."""
     for form in result.forms:
         subject = ResultForm(result, form)
         yield subject.claim()

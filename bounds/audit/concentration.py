@@ -43,10 +43,10 @@ class McDiarmid:
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The squared sum of the roots, times the scale."""
-        mean, tail = self._within(premises)
+        mean, tail = self._radicands(premises)
         return Relation(self.likely, self.scale * (sp.sqrt(mean) + sp.sqrt(tail * sp.log(1 / self.c))) ** 2)
 
-    def _within(self, premises: Sequence[Relation]) -> tuple[sp.Expr, sp.Expr]:
+    def _radicands(self, premises: Sequence[Relation]) -> tuple[sp.Expr, sp.Expr]:
         """What stands below the two roots, the tail's without its logarithm."""
         moves, mean = (p.right for p in premises)
         return sp.cancel(mean / self.scale), sp.cancel(self.draws * moves / (2 * self.scale))
@@ -57,7 +57,7 @@ class McDiarmid:
         """The premises bound the squared move and the squared mean; the scale is nonnegative."""
         if [p.left for p in premises] != [self.moves**2, self.mean**2] or any(p.op != "<=" for p in premises):
             return ProofFinding(False, "McDiarmid", f"two premises, bounds of {self.moves}^2 and of {self.mean}^2")
-        for value in (self.scale, *self._within(premises)):
+        for value in (self.scale, *self._radicands(premises)):
             if not (found := prove(value, facts)).holds:
                 return ProofFinding(False, "McDiarmid", f"{value} may be negative: {found.evidence}")
         wanted = self.relation(setting, premises)

@@ -1,11 +1,8 @@
-"""The conditions of forms, each changed by a factor of two: which checker notices, or that none does.
+"""The conditions of forms, each changed by a factor of two: which checker notices the change, if any.
 
-A condition is replaced in every form, step and rule that states it, as an error in its source would be: loosened (one
-side times 2, so that more settings are admitted), and dropped. The steps of the form's proof that have it among their
-premises are checked again, then whether the form's conditions still imply those of its proof; where both hold, extremal
-runs up to the changed condition are measured. A condition that is tightened by 2 leaves a proof true: it is noticed
-where loosening is, as loosening the tightened one would not be. What is found is kept beside the ledger; a condition of
-which no checker notices a change is listed as not tested.
+A condition is loosened or dropped in every form, step and rule that states it. Then its proof steps are verified again,
+its implications too, and extremal runs up to the changed condition are measured. The result is stored beside the
+ledger; a condition whose change no checker notices is listed as not tested.
 """
 
 from __future__ import annotations
@@ -33,12 +30,6 @@ def loosen(condition: Condition) -> Condition:
     """The condition with its right side twice as large, or half as large where it is a floor.
 
     An equation has no looser one; it gets another right side.
-
-    Example:
-        >>> import sympy as sp
-        >>> T, P = sp.symbols("T P", positive=True)
-        >>> str(loosen(Condition(P, "<=", T, "")).right), str(loosen(Condition(T, ">=", P, "")).right)
-        ('2*T', 'P/2')
     """
     return replace(condition, right=condition.right / 2 if condition.op in (">=", ">") else 2 * condition.right)
 
@@ -100,7 +91,7 @@ class Conditions:
 
     def _by_instances(self, subject: ResultForm, condition: Condition, change: str) -> str:
         if condition.legal or self.verdicts.get(subject.id) not in ("proved", "survived"):
-            return ""  # what letters mean is so in every instance
+            return ""  # what symbols mean is so in every instance
         if subject.id not in self._violated:
             self._violated[subject.id] = violation(self.claims[subject.id])
         return "" if self._violated[subject.id] else violation(self.changed(condition, change)[subject.id])
@@ -119,11 +110,11 @@ class Conditions:
     def _graph(self, subject: ResultForm) -> list[str]:
         """The steps and forms that a form's proof rests on, and those that these forms rest on, by id."""
         if subject.id not in self._graphs:
-            docket = ClaimSet(subject.result.paper, self.claims, ())
-            docket._verdicts.update(dict.fromkeys(self.claims, AS_THEY_STAND))
-            proof = proof_of(docket, subject)
+            claim_set = ClaimSet(subject.result.paper, self.claims, ())
+            claim_set._verdicts.update(dict.fromkeys(self.claims, AS_THEY_STAND))
+            proof = proof_of(claim_set, subject)
             end = proof.step(proof.ends[subject.form.name]) if proof else None
-            names = [name for name, _ in trace(docket, proof, end).steps] if proof and end else []
+            names = [name for name, _ in trace(claim_set, proof, end).steps] if proof and end else []
             whole = [there for name in names if isinstance(there := self.claims[name].subject, ResultForm)]
             self._graphs[subject.id] = list(dict.fromkeys([*names, *(n for form in whole for n in self._graph(form))]))
         return self._graphs[subject.id]
@@ -145,13 +136,7 @@ def same(premise: object, condition: Condition) -> bool:
 
 
 def replace_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]) -> Claims:
-    """The claims about forms and steps that state a condition, with another one in its place.
-
-    Args:
-        claims: of a paper.
-        old: the condition.
-        new: what stands in its place; nothing to drop it.
-    """
+    """The claims about forms and steps that state a condition, with another one in its place."""
 
     def put(items: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(other for one in items for other in (new if same(one, old) else (one,)))
@@ -188,13 +173,7 @@ def replace_condition(claims: Claims, old: Condition, new: tuple[Condition, ...]
 
 
 def replace_in_rule(value: Any, old: Condition, new: tuple[Condition, ...]) -> Any:
-    """A rule, or a part of one, that asks for another condition where it asked for this one.
-
-    Args:
-        value: of a field of a rule, or the rule.
-        old: the condition.
-        new: what stands in its place; nothing where none is asked for.
-    """
+    """A rule, or a part of one, that asks for another condition where it asked for this one."""
     if isinstance(value, tuple) and type(value) is tuple:
         asked = condition_fact(old)
         parts = [

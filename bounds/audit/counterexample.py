@@ -32,12 +32,7 @@ RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
 
 
 def format_fraction(value: Number) -> str:
-    """A fraction for people: exact where that is short, with six digits.
-
-    Example:
-        >>> format_fraction(Fraction(1, 3)), format_fraction(Fraction(4)), format_fraction(Fraction(10**20 + 1, 10**20))
-        ('1/3 (0.333333)', '4', '1 (rounded)')
-    """
+    """A fraction for people: exact where that is short, with six digits."""
     value = Fraction(value)
     if value.denominator == 1 and abs(value) < 10**12:
         return str(value.numerator)
@@ -59,7 +54,7 @@ class Check:
 
     Args:
         of: the hypothesis.
-        text: what is compared, with letters.
+        text: what is compared, with symbols.
         left, op, right: the two sides, recomputed.
 
     Example:
@@ -165,7 +160,7 @@ class Replay:
 
 @dataclass(frozen=True)
 class Argument:
-    """A short argument in words, with the numbers that it mentions recomputed; no court reads the words.
+    """A short argument in words, with the numbers that it mentions recomputed; no checker reads the words.
 
     Args:
         text: its lines.
@@ -253,7 +248,7 @@ class Erratum:
         return Fraction(self.replayed.claimed), Fraction(self.replayed.true)
 
     def claims(self, paper: str) -> Iterator[Claim]:
-        """What fails and its repair, for a docket."""
+        """What fails and its repair, for a claim set."""
         replay = self.replayed
         assumptions = tuple(h for h in self.under if isinstance(h, Assumption))
         facts = [str(check) for check in replay.hypotheses] + [str(line) for line in replay.lines]
@@ -315,7 +310,7 @@ class Supplement:
     open: str = ""
 
     def claims(self, paper: str) -> Iterator[Claim]:
-        """The statement, for a docket."""
+        """The statement, for a claim set."""
         argument = self.argument() if self.argument else None
         content = [self.claim, self.open]
         if argument:
@@ -342,7 +337,7 @@ class Wording:
     quotes: tuple[Quote, ...] = ()
 
     def claims(self, paper: str) -> Iterator[Claim]:
-        """The slip, for a docket; no court hears it."""
+        """The slip, for a claim set; no checker hears it."""
         text = f"{self.says}; rather: {self.should}"
         yield Claim(f"{paper}/wording/{self.id}", "wording", text, self, text, source=self.where)
 
@@ -378,22 +373,12 @@ def exp_above(x: Fraction, terms: int = 30) -> Fraction:
 
 
 def root_below(x: Fraction, digits: int = 40) -> Fraction:
-    """The square root rounded down to this many decimal digits.
-
-    Example:
-        >>> root_below(Fraction(2), 4)
-        Fraction(7071, 5000)
-    """
+    """The square root rounded down to this many decimal digits."""
     scale = 10**digits
     return Fraction(isqrt(x.numerator * scale * scale // x.denominator), scale)
 
 
 def root_above(x: Fraction, digits: int = 40) -> Fraction:
-    """The square root rounded up to this many decimal digits.
-
-    Example:
-        >>> root_above(Fraction(2), 4)
-        Fraction(14143, 10000)
-    """
+    """The square root rounded up to this many decimal digits."""
     below = root_below(x, digits)
     return below if below**2 == x else below + Fraction(1, 10**digits)

@@ -1,4 +1,4 @@
-"""The court of refutations: counterexamples that are recomputed, and the repairs of what they refute."""
+"""The counterexample checker: counterexamples that are recomputed, and the repairs of what they refute."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def judge_argument(argument: Argument) -> Verdict:
     return Verdict("argued", NAME, method, checked, argument.axioms)
 
 
-def judge_repair(repair: Repair, docket: ClaimSet) -> Verdict:
+def judge_repair(repair: Repair, claim_set: ClaimSet) -> Verdict:
     """The weakest verdict of the claims that state the repair, and of its own argument; it trusts what they trust."""
     found: list[tuple[str, Verdict]] = []
     for name in repair.rests_on:
-        if name in docket.claims:
-            found.append((name, docket.verdict(name)))
+        if name in claim_set.claims:
+            found.append((name, claim_set.verdict(name)))
         else:
             found.append((name, Verdict("unknown", NAME, "none", f"no claim {name}")))
     if repair.erratum.argument is not None:
@@ -78,17 +78,17 @@ def judge_repair(repair: Repair, docket: ClaimSet) -> Verdict:
     return Verdict(weakest.outcome, NAME, method, evidence, axioms, trusts=trusts, may_hide=may_hide)
 
 
-def judge_step(claim: Claim, docket: ClaimSet) -> Verdict:
+def judge_step(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """A step whose conclusion a counterexample refutes, so that no other proof of it exists either."""
-    direct = [e for e in errata_by_id(claim.paper, docket).values() if claim.id in refuted_claims(e, claim.paper)]
+    direct = [e for e in errata_by_id(claim.paper, claim_set).values() if claim.id in refuted_claims(e, claim.paper)]
     return judge_replay(direct[0].replayed, hypotheses_of(claim), f"{direct[0].id} ({direct[0].degree})")
 
 
-def judge_form(claim: Claim, docket: ClaimSet) -> Verdict:
+def judge_form(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """A form that a counterexample refutes as it stands, or one whose proof rests on something refuted."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
-    errata = errata_by_id(claim.paper, docket)
+    errata = errata_by_id(claim.paper, claim_set)
     direct = [e for e in errata.values() if claim.id in refuted_claims(e, claim.paper)]
     verdicts = [judge_replay(e.replayed, hypotheses_of(claim), f"{e.id} ({e.degree})") for e in direct]
     for verdict in verdicts:
@@ -106,7 +106,7 @@ def judge_form(claim: Claim, docket: ClaimSet) -> Verdict:
     return Verdict("unknown", NAME, f"counterexample {named} ({erratum.degree}) to a step", reason, (), (flag,))
 
 
-def hears(claim: Claim, docket: ClaimSet) -> bool:
+def hears(claim: Claim, claim_set: ClaimSet) -> bool:
     """Errata, repairs, supplements, and forms and steps that an erratum is about."""
     if isinstance(claim.subject, Erratum | Repair | Supplement):
         return True
@@ -114,11 +114,11 @@ def hears(claim: Claim, docket: ClaimSet) -> bool:
         return False
     if isinstance(claim.subject, ResultForm) and claim.subject.form.refuted_by:
         return True
-    errata = errata_by_id(claim.paper, docket).values()
+    errata = errata_by_id(claim.paper, claim_set).values()
     return any(claim.id in refuted_claims(erratum, claim.paper) for erratum in errata)
 
 
-def tries(claim: Claim, docket: ClaimSet) -> Verdict:
+def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """The verdict on one claim.
 
     Example:
@@ -132,14 +132,14 @@ def tries(claim: Claim, docket: ClaimSet) -> Verdict:
     if isinstance(subject, Erratum):
         return judge_replay(subject.replayed, subject.hypotheses, f"{subject.id} ({subject.degree})")
     if isinstance(subject, Repair):
-        return judge_repair(subject, docket)
+        return judge_repair(subject, claim_set)
     if isinstance(subject, Supplement):
         if subject.argument is None:
             return Verdict("unknown", NAME, "none", subject.open)
         return judge_argument(subject.argument())
     if claim.kind == "step":
-        return judge_step(claim, docket)
-    return judge_form(claim, docket)
+        return judge_step(claim, claim_set)
+    return judge_form(claim, claim_set)
 
 
 CHECKER = Checker(NAME, hears, tries)

@@ -1,4 +1,4 @@
-"""Court 2's rules: a corollary is its theorem at given step sizes, an order is a bound without its constants."""
+"""Rules of derivation: a corollary is its theorem at given step sizes, an order is a bound without its constants."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ class Leading:
     Args:
         rate: the rate claimed, without its hidden constants.
         variable: what grows.
-        hidden: the letters that the O may hide.
+        hidden: the symbols that the O may hide.
         values: what is put in first, e.g. rho = 1/sqrt(S).
     """
 
@@ -262,7 +262,7 @@ class Leading:
 
     @property
     def grows(self) -> sp.Symbol:
-        """The limit is in this letter."""
+        """The limit is in this symbol."""
         return self.variable
 
     def check(

@@ -1,9 +1,7 @@
-r"""Court 1: every term, condition and prescribed step size has the unit it must have, and scales as it must.
+"""The dimension checker: units and scaling of every term, condition and prescribed step size.
 
-Two methods that know nothing of each other. *Exponent arithmetic* computes the unit of every expression from the
-declared units of its letters and names the sum or factor that offends. A *gauge* rewrites one and the same problem in
-other units of the objective (f -> a f) or of the parameters (x -> b x) and evaluates the expressions anew: a bound on
-f^2/x^2 must grow by exactly a^2/b^2, a condition must keep the ratio of its sides, a step size must grow like itself.
+Two independent methods: the units of all expressions are computed from those of their symbols, and the expressions are
+evaluated again in other units of the objective (f -> a f) or of the parameters (x -> b x).
 """
 
 from __future__ import annotations
@@ -92,13 +90,13 @@ def gauge_faults(subject: ResultForm) -> Iterator[Fault]:
     """What the scaling gauges find: expressions that do not grow by the right power of a (or b)."""
     notation = subject.result.notation
     for part in parts(subject):
-        ratio = part.expression / part.other * (_supplied(part, subject) if part.repairable else sp.S.One)
+        ratio = part.expression / part.other * (_missing_monomial(part, subject) if part.repairable else sp.S.One)
         says = broken_gauge(ratio, part.wanted or NONE, notation)
         if says:
             yield Fault(part.where, says, ratio)
 
 
-def _supplied(part: UnitPart, subject: ResultForm) -> sp.Expr:
+def _missing_monomial(part: UnitPart, subject: ResultForm) -> sp.Expr:
     """The monomial in hidden constants that gives a term inside an O its unit; 1 if there is none."""
     notation = subject.result.notation
     try:
@@ -109,10 +107,10 @@ def _supplied(part: UnitPart, subject: ResultForm) -> sp.Expr:
     return sp.Mul(*(s ** sp.Rational(p) for s, p in (powers or {}).items()))
 
 
-def precedent(fault: Fault, subject: ResultForm, docket: ClaimSet) -> str:
+def precedent(fault: Fault, subject: ResultForm, claim_set: ClaimSet) -> str:
     """The form of an earlier result that has this fault already, with this form's interval; empty if none."""
     given = {subject.result.notation[name].symbol: value for name, value in subject.form.prescribes.items()}
-    for claim in docket.claims.values():
+    for claim in claim_set.claims.values():
         if not isinstance(claim.subject, Units):
             continue
         earlier = claim.subject.subject
@@ -125,7 +123,7 @@ def precedent(fault: Fault, subject: ResultForm, docket: ClaimSet) -> str:
     return ""
 
 
-def tries(claim: Claim, docket: ClaimSet) -> Verdict:
+def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """Proved where both methods find every unit right, refuted where both find a fault, unknown where they disagree."""
     assert isinstance(claim.subject, Units)
     subject = claim.subject.subject
@@ -140,9 +138,9 @@ def tries(claim: Claim, docket: ClaimSet) -> Verdict:
         return Verdict("unknown", "units", method, f"the two methods disagree: {said}")
     found = []
     for fault in wrong:
-        source = precedent(fault, subject, docket)
+        source = precedent(fault, subject, claim_set)
         found.append(f"{fault}{f' (follows from {source})' if source else ''}")
     return Verdict("refuted", "units", method, "; ".join([*found, f"gauge: {uneven[0].says}"]))
 
 
-CHECKER = Checker("units", lambda claim, docket: isinstance(claim.subject, Units), tries)
+CHECKER = Checker("units", lambda claim, claim_set: isinstance(claim.subject, Units), tries)

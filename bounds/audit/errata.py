@@ -1,4 +1,4 @@
-"""What a paper's room says is false and what holds instead: errata, supplements, slips of wording; no court."""
+"""What a paper's package says is false and what holds instead: errata, supplements, slips of wording."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from fedbounds.bounds.theory.result import Result
 
 
 def paper_errata(paper: str) -> Sequence[Erratum]:
-    """The errata that a paper's room brings (`<room>.errata:ERRATA`); none where it has no such module."""
-    return _listed(paper, "ERRATA")
+    """The errata that a paper's package brings (`<paper>.errata:ERRATA`); none where it has no such module."""
+    return _entries(paper, "ERRATA")
 
 
 def paper_wording(paper: str) -> Sequence[Wording]:
-    """The slips of wording that a paper's room lists (`<room>.errata:WORDING`)."""
-    return _listed(paper, "WORDING")
+    """The slips of wording that a paper's package lists (`<paper>.errata:WORDING`)."""
+    return _entries(paper, "WORDING")
 
 
 def paper_supplements(paper: str) -> Sequence[Supplement]:
-    """Statements that the errata lead to (`<room>.errata:SUPPLEMENTS`)."""
-    return _listed(paper, "SUPPLEMENTS")
+    """Statements that the errata lead to (`<paper>.errata:SUPPLEMENTS`)."""
+    return _entries(paper, "SUPPLEMENTS")
 
 
-def _listed(paper: str, name: str) -> Sequence[Any]:
-    return _of_module(paper_module(paper), name) if paper in paper_names() else ()
+def _entries(paper: str, name: str) -> Sequence[Any]:
+    return _module_entries(paper_module(paper), name) if paper in paper_names() else ()
 
 
-def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
+def _module_entries(module: ModuleType, name: str) -> Sequence[Any]:
     return getattr(submodule(module, "errata"), name, ())
 
 
 def errata_claims(paper: str) -> Iterator[Claim]:
-    """Every erratum, repair, supplement and slip of wording of a paper, for its room's `claims.claims`."""
+    """Every erratum, repair, supplement and slip of wording of a paper, for its paper package's `claims.claims`."""
     return remarks(paper_module(paper), paper) if paper in paper_names() else iter(())
 
 
 def remarks(module: ModuleType, paper: str) -> Iterator[Claim]:
-    """The same, of a room that need not be registered; its docket hears them whether its `trial` brings them or not."""
+    """The same, of a paper package that need not be registered, whether or not its `claims` lists them."""
     for kind in ("ERRATA", "SUPPLEMENTS", "WORDING"):
-        for found in _of_module(module, kind):
+        for found in _module_entries(module, kind):
             yield from found.claims(paper)
 
 
@@ -71,11 +71,6 @@ def _concerns(erratum: Erratum, result: Result) -> bool:
 
 def erratum_reference(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:
     """An erratum by its name and how false what it is about is, as everything that shows a verdict calls it.
-
-    Args:
-        paper: the paper's key.
-        named: the erratum's id, as in a form's `refuted_by`.
-        errata: where to look it up; the paper's room by default.
 
     Example:
         >>> erratum_reference("arbitrary-participation", "vanishing-long-run-variance")

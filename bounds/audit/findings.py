@@ -1,4 +1,4 @@
-"""Findings: how many distinct remarks a room makes on its paper, by how false what they are about is.
+"""Findings: the number of distinct remarks on a paper, by severity.
 
 Claims are counted elsewhere: one remark may refute several forms, their units and an assumption.
 """
@@ -21,30 +21,14 @@ DEGREES = (
 
 
 def findings(paper: str) -> Mapping[str, tuple[str, ...]]:
-    """The remarks of a room by degree, each once: an erratum that repeats another's at a second place is not counted.
-
-    Args:
-        paper: the paper's key.
-
-    Example:
-        >>> found = findings("arbitrary-participation")
-        >>> found["false as stated"], found["units"]
-        (('suprema-at-different-rounds',), ('step-size-with-a-unit',))
-    """
+    """The remarks on a paper by degree, each once: an erratum that repeats another one is not counted."""
     errata = [erratum for erratum in paper_errata(paper) if not erratum.repeats]
     by_degree = {degree: tuple(e.id for e in errata if e.degree == degree) for degree in get_args(Degree)}
     return by_degree | {WORDING: tuple(slip.id for slip in paper_wording(paper))}
 
 
 def describe_findings(paper: str) -> str:
-    """Their numbers in one phrase, and the version of the paper that they are about.
-
-    Example:
-        >>> describe_findings("not-a-paper")
-        '0 findings'
-        >>> describe_findings("fed-norm-sgda").partition(":")[0]
-        '43 findings (arXiv'
-    """
+    """Their numbers in one phrase, and the version of the paper that they are about."""
     found = {degree: len(ids) for degree, ids in findings(paper).items() if ids}
     total = sum(found.values())
     parts = ", ".join(f"{number} {degree}" for degree, number in found.items())

@@ -1,8 +1,7 @@
-r"""Scaling gauges: one and the same problem in other units, by substitution instead of bookkeeping.
+"""Scaling gauges: the same problem in other units, by substitution.
 
-Writing the objective in other units is f -> a f, writing the parameters in other units x -> b x. Each concept grows by
-a power that follows from its definition (the smoothness by a/b^2, a step size by b^2/a), listed here and not read off
-the declared units. Whatever has the unit f^p x^q must then grow by exactly a^p (or b^q), evaluated to thirty digits.
+Under f -> a f and x -> b x each concept grows by a power that follows from its definition (smoothness by a/b^2, a step
+size by b^2/a). What has the unit f^p x^q must then grow by exactly a^p (or b^q), evaluated to thirty digits.
 """
 
 from __future__ import annotations
@@ -106,16 +105,7 @@ FOR_TWO_CLIENTS = {
 
 
 def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> str:
-    """What the gauges find wrong with an expression that should have this unit; empty if nothing.
-
-    Example:
-        >>> from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-        >>> from fedbounds.bounds.theory.symbols import GRADIENT
-        >>> broken_gauge(n.L * n.F, GRADIENT**2, n)
-        ''
-        >>> broken_gauge(n.L * n.sigma, GRADIENT**2, n)
-        'x -> b x with b = 27/4 multiplies it by 0.00325154, not 0.0219479'
-    """
+    """What the gauges find wrong with an expression that should have this unit; empty if nothing."""
     # a float has 16 digits: as the fraction that it is, it has them all
     fractions = {number: sp.Rational(number) for number in expression.atoms(sp.Float)}
     expression = _two_clients(expression.xreplace(fractions), notation)
@@ -131,14 +121,14 @@ def _broken(expression: sp.Expr, powers: Powers, letters: tuple[tuple[sp.Basic, 
         power = sp.Rational(powers[index])
         for _ in range(POINTS):
             scale = sp.Rational(source.randint(11, 30), source.randint(2, 9))
-            grown = _grown(expression, scale, {s: sp.Rational(own[index]) for s, own in letters}, source)
+            grown = _growth(expression, scale, {s: sp.Rational(own[index]) for s, own in letters}, source)
             if grown is not None and abs(grown / scale**power - 1) > TOLERANCE:
                 by, not_by = float(grown), float(scale**power)
                 return f"{gauge} with {gauge[-3]} = {scale} multiplies it by {by:.6g}, not {not_by:.6g}"
     return ""
 
 
-def _grown(
+def _growth(
     expression: sp.Expr, scale: sp.Expr, powers: Mapping[sp.Basic, sp.Expr], source: random.Random
 ) -> sp.Expr | None:
     """By what the gauge multiplies the expression at a random point; None where it vanishes everywhere."""

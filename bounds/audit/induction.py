@@ -1,7 +1,7 @@
 r"""Sums of any number of summands, by induction on that number.
 
 A sum up to $n+b$ grows by its summand at $n+1+b$; everything else in a relation is compared at $n+1$ and at $n$, with
-powers and logarithms as letters. An increment that is not rational is shown to fall to zero.
+powers and logarithms as symbols. An increment that is not rational is shown to fall to zero.
 """
 
 from __future__ import annotations

@@ -21,15 +21,7 @@ NAME = "ledger.json"
 
 
 def ledger_path(paper: str, name: str = NAME) -> Path:
-    """Where the paper's ledger lies: in its package, or beside its module and named after it.
-
-    Args:
-        paper: its key.
-        name: of the file; that of another table, which lies beside the ledger.
-
-    Raises:
-        FedboundsError: no such paper, or its module has no file.
-    """
+    """Where the paper's ledger lies: in its package, or beside its module and named after it."""
     file = paper_module(paper).__file__
     if file is None:
         raise FedboundsError(f"the module of {paper} has no file (no __init__.py?), so no place for a ledger")
@@ -38,11 +30,7 @@ def ledger_path(paper: str, name: str = NAME) -> Path:
 
 
 def read_ledger(paper: str) -> dict[str, dict[str, object]]:
-    """The committed entries; empty where there is no ledger yet.
-
-    Raises:
-        FedboundsError: the file is not a ledger.
-    """
+    """The committed entries; empty where there is no ledger yet."""
     path = ledger_path(paper)
     if not path.exists():
         return {}
@@ -53,7 +41,7 @@ def read_ledger(paper: str) -> dict[str, dict[str, object]]:
 
 
 @lru_cache(maxsize=64)
-def _committed(paper: str) -> dict[str, dict[str, object]]:
+def _cached_ledger(paper: str) -> dict[str, dict[str, object]]:
     return read_ledger(paper)
 
 
@@ -62,12 +50,6 @@ def committed_verdict(result: Result, form: Form) -> str:
 
     A result that is not the one in the registry has no verdict, whatever its key, and neither has a form that has
     changed since it was on trial; without a ledger a form that an erratum refutes is refuted, every other one unknown.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("arbitrary-participation/theorem-3.1")
-        >>> committed_verdict(theorem, theorem.form("explicit"))
-        'proved'
     """
     entry = _entry(result, form)
     return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
@@ -103,12 +85,12 @@ def trusted_premise(result: Result, form: Form) -> str:
 def _entry(result: Result, form: Form) -> Mapping[str, object] | None:
     """The ledger's entry of a form as it is; None where there is none."""
     ours = result.paper in paper_names() and any(r is result for r in paper_module(result.paper).RESULTS)
-    entry = _committed(result.paper).get(f"{result.key}[{form.name}]") if ours else None
+    entry = _cached_ledger(result.paper).get(f"{result.key}[{form.name}]") if ours else None
     return entry if entry and entry.get("hash") == _hash(result, form) else None
 
 
 def why_no_verdict(paper: str) -> str:
-    """Why nothing of a stranger's paper has a verdict, and what gives it one; "" if it has a ledger.
+    """Why nothing of a paper of another package has a verdict, and what gives it one; "" if it has a ledger.
 
     Example:
         >>> why_no_verdict("fedau"), why_no_verdict("sgd")
@@ -165,12 +147,7 @@ def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:
 
 
 def differences(found: Mapping[str, Mapping[str, object]], committed: Mapping[str, Mapping[str, object]]) -> list[str]:
-    """One line for every claim whose entry is new, gone or other than the committed one.
-
-    Example:
-        >>> differences({"a": {"verdict": "proved"}}, {"a": {"verdict": "unknown"}, "b": {}})
-        ["a: verdict is 'proved', the ledger says 'unknown'", 'b: in the ledger, but no longer claimed']
-    """
+    """One line for every claim whose entry is new, gone or other than the committed one."""
     lines = []
     for claim in sorted({*found, *committed}):
         if claim not in committed:

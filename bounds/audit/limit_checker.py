@@ -1,4 +1,4 @@
-r"""Court 3: special cases that must agree, and inequalities that must hold between them.
+r"""The limit checker: special cases that must agree, and inequalities that must hold between them.
 
 A `Limit` is about forms: after a substitution, or in a limit, two sums of terms are equal, or one is at most the other
 wherever the facts hold. A `Spread` (`fedbounds.bounds.audit.spreads`) is about data.
@@ -38,7 +38,7 @@ class Limit:
         left, right: the terms; those of one name are compared first.
         op: "==" or "<=".
         at: what is substituted on both sides.
-        tends: a letter and what it tends to from above, on both sides and after the substitution.
+        tends: a symbol and what it tends to from above, on both sides and after the substitution.
         facts: under which conditions.
         axioms: what the argument trusts beyond algebra.
         source: where the special case stands.
@@ -120,7 +120,7 @@ def two_alike(expression: sp.Expr) -> sp.Expr:
 
 
 def _points(expression: sp.Expr) -> Iterator[dict[sp.Basic, sp.Expr]]:
-    """Squares of small rationals for the letters, so that most roots are rational."""
+    """Squares of small rationals for the symbols, so that most roots are rational."""
     source, letters = random.Random(0), sorted(expression.free_symbols, key=str)
     for _ in range(POINTS):
         yield {s: sp.Rational(source.randint(1, 12), source.randint(1, 6)) ** 2 for s in letters}
@@ -138,12 +138,12 @@ def _order(limit: Limit) -> Verdict:
         part = _slack(*pair)
         finding = prove(part, facts)
         if not finding.holds:
-            return _unproved(left, right, pair, facts, finding.evidence)
+            return _search_counterexample(left, right, pair, facts, finding.evidence)
     evidence = f"{len(pairs)} terms one by one" if len(pairs) > 1 else finding.evidence
     return Verdict("proved", "limits", finding.method if len(pairs) == 1 else "term by term", evidence, limit.axioms)
 
 
-def _unproved(
+def _search_counterexample(
     left: Sequence[Term], right: Sequence[Term], pair: tuple[sp.Expr, sp.Expr], facts: Sequence[Relation], why: str
 ) -> Verdict:
     """A counterexample where what this pair does not need is zero, else the least error it would catch."""
@@ -173,7 +173,7 @@ def _slack(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     return right - left
 
 
-def tries(claim: Claim, docket: ClaimSet) -> Verdict:
+def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """The verdict on a special case; every one stands by itself."""
     subject = claim.subject
     if isinstance(subject, Spread):
@@ -182,4 +182,4 @@ def tries(claim: Claim, docket: ClaimSet) -> Verdict:
     return _equality(subject) if subject.op == "==" else _order(subject)
 
 
-CHECKER = Checker("limits", lambda claim, docket: isinstance(claim.subject, Limit | Spread), tries)
+CHECKER = Checker("limits", lambda claim, claim_set: isinstance(claim.subject, Limit | Spread), tries)

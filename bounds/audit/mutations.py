@@ -52,7 +52,7 @@ from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import Notation
 
-# kinds of planted errors
+# kinds of mutations
 CONSTANT, EXPONENT, SQUARE, SYMBOL, INDEX = "constant", "exponent", "missing square", "swapped symbol", "index"
 TERM, FLIP, STEP_SIZE, RULE, READING = "dropped term", "flipped", "step size", "rule", "reading"
 CONDITION, ASSUMPTION, PREMISE, VECTOR, REPLAY = "condition", "assumption", "premise", "vector", "counterexample"
@@ -71,7 +71,7 @@ Plants = Callable[[Claims, Any], Planted]
 
 @dataclass(frozen=True, eq=False)
 class Mutation:
-    """One planted error.
+    """One mutation.
 
     Args:
         kind: e.g. CONSTANT, CONDITION, PREMISE.
@@ -122,7 +122,7 @@ class Ruling:
 
 @dataclass
 class Bench:
-    """A paper's claims, by id, with their verdicts before these courts as they stand, for all mutations."""
+    """A paper's claims, by id, with their verdicts before these checkers as they stand, for all mutations."""
 
     claims: Claims
     courts: tuple[Checker, ...]
@@ -131,7 +131,7 @@ class Bench:
 
     @staticmethod
     def of(claims: Iterable[Claim] | str, only: Sequence[Checker] | None = None) -> Bench:
-        """These claims, or those of the paper of this name, before every installed court unless some are given."""
+        """These claims, or those of the paper of this name, before every installed checker unless some are given."""
         found = paper_claims(claims) if isinstance(claims, str) else claims
         return Bench({c.id: c for c in found}, tuple(checkers() if only is None else only))
 
@@ -169,7 +169,7 @@ class Bench:
         return Ruling(mutation, GAP, "no error of this sort is noticed")
 
     def noticed(self, mutation: Mutation) -> str:
-        """The first court that notices a mutation, where and why; empty if none does."""
+        """The first checker that notices a mutation, where and why; empty if none does."""
         if mutation.name not in self._noticed:
             self._noticed[mutation.name] = self._notices(mutation)
         return self._noticed[mutation.name]
@@ -188,14 +188,14 @@ class Bench:
         return ""
 
     def _verdicts(self, names: Iterable[str], only: Sequence[Checker] = ()) -> Iterator[Verdict]:
-        """What the courts that hear these claims say as they stand."""
-        docket = ClaimSet(_paper(self.claims), self.claims, self.courts)
+        """What the checkers that hear these claims say as they stand."""
+        claim_set = ClaimSet(_paper(self.claims), self.claims, self.courts)
         for name in filter(self.claims.__contains__, names):
             for court in only or self.courts:
                 subject = self.claims[name].subject
                 costly = isinstance(subject, ResultForm) and subject.result.kind not in MEASURED
                 if (key := (court.name, name)) not in self._found:
-                    heard = court.hears(self.claims[name], docket) and not (costly and court.name == INSTANCES)
+                    heard = court.hears(self.claims[name], claim_set) and not (costly and court.name == INSTANCES)
                     self._found[key] = run_checker(court, self.claims, name) if heard else None
                 if verdict := self._found[key]:
                     yield verdict
@@ -209,12 +209,12 @@ class Bench:
 
 
 def run_checker(court: Checker, claims: Claims, claim_id: str) -> Verdict:
-    """One court's verdict on one claim, all others being what they should be; an error is a verdict too."""
-    docket, best = ClaimSet(_paper(claims), claims, (court,)), Verdict("proved", "none", "taken at its best", "")
+    """One checker's verdict on one claim, all others being what they should be; an error is a verdict too."""
+    claim_set, best = ClaimSet(_paper(claims), claims, (court,)), Verdict("proved", "none", "taken at its best", "")
     others = {name: replace(best, outcome="refuted") if c.kind == "erratum" else best for name, c in claims.items()}
-    docket._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
+    claim_set._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
     try:
-        return court.tries(claims[claim_id], docket)
+        return court.tries(claims[claim_id], claim_set)
     except (FedboundsError, ArithmeticError, LookupError, TypeError) as error:
         return Verdict("unknown", court.name, "error", str(error))
 
@@ -241,8 +241,8 @@ def false_at(claims: Claims, name: str) -> str | None:
     subject = claims[name].subject
     if not isinstance(subject, StepOf):
         return None
-    proof, step, docket = subject.proof, subject.step, ClaimSet(_paper(claims), claims, ())
-    said = [step.conclusion, *(relation_of(docket, proof, p) for p in step.premises if isinstance(p, str))]
+    proof, step, claim_set = subject.proof, subject.step, ClaimSet(_paper(claims), claims, ())
+    said = [step.conclusion, *(relation_of(claim_set, proof, p) for p in step.premises if isinstance(p, str))]
     if not all(map(about_constants, said)):
         return None
     said += [condition_fact(p) for p in step.premises if isinstance(p, Condition)] + domain_facts(proof.result.notation)
@@ -268,7 +268,7 @@ def swap(items: Sequence[Any], k: int, *new: Any) -> tuple[Any, ...]:
 
 
 def mutate_expression(says: str, e: sp.Expr, notation: Notation) -> Iterator[Mutation]:
-    """An expression with another number, power, letter or index, or without a summand: one error of each kind."""
+    """An expression with another number, power, symbol or index, or without a summand: one error of each kind."""
     found: dict[str, Mutation] = {}
     for kind, what, other in _mistaken(e, notation) if e else ():
         found.setdefault(kind, Mutation(kind, f"{says} {what}", other, lambda q: q * e))
@@ -327,7 +327,7 @@ def mutate_form(form: Form, notation: Notation) -> Iterator[Mutation]:
             yield replace(m, kind=STEP_SIZE)
 
 
-def mutate_step(subject: StepOf, docket: ClaimSet) -> Iterator[Mutation]:
+def mutate_step(subject: StepOf, claim_set: ClaimSet) -> Iterator[Mutation]:
     """Errors in one step of a proof."""
     step, proof, said = subject.step, subject.proof, subject.step.conclusion
     for m in mutate_expression("right side", said.right, proof.result.notation):
@@ -351,7 +351,7 @@ def mutate_step(subject: StepOf, docket: ClaimSet) -> Iterator[Mutation]:
         yield from (m.within(lambda premises: replace(step, premises=premises)) for m in found)
 
     def read(rule: Any) -> Step:
-        relations = [relation_of(docket, proof, p) for p in step.premises if isinstance(p, str)]
+        relations = [relation_of(claim_set, proof, p) for p in step.premises if isinstance(p, str)]
         return replace(step, rule=rule, conclusion=rule.relation(proof.setting, relations))
 
     for m in mutate_rule(step.rule):
@@ -396,7 +396,7 @@ def mutate_field(value: Any, how: Callable[[sp.Expr], sp.Expr], name: str = "") 
 
 
 def mutate_setting(setting: ProofSetting) -> Iterator[tuple[str, Mutation]]:
-    """What else a vector or a letter may stand for, with its name."""
+    """What else a vector or a symbol may stand for, with its name."""
     for name, atom in setting.atoms.items():
         words = {word: sorted({vars(other)[word] for other in setting.atoms.values()}) for word in ("at", "of", "mean")}
         other_words = {word: said[(said.index(vars(atom)[word]) + 1) % len(said)] for word, said in words.items()}
@@ -454,14 +454,14 @@ def mutate_replay(replay: Replay) -> Iterator[Mutation]:
 
 
 def enumerate_mutations(claims: Claims) -> Iterator[Mutation]:
-    """Every planted error of these claims."""
-    docket, settings = ClaimSet(_paper(claims), claims, ()), []
+    """Every mutation of these claims."""
+    claim_set, settings = ClaimSet(_paper(claims), claims, ()), []
     for claim in claims.values():
         subject = claim.subject
         if isinstance(subject, ResultForm):
             found, plants = mutate_form(subject.form, subject.result.notation), partial(place_form, subject)
         elif isinstance(subject, StepOf):
-            found, plants = mutate_step(subject, docket), partial(place_step, subject)
+            found, plants = mutate_step(subject, claim_set), partial(place_step, subject)
             settings += [subject.proof.setting] if subject.proof.setting not in settings else []
         elif isinstance(subject, Limit):
             found, plants = mutate_limit(subject), partial(place_claim, Limit.claim, claim.paper)
@@ -523,7 +523,7 @@ def place_step(subject: StepOf, claims: Claims, new: Step) -> Planted:
 
 
 def place_setting(sharing: Sequence[Proof], name: str, claims: Claims, new: ProofSetting) -> Planted:
-    """Another setting of all proofs that share it; the steps that speak of the vector or letter, or write it out."""
+    """Another setting of all proofs that share it; the steps that speak of the vector or symbol, or write it out."""
     found = {c.id: c for proof in sharing for c in replace(proof, setting=new).claims()}
     speak = {p.id: {s.id for s in p.steps if re.search(rf"\b{name}\b", _spoken(s))} for p in sharing}
     return found, tuple(f"{p.id}/{s.id}" for p in sharing for s in p.steps if speak[p.id] & {s.id, *s.premises})
@@ -575,13 +575,7 @@ def summary(rulings: Sequence[Ruling]) -> str:
 
 
 def main(key: str, each: str = str(sys.maxsize), kind: str = "") -> int:
-    """Judge mutations; print those that survive, and how many met which end. 1 if there is a gap.
-
-    Args:
-        key: a paper, or the beginning of the ids of its claims.
-        each: how many of every kind, drawn at random; all if not given.
-        kind: of this kind alone; of every kind if not given.
-    """
+    """Judge mutations; print those that survive, and how many met which end. 1 if there is a gap."""
     paper, _, place = key.partition("/")
     bench, rulings = Bench.of(paper), []
     chosen = [mutation for mutation in bench.sample(int(each), place) if kind in ("", mutation.kind)]

@@ -1,9 +1,7 @@
-r"""Rational inequalities under conditions: is an expression nonnegative wherever the facts hold?
+"""Rational inequalities under conditions: is an expression nonnegative wherever the facts hold?
 
-Two methods that know nothing of each other. *Coefficients*: every fact becomes a substitution by nonnegative variables
-(`I = 1 + u`, `gamma = 1/(12 L I P (1 + v))`), after which numerator and denominator have no negative coefficient;
-that is a proof. *z3*: the negation, with the denominators asserted positive, is unsatisfiable; also a proof, under a
-limit that is a count. Neither is used before an exact evaluation at random rationals has failed to refute the claim.
+First, exact random rationals try to refute it. Then two independent proofs: every fact becomes a substitution by
+nonnegative variables (`I = 1 + u`), after which no coefficient is negative; or z3 finds the negation unsatisfiable.
 """
 
 from __future__ import annotations
@@ -204,7 +202,7 @@ def _constant(number: sp.Expr) -> bool:
 
 
 def relevant_facts(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
-    """The facts that share letters with the expression, directly or through one another; the others say nothing of
+    """The facts that share symbols with the expression, directly or through one another; the others say nothing of
     it.
     """
     letters, found = set(expression.free_symbols), list[sp.Expr]()
@@ -252,7 +250,7 @@ def _sampled(
     """
     facts, numbers = system.facts, {s: _exactly(v, {}) for s, v in system.numbers.items()}
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols if s not in numbers}, key=str)
-    if numbers:  # these are no letters: they have one value, in a small interval
+    if numbers:  # these are no symbols: they have one value, in a small interval
         apart = [f for f in (fact.xreplace(dict(system.numbers)) for fact in facts) if f.free_symbols]
         solved = slack_substitution(apart, symbols)
     else:
@@ -301,12 +299,7 @@ def _in_domain(symbol: sp.Symbol, value: flint.fmpq) -> bool:
 
 
 def _exactly(expression: sp.Expr, values: Mapping[sp.Symbol, flint.fmpq]) -> flint.fmpq:
-    """The value of a rational expression.
-
-    Raises:
-        ZeroDivisionError: a denominator vanishes.
-        PolynomialError: the expression is not rational.
-    """
+    """The value of a rational expression."""
     if isinstance(expression, sp.Symbol):
         return values[expression]
     if isinstance(expression, sp.Rational):
@@ -338,7 +331,7 @@ def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> b
 
 
 def _one_sign(found: Quotient) -> bool:
-    """Whether no coefficient is negative, or none above or none below positive, and no letter is negative."""
+    """Whether no coefficient is negative, or none above or none below positive, and no symbol is negative."""
     degrees = found.above.degrees(), found.below.degrees()
     used = {s for s, *powers in zip(found.letters, *degrees, strict=False) if any(powers)}
     if not all(s.is_nonnegative for s in used):
@@ -362,7 +355,7 @@ Text = Callable[[Sequence[sp.Symbol | NamedNumber], flint.fmpz_mpoly], str]
 
 def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit: int) -> bool:
     """Whether facts and claim contradict each other; written in SMT-LIB, which z3 reads faster than it is built."""
-    names: dict[sp.Symbol | NamedNumber, str] = {}  # letters of one name may be two
+    names: dict[sp.Symbol | NamedNumber, str] = {}  # symbols of one name may be two
 
     def text(letters: Sequence[sp.Symbol | NamedNumber], polynomial: flint.fmpz_mpoly) -> str:
         summands = []
@@ -394,15 +387,7 @@ def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit
 
 
 def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
-    """Whether an expression is defined and not zero wherever the facts hold, so that one may divide by it.
-
-    Example:
-        >>> x, y = sp.symbols("x y", nonnegative=True)
-        >>> never_zero(1 + x, ()), never_zero(x, ()), never_zero(x - y, [Relation(y + 1, x)])
-        (True, False, True)
-        >>> never_zero(x - y, [Relation(y, x)]), never_zero(x - y, [Relation(y, x, strict=True)])
-        (False, True)
-    """
+    """Whether an expression is defined and not zero wherever the facts hold, so that one may divide by it."""
     if any(fact.strict and fact.slack == expression for fact in facts):
         return True
     plain, system = _plain(expression, facts)
@@ -427,15 +412,7 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
 
 @lru_cache(maxsize=4096)
 def satisfiable(facts: tuple[Relation, ...]) -> ProofFinding:
-    """Whether facts can hold together: contradictory ones prove anything, so that what rests on them says nothing.
-
-    Example:
-        >>> x = sp.Symbol("x", positive=True)
-        >>> satisfiable((Relation(x, sp.Integer(2)),)).holds
-        True
-        >>> satisfiable((Relation(x, sp.Integer(2)), Relation(sp.Integer(3), x))).evidence
-        'no values satisfy x <= 2, 3 <= x'
-    """
+    """Whether facts can hold together: contradictory ones prove anything, so that what rests on them says nothing."""
     said = ", ".join(map(str, facts))
     slacks = [f.slack for f in facts] + [-f.slack for f in facts if f.op == "=="]
     _, system = _plain(sp.Add(*{s for e in slacks for s in e.free_symbols}), facts)
@@ -455,13 +432,7 @@ def satisfiable(facts: tuple[Relation, ...]) -> ProofFinding:
 
 
 def hold_at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
-    """Whether the facts hold at some squares, whose roots are rational; what is over clients is a letter like others.
-
-    Example:
-        >>> x, y = sp.symbols("x y", positive=True)
-        >>> hold_at_squares((Relation(4 * x, y), Relation(sp.sqrt(x * y), sp.floor(sp.sqrt(x * y)), "==")))
-        True
-    """
+    """Whether the facts hold at some squares with rational roots; a reduction over clients counts as a symbol."""
     facts = tuple(replace(f, left=_unnamed(f.left), right=_unnamed(f.right)) for f in facts)
     over = {part for f in facts for side in (f.left, f.right) for part in side.atoms(OverClients)}
     letters = {part: sp.Symbol(f"over{k}", positive=True) for k, part in enumerate(sorted(over, key=str))}
@@ -514,13 +485,7 @@ def says(conclusion: Relation, wanted: Relation) -> bool:
 
 
 def reduce_expression(expression: sp.Expr) -> sp.Expr:
-    """A rational expression in lowest terms, written out; any other expanded.
-
-    Example:
-        >>> x, y = sp.symbols("x y", positive=True)
-        >>> reduce_expression(1 - (x - y) ** 2 / (x**2 - y**2)), reduce_expression(sp.sqrt(x) * (sp.sqrt(x) + 1))
-        (2*y/(x + y), sqrt(x) + x)
-    """
+    """A rational expression in lowest terms, written out; any other expanded."""
     try:
         found = cancel(expression)
     except sp.PolynomialError:

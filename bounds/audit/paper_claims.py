@@ -1,4 +1,4 @@
-"""What a room brings to trial besides its results and its errata, in one place."""
+"""The claims of a paper besides its results and its errata."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.spreads import Spread
 def proof_and_limit_claims(
     paper: str, proofs: Iterable[Proof], limits: Iterable[Limit | Spread], unstated: Iterable[Unstated] = ()
 ) -> Iterator[Claim]:
-    """The steps of every proof, the limits, and what the proofs need unsaid, for a room's `claims.claims`.
+    """The steps of every proof, the limits, and what the proofs need unsaid, for a paper package's `claims.claims`.
 
     Example:
         >>> next(proof_and_limit_claims("a-paper", (), ()), None) is None

@@ -27,11 +27,7 @@ WEIGHTED = "objective-weights"
 
 
 def in_every_client(premises: Sequence[Relation], vector: Vec, setting: ProofSetting) -> sp.Expr:
-    """The bound on |vector|^2 that the one premise shows for every client.
-
-    Raises:
-        Unfit: it bounds something else, or by what differs between clients.
-    """
+    """The bound on |vector|^2 that the one premise shows for every client."""
     if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, square(vector)):
         raise Unfit(f"the premise does not bound |{vector}|^2")
     bound = premises[0].right
@@ -201,7 +197,7 @@ class Vanishing:
 
     @property
     def grows(self) -> sp.Symbol:
-        """The limit is in this letter."""
+        """The limit is in this symbol."""
         return self.variable
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:

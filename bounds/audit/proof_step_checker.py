@@ -1,4 +1,4 @@
-"""Court 4: the proof as a directed graph of steps, each checked by a rule against its premises."""
+"""The proof-step checker: a proof is a directed graph of steps, each verified by a rule against its premises."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ProofSetting:
         bracket: what the inner products average over, in words.
         atoms: the vectors, by name.
         given: what is held fixed throughout.
-        letters: abbreviations, each for what it stands for.
+        symbols: abbreviations, each for what it stands for.
     """
 
     bracket: str
@@ -116,8 +116,8 @@ class Proof:
         steps: in order; a step may use earlier ones only.
         result: what is proved.
         ends: for each form the step whose right-hand side must equal the form's bound.
-        left: what the result's measure is in the letters of the steps; the measure's own symbol if not given.
-        substitute: symbols of the steps in the letters of the result (e.g. a Gram symbol for `gradsq`).
+        left: what the result's measure is in the symbols of the steps; the measure's own symbol if not given.
+        substitute: symbols of the steps in the symbols of the result (e.g. a Gram symbol for `gradsq`).
     """
 
     id: str
@@ -177,9 +177,9 @@ class StepOf:
         return self.step.conclusion.latex
 
 
-def proof_of(docket: ClaimSet, subject: ResultForm) -> Proof | None:
-    """The proof on this docket that ends at this form."""
-    for claim in docket.claims.values():
+def proof_of(claim_set: ClaimSet, subject: ResultForm) -> Proof | None:
+    """The proof on this claim set that ends at this form."""
+    for claim in claim_set.claims.values():
         if isinstance(claim.subject, StepOf):
             proof = claim.subject.proof
             if proof.result is subject.result and subject.form.name in proof.ends:
@@ -187,16 +187,12 @@ def proof_of(docket: ClaimSet, subject: ResultForm) -> Proof | None:
     return None
 
 
-def relation_of(docket: ClaimSet, proof: Proof, premise: str) -> Relation:
-    """The relation that a premise stands for: a step of this proof or of another, or a form of a result.
-
-    Raises:
-        FedboundsError: no such step.
-    """
+def relation_of(claim_set: ClaimSet, proof: Proof, premise: str) -> Relation:
+    """The relation that a premise stands for: a step of this proof or of another, or a form of a result."""
     step = proof.step(premise)
     if step is not None:
         return step.conclusion
-    claim = docket.claims.get(premise)
+    claim = claim_set.claims.get(premise)
     if claim is not None and isinstance(claim.subject, StepOf):
         return claim.subject.step.conclusion
     if claim is not None and isinstance(claim.subject, ResultForm):
@@ -214,15 +210,15 @@ def measure_symbol(measure: Measure) -> sp.Symbol:
     return sp.Symbol(f"[{measure}]", nonnegative=True)
 
 
-def try_step(subject: StepOf, docket: ClaimSet) -> Verdict:
+def try_step(subject: StepOf, claim_set: ClaimSet) -> Verdict:
     """Check one step: whether it follows from its premises, and whether those that are steps are proved."""
     proof, step = subject.proof, subject.step
     earlier = [s.id for s in proof.steps[: proof.steps.index(step)]]
     names = [p for p in step.premises if isinstance(p, str)]
     for name in names:
-        if name not in earlier and name not in docket.claims:
+        if name not in earlier and name not in claim_set.claims:
             return Verdict("unknown", "steps", "graph", f"its premise {name} is not an earlier step")
-    if undischarged := undischarged_conditions(subject, docket):
+    if undischarged := undischarged_conditions(subject, claim_set):
         return Verdict("unknown", "steps", "graph", undischarged)
     assumed = {p.name for p in step.premises if isinstance(p, Assumption)}
     missing = [need for need in step.rule.needs if need not in assumed]
@@ -234,7 +230,7 @@ def try_step(subject: StepOf, docket: ClaimSet) -> Verdict:
         )
     if step.conclusion.strict:
         return Verdict("unknown", "steps", "graph", f"no rule shows a strict inequality, as in {step.conclusion}")
-    relations = [relation_of(docket, proof, name) for name in names]
+    relations = [relation_of(claim_set, proof, name) for name in names]
     facts = [condition_fact(p) for p in step.premises if isinstance(p, Condition)]
     facts += domain_facts(proof.result.notation)
     finding = step.rule.check(step.conclusion, relations, facts, proof.setting)
@@ -242,7 +238,7 @@ def try_step(subject: StepOf, docket: ClaimSet) -> Verdict:
     together = satisfiable((*facts, *(r for r in relations if about_constants(r))))
     evidence = finding.evidence if together.method == "exact rationals" else f"{finding.evidence}; {together.evidence}"
     flags = () if together.holds else ("vacuous",)
-    shaky = [name for name in names if rests_on(docket, proof, name) != "proved"] if finding.holds else []
+    shaky = [name for name in names if rests_on(claim_set, proof, name) != "proved"] if finding.holds else []
     if shaky:
         evidence = f"it follows, but {', '.join(shaky)} is not proved; {evidence}"
     if not finding.holds or shaky:
@@ -252,37 +248,37 @@ def try_step(subject: StepOf, docket: ClaimSet) -> Verdict:
     return Verdict("proved", "steps", finding.method, evidence, axioms, flags, trusts)
 
 
-def steps_below(docket: ClaimSet, name: str) -> set[str]:
+def steps_below(claim_set: ClaimSet, name: str) -> set[str]:
     """The steps among the premises of a step, by their whole ids."""
-    subject = docket.claims[name].subject
+    subject = claim_set.claims[name].subject
     if not isinstance(subject, StepOf):
         return set()
     names = [p for p in subject.step.premises if isinstance(p, str)]
     return {f"{subject.proof.id}/{p}" if subject.proof.step(p) else p for p in names}
 
 
-def rests_on(docket: ClaimSet, proof: Proof, name: str) -> str:
+def rests_on(claim_set: ClaimSet, proof: Proof, name: str) -> str:
     """The verdict on a step among the premises; a form used whole answers for itself."""
     if proof.step(name) is not None:
         name = f"{proof.id}/{name}"
-    return docket.verdict(name).outcome if isinstance(docket.claims[name].subject, StepOf) else "proved"
+    return claim_set.verdict(name).outcome if isinstance(claim_set.claims[name].subject, StepOf) else "proved"
 
 
-def undischarged_conditions(subject: StepOf, docket: ClaimSet) -> str:
+def undischarged_conditions(subject: StepOf, claim_set: ClaimSet) -> str:
     """Why a form may not be used here: a condition of it that does not follow at these step sizes ("" if all do)."""
     proof, step = subject.proof, subject.step
     rule, names = step.rule, [p for p in step.premises if isinstance(p, str)]
     forms = {
         name: claim.subject.form.conditions
         for name in names
-        if proof.step(name) is None and (claim := docket.claims.get(name)) and isinstance(claim.subject, ResultForm)
+        if proof.step(name) is None and (claim := claim_set.claims.get(name)) and isinstance(claim.subject, ResultForm)
     }
     if specializes(rule):
-        forms |= {name: conditions_below(docket, proof, name) for name in names if name not in forms}
+        forms |= {name: conditions_below(claim_set, proof, name) for name in names if name not in forms}
     values = dict(rule.values) if isinstance(rule, Specializes) else {}
     grows = rule.grows if isinstance(rule, Grows) else None
     facts = [condition_fact(p) for p in step.premises if isinstance(p, Condition)] + domain_facts(proof.result.notation)
-    facts += [r for name in names if about_constants(r := relation_of(docket, proof, name))] if forms else []
+    facts += [r for name in names if about_constants(r := relation_of(claim_set, proof, name))] if forms else []
     for name, conditions in forms.items():
         for condition in conditions:
             wanted = condition_fact(condition)
@@ -298,13 +294,13 @@ def undischarged_conditions(subject: StepOf, docket: ClaimSet) -> str:
     return ""
 
 
-def conditions_below(docket: ClaimSet, proof: Proof, name: str) -> tuple[Condition, ...]:
+def conditions_below(claim_set: ClaimSet, proof: Proof, name: str) -> tuple[Condition, ...]:
     """The conditions that a step rests on."""
     step = proof.step(name)
     if step is not None:
-        return trace(docket, proof, step).conditions
-    subject = docket.claims[name].subject
-    return trace(docket, subject.proof, subject.step).conditions if isinstance(subject, StepOf) else ()
+        return trace(claim_set, proof, step).conditions
+    subject = claim_set.claims[name].subject
+    return trace(claim_set, subject.proof, subject.step).conditions if isinstance(subject, StepOf) else ()
 
 
 def domain_facts(notation: Notation) -> list[Relation]:
@@ -353,12 +349,8 @@ class Grounds:
     inherited: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
 
 
-def trace(docket: ClaimSet, proof: Proof, end: Step) -> Grounds:
-    """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used.
-
-    Raises:
-        FedboundsError: a step rests on itself.
-    """
+def trace(claim_set: ClaimSet, proof: Proof, end: Step) -> Grounds:
+    """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used."""
     seen: dict[str, Verdict] = {}
     visited: set[tuple[str, frozenset[str], bool, bool]] = set()
     assumptions: set[str] = set()
@@ -376,7 +368,7 @@ def trace(docket: ClaimSet, proof: Proof, end: Step) -> Grounds:
             return
         visited.add((claim_id, discharged, conditional, sets))
         path.append(claim_id)
-        seen[claim_id] = docket.verdict(claim_id)
+        seen[claim_id] = claim_set.verdict(claim_id)
         own_steps = prescribes(step.rule)
         prescribed.extend(own_steps if sets else ())
         below = conditional and not specializes(step.rule)
@@ -391,14 +383,14 @@ def trace(docket: ClaimSet, proof: Proof, end: Step) -> Grounds:
             else:
                 own = {name for name, _ in hypotheses} if premise == source else set()
                 local = current.step(premise)
-                claim = docket.claims.get(premise)  # none where the name is wrong; then its step is not proved
+                claim = claim_set.claims.get(premise)  # none where the name is wrong; then its step is not proved
                 other = claim.subject if local is None and claim else None
                 if local is not None:
                     visit(current, local, discharged | own, below, sets_below)
                 elif isinstance(other, StepOf):
                     visit(other.proof, other.step, discharged | own, below, sets_below)
                 elif isinstance(other, ResultForm):
-                    seen[premise] = docket.verdict(premise)
+                    seen[premise] = claim_set.verdict(premise)
                     assumptions.update({a.name for a in other.form.assumptions} - discharged - own)
                     letters = other.result.notation
                     inherited.extend((letters[k].symbol, v) for k, v in other.form.prescribes.items() if sets_below)
@@ -409,14 +401,14 @@ def trace(docket: ClaimSet, proof: Proof, end: Step) -> Grounds:
     return Grounds(tuple(seen.items()), frozenset(assumptions), needed, tuple(prescribed), tuple(inherited))
 
 
-def try_form(subject: ResultForm, docket: ClaimSet) -> Verdict:
+def try_form(subject: ResultForm, claim_set: ClaimSet) -> Verdict:
     """A form is proved if its graph is, its assumptions and conditions cover the graph's, and the ends meet."""
-    proof = proof_of(docket, subject)
+    proof = proof_of(claim_set, subject)
     assert proof is not None
     end = proof.step(proof.ends[subject.form.name])
     if end is None:
         return _unknown(f"the proof has no step {proof.ends[subject.form.name]}", ())
-    found = trace(docket, proof, end)
+    found = trace(claim_set, proof, end)
     bound = end.conclusion.right.xreplace(dict(proof.substitute))
     form = subject.form
     axioms = tuple(sorted({a for _, v in found.steps for a in v.axioms}))
@@ -435,7 +427,9 @@ def try_form(subject: ResultForm, docket: ClaimSet) -> Verdict:
     elif not same(bound, form.bound):
         return _unknown(f"the last step ends at {bound}, the form says {form.bound}", axioms)
     shaky = {name: v for name, v in found.steps if v.outcome != "proved"}
-    unproved = [f"{name} ({v.evidence})" for name, v in shaky.items() if not shaky.keys() & steps_below(docket, name)]
+    unproved = [
+        f"{name} ({v.evidence})" for name, v in shaky.items() if not shaky.keys() & steps_below(claim_set, name)
+    ]
     if unproved:
         return _unknown(f"not every step is proved: {'; '.join(unproved)}", axioms)
     absent = sorted(found.assumptions - {a.name for a in form.assumptions})
@@ -495,23 +489,23 @@ class Unstated:
         )
 
 
-def try_unstated(subject: Unstated, docket: ClaimSet) -> Verdict:
+def try_unstated(subject: Unstated, claim_set: ClaimSet) -> Verdict:
     """The steps that use the assumption, by machine, and the counterexample that shows it is needed."""
-    proof = proof_of(docket, subject.subject)
+    proof = proof_of(claim_set, subject.subject)
     if proof is None:
         return _unknown("there is no proof to read it from", ())
     users = []
     end = proof.step(proof.ends[subject.subject.form.name])
     assert end is not None
-    for name, _ in trace(docket, proof, end).steps:
-        step = docket.claims[name].subject
+    for name, _ in trace(claim_set, proof, end).steps:
+        step = claim_set.claims[name].subject
         if isinstance(step, StepOf) and subject.assumption in step.step.premises:
             users.append(name.partition("/")[2])
     if not users:
         return Verdict("proved", "steps", "graph", "no step of the proof uses it")
     evidence = f"used by {', '.join(users)}"
     if subject.erratum:
-        refuted = docket.verdict(subject.erratum)
+        refuted = claim_set.verdict(subject.erratum)
         if refuted.outcome == "refuted":
             return Verdict("refuted", "steps", "graph and counterexample", f"{evidence}; without it {refuted.evidence}")
     return _unknown(f"{evidence}; no counterexample is known that breaks the theorem without it", ())
@@ -521,17 +515,17 @@ Subject = StepOf | ResultForm | Unstated
 TRIALS: Mapping[type, Callable[..., Verdict]] = {StepOf: try_step, Unstated: try_unstated}
 
 
-def _hears(claim: Claim, docket: ClaimSet) -> bool:
+def _hears(claim: Claim, claim_set: ClaimSet) -> bool:
     return isinstance(claim.subject, StepOf | ResultForm | Unstated)
 
 
-def _tries(claim: Claim, docket: ClaimSet) -> Verdict:
+def _tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
     if isinstance(claim.subject, ResultForm):
-        if proof_of(docket, claim.subject) is None:
+        if proof_of(claim_set, claim.subject) is None:
             form = claim.subject.form
             return _unknown(f"there is no proof of this form here{': ' if form.note else ''}{form.note}", ())
-        return try_form(claim.subject, docket)
-    return TRIALS[type(claim.subject)](claim.subject, docket)
+        return try_form(claim.subject, claim_set)
+    return TRIALS[type(claim.subject)](claim.subject, claim_set)
 
 
 CHECKER = Checker("steps", _hears, _tries)

@@ -13,10 +13,10 @@ from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 
 class Quotient(NamedTuple):
-    """Two integer polynomials in the same letters.
+    """Two integer polynomials in the same symbols.
 
     Attributes:
-        letters: the symbols and named numbers, in the order of the polynomials' generators.
+        symbols: the symbols and named numbers, in the order of the polynomials' generators.
         above, below: numerator and denominator.
     """
 
@@ -25,7 +25,7 @@ class Quotient(NamedTuple):
     below: flint.fmpz_mpoly
 
     def written(self, polynomial: flint.fmpz_mpoly) -> sp.Expr:
-        """A polynomial in these letters as a sum of monomials."""
+        """A polynomial in these symbols as a sum of monomials."""
         return sp.Add(
             *(
                 sp.Mul(sp.Integer(int(c)), *(s**k for s, k in zip(self.letters, powers, strict=False) if k))
@@ -36,16 +36,7 @@ class Quotient(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def quotient(expression: sp.Expr) -> Quotient:
-    """The expression over one denominator, common factors of the two left as they are.
-
-    Example:
-        >>> x, y = sp.symbols("x y")
-        >>> quotient(1 / x - (x + 1) / (2 * x * y))[1:]
-        (-x0 + 2*x1 - 1, 2*x0*x1)
-
-    Raises:
-        PolynomialError: the expression is not rational, or divides by zero.
-    """
+    """The expression over one denominator, common factors of the two left as they are."""
     letters = tuple(sorted(expression.free_symbols | expression.atoms(NamedNumber), key=str))
     context = flint.fmpz_mpoly_ctx.get([f"x{k}" for k in range(max(1, len(letters)))], flint.Ordering.lex)
     above, below = _pair(expression, dict(zip(letters, context.gens(), strict=False)), context.constant(1))
@@ -54,17 +45,7 @@ def quotient(expression: sp.Expr) -> Quotient:
 
 @lru_cache(maxsize=4096)
 def cancel(expression: sp.Expr) -> Quotient:
-    """The expression over one denominator in lowest terms.
-
-    Example:
-        >>> x, y = sp.symbols("x y")
-        >>> found = cancel((x**2 - y**2) / (2 * x + 2 * y))
-        >>> found.written(found.above), found.written(found.below)
-        (x - y, 2)
-
-    Raises:
-        PolynomialError: the expression is not rational, or divides by zero.
-    """
+    """The expression over one denominator in lowest terms."""
     letters, above, below = quotient(expression)
     common = above.gcd(below)
     return Quotient(letters, above // common, below // common)

@@ -77,7 +77,7 @@ class Hides(Protocol):
 
     @property
     def hidden(self) -> tuple[sp.Symbol, ...]:
-        """The letters that the O may hide."""
+        """The symbols that the O may hide."""
         ...
 
 

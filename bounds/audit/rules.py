@@ -188,7 +188,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Unfolded(Combine):
-    """A combination in which some of the setting's letters stand for what they stand for."""
+    """A combination in which some of the setting's symbols stand for what they stand for."""
 
     def judged(
         self,
@@ -198,7 +198,7 @@ class Unfolded(Combine):
         known: Sequence[Relation],
         setting: ProofSetting,
     ) -> ProofFinding:
-        """Combine, with one layer of letters after the other written out; the signs of these letters are proved."""
+        """Combine, with one layer of symbols after the other written out; the signs of these symbols are proved."""
         found = ProofFinding(False, "abbreviation", "no letter of the setting is left over")
         while layer := outermost(residual, setting.letters):
             for letter, value in layer.items():
@@ -217,20 +217,20 @@ class Unfolded(Combine):
 
 
 def outermost(expression: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
-    """The letters of an expression that no other letter of it stands for."""
+    """The symbols of an expression that no other symbol of it stands for."""
     used = {letter: letters[letter] for letter in expression.free_symbols if letter in letters}
-    inside = {letter for other in used.values() for letter in _within(other, letters)}
+    inside = {letter for other in used.values() for letter in _symbols_in(other, letters)}
     return {letter: value for letter, value in used.items() if letter not in inside}
 
 
-def _within(value: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> set[sp.Symbol]:
-    """The letters that a value holds, also those that its letters stand for."""
+def _symbols_in(value: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> set[sp.Symbol]:
+    """The symbols that a value holds, also those that its symbols stand for."""
     own = {letter for letter in value.free_symbols if letter in letters}
-    return own.union(*(_within(letters[letter], letters) for letter in own))
+    return own.union(*(_symbols_in(letters[letter], letters) for letter in own))
 
 
 def expand_definitions(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr]) -> Relation:
-    """The relation with every letter replaced by what it stands for, which may hold letters itself."""
+    """The relation with every symbol replaced by what it stands for, which may hold symbols itself."""
     left, right = relation.left, relation.right
     while letters and (left.free_symbols | right.free_symbols) & set(letters):
         left, right = (side.xreplace(letters) for side in (left, right))
@@ -357,9 +357,9 @@ class Telescope:
         rounds: T.
         average: the symbol of the average of the a_t, or of the least of them.
         of: a_t, as the premise bounds it.
-        means: what else differs between the rounds, each with the letter of its average.
+        means: what else differs between the rounds, each with the symbol of its average.
         below: the assumption that makes F finite.
-        varying: letters that differ between the rounds and have no average here; the bound may not hold one.
+        varying: symbols that differ between the rounds and have no average here; the bound may not hold one.
     """
 
     decrease: sp.Symbol

@@ -1,9 +1,4 @@
-"""Why an expression is not negative, written so that it can be checked by multiplying out.
-
-`prove` says whether an inequality holds and by which method; here the reason itself is written down, in the words of
-`fedbounds.bounds.audit.certificate_checker`: letters and slacks with positive coefficients, or nonnegative facts times
-such.
-"""
+"""Why an expression is not negative, in the form that `certificate_checker` verifies by multiplying out."""
 
 from __future__ import annotations
 
@@ -35,18 +30,7 @@ class NoReason(FedboundsError):
 def reason(
     expression: sp.Expr, facts: Facts, text: Text, strictly: bool = False, strict: Collection[str] = ()
 ) -> Reason:
-    """Why an expression is not negative (strictly: positive) where the facts are not negative.
-
-    Args:
-        expression: rational, in letters whose signs are known.
-        facts: what is not negative, by name.
-        text: how expressions are written.
-        strictly: whether it must be positive.
-        strict: the names of facts that are positive.
-
-    Raises:
-        NoReason: neither way finds one.
-    """
+    """Why an expression is not negative (strictly: positive) where the facts are not negative."""
     try:
         if not strictly and cancel(expression).above == 0:
             return {"above": []}
@@ -56,7 +40,7 @@ def reason(
     for way in (_by_signs, _by_products, _by_parts):
         try:
             found = way(expression, facts, text, known)
-        except (NoReason, sp.PolynomialError):  # a slack that divides by a letter which may be 0; a root in a fact
+        except (NoReason, sp.PolynomialError):  # a slack that divides by a symbol which may be 0; a root in a fact
             continue
         if found is not None:
             return found
@@ -83,7 +67,7 @@ def _by_signs(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[
 
 
 def _terms(polynomial: sp.Expr, slacks: Sequence[Slack], facts: Facts, text: Text) -> Iterator[list[str]]:
-    """Every monomial as a factor in the letters and the facts that its slacks stand for."""
+    """Every monomial as a factor in the symbols and the facts that its slacks stand for."""
     own = [s.symbol for s in slacks if polynomial.has(s.symbol)]
     stands = {s.symbol: _factor(s, facts) for s in slacks if s.symbol in own}
     for powers, factor in sp.Poly(polynomial, *own).terms() if own else [((), polynomial)]:
@@ -92,7 +76,7 @@ def _terms(polynomial: sp.Expr, slacks: Sequence[Slack], facts: Facts, text: Tex
 
 
 def _factor(slack: Slack, facts: Facts) -> tuple[str, sp.Expr]:
-    """The name of the fact, and what it is over the slack: positive in the letters."""
+    """The name of the fact, and what it is over the slack: positive in the symbols."""
     name = next(name for name, fact in facts.items() if fact == slack.fact)
     found = cancel(slack.fact / slack.is_)
     above, below = found.written(found.above), found.written(found.below)
@@ -104,7 +88,7 @@ def _factor(slack: Slack, facts: Facts) -> tuple[str, sp.Expr]:
 
 
 def plainly(expression: sp.Expr, strictly: bool) -> bool:
-    """Whether no coefficient and no letter of a polynomial is negative; strictly, also that a term is positive."""
+    """Whether no coefficient and no symbol of a polynomial is negative; strictly, also that a term is positive."""
     terms = sp.Add.make_args(sp.expand(expression))
     signed = all(t.is_nonnegative or _even(t) for t in terms)
     return signed and (not strictly or any(t.is_positive for t in terms))
@@ -162,7 +146,7 @@ def _by_products(expression: sp.Expr, facts: Facts, text: Text, strict: Collecti
 
 
 def _sides(expression: sp.Expr, letters: Letters) -> tuple[Terms, sp.Expr] | None:
-    """The numerator in these letters, and the denominator, which must be positive."""
+    """The numerator in these symbols, and the denominator, which must be positive."""
     found = cancel(expression)
     below, sign = found.written(found.below), 1
     if below.could_extract_minus_sign():

@@ -1,4 +1,4 @@
-"""Facts about constants as a substitution: every letter by nonnegative slack variables."""
+"""Facts about constants as a substitution: every symbol by nonnegative slack variables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def slack_substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -
     """Every symbol by nonnegative slack variables, where the facts can be solved one after the other.
 
     A fact a - b >= 0 whose two sides are monomials after earlier substitutions is solved for one of its symbols: from
-    above as limit/(1 + slack), from below as limit*(1 + slack) or limit + slack. Only facts in nonnegative letters,
-    whose denominators have a known sign, are solved; the boundary, where a letter is zero, follows by continuity.
+    above as limit/(1 + slack), from below as limit*(1 + slack) or limit + slack. Only facts in nonnegative symbols,
+    whose denominators have a known sign, are solved; the boundary, where a symbol is zero, follows by continuity.
     """
     slacks = slacks_of(facts, symbols)
     return dict(slacks[-1].values) if slacks else {}
@@ -34,8 +34,8 @@ class Slack:
     Attributes:
         symbol: it.
         fact: what is not negative.
-        is_: the slack in the letters.
-        values: the letters by slacks, this one too.
+        is_: the slack in the symbols.
+        values: the symbols by slacks, this one too.
     """
 
     symbol: sp.Symbol
@@ -67,7 +67,7 @@ def _solved(facts: tuple[sp.Expr, ...], symbols: tuple[sp.Symbol, ...]) -> tuple
             if up is None or down is None or (up == 0) == (down == 0):
                 continue
             divisor = negative / symbol**down if down else positive / symbol**up
-            if not divisor.is_positive:  # a letter that may be zero is not canceled
+            if not divisor.is_positive:  # a symbol that may be zero is not canceled
                 continue
             slack = sp.Symbol(f"slack{len(slacks)}", nonnegative=True)
             if down:  # positive >= c symbol^k: a bound from above
@@ -92,7 +92,7 @@ def _root(value: sp.Expr, degree: int) -> sp.Expr:
 
 @lru_cache(maxsize=4096)
 def _sides(fact: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
-    """a and b of a fact a >= b without negative terms or denominators; None where a letter or a denominator has no
+    """a and b of a fact a >= b without negative terms or denominators; None where a symbol or a denominator has no
     sign."""
     above, below = normal(fact)
     if not (below.is_nonnegative or below.is_nonpositive) or not all(s.is_nonnegative for s in above.free_symbols):

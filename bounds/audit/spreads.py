@@ -116,7 +116,7 @@ class Spread:
 
 
 def mean_identity() -> bool:
-    r"""Whether this court's identity holds for any number of vectors, one inner product at a time.
+    r"""Whether this checker's identity holds for any number of vectors, one inner product at a time.
 
     The coefficients of $\langle z_i,z_i\rangle$ and $\langle z_i,z_j\rangle$ are compared; $\sum_{j\ne i}w_j=1-w_i$.
 

@@ -25,5 +25,5 @@ def times(factor: sp.Expr | int, terms: Sequence[Term]) -> tuple[Term, ...]:
 
 
 def substitute_terms(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr]) -> tuple[Term, ...]:
-    """The terms with letters replaced."""
+    """The terms with symbols replaced."""
     return tuple(Term(t.name, t.expression.xreplace(dict(values))) for t in terms)

@@ -43,23 +43,13 @@ class Noticed:
 
 
 def conditions_path(paper: str) -> Path:
-    """Where the paper's table lies: beside its ledger.
-
-    Raises:
-        FedboundsError: no such paper, or its module has no file.
-    """
+    """Where the paper's table lies: beside its ledger."""
     return ledger_path(paper, NAME)
 
 
 @lru_cache(maxsize=16)
 def read_conditions(paper: str) -> Mapping[tuple[str, str], Noticed]:
-    """The committed rows of a paper, by form and condition; none where it has no table.
-
-    Example:
-        >>> rows = read_conditions("arbitrary-participation")
-        >>> rows["arbitrary-participation/theorem-3.1[sharp]", "eta*gamma <= 1/(2*I*L*P)"].tested
-        True
-    """
+    """The committed rows of a paper, by form and condition; none where it has no table."""
     path = conditions_path(paper) if paper in paper_names() else None
     if path is None or not path.exists():
         return {}
@@ -91,12 +81,7 @@ def write_conditions(paper: str, rows: Sequence[Noticed]) -> Path:
 
 
 def describe_untested(paper: str) -> str:
-    """How many conditions of a paper's forms are not tested, in one line.
-
-    Example:
-        >>> describe_untested("no-such-paper")
-        'no condition of a form is tested: python -m fedbounds.bounds.audit.conditions no-such-paper'
-    """
+    """How many conditions of a paper's forms are not tested, in one line."""
     rows = read_conditions(paper)
     if not rows:
         return f"no condition of a form is tested: python -m fedbounds.bounds.audit.conditions {paper}"

@@ -1,7 +1,7 @@
-r"""Powers with a symbolic exponent and logarithms as letters, so that what is left is rational.
+r"""Powers with a symbolic exponent and logarithms as symbols, so that what is left is rational.
 
 $(1-p)^{2K}$ and $(1-p)^{K-1}$ become $u^2(1-p)^2$ and $u$ with $u=(1-p)^{K-1}$ and $0\le u\le1$; $\log T$ becomes a
-letter that is nonnegative, because $T\ge1$. Nothing else is known of them, so what is shown holds all the more.
+symbol that is nonnegative, because $T\ge1$. Nothing else is known of them, so what is shown holds all the more.
 """
 
 from __future__ import annotations
@@ -21,14 +21,7 @@ DIGITS = 15  # of the rational enclosure of the logarithm of a number
 
 
 def algebraic_form(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[list[sp.Expr], list[Relation]]:
-    r"""The expressions in letters for their powers, logarithms and roots of sums, and what is known of these letters.
-
-    Args:
-        expressions: any; a base must be in [0, 1] wherever the facts hold for more to be known than u >= 0.
-        facts: about the letters that occur.
-
-    Raises:
-        PolynomialError: an exponent is not a whole multiple of letters plus a whole number.
+    r"""The expressions in symbols for their powers, logarithms and roots of sums, and what is known of these symbols.
 
     Example:
         >>> p, K = sp.Symbol("p", positive=True), sp.Symbol("K", positive=True, integer=True)
@@ -93,11 +86,7 @@ def _shifts(powers: set[sp.Pow]) -> dict[tuple[sp.Expr, sp.Expr], int]:
 
 
 def _exponent(power: sp.Pow) -> tuple[dict[sp.Expr, int], int]:
-    """The symbolic parts with their whole multiples, and the constant.
-
-    Raises:
-        PolynomialError: a multiple or the constant is not whole.
-    """
+    """The symbolic parts with their whole multiples, and the constant."""
     constant, parts = sp.S.Zero, {}
     for term in sp.Add.make_args(sp.expand(power.exp)):
         times, part = term.as_coeff_Mul()
@@ -134,7 +123,7 @@ class Opened(Combine):
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
     ) -> ProofFinding:
-        """Combine, in letters."""
+        """Combine, in symbols."""
         relations = (conclusion, *premises)
         sides = [side * sp.S.One for r in relations for side in (r.left, r.right)]
         try:

@@ -30,14 +30,7 @@ class UnitPart:
 
 
 def units_claim(subject: ResultForm) -> Claim:
-    """The claim that a form's terms, conditions and step sizes are consistent in their units.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> result = load("arbitrary-participation/corollary-3.3")
-        >>> units_claim(ResultForm(result, result.form("printed"))).id
-        'arbitrary-participation/corollary-3.3[printed]/units'
-    """
+    """The claim that a form's terms, conditions and step sizes are consistent in their units."""
     form, notation = subject.form, subject.result.notation
     expressions = [e for part in parts(subject) for e in (part.expression, part.other)]
     letters = sorted({str(s) for e in expressions for s in e.free_symbols} | {str(s) for s in form.hidden})

@@ -1,4 +1,4 @@
-"""Verdicts: what a court found, why, and what it had to trust. Never a bare boolean, and unknown is never green."""
+"""Verdicts: what a checker found, why, and what it had to trust. Never a bare boolean, and unknown is never green."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHECKERS = {
     "limits": "special cases",
     "refutations": "an exact recomputation",
     "instances": "random and adversarial instances",
-}  # what each court does, in words
+}  # what each checker does, in words
 TRUSTED = "trusts"
 TIGHT = 0.5  # trials that come so near would have caught a right-hand side of half the size
 NEAR = 0.9  # trials that come so near leave nothing to say
@@ -27,30 +27,26 @@ STRENGTH: dict[Outcome, int] = {"unknown": 0, "argued": 1, "survived": 2, "prove
 
 
 class Contradiction(FedboundsError):
-    """Two courts disagree: one has proved what another has refuted. One of them is wrong, so the audit stops."""
+    """Two checkers disagree: one has proved what another has refuted. One of them is wrong, so the audit stops."""
 
 
 @dataclass(frozen=True)
 class Verdict(Shown):
-    """What one court found.
+    """What one checker found.
 
     Args:
-        outcome: proved, survived, argued (in words that no court reads), refuted or unknown.
-        court: which court.
+        outcome: proved, survived, argued (in words that no checker reads), refuted or unknown.
+        court: which checker.
         method: how, in a few words.
-        evidence: what was found, in one line: for survived the worst ratio and the smallest planted error that would
+        evidence: what was found, in one line: for survived the worst ratio and the smallest mutation that would
             have been caught; for refuted both sides of the counterexample; for unknown the reason.
         axioms: what an exact argument trusts.
         trusts: what its author says and no rule shows (what an assumption says here, how far the algorithm moves, how
-            many steps there are), by the step's id; empty once another court has tried it.
+            many steps there are), by the step's id; empty once another checker has tried it.
         may_hide: what trials came nearer than half to, but not near: which error they would have missed at most.
         tightness: how near trials came to the claim without a violation, or, where the outcome is unknown, to what
             follows from its premises: 1 where both sides met.
         flags: further findings, e.g. "vacuous" or "needs the unstated assumption exogenous-participation".
-
-    Example:
-        >>> Verdict("proved", "steps", "Gram matrix", "two pivots, both nonnegative").outcome
-        'proved'
     """
 
     outcome: Outcome
@@ -79,14 +75,11 @@ class Verdict(Shown):
 
 
 def combine_verdicts(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
-    """The strongest of several courts' verdicts on one claim, with the flags of all.
+    """The strongest of several checkers' verdicts on one claim, with the flags of all.
 
     A proof that trusts what its author says is freed of that by trials that would have caught half of it, and falls
     with a counterexample. Where they would not have caught nine tenths, it may hide an error up to the factor that
     they leave.
-
-    Raises:
-        Contradiction: one court has proved the claim, trusting nobody's word, and another has refuted it.
 
     Example:
         >>> tried, shown = Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")

@@ -13,7 +13,7 @@ import numpy as np
 
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compiled_form import FormView
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.registry import results as all_results
@@ -51,17 +51,7 @@ class Difference:
 
 
 def comparability(results: Sequence[Named]) -> tuple[Difference, ...]:
-    """For every pair what differs in measure, assumptions, participation and kind.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> a, b = load("arbitrary-participation/corollary-3.2"), load("arbitrary-participation/corollary-4.3")
-        >>> difference, = comparability([a, b])
-        >>> difference.comparable, difference.measure, difference.participation
-        (True, '', ((), ('regularized',)))
-        >>> difference.assumptions
-        (('participation-divergence', 'cohort-divergence', 'window-divergence'), ('bounded-divergence',))
-    """
+    """For every pair what differs in measure, assumptions, participation and kind."""
     pairs = select_forms(results)
     return tuple(_difference(a, b) for a, b in combinations(pairs, 2))
 
@@ -97,12 +87,12 @@ def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
     )
 
 
-def contradictory_assumptions(first: FormView, second: FormView) -> str:
+def contradictory_assumptions(first: CompiledForm, second: CompiledForm) -> str:
     """Two assumptions that no setting meets together, in words ("" if there are none): no run has both bounds.
 
     Example:
-        >>> from fedbounds.bounds.evaluation.form_cache import as_view
-        >>> theorem = as_view("fedmrn/theorem-2")
+        >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
+        >>> theorem = as_compiled("fedmrn/theorem-2")
         >>> contradictory_assumptions(theorem.form("sharp"), theorem.form("sharp:masks"))
         'relative-error against signed-masks'
     """
@@ -143,7 +133,7 @@ class Matrix(Shown):
         return self.measures[first].difference(self.measures[second])
 
     def code(self, first: int, second: int) -> str:
-        """The relation in a character, or the letters of what differs.
+        """The relation in a character, or the symbols of what differs.
 
         Example:
             >>> comparability_matrix(["fedau/theorem-2", "tdcd/remark-5", "fedau/theorem-1"]).code(0, 1)
@@ -169,11 +159,7 @@ class Matrix(Shown):
         return Matrix(tuple(m for m, _ in kept), tuple(f for _, f in kept))
 
     def find(self, key: str, form: str | None = None) -> int:
-        """The place of a result's left-hand side.
-
-        Raises:
-            FedboundsError: no such result or form, or it was left out.
-        """
+        """The place of a result's left-hand side."""
         result = as_result(key)
         wanted = label(result, result.form(form))
         for place, forms in enumerate(self.forms):
@@ -194,11 +180,7 @@ class Matrix(Shown):
         return (Table("", ("", "left-hand side", *(str(j + 1) for j in places)), rows),)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for every two left-hand sides, as in `to_csv`.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """One row for every two left-hand sides, as in `to_csv`."""
         return frame(self.to_csv())
 
     def to_csv(self) -> str:
@@ -236,18 +218,7 @@ def label(result: Result, form: Form) -> str:
 
 
 def comparability_matrix(results: Sequence[Result | str] | None = None) -> Matrix:
-    """Every form of these results, by what stands on its left.
-
-    Args:
-        results: or their keys; all results of all papers, if not given.
-
-    Example:
-        >>> matrix = comparability_matrix(["fedau/theorem-2", "arbitrary-participation/corollary-4.8"])
-        >>> [(matrix.relation(i, j), matrix.why(i, j)) for i, j in matrix.pairs]
-        [('<=', 'minimum against average')]
-        >>> [form for _, j in matrix.pairs for form in matrix.forms[j]][:2]
-        ['fedau/theorem-2 [printed]', 'fedau/theorem-2 [explicit]']
-    """
+    """Every form of these results, by what stands on its left."""
     found: list[tuple[Measure, list[str]]] = []
     for result in all_results() if results is None else map(as_result, results):
         for form in result.forms:

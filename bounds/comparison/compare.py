@@ -17,9 +17,9 @@ from fedbounds.bounds.comparison.comparability import Named, contradictory_assum
 from fedbounds.bounds.display.plain_text import as_cell, number
 from fedbounds.bounds.display.tables import Shown, Table, frame
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult
 from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, evaluate_form
-from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.evaluation.form_cache import as_compiled
 from fedbounds.bounds.inputs.checks import as_real, quote
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.effort import Watch
@@ -80,7 +80,7 @@ class BoundComparison(Shown):
         measure: the left-hand side (the smallest, where they differ).
         rows: one for each bound.
         notes: what to keep in mind.
-        constants: what was given, by letter, each with its source.
+        constants: what was given, by symbol, each with its source.
         optimize: what is chosen anew at every setting, and `within`, from where.
     """
 
@@ -128,11 +128,7 @@ class BoundComparison(Shown):
         return (Table("", (self.name, *(row.name for row in self.rows), "least that is sure"), rows),)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The whole table, as in `to_csv`.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """The whole table, as in `to_csv`."""
         return frame(self.to_csv())
 
     def to_csv(self) -> str:
@@ -192,14 +188,14 @@ def compare(
 
     Args:
         results: each a result or its key, or one of these with the name or kind of a form.
-        vary: a letter or concept and its values; the same concept in every result.
-        constants: letter or concept to value; each result takes those it knows.
+        vary: a symbol or concept and its values; the same concept in every result.
+        constants: symbol or concept to value; each result takes those it knows.
         optimize: constants to choose anew at every setting, where a form leaves them free.
         within, functions: as for `fedbounds.bounds.search.optimize.optimize`.
-        watch: told (settings done so far, all settings) as step sizes are chosen.
+        watch: called with (settings done so far, all settings) as step sizes are chosen.
 
     Raises:
-        FedboundsError: left-hand sides that cannot be compared (saying why), a letter that means different things in
+        FedboundsError: left-hand sides that cannot be compared (saying why), a symbol that means different things in
             the results, a constant that none of them knows, or anything that `evaluate` refuses.
 
     Example:
@@ -267,7 +263,7 @@ def compare(
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
     measures = [form.measure for form in forms]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))
-    given = _given(forms, constants)
+    given = _given_constants(forms, constants)
     idle = set(given).intersection(*(_without_use(form, given) for form in forms))
     notes += [f"not used by any of these forms: {', '.join(name for name in given if name in idle)}"] if idle else []
     return BoundComparison(
@@ -283,8 +279,8 @@ def compare(
     )
 
 
-def _given(forms: Sequence[FormView], constants: Mapping[str, Value]) -> dict[str, Constant]:
-    """What was given, by letter, with its source."""
+def _given_constants(forms: Sequence[CompiledForm], constants: Mapping[str, Value]) -> dict[str, Constant]:
+    """What was given, by symbol, with its source."""
     found = {}
     for name, value in constants.items():
         quantity = next(q for form in forms if (q := form.resolve(name)) is not None)
@@ -292,12 +288,12 @@ def _given(forms: Sequence[FormView], constants: Mapping[str, Value]) -> dict[st
     return found
 
 
-def _without_use(form: FormView, names: Iterable[str]) -> set[str]:
-    """Those of these letters that a form does not know or has no use for."""
+def _without_use(form: CompiledForm, names: Iterable[str]) -> set[str]:
+    """Those of these symbols that a form does not know or has no use for."""
     return {*form.unused(names), *(name for name in names if form.resolve(name) is None)}
 
 
-def _comparable(forms: Sequence[FormView]) -> Iterable[str]:
+def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
     """Notes on the left-hand sides; raises where two of them cannot be compared."""
     for a, b in combinations(forms, 2):
         first, second = a.measure, b.measure
@@ -312,7 +308,7 @@ def _comparable(forms: Sequence[FormView]) -> Iterable[str]:
         )
 
 
-def _same_meaning(forms: Sequence[FormView], names: Iterable[str]) -> None:
+def _same_meaning(forms: Sequence[CompiledForm], names: Iterable[str]) -> None:
     """Every name must be known to some result, and mean the same in all that know it."""
     for name in names:
         found = [(form.result, q) for form in forms if (q := form.resolve(name)) is not None]
@@ -327,12 +323,12 @@ def _same_meaning(forms: Sequence[FormView], names: Iterable[str]) -> None:
                 )
 
 
-def _form(named: Named) -> FormView:
+def _form(named: Named) -> CompiledForm:
     one, form = named if isinstance(named, tuple) else (named, None)
-    return as_view(one).form(form)
+    return as_compiled(one).form(form)
 
 
-def _is_free(form: FormView, name: str) -> bool:
+def _is_free(form: CompiledForm, name: str) -> bool:
     quantity = form.resolve(name)
     if quantity is None or quantity.name in form.prescribes:
         return False
@@ -353,7 +349,7 @@ def _counted(watch: Watch, before: int, total: int, done: int) -> None:
 
 
 def _optimized(
-    form: FormView,
+    form: CompiledForm,
     known: Mapping[str, Value],
     name: str,
     settings: np.ndarray,
@@ -389,18 +385,7 @@ def _optimized(
 
 
 def parse_vary(text: str) -> tuple[str, np.ndarray]:
-    """What `--vary` says: NAME=LOW:HIGH[:log|lin[:COUNT]] or NAME=V1,V2,...
-
-    Raises:
-        FedboundsError: anything else.
-
-    Example:
-        >>> name, values = parse_vary("rounds=10:1e6:log:3")
-        >>> name, values.round(6).tolist()
-        ('rounds', [10.0, 3162.27766, 1000000.0])
-        >>> parse_vary("gamma=1/12, 0.1")[1].tolist()
-        [0.08333333333333333, 0.1]
-    """
+    """What `--vary` says: NAME=LOW:HIGH[:log|lin[:COUNT]] or NAME=V1,V2,..."""
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not name:
@@ -429,7 +414,7 @@ def _number(text: str, where: str) -> float:
     return value
 
 
-def whole_settings(results: Iterable[Result | ResultView], name: str, values: np.ndarray) -> np.ndarray:
+def whole_settings(results: Iterable[Result | CompiledResult], name: str, values: np.ndarray) -> np.ndarray:
     """The settings rounded to different whole numbers, where the constant counts something."""
     quantities = [q for result in results if (q := result.notation.resolve(name)) is not None]
     whole = any(q.domain.integer for q in quantities)

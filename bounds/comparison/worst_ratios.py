@@ -27,34 +27,18 @@ Row = dict[str, Any]
 
 
 def worst_ratios_path(paper: str) -> Path:
-    """Where the paper's table lies: beside its ledger.
-
-    Raises:
-        FedboundsError: no such paper, or its module has no file.
-    """
+    """Where the paper's table lies: beside its ledger."""
     return ledger_path(paper, NAME)
 
 
 @lru_cache(maxsize=16)
 def worst_ratios(paper: str) -> Mapping[tuple[str, str], Row]:
-    """The committed rows of a paper, by key and form; none where it has no table.
-
-    Raises:
-        FedboundsError: the file is no such table.
-    """
+    """The committed rows of a paper, by key and form; none where it has no table."""
     return {(row["key"], row["form"]): row for row in read_rows(worst_ratios_path(paper), noted=False)}
 
 
 def worst_ratio(result: Result, form: Form) -> Row | None:
-    """The committed row of one form as it is; None where there is none, or the form has changed since.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("arbitrary-participation/theorem-3.1")
-        >>> row = worst_ratio(theorem, theorem.form("sharp"))
-        >>> 0.4 < row["ratio"] < 1, row["status"]
-        (True, 'below')
-    """
+    """The committed row of one form as it is; None where there is none, or the form has changed since."""
     if result.paper not in paper_names():
         return None
     row = worst_ratios(result.paper).get((result.key, form.name))
@@ -62,15 +46,7 @@ def worst_ratio(result: Result, form: Form) -> Row | None:
 
 
 def read_rows(path: Path, *, noted: bool = True) -> list[Row]:
-    """The rows of such a file; none where there is no file.
-
-    Args:
-        path: of the file.
-        noted: it is an input, see `fedbounds.bounds.inputs.user_files.record_inputs`.
-
-    Raises:
-        FedboundsError: the file is no such table.
-    """
+    """The rows of such a file; none where there is no file."""
     if not path.exists():
         return []
     rows = read_document(path, noted=noted).get("rows")
@@ -80,11 +56,7 @@ def read_rows(path: Path, *, noted: bool = True) -> list[Row]:
 
 
 def read_document(path: Path, *, noted: bool = True) -> Row:
-    """A JSON document of an instance that was found, or of many; see `read_rows`.
-
-    Raises:
-        FedboundsError: the file cannot be read, or holds no JSON object.
-    """
+    """A JSON document of an instance that was found, or of many; see `read_rows`."""
     text = read_text(path, str(path), LARGEST, noted=noted)
     try:
         document = json.loads(text)

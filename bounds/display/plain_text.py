@@ -12,12 +12,7 @@ _UNUSUAL = re.compile(r"[^\n\t\x20-\x7e]")
 
 
 def number(value: Any) -> str:
-    """A number for people: six digits, integers whole, vectors shortened.
-
-    Example:
-        >>> number(0.020833333), number(30.0), number([1.0, 2.5])
-        ('0.0208333', '30', '1, 2.5')
-    """
+    """A number for people: six digits, integers whole, vectors shortened."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -42,22 +37,13 @@ def as_cell(value: Any) -> Any:
 
 
 def visible(text: str) -> str:
-    r"""Text in which characters that do not print, or that turn the direction of others, are written out.
-
-    Example:
-        >>> print(visible("a\x1b[31m\u202eb"))
-        a\x1b[31m\u202eb
-    """
+    r"""Text in which characters that do not print, or that turn the direction of others, are written out."""
     return _UNUSUAL.sub(lambda c: repr(c[0])[1:-1] if unicodedata.category(c[0]) in HIDDEN else c[0], text)
 
 
 def number_to(side: str, value: float, digits: int = 6) -> str:
     """A number for people that is no larger (side "below") or no smaller ("above"), so that what holds of all numbers
     on that side of the value holds of what is printed.
-
-    Example:
-        >>> number_to("below", 283.28174), number_to("above", 1.0000001), number_to("below", 0.1)
-        ('283.281', '1.00001', '0.1')
     """
     nearest = f"{value:.{digits}g}"
     if not math.isfinite(value) or math.isclose(float(nearest), value, rel_tol=1e-15):  # a few units in the last place
@@ -69,12 +55,7 @@ def number_to(side: str, value: float, digits: int = 6) -> str:
 
 
 def whole_to(side: str, value: float) -> str:
-    """The nearest whole number on that side, with all of its digits.
-
-    Example:
-        >>> whole_to("below", 2.44141), whole_to("above", 2.44141), whole_to("below", 2999999.9999999995)
-        ('2', '3', '3000000')
-    """
+    """The nearest whole number on that side, with all of its digits."""
     if not math.isfinite(value):
         return f"{value:g}"
     nearest = round(value)

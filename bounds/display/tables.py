@@ -40,11 +40,11 @@ def tex(text: str) -> str:
     """
     parts = [text]
     for sign in SIGNS:
-        parts = [piece for part in parts for piece in _split(part, sign)]
+        parts = [piece for part in parts for piece in _split_at(part, sign)]
     return "".join(SIGNS.get(part) or "".join(TEX.get(letter, letter) for letter in part) for part in parts)
 
 
-def _split(text: str, sign: str) -> list[str]:
+def _split_at(text: str, sign: str) -> list[str]:
     first, *rest = text.split(sign)
     return [first, *(piece for part in rest for piece in (sign, part))] if text not in SIGNS else [text]
 
@@ -102,11 +102,7 @@ class Table:
         return [f"${cell}$" if name in self.formulas and cell else plain(format_cell(cell)) for name, cell in named]
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The rows as a pandas table.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """The rows as a pandas table."""
         return _pandas().DataFrame([list(row) for row in self.rows], columns=list(self.columns))
 
 
@@ -119,11 +115,7 @@ def _pandas() -> Any:
 
 
 def frame(text: str) -> pd.DataFrame:
-    """A table in CSV as a pandas one.
-
-    Raises:
-        MissingExtra: pandas is not installed.
-    """
+    """A table in CSV as a pandas one."""
     import io
 
     return _pandas().read_csv(io.StringIO(text), keep_default_na=False)
@@ -153,11 +145,7 @@ class Shown(ABC):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """The main table as a pandas one.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """The main table as a pandas one."""
         return self.tables()[0].to_dataframe()
 
 

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from fedbounds.bounds.display.plain_text import number, number_to, whole_to
-from fedbounds.bounds.evaluation.compiled_form import ConditionView, FormView
+from fedbounds.bounds.evaluation.compiled_form import CompiledCondition, CompiledForm
 from fedbounds.bounds.theory.symbols import Notation
 
 UNDECLARED = "which constants can occur together is not declared for this form: list its result in FEASIBLE"
@@ -23,11 +23,11 @@ class CheckedCondition:
     Attributes:
         condition: the relation.
         holds: whether it holds, up to rounding.
-        notation: the paper's letters.
+        notation: the paper's symbols.
         shown: both sides and the extreme admissible value, computed when first needed.
     """
 
-    condition: ConditionView
+    condition: CompiledCondition
     holds: np.ndarray
     notation: Notation = field(repr=False, compare=False)
     shown: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(repr=False, compare=False)
@@ -35,12 +35,12 @@ class CheckedCondition:
     @property
     def text(self) -> str:
         """The relation in plain text, as the paper writes it."""
-        return self.condition.said().text
+        return self.condition.printed().text
 
     @property
     def latex(self) -> str:
         """The relation in LaTeX, as the paper writes it."""
-        return self.condition.said().latex
+        return self.condition.printed().latex
 
     @property
     def why(self) -> str:
@@ -72,7 +72,7 @@ class CheckedCondition:
         """The extreme admissible value for people: what is printed is admissible, and whole where the constant is."""
         if self.admissible is None:
             return ""
-        value, caps = float(self.admissible), self.condition.said().caps
+        value, caps = float(self.admissible), self.condition.printed().caps
         if caps is None:
             return number(value)
         side = "below" if caps else "above"
@@ -82,7 +82,7 @@ class CheckedCondition:
         return whole_to(side, value + (1 - 2 * caps) * strict)
 
 
-def constants_together(chosen: FormView, numbers: Mapping[str, np.ndarray]) -> tuple[CheckedCondition, ...]:
+def constants_together(chosen: CompiledForm, numbers: Mapping[str, np.ndarray]) -> tuple[CheckedCondition, ...]:
     """What constants that occur together satisfy, and where a problem is known, at these constants."""
     if not (relations := (*(chosen.feasible or ()), *chosen.witnessed)):
         return ()
@@ -95,7 +95,9 @@ def constants_together(chosen: FormView, numbers: Mapping[str, np.ndarray]) -> t
     )
 
 
-def why_impossible(chosen: FormView, together: Sequence[CheckedCondition], known: Container[str]) -> tuple[str, ...]:
+def why_impossible(
+    chosen: CompiledForm, together: Sequence[CheckedCondition], known: Container[str]
+) -> tuple[str, ...]:
     """Why no problem has these constants, or none is known to."""
     if chosen.feasible is None:
         return (UNDECLARED,) if chosen.standing().verdict == "proved" and not chosen.order_only else ()

@@ -1,8 +1,7 @@
-"""Results as evaluation sees them: names, words, legal values and numpy programs, and nothing of sympy.
+"""The compiled form of a bound: names, texts, legal values, numpy programs and expression trees, and nothing of sympy.
 
-A view is made of a `Result` (`fedbounds.bounds.evaluation.compile_form`), or read from where views are kept
-(`fedbounds.bounds.evaluation.form_cache`). What takes time to
-find out about a form, as how its conditions are printed, is found out when it is first asked for.
+It is made of a `Result` (`fedbounds.bounds.evaluation.numpy_code`) or read from a file (`form_cache`). Texts, programs
+and trees are made when they are first needed.
 """
 
 from __future__ import annotations
@@ -10,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fedbounds.bounds.audit.status import AuditStatus, Mark
-from fedbounds.bounds.evaluation.compilation import CompiledFunctions, Layout
 from fedbounds.bounds.evaluation.expression_tree import Structure, Tree
-from fedbounds.bounds.evaluation.program import Coded
+from fedbounds.bounds.evaluation.program import CompiledFunctions, Layout, Program
 from fedbounds.bounds.theory.form_selection import select_form
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.problem_class import Cover
@@ -25,7 +23,7 @@ from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity, indepen
 
 
 class PrintedCondition(NamedTuple):
-    """What takes time to find out about a condition.
+    """How a condition is printed, and what it limits.
 
     Attributes:
         text, latex: the relation as the paper writes it.
@@ -43,46 +41,46 @@ class PrintedCondition(NamedTuple):
 
 @dataclass(frozen=True)
 class NumpyRule:
-    """A rule by which a constant follows from others, as a numpy function of its inputs.
+    """The formula of a derived constant, as a numpy function of its inputs.
 
     Attributes:
         inputs: their names, in order.
-        vectors: those of them that have one number per client.
-        vector: whether what follows has.
-        code: the formula.
+        vectors: the inputs with one number per client.
+        vector: whether the derived constant has one number per client.
+        program: the formula.
     """
 
     inputs: tuple[str, ...]
     vectors: frozenset[str]
     vector: bool
-    code: Callable[[], Coded]
+    program: Callable[[], Program]
 
     def __call__(self, *values: np.ndarray) -> np.ndarray:
-        """What follows; clients last."""
-        known, code = dict(zip(self.inputs, values, strict=True)), self.code()
+        """The derived constant; clients last."""
+        known, program = dict(zip(self.inputs, values, strict=True)), self.program()
         whole = not self.vectors
-        taken = [known[name] if whole or name in self.vectors else known[name][..., None] for name in code.names]
+        taken = [known[name] if whole or name in self.vectors else known[name][..., None] for name in program.names]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.asarray(code.function(*taken)[0], dtype=float)
+            found = np.asarray(program.run(*taken)[0], dtype=float)
         return found[..., 0] if self.vectors and not self.vector else found
 
 
 @dataclass(frozen=True)
-class Follows(Derived):
-    """A rule by which a constant follows from others, by a numpy function."""
+class NumericRule(Derived):
+    """A derived constant whose rule is a numpy function."""
 
     rule: Callable[..., np.ndarray | float]
 
 
 @dataclass(frozen=True)
-class ConditionView:
-    """A condition of a form; `said` tells what takes time."""
+class CompiledCondition:
+    """A condition of a form; `printed` computes its texts."""
 
     op: str
     why: str
     limits: str
     legal: bool
-    said: Callable[[], PrintedCondition] = field(repr=False, compare=False)
+    printed: Callable[[], PrintedCondition] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -93,44 +91,44 @@ class SearchRelation:
     op: str
     right: Tree
     why: str
-    said: Callable[[], PrintedCondition] = field(repr=False, compare=False)
+    printed: Callable[[], PrintedCondition] = field(repr=False, compare=False)
 
     def words(self, notation: Notation) -> str:
         """The relation in plain text, as the paper writes it."""
-        return self.said().text
+        return self.printed().text
 
     @property
     def text(self) -> str:
         """The relation in plain text, as it is evaluated."""
-        return self.said().exact
+        return self.printed().exact
 
 
 @dataclass(frozen=True, eq=False)
-class FormView:
-    """One form: what `evaluate` asks of it.
+class CompiledForm:
+    """One form, ready to be evaluated and searched.
 
     Attributes:
-        result: the view of the result that it is a form of.
-        name, order_only, hides, asymptotic, refuted_by, generous: as of a `Form`.
+        result: the compiled result that it is a form of.
+        name, order_only, hides, asymptotic, refuted_by, generous, variables, needs: as of a `Form`.
         terms: their names.
         conditions: in order.
         assumptions: their names.
-        covers: for which settings each of them holds, when that is asked.
-        structure: its terms and conditions as trees, when they are asked for.
+        covers: for which settings each of them holds.
+        structure: its terms and conditions as trees.
         feasible: what constants that can occur together satisfy; None where its paper has not declared it.
         witnessed: where a problem is known to have such constants, if that is not all of them.
-        computed_from: letters that make a problem themselves, if they are given.
+        computed_from: symbols that make a problem themselves, if they are given.
         prescribes: the step sizes that it sets.
         derived: the rules by which constants follow from others.
-        variables: the constants that its bound and its conditions are made of.
-        needs: the same and those that its step sizes are made of.
         own_measure: its own left-hand side, if it has one.
         whole: the `Form`, with its expressions.
-        code: its numpy functions, see `fedbounds.bounds.evaluation.compilation.CompiledFunctions`.
-        standing: what the audit says of it.
+        program: its numpy programs, by name: "value", "parts", "sides" or "feasible".
+        standing: its status in the audit.
     """
 
-    result: ResultView
+    COPIED: ClassVar = ("name", "order_only", "hides", "asymptotic", "refuted_by", "generous", "variables", "needs")
+
+    result: CompiledResult
     name: str
     order_only: bool
     hides: str
@@ -138,20 +136,20 @@ class FormView:
     refuted_by: str
     generous: str
     terms: tuple[str, ...]
-    conditions: tuple[ConditionView, ...]
+    conditions: tuple[CompiledCondition, ...]
     assumptions: tuple[str, ...]
     prescribes: tuple[str, ...]
-    derived: tuple[Follows, ...]
+    derived: tuple[NumericRule, ...]
     variables: frozenset[str]
     needs: frozenset[str]
     own_measure: Measure | None
     whole: Callable[[], Any] = field(repr=False)
-    code: Callable[[str], Coded] = field(repr=False)
+    program: Callable[[str], Program] = field(repr=False)
     standing: Callable[[], AuditStatus] = field(repr=False)
     covers: Callable[[], tuple[Cover | None, ...]] = field(repr=False)
     structure: Callable[[], Structure] = field(repr=False)
-    feasible: tuple[ConditionView, ...] | None = None
-    witnessed: tuple[ConditionView, ...] = ()
+    feasible: tuple[CompiledCondition, ...] | None = None
+    witnessed: tuple[CompiledCondition, ...] = ()
     computed_from: tuple[str, ...] = ()
 
     @property
@@ -173,7 +171,7 @@ class FormView:
     def relations(self) -> tuple[SearchRelation, ...]:
         """Its conditions, with both sides."""
         pairs = zip(self.conditions, self.structure().sides, strict=True)
-        return tuple(SearchRelation(left, c.op, right, c.why, c.said) for c, (left, right) in pairs)
+        return tuple(SearchRelation(left, c.op, right, c.why, c.printed) for c, (left, right) in pairs)
 
     @property
     def mark(self) -> Mark:
@@ -182,40 +180,40 @@ class FormView:
 
     @cached_property
     def compiled(self) -> CompiledFunctions:
-        """Its numpy functions, at work."""
+        """Its numpy functions."""
         layout = Layout(
             len(self.terms),
             len(self.prescribes),
             tuple(c.op for c in self.conditions),
-            lambda: tuple(c.said().limited for c in self.conditions),
+            lambda: tuple(c.printed().limited for c in self.conditions),
         )
-        return CompiledFunctions(layout, self.code, self.result.vectors)
+        return CompiledFunctions(layout, self.program, self.result.vectors)
 
     @cached_property
     def occurring(self) -> CompiledFunctions:
         """The numpy functions of its feasible set: what constants satisfy, then where a problem is known."""
         relations = (*(self.feasible or ()), *self.witnessed)
         layout = Layout(0, 0, tuple(c.op for c in relations), lambda: (False,) * len(relations))
-        return CompiledFunctions(layout, lambda _: self.code("feasible"), self.result.vectors)
+        return CompiledFunctions(layout, lambda _: self.program("feasible"), self.result.vectors)
 
     def resolve(self, name: str) -> Quantity | None:
-        """What a letter or a concept stands for in the result's notation; None where it is neither."""
+        """The quantity with this symbol or concept in the result's notation; None where there is none."""
         return self.result.notation.resolve(name)
 
     def unused(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of these constants that nothing in the form depends on, in the order of the notation."""
+        """The constants among these that nothing in the form depends on, in the order of the notation."""
         return independent_constants(self.result.notation, self.needs, self.derived, names)
 
 
 @dataclass(frozen=True, eq=False)
-class ResultView:
-    """One result: what `evaluate` asks of it.
+class CompiledResult:
+    """One result with its compiled forms.
 
     Attributes:
         key, measure, notation, default: as of a `Result`.
-        source: where it stands, in words.
+        source: paper, number and equations.
         floors: the rules that no given constant may undercut.
-        forms: each a view.
+        forms: the compiled forms.
         whole: the `Result`, with its expressions.
     """
 
@@ -224,9 +222,9 @@ class ResultView:
     measure: Measure
     notation: Notation
     default: str
-    floors: tuple[Follows, ...]
+    floors: tuple[NumericRule, ...]
     whole: Callable[[], Any] = field(repr=False)
-    forms: list[FormView] = field(default_factory=list)
+    forms: list[CompiledForm] = field(default_factory=list)
 
     @property
     def paper(self) -> str:
@@ -235,13 +233,9 @@ class ResultView:
 
     @cached_property
     def vectors(self) -> frozenset[str]:
-        """The letters that stand for one number per client."""
+        """The symbols of constants with one number per client."""
         return frozenset(quantity.name for quantity in self.notation.values() if quantity.shape)
 
-    def form(self, name: str | None = None) -> FormView:
-        """The form with this name, else the first form of this kind; without a name the default form.
-
-        Raises:
-            FedboundsError: names the forms there are.
-        """
+    def form(self, name: str | None = None) -> CompiledForm:
+        """The form with this name, else the first form of this kind; without a name the default form."""
         return select_form(self.forms, self.key, name, self.default)

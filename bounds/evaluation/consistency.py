@@ -65,18 +65,7 @@ MAY_BE: Mapping[str, Side] = {**dict.fromkeys(UPPER_BOUNDS, "larger"), **dict.fr
 
 
 def contradicts(concept: str, given: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Whether a given constant contradicts what is known of it, elementwise; of most, any other value does.
-
-    Args:
-        concept: the cross-paper name.
-        given, known: values, which broadcast.
-
-    Example:
-        >>> [bool(contradicts("smoothness", np.array(L), np.array(1.0))) for L in (0.5, 1.0, 2.0)]
-        [True, False, False]
-        >>> [bool(contradicts("rounds", np.array(T), np.array(30.0))) for T in (20, 30, 40)]
-        [True, False, True]
-    """
+    """Whether a given constant contradicts what is known of it, elementwise; of most, any other value does."""
     other = ~np.isclose(given, known, rtol=AGREEMENT, atol=0)
     side = MAY_BE.get(concept)
     if side is None:
@@ -86,14 +75,6 @@ def contradicts(concept: str, given: np.ndarray, known: np.ndarray) -> np.ndarra
 
 def check_agreement(quantity: Quantity, given: np.ndarray, known: np.ndarray, whose: str) -> None:
     """Refuse a given constant that contradicts what is known of it.
-
-    Args:
-        quantity: the letter.
-        given, known: values.
-        whose: where the known one is from, as "exact of the problem".
-
-    Raises:
-        FedboundsError: both values, and which would do.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load

@@ -14,9 +14,8 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import Shown, Table
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.checked_conditions import CheckedCondition, constants_together, why_impossible
-from fedbounds.bounds.evaluation.compile_form import form_view
-from fedbounds.bounds.evaluation.compiled_form import FormView
-from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm
+from fedbounds.bounds.evaluation.form_cache import as_compiled
 from fedbounds.bounds.evaluation.resolution import Value, resolve
 from fedbounds.bounds.theory.argument_checks import names_of
 from fedbounds.bounds.theory.symbols import AGREEMENT, SOFT, Constant
@@ -31,7 +30,7 @@ NO_VALUE = "no value: the numbers overflow"
 
 @dataclass(frozen=True)
 class Evaluation(Shown):
-    """What a form promises at given constants.
+    """A form at given constants: its value, its terms, its conditions, and whether it is a guarantee.
 
     Attributes:
         view: the form, as evaluation sees it.
@@ -51,7 +50,7 @@ class Evaluation(Shown):
             they are only necessary, also the constants for which a problem is known.
     """
 
-    view: FormView
+    view: CompiledForm
     value: np.ndarray
     terms: Mapping[str, np.ndarray]
     conditions: tuple[CheckedCondition, ...]
@@ -104,7 +103,7 @@ class Evaluation(Shown):
 
     @property
     def headline(self) -> str:
-        """What is promised, of what, and whether it is a guarantee."""
+        """The bound, its measure, and whether it is a guarantee."""
         several = f"one for each of {self.value.size} settings"
         value = several if np.ndim(self.value) else "no value" if np.isnan(self.value) else number(self.value)
         what = f"{self.view.title}: {self.view.measure}"
@@ -128,11 +127,7 @@ class Evaluation(Shown):
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row for each setting: the bound, whether it is valid there, every term, and the largest.
-
-        Raises:
-            MissingExtra: pandas is not installed.
-        """
+        """One row for each setting: the bound, whether it is valid there, every term, and the largest."""
         columns = {"value": self.value, "valid": self.valid, **self.terms, "dominant": self.dominant}
         arrays = np.broadcast_arrays(*(np.asarray(column) for column in columns.values()))
         rows = list(zip(*(array.ravel().tolist() for array in arrays), strict=True))
@@ -232,7 +227,7 @@ def evaluate(
 
     Args:
         result: what to evaluate, or its key.
-        constants: letter or concept to a number, an array (settings broadcast), a vector over clients, or a `Constant`.
+        constants: symbol or concept to a number, an array (settings broadcast), a vector over clients, or a `Constant`.
         form: its name or kind; the strongest one that is not refuted by default.
         assume: names of assumptions taken for granted, or `"all"`.
         checked: assumption name to whether it was found to hold on the problem.
@@ -258,13 +253,13 @@ def evaluate(
         (2.4, True, 'initial gap')
     """
     return evaluate_form(
-        as_view(result).form(form), constants, assume=assume, checked=checked, trust=trust, strict=strict
+        as_compiled(result).form(form), constants, assume=assume, checked=checked, trust=trust, strict=strict
     )
 
 
 @np.errstate(all="ignore")  # what is not finite is said by the value itself
 def evaluate_form(
-    chosen: FormView,
+    chosen: CompiledForm,
     constants: Mapping[str, Value],
     *,
     assume: str | Iterable[str] = (),
@@ -304,7 +299,7 @@ def evaluate_form(
     together = constants_together(chosen, numbers)
     impossible = why_impossible(chosen, together, known) if chosen.feasible is not None or not trusted else ()
     why_not = (
-        *_standing_reasons(chosen, trusted=bool(trusted)),
+        *status_reasons(chosen, trusted=bool(trusted)),
         *_reasons(checks, known, statuses, prescribed),
     )
     if np.any(lost):
@@ -313,8 +308,8 @@ def evaluate_form(
         why_not = ("the value is infinite, which promises nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
-    miscounted = _miscounted(chosen, numbers, checks)
-    why_not = (*((f"no run has these constants: {miscounted}",) if miscounted else ()), *impossible, *why_not)
+    too_many = _too_many_participants(chosen, numbers, checks)
+    why_not = (*((f"no run has these constants: {too_many}",) if too_many else ()), *impossible, *why_not)
     evaluation = Evaluation(
         view=chosen,
         value=total,
@@ -332,31 +327,25 @@ def evaluate_form(
     )
     if strict:
         _refuse_the_meaningless(evaluation)
-        if miscounted and " settings" not in miscounted:
-            raise FedboundsError(f"{chosen.title}: {miscounted}")
+        if too_many and " settings" not in too_many:
+            raise FedboundsError(f"{chosen.title}: {too_many}")
     return evaluation
 
 
-def _miscounted(form: FormView, numbers: Mapping[str, np.ndarray], checks: Sequence[CheckedCondition]) -> str:
-    """Why the counts cannot be of one run, whether the form uses them or not, in words; "" if they can."""
+def _too_many_participants(
+    form: CompiledForm, numbers: Mapping[str, np.ndarray], checks: Sequence[CheckedCondition]
+) -> str:
+    """Why no run has as many participants, whether the form uses them or not; "" if one can, or a condition fails."""
     notation = form.result.notation
-    clients = next((n for n in numbers if notation[n].concept == "clients"), None)
-    if clients is None or not all(np.all(c.holds) for c in checks):
-        return ""
-    count = numbers[clients]
-    for name, value in numbers.items():
-        part = notation[name].concept == "participating_clients"
-        if not part and not notation[name].shape:
+    for part, whole in notation.parts:
+        if not {part, whole} <= {*numbers} or not all(np.all(c.holds) for c in checks):
             continue
-        wrong = value > count if part else count != value.shape[-1]
-        if np.any(wrong):
-            value, count = np.broadcast_arrays(value if part else np.asarray(value.shape[-1]), count)
+        values, limits = np.broadcast_arrays(numbers[part], numbers[whole])
+        if (wrong := values > limits).any():
             where = f" at {wrong.sum()} of {wrong.size} settings" if wrong.ndim and not wrong.all() else ""
-            first, whole = f"{value[wrong].flat[0]:g}", f"{clients} = {count[wrong].flat[0]:g}{where}"
-            meaning = notation[name].meaning
-            if part:
-                return f"{name} = {first} ({meaning}) exceeds {whole} (number of clients); give {name} <= {clients}"
-            return f"{name} has {first} values ({meaning}), and {whole}; give one value for each client"
+            given = f"{part} = {values[wrong][0]:g} ({notation[part].meaning})"
+            limit = f"{whole} = {limits[wrong][0]:g}{where} (number of clients)"
+            return f"{given} exceeds {limit}; give {part} <= {whole}"
     return ""
 
 
@@ -366,18 +355,14 @@ def _refuse_the_meaningless(evaluation: Evaluation) -> None:
     for c in evaluation.conditions:
         if c.condition.legal and not np.any(c.holds):
             left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
-            here = c.condition.said().exact
-            without = [f.name for f in forms if here not in (other.said().exact for other in f.conditions)]
+            here = c.condition.printed().exact
+            without = [f.name for f in forms if here not in (other.printed().exact for other in f.conditions)]
             hint = f"; these forms do without: {', '.join(without)}" if without else ""
             raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
 
 
-def trusted_claim(form: FormView, trust: Iterable[str]) -> str:
-    """The claim among those trusted that says this form ("" if none does).
-
-    Raises:
-        FedboundsError: a name that is neither this result nor a form of it.
-    """
+def trusted_claim(form: CompiledForm, trust: Iterable[str]) -> str:
+    """The claim among those trusted that says this form ("" if none does)."""
     result = form.result
     forms = [f"{result.key}[{other.name}]" for other in result.forms]
     for name in (names := tuple(trust)):
@@ -387,22 +372,13 @@ def trusted_claim(form: FormView, trust: Iterable[str]) -> str:
     return here if {here, result.key} & set(names) else ""
 
 
-def status_reasons(result: Result, form: Form, *, trusted: bool = False) -> tuple[str, ...]:
+def status_reasons(form: CompiledForm, *, trusted: bool = False) -> tuple[str, ...]:
     """Why no value of a form is a guarantee, whatever the constants; none if it is proved as it stands.
 
-    Args:
-        trusted: whether the user answers for what the audit has not proved.
-
     Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fed-norm-sgda/theorem-2")
-        >>> status_reasons(theorem, theorem.form())
+        >>> status_reasons(as_compiled("fed-norm-sgda/theorem-2").form())
         ('the audit has not proved it: its verdict is survived',)
     """
-    return _standing_reasons(form_view(result, form), trusted=trusted)
-
-
-def _standing_reasons(form: FormView, *, trusted: bool) -> tuple[str, ...]:
     standing, reasons = form.standing(), []
     verdict = standing.verdict
     if form.order_only:
@@ -444,21 +420,16 @@ def _reasons(
     return tuple(reasons)
 
 
-def check_assumed(form: Form, assume: Iterable[str]) -> set[str]:
-    """The assumptions that are taken for granted, "all" for each: refused where the form makes none of that name."""
-    return check_assumed_names([a.name for a in form.assumptions], assume)
-
-
-def check_assumed_names(names: Sequence[str], assume: Iterable[str]) -> set[str]:
-    """As `check_assumed`, of the names of a form's assumptions."""
+def check_assumed(names: Sequence[str], assume: Iterable[str]) -> set[str]:
+    """The assumptions of a form that are taken for granted, "all" for each."""
     taken = set(assume)
     for name in taken - {"all", *names}:
         raise unknown_name("assumption", name, [*names, "all"])
     return set(names) if "all" in taken else taken
 
 
-def _assumption_statuses(form: FormView, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
-    taken = check_assumed_names(form.assumptions, assume)
+def _assumption_statuses(form: CompiledForm, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
+    taken = check_assumed(form.assumptions, assume)
     statuses = {}
     for name in form.assumptions:
         if name in checked:

@@ -1,8 +1,7 @@
-"""Expressions as trees of plain data: what enclosures walk over, with sympy and without it.
+"""Expressions as trees of plain data, over which enclosures are computed without sympy.
 
-A tree has the parts of its expression in the same order, so that what is computed over one is computed over the other.
-Those that are kept beside views (`fedbounds.bounds.evaluation.form_cache`) know which expression they come from, and
-ask for it only where a function is met of which nothing but its values is known.
+A tree has the parts of its expression in the same order. One that was read from a file loads its expression only where
+it holds a function known by its values alone.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ class Tree:
     """An expression.
 
     Attributes:
-        kind: "letter", "number", "named" (a number with a name; its part is its exact value), "+", "*", "**",
+        kind: "symbol", "number", "named" (a number with a name; its part is its exact value), "+", "*", "**",
             "minimum", "maximum", "abs", "exp", "log", "floor", "ceil", one of `REDUCTIONS`, or "function".
         parts: its arguments.
-        name: of a letter.
+        name: of a symbol.
         number: of a number.
         origin: the expression.
-        names: of its letters.
+        names: of its symbols.
     """
 
     __slots__ = ("kind", "name", "names", "number", "origin", "parts")
@@ -87,11 +86,11 @@ def as_tree(expression: Grown) -> Tree:
     """
     if isinstance(expression, Tree):
         return expression
-    return _grown(expression)
+    return _tree_of(expression)
 
 
 @lru_cache(maxsize=2**16)
-def _grown(expression: sp.Expr) -> Tree:
+def _tree_of(expression: sp.Expr) -> Tree:
     """The tree of an expression; equal expressions have the same one."""
     import sympy as sp  # takes its time
 
@@ -139,7 +138,7 @@ def _number(expression: sp.Expr) -> Number:
 
 
 def names_in(*expressions: Grown) -> frozenset[str]:
-    """The names of the letters of these expressions."""
+    """The names of the symbols of these expressions."""
     return frozenset[str]().union(*(as_tree(e).names for e in expressions))
 
 
@@ -188,9 +187,6 @@ def serialize_trees(trees: Sequence[Tree]) -> list[list[Any]]:
 
 def read_trees(written: Sequence[Sequence[Any]], origins: Callable[[], Sequence[Tree]]) -> list[Tree]:
     """Trees as `serialize_trees` has them.
-
-    Args:
-        origins: the trees that were written, with their expressions.
 
     Example:
         >>> x = Tree("letter", name="x")

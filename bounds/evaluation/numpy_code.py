@@ -1,4 +1,4 @@
-"""Expressions as numpy functions, and those as programs that need no sympy."""
+"""From a `Form` to its compiled form: expressions become numpy programs and trees, which need no sympy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from operator import itemgetter
 from types import FunctionType
 from typing import Any
 
@@ -15,11 +16,28 @@ import numpy as np
 import sympy as sp
 from sympy.printing.numpy import NumPyPrinter
 
+from fedbounds.bounds.audit.ledger import audit_status
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compilation import STEP, CompiledFunctions, Layout
-from fedbounds.bounds.evaluation.compiled_form import Follows, NumpyRule
-from fedbounds.bounds.evaluation.program import OPERATIONS, OVER_CLIENTS, Coded, Program, function_at
-from fedbounds.bounds.theory.result import Form
+from fedbounds.bounds.evaluation.compiled_form import (
+    CompiledCondition,
+    CompiledForm,
+    CompiledResult,
+    NumericRule,
+    NumpyRule,
+    PrintedCondition,
+)
+from fedbounds.bounds.evaluation.expression_tree import Structure, as_tree
+from fedbounds.bounds.evaluation.program import (
+    OPERATIONS,
+    OVER_CLIENTS,
+    STEP,
+    CompiledFunctions,
+    Layout,
+    Program,
+    function_at,
+)
+from fedbounds.bounds.theory.feasible_set import feasible_set
+from fedbounds.bounds.theory.result import Condition, Form, Result
 from fedbounds.bounds.theory.symbols import Derived, Notation
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
@@ -77,25 +95,32 @@ def compile_expressions(
     return sp.lambdify(names, list(expressions), modules=["numpy"], cse=True, printer=printer, docstring_limit=0)
 
 
-def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:
-    """Every free symbol, in alphabetical order."""
-    return _arguments(tuple(expressions))
-
-
 @lru_cache(maxsize=2**14)
 def _arguments(expressions: tuple[sp.Expr, ...]) -> tuple[sp.Symbol, ...]:
     return tuple(sorted({s for e in expressions for s in e.free_symbols}, key=lambda s: s.name))
 
 
+def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:
+    """Every free symbol, in alphabetical order."""
+    return _arguments(tuple(expressions))
+
+
 @lru_cache(maxsize=256)
-def code_expressions(expressions: tuple[sp.Expr, ...]) -> Coded:
-    """A numpy function of the free symbols, in alphabetical order, and their names."""
+def compile_program(expressions: tuple[sp.Expr, ...]) -> Program:
+    """The program that computes these expressions from their free symbols, in alphabetical order."""
     symbols = arguments(expressions)
     names, function = tuple(s.name for s in symbols), compile_expressions(symbols, expressions)
     try:
-        return program_of(names, function).coded
-    except LookupError:  # a stranger's expression, of what programs do not know
-        return Coded(names, function)
+        return program_of(names, function)
+    except LookupError:  # a user's expression has an operation that no file can name
+        return call_program(names, function, len(expressions))
+
+
+def call_program(names: tuple[str, ...], function: Callable[..., list[np.ndarray]], count: int) -> Program:
+    """The program that calls a function and takes its results one by one."""
+    call = (function, *range(len(names)))
+    places = range(len(names) + 1, len(names) + 1 + count)
+    return Program(names, (), (call, *((itemgetter(k), len(names)) for k in range(count))), tuple(places))
 
 
 def nest_common_factors(total: sp.Expr) -> sp.Expr:
@@ -121,8 +146,8 @@ def nest_common_factors(total: sp.Expr) -> sp.Expr:
     return sp.Add(sp.Mul(taken, nest_common_factors(inside)), nest_common_factors(outside))
 
 
-def compile_form_function(form: Form, which: str) -> Coded:
-    """One of the functions of a form: its "value" alone, its "parts", or the "sides" of its conditions.
+def compile_form_program(form: Form, which: str) -> Program:
+    """One of the programs of a form: its "value" alone, its "parts", or the "sides" of its conditions.
 
     The parts are terms, prescribed step sizes, and both sides of every condition; the sides are followed by the extreme
     admissible values that there are.
@@ -131,42 +156,99 @@ def compile_form_function(form: Form, which: str) -> Coded:
     sides = tuple(side for c in form.conditions for side in (c.left, c.right))
     if which == "value":
         total = sp.Add(*terms)
-        found = [code_expressions((each,)) for each in (total, nest_common_factors(total))]
-        return min(found, key=lambda code: len(code.program.steps) if code.program else 0)
+        candidates = [compile_program((each,)) for each in (total, nest_common_factors(total))]
+        return min(candidates, key=lambda program: len(program.steps))
     if which == "parts":
-        return code_expressions((*terms, *form.prescribes.values(), *sides))
-    return code_expressions((*sides, *(c.extreme for c in form.conditions if c.extreme is not None)))
+        return compile_program((*terms, *form.prescribes.values(), *sides))
+    return compile_program((*sides, *(c.extreme for c in form.conditions if c.extreme is not None)))
 
 
 @lru_cache(maxsize=256)
 def compile_form(form: Form, vectors: frozenset[str] = frozenset()) -> CompiledFunctions:
-    """The compiled form, made once per process."""
+    """The numpy functions of a form, made once per process."""
 
     def limited() -> tuple[bool, ...]:
         return tuple(c.extreme is not None for c in form.conditions)
 
     layout = Layout(len(form.terms), len(form.prescribes), tuple(c.op for c in form.conditions), limited)
-    return CompiledFunctions(layout, lambda which: compile_form_function(form, which), vectors)
+    return CompiledFunctions(layout, lambda which: compile_form_program(form, which), vectors)
 
 
-def numeric_rule(rule: Derived, notation: Notation) -> Follows:
+def compiled_form(result: Result, form: Form) -> CompiledForm:
+    """The compiled form of a form, of a result that may be without it."""
+    return _compiled_form(compile_result(result), result, form)
+
+
+@lru_cache(maxsize=256)
+def compile_result(result: Result) -> CompiledResult:
+    """The compiled forms of a result."""
+    floors = tuple(numeric_rule(rule, result.notation) for rule in result.notation.floors)
+    compiled = CompiledResult(
+        result.key, str(result.source), result.measure, result.notation, result.default, floors, lambda: result
+    )
+    compiled.forms.extend(_compiled_form(compiled, result, form) for form in result.forms)
+    return compiled
+
+
+@lru_cache(maxsize=1024)
+def _compiled_form(of: CompiledResult, result: Result, form: Form) -> CompiledForm:
+    declared = feasible_set(result, form)
+    relations, known = (declared.relations, declared.witnessed) if declared else ((), ())
+    sides = tuple(side for c in (*relations, *known) for side in (c.left, c.right))
+    return CompiledForm(
+        result=of,
+        **{name: getattr(form, name) for name in CompiledForm.COPIED},
+        terms=tuple(term.name for term in form.terms),
+        conditions=tuple(compile_condition(condition, result.notation) for condition in form.conditions),
+        assumptions=tuple(assumption.name for assumption in form.assumptions),
+        prescribes=tuple(form.prescribes),
+        derived=tuple(numeric_rule(rule, result.notation) for rule in form.derived),
+        own_measure=form.measure,
+        whole=lambda: form,
+        program=lambda which: compile_program(sides) if which == "feasible" else compile_form_program(form, which),
+        standing=lambda: audit_status(result, form),
+        covers=lambda: tuple(assumption.cover for assumption in form.assumptions),
+        structure=lambda: _structure(form),
+        feasible=tuple(compile_condition(c, result.notation) for c in relations) if declared else None,
+        witnessed=tuple(compile_condition(c, result.notation) for c in known),
+        computed_from=declared.computed_from if declared else (),
+    )
+
+
+def _structure(form: Form) -> Structure:
+    return Structure(
+        tuple(as_tree(term.expression) for term in form.terms),
+        tuple((as_tree(c.left), as_tree(c.right)) for c in form.conditions),
+        form.length,
+    )
+
+
+def compile_condition(condition: Condition, notation: Notation) -> CompiledCondition:
+    """The compiled form of a condition."""
+
+    @lru_cache(maxsize=1)
+    def printed() -> PrintedCondition:
+        as_paper = condition.as_printed(notation)
+        return PrintedCondition(
+            as_paper.text, as_paper.latex, condition.text, condition.extreme is not None, condition.caps
+        )
+
+    limits = "" if condition.limits is None else condition.limits.name
+    return CompiledCondition(condition.op, condition.why, limits, condition.legal, printed)
+
+
+def numeric_rule(rule: Derived, notation: Notation) -> NumericRule:
     """The same rule as a numpy function."""
     formula = rule.rule
     if isinstance(formula, sp.Expr):
         vectors = frozenset(name for name in rule.inputs if notation[name].shape)
-        function = NumpyRule(
-            rule.inputs, vectors, bool(notation[rule.name].shape), lambda: code_expressions((formula,))
-        )
-    else:
-        function = formula
-    return Follows(rule.name, rule.inputs, function, rule.why, rule.free)
+        whole = bool(notation[rule.name].shape)
+        formula = NumpyRule(rule.inputs, vectors, whole, lambda: compile_program((rule.rule,)))
+    return NumericRule(rule.name, rule.inputs, formula, rule.why, rule.free)
 
 
 def program_of(names: tuple[str, ...], function: Callable[..., list[np.ndarray]]) -> Program:
     """A function that `compile_expressions` has made, as a program of the same operations in the same order.
-
-    Raises:
-        LookupError: an operation that programs do not know.
 
     Example:
         >>> x = sp.Symbol("x", positive=True)
@@ -228,7 +310,7 @@ class _Writer:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._step("negative", operand)
             case ast.Call(func=ast.Name(id=name), args=taken, keywords=[]):
-                return self._step(_word(self._space[name], name), *taken)
+                return self._step(_operation_name(self._space[name], name), *taken)
             case ast.Call(func=ast.Name(id=name), args=[taken], keywords=[_, _] as keywords):
                 for word, reduction in OVER_CLIENTS.items():
                     said = {k.arg: ast.literal_eval(k.value) for k in keywords}
@@ -250,17 +332,14 @@ class _Writer:
         return self._steps.setdefault((name, *places), (2, len(self._steps)))
 
 
-def _word(function: Callable[..., Any], name: str) -> str:
-    """What programs call a function."""
+def _operation_name(function: Callable[..., Any], name: str) -> str:
+    """The name of a function in programs."""
     known = {id(each): word for word, each in OPERATIONS.items()} | {id(abs): "abs"}
     return known.get(id(function)) or place_of(function, name)
 
 
 def place_of(function: Any, name: str) -> str:
     """Where a function stands, as MODULE:NAME, if a program may call it from there.
-
-    Raises:
-        LookupError: it stands nowhere, or elsewhere.
 
     Example:
         >>> place_of(arguments, "arguments")

@@ -9,27 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation.compile_form import form_view
-from fedbounds.bounds.evaluation.compiled_form import Follows, FormView, ResultView
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult, NumericRule
 from fedbounds.bounds.inputs.checks import as_real, check_memory
 from fedbounds.bounds.theory.argument_checks import check_constants, check_settings
 from fedbounds.bounds.theory.symbols import SOFT, Constant, NoConstant, Quantity, Source
 
 if TYPE_CHECKING:
-    from fedbounds.bounds.theory.result import Form, Result
+    pass
 
 Value = float | int | np.ndarray | Iterable[float] | Constant
 
 
-def resolve_constants(
-    result: Result, form: Form, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
-) -> dict[str, Constant]:
-    """As `resolve`, of a form with its expressions."""
-    return resolve(form_view(result, form), constants, needed=needed)
-
-
 def resolve(
-    form: FormView, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
+    form: CompiledForm, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
 ) -> dict[str, Constant]:
     """The constants a form needs: given ones validated, derived ones computed, contradictions and gaps refused."""
     result = form.result
@@ -66,23 +58,23 @@ def resolve(
     return {n: known[n] for n in order}
 
 
-def unknown_constants(result: Result, form: Form, names: Iterable[str]) -> list[str]:
-    """What a form needs beside these letters and what follows from them, by letter.
+def unknown_constants(form: CompiledForm, names: Iterable[str]) -> list[str]:
+    """The symbols that a form needs besides these and those derived from them.
 
     Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fedau/theorem-2")
-        >>> unknown_constants(theorem, theorem.form(), ["L", "F", "I", "T", "gamma", "eta", "sigma", "G", "p", "K"])
+        >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
+        >>> form = as_compiled("fedau/theorem-2").form()
+        >>> unknown_constants(form, ["L", "F", "I", "T", "gamma", "eta", "sigma", "G", "p", "K"])
         ['delta']
     """
-    known = {*names, *(q.name for q in result.notation.values() if q.default is not None)}
+    known = {*names, *(q.name for q in form.result.notation.values() if q.default is not None)}
     while more := {r.name for r in form.derived if r.name not in known and known.issuperset(r.inputs)}:
         known |= more
     missing = sorted(form.needs - known)
-    return _roots(form_view(result, form), missing, {name: Constant(0.0, "given") for name in known})
+    return _roots(form, missing, {name: Constant(0.0, "given") for name in known})
 
 
-def _roots(form: FormView, missing: Sequence[str], known: Mapping[str, Constant]) -> list[str]:
+def _roots(form: CompiledForm, missing: Sequence[str], known: Mapping[str, Constant]) -> list[str]:
     """The missing constants without those that would follow from the others."""
     left, given = set(missing), {*known, *(q.name for q in form.result.notation.values() if q.default is not None)}
     for name in missing:
@@ -93,7 +85,7 @@ def _roots(form: FormView, missing: Sequence[str], known: Mapping[str, Constant]
     return sorted(left)
 
 
-def _instead(form: FormView, missing: Sequence[str], known: Mapping[str, Constant]) -> str:
+def _instead(form: CompiledForm, missing: Sequence[str], known: Mapping[str, Constant]) -> str:
     """The fewest constants from which several of the missing ones follow, in words; "" if there are none."""
     given = {*known, *(q.name for q in form.result.notation.values() if q.default is not None)}
     best: tuple[set[str], set[str]] = set(), set()
@@ -112,7 +104,7 @@ def _instead(form: FormView, missing: Sequence[str], known: Mapping[str, Constan
     return f"; {', '.join(sorted(best[0]))} follow{'s' * (len(best[0]) == 1)} from {', '.join(sorted(best[1]))}"
 
 
-def _derive(form: FormView, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:
+def _derive(form: CompiledForm, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:
     """Make `name` known by a derivation rule or its default, if it can be; whether it is known."""
     notation = form.result.notation
     if name in known:
@@ -136,16 +128,12 @@ def _derive(form: FormView, name: str, known: dict[str, Constant], pending: tupl
     return name in known
 
 
-def _apply(rule: Follows, known: Mapping[str, Constant]) -> np.ndarray | float:
+def _apply(rule: NumericRule, known: Mapping[str, Constant]) -> np.ndarray | float:
     return rule.rule(*(np.asarray(known[i].value, dtype=float) for i in rule.inputs))
 
 
-def _agree(form: FormView, rule: Follows, given: Mapping[str, Constant]) -> None:
-    """Refuse a given constant that contradicts what follows from the others.
-
-    Raises:
-        FedboundsError: both values, and what the derived one follows from.
-    """
+def _agree(form: CompiledForm, rule: NumericRule, given: Mapping[str, Constant]) -> None:
+    """Refuse a given constant that contradicts what follows from the others."""
     others = {name: constant for name, constant in given.items() if name != rule.name}
     try:
         if not all(_derive(form, i, others, (rule.name,)) for i in rule.inputs):
@@ -165,35 +153,30 @@ def _agree(form: FormView, rule: Follows, given: Mapping[str, Constant]) -> None
         )
 
 
-def derived_constants(result: Result, form: Form, name: str, known: Mapping[str, Constant]) -> tuple[Constant, ...]:
-    """What a constant must be, or be at least, by the rules of a form; none where other constants are missing.
-
-    Args:
-        result, form: whose rules.
-        name: the letter.
-        known: what is known, by letter.
+def derived_constants(form: CompiledForm, name: str, known: Mapping[str, Constant]) -> tuple[Constant, ...]:
+    """The values that a constant must have, or have at least, by the rules of a form; none if an input is missing.
 
     Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fed-norm-sgda/theorem-1")
+        >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
+        >>> form = as_compiled("fed-norm-sgda/theorem-1").form("explicit")
         >>> steps = {"gammax": Constant(0.1, "given"), "taueff": Constant(5.0, "given")}
-        >>> [float(c.value) for c in derived_constants(theorem, theorem.form("explicit"), "Gammax", steps)]
+        >>> [float(c.value) for c in derived_constants(form, "Gammax", steps)]
         [0.5]
     """
-    found, seen = (), form_view(result, form)
-    for rule in seen.derived:
+    found = ()
+    for rule in form.derived:
         others = {letter: constant for letter, constant in known.items() if letter != name}
         if rule.name != name or rule.free not in (False, "upwards"):
             continue
         try:
-            if all(_derive(seen, i, others, (name,)) for i in rule.inputs):
+            if all(_derive(form, i, others, (name,)) for i in rule.inputs):
                 found += (Constant(np.asarray(_apply(rule, others)), "derived", rule.why),)
         except FedboundsError:
             continue  # what cannot be computed, as a weight error over too many rounds
     return found
 
 
-def _for_all(result: ResultView, quantity: Quantity, value: Value, constants: Mapping[str, Value]) -> Value:
+def _for_all(result: CompiledResult, quantity: Quantity, value: Value, constants: Mapping[str, Value]) -> Value:
     """One number for a constant of every client, where the number of clients is given: all clients have it."""
     if not quantity.shape or isinstance(value, NoConstant):
         return value
@@ -211,11 +194,7 @@ def _for_all(result: ResultView, quantity: Quantity, value: Value, constants: Ma
 
 
 def as_constant(quantity: Quantity, value: Value) -> Constant:
-    """A given value as a constant inside its domain.
-
-    Raises:
-        FedboundsError: no number, outside its domain, or no finite value.
-    """
+    """A given value as a constant inside its domain."""
     if isinstance(value, NoConstant):
         raise FedboundsError(f"{quantity.name} ({quantity.meaning}) has no finite value: {value.why}")
     constant = value if isinstance(value, Constant) else Constant(value, "given")  # pyright: ignore[reportArgumentType]
@@ -233,7 +212,7 @@ def as_constant(quantity: Quantity, value: Value) -> Constant:
     return Constant(array, constant.source, constant.note)
 
 
-def _same_clients(result: ResultView, given: Mapping[str, Constant]) -> None:
+def _same_clients(result: CompiledResult, given: Mapping[str, Constant]) -> None:
     """Vectors over clients must agree on how many clients there are, with each other and with their number."""
     lengths = {n: np.asarray(c.value).shape[-1] for n, c in given.items() if result.notation[n].shape}
     if len(set(lengths.values())) > 1:

@@ -43,9 +43,6 @@ def is_finite(value: object) -> TypeGuard[int | float]:
 def read_number(text: str) -> float:
     """The number that a cell of a file holds; unlike `float`, not 10 for "1_0", which is no number elsewhere.
 
-    Raises:
-        ValueError: it holds none.
-
     Example:
         >>> read_number(" 1e-3 ")
         0.001
@@ -60,9 +57,6 @@ def as_real(name: str, value: object, booleans: bool = False) -> np.ndarray:
 
     Tensors are detached. Complex numbers, masked entries, dates and durations, text, bytes and, unless asked for,
     booleans are no real numbers, although numpy converts them.
-
-    Raises:
-        FedboundsError: what it is instead, or an entry that no float can hold.
 
     Example:
         >>> as_real("L", [1, 2]).tolist()
@@ -118,26 +112,7 @@ def _is_real(value: object) -> bool:
 
 
 def check_count(name: str, value: object, low: int = 1, high: int | None = None, why: str = "") -> int:
-    """The value as an int, or an error that quotes it with the legal range; 10.0 is whole, True is not.
-
-    Args:
-        name: what the user calls it.
-        value: what the user gave.
-        low: the least legal value.
-        high: the largest legal value; that of a 64-bit integer if not given.
-        why: the reason for the range, in a few words.
-
-    Raises:
-        FedboundsError: not a whole number, or outside [low, high].
-
-    Example:
-        >>> check_count("interval", 4.0)
-        4
-        >>> check_count("participants", 12, high=10, why="at most all clients")
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: participants = 12 must be an integer in [1, 10]: at most all clients
-    """
+    """The value as an int, or an error that quotes it with the legal range; 10.0 is whole, True is not."""
     most = LARGEST_COUNT if high is None else high
     if not is_finite(value) or value != int(value) or not low <= value <= most:
         too_large = is_number(value) and value > most
@@ -171,24 +146,7 @@ def check_memory(what: str, size: int) -> None:
 
 
 def check_number(name: str, value: object, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
-    """The value as a finite float in [low, high], or an error that quotes it with the legal range.
-
-    Args:
-        name: what the user calls it.
-        value: what the user gave.
-        low: the least legal value.
-        high: the largest legal value; infinity itself is not one.
-        why: what the number means, in a few words.
-
-    Raises:
-        FedboundsError: not a number, not finite, or outside [low, high].
-
-    Example:
-        >>> check_number("leave", 1.5, 0, 1)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: leave = 1.5 must be a number in [0, 1]
-    """
+    """The value as a finite float in [low, high], or an error that quotes it with the legal range."""
     if not is_finite(value) or not low <= value <= high:
         legal = f"{'[' if math.isfinite(low) else '('}{low:g}, {high:g}{']' if math.isfinite(high) else ')'}"
         raise FedboundsError(f"{name} = {quote(value)} must be a number in {legal}" + (f": {why}" if why else ""))
@@ -197,9 +155,6 @@ def check_number(name: str, value: object, low: float = -math.inf, high: float =
 
 def check_choice(what: str, value: object, known: Sequence[str]) -> str:
     """The value, if it is one of the names that are known.
-
-    Raises:
-        FedboundsError: it is none; quotes it with the nearest of them.
 
     Example:
         >>> check_choice("law", "uniform", ("uniform", "gaussian"))
@@ -211,17 +166,7 @@ def check_choice(what: str, value: object, known: Sequence[str]) -> str:
 
 
 def check_flag(name: str, value: object) -> bool:
-    """The value as a bool, or an error that quotes it.
-
-    Raises:
-        FedboundsError: anything but true and false.
-
-    Example:
-        >>> check_flag("reshuffle", "no")
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: reshuffle = 'no' must be true or false
-    """
+    """The value as a bool, or an error that quotes it."""
     if not isinstance(value, bool | np.bool_):
         raise FedboundsError(f"{name} = {quote(value)} must be true or false")
     return bool(value)
@@ -229,14 +174,6 @@ def check_flag(name: str, value: object) -> bool:
 
 def check_matrix(name: str, values: ArrayLike, shape: str) -> np.ndarray:
     """The values as a non-empty, finite float array with two axes, or an error that names the bad entry.
-
-    Args:
-        name: what the user calls it.
-        values: what the user gave.
-        shape: the meaning of the axes, for the message, e.g. "(rounds, clients)".
-
-    Raises:
-        FedboundsError: not numbers, not two axes, empty, or an entry that is not finite.
 
     Example:
         >>> check_matrix("weights q", [1.0, 2.0], "(rounds, clients)")
@@ -249,14 +186,6 @@ def check_matrix(name: str, values: ArrayLike, shape: str) -> np.ndarray:
 
 def check_vector(name: str, values: ArrayLike, length: int | None = None) -> np.ndarray:
     """The values as a non-empty, finite float array with one axis, or an error that names the bad entry.
-
-    Args:
-        name: what the user calls it.
-        values: what the user gave.
-        length: how many there must be, if that is known.
-
-    Raises:
-        FedboundsError: not numbers, not one axis, the wrong length, or an entry that is not finite.
 
     Example:
         >>> check_vector("mean", [0.5, 0.5], 3)

@@ -1,9 +1,7 @@
-"""Files for users: what fedbounds did not write is kept unless overwriting is forced; an input is always kept.
+"""Files for users: a file that fedbounds did not write is kept unless overwriting is forced; inputs are always kept.
 
-Every command and every `save` writes through this module. A file counts as written by fedbounds if a manifest beside it
-lists its checksum: that of a figure or of a report, else `.fedbounds.json`, which lists what was written into its
-folder. So what a user has changed since is the user's. Manifests, traces and other documents with a schema count by how
-they begin.
+A file counts as written by fedbounds if a manifest beside it (of a figure, a report, or `.fedbounds.json`) lists its
+checksum; manifests, traces and documents with a schema count by how they begin.
 """
 
 from __future__ import annotations
@@ -60,22 +58,7 @@ def listed_sums(manifest: Path) -> Mapping[str, str]:
 
 
 def check_outputs(outputs: Iterable[Output], force: bool = False, runs: Path | None = None) -> None:
-    """Refuse places that cannot be written, inputs, and files that fedbounds did not write.
-
-    Args:
-        outputs: what is to be written.
-        force: overwrite what fedbounds did not write.
-        runs: a folder of kept runs, where nothing else is written: all files there are inputs.
-
-    Raises:
-        FedboundsError: names the first such file, and what to give instead.
-
-    Example:
-        >>> check_outputs([Output(Path("/dev/null"))], force=True)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: cannot write '/dev/null': it is not a regular file; give another name
-    """
+    """Refuse places that cannot be written, inputs, and files that fedbounds did not write."""
     vouched = cache(listed_sums)
     for output in outputs:
         path = output.path
@@ -105,29 +88,17 @@ def is_ours(output: Output, vouched: Callable[[Path], Mapping[str, str]] = liste
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder into which no files can be written.
-
-    Raises:
-        FedboundsError: names it, or what is in its place.
-    """
+    """Refuse a folder into which no files can be written."""
     _check_place(folder / "file", f"into {str(folder)!r}")
 
 
 def write_output(output: Output, content: bytes, force: bool = False) -> None:
-    """Write a file, whole or not at all; see `check_outputs`. One that has this content already is left alone.
-
-    Raises:
-        FedboundsError: as there, or the place cannot be written.
-    """
+    """Write a file, whole or not at all; see `check_outputs`. One that has this content already is left alone."""
     write_outputs([output], [content], force)
 
 
 def write_outputs(outputs: Sequence[Output], contents: Sequence[bytes], force: bool = False) -> None:
-    """Write files that belong together, none of them where one is refused; see `write_output`.
-
-    Raises:
-        FedboundsError: as there.
-    """
+    """Write files that belong together, none of them where one is refused; see `write_output`."""
     new = [(o, content) for o, content in zip(outputs, contents, strict=True) if not _has(o.path, content)]
     check_outputs([output for output, _ in new], force)
     for output, content in new:
@@ -148,22 +119,13 @@ def _list(folder: Path, written: Mapping[str, bytes]) -> None:
 
 
 def write_stream(output: Output, write: Callable[[BinaryIO], object], force: bool = False) -> None:
-    """Write a file by a function that fills it, whole or not at all; its folder must be there.
-
-    Raises:
-        FedboundsError: as `write_output`.
-        OSError: the file cannot be written.
-    """
+    """Write a file by a function that fills it, whole or not at all; its folder must be there."""
     check_outputs([output], force)
     write_atomically(output.path, write)
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What is at a path, a link followed unless it leads nowhere; None if nothing is.
-
-    Raises:
-        FedboundsError: nothing can be there, as where a name is too long.
-    """
+    """What is at a path, a link followed unless it leads nowhere; None if nothing is."""
     try:
         if not path.name:
             raise ValueError("it is no name of a file")
@@ -179,15 +141,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _check_place(path: Path, what: str = "") -> None:
-    """Refuse a path whose folder cannot be written, or made.
-
-    Args:
-        path: of a file.
-        what: is to be written, if not this file.
-
-    Raises:
-        FedboundsError: names what stands in the way.
-    """
+    """Refuse a path whose folder cannot be written, or made."""
     said = what or repr(str(path))
     for place in path.parents:
         about = _status(place) if place.name else None

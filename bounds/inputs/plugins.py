@@ -21,12 +21,6 @@ class BrokenPlugin(FedboundsError):
 def run_guarded(what: str) -> Iterator[None]:
     """Run code of another package: what it prints is dropped, the working directory stays, its errors are one line.
 
-    Args:
-        what: it provides, as "the paper 'draft'".
-
-    Raises:
-        BrokenPlugin: the code raised anything but KeyboardInterrupt.
-
     Example:
         >>> with run_guarded("the paper 'draft'"):
         ...     raise SystemExit(3)

@@ -1,20 +1,16 @@
-r"""Values as users type them: numbers, small expressions, vectors and files, read by a grammar of our own.
+"""Values as users type them: numbers, small expressions, vectors and files.
 
-    expression := term (('+' | '-') term)*
-    term       := factor (('*' | '/') factor)*
-    factor     := ('+' | '-') factor | power
-    power      := atom ('**' factor)?
-    atom       := number | name | function '(' expression (',' expression)* ')' | '(' expression ')'
-
-Names are other constants of the same call. Nothing is ever handed to `eval` or to a symbolic parser,
-which would run code or read a letter as a function of its own; and an error points at the place.
+`ast.parse` reads the structure of an expression, in which every number and name is replaced by a placeholder; the nodes
+in `Parser` are allowed, and everything else is an error. Nothing is handed to `eval` or to a symbolic parser.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Generic, NoReturn, Protocol, TypeVar
 
@@ -109,19 +105,19 @@ class _Numbers:
 
 
 class Parser(Generic[V]):
-    """Recursive descent over the tokens of one text; what the operations mean is the algebra's.
+    """One expression; the algebra gives numbers, names, functions and operations their meaning.
 
     Args:
-        text: what to read.
-        where: what it is the value of, for the message.
-        algebra: the meaning of numbers, names, functions and operations.
-        longest, deepest: how many characters are read, and how deep they may be nested.
+        text: the expression.
+        where: the constant whose value it is, for messages.
+        algebra: the operations.
+        longest, deepest: limits of its characters and of its nesting.
     """
 
     def __init__(
         self, text: str, where: str, algebra: Algebra[V], *, longest: int = LONGEST, deepest: int = DEEPEST
     ) -> None:
-        self._where, self._algebra, self._depth, self._deepest = where, algebra, 0, deepest
+        self._where, self._algebra, self._deepest = where, algebra, deepest
         if len(text) > longest:
             raise FedboundsError(f"{where}: the expression has {len(text)} characters, at most {longest} are read")
         self._text = text.strip()
@@ -133,101 +129,83 @@ class Parser(Generic[V]):
                 self._fail(f"unexpected {self._text[position:].lstrip()[0]!r}")
             self._tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
             position = match.end()
-        self._at = 0
 
-    def _fail(self, what: str) -> NoReturn:
+    def _fail(self, problem: str) -> NoReturn:
         shown = self._text if len(self._text) <= LONGEST else f"{self._text[:60]}..."
         raise FedboundsError(
-            f"{self._where} = {shown!r}: {what}; a value is a number or an expression in constants with "
+            f"{self._where} = {shown!r}: {problem}; a value is a number or an expression in constants with "
             "+ - * / ** sqrt log min max"
         )
 
-    def _peek(self) -> str:
-        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
-
-    def _take(self, *wanted: str) -> str:
-        token = self._peek()
-        if token and token in wanted and self._tokens[self._at][0] == "op":
-            self._at += 1
-            return token
-        return ""
-
     def value(self) -> V:
-        """What the whole text says.
-
-        Raises:
-            FedboundsError: it does not follow the grammar, or the algebra refuses an operation.
-        """
+        """The value of the whole text."""
         if not self._tokens:
             self._fail("nothing there")
+        self._check_parentheses()
         try:
-            result = self._expression()
+            return self._evaluate(self._parse(), 0)
         except FedboundsError:
             raise
         except ValueError as error:
             self._fail(str(error))
-        if self._peek():
-            self._fail(f"unexpected {self._peek()!r}")
-        return result
 
-    def _deeper(self) -> None:
-        self._depth += 1
-        if self._depth > self._deepest:
-            self._fail(f"nested deeper than {self._deepest}")
-
-    def _expression(self) -> V:
-        self._deeper()
-        terms = [("+", self._term())]
-        while op := self._take("+", "-"):
-            terms.append((op, self._term()))
-        self._depth -= 1
-        return self._algebra.total(terms) if len(terms) > 1 else terms[0][1]
-
-    def _term(self) -> V:
-        factors = [("*", self._factor())]
-        while op := self._take("*", "/"):
-            factors.append((op, self._factor()))
-        return self._algebra.product(factors)
-
-    def _factor(self) -> V:
-        self._deeper()
-        sign = self._take("+", "-")
-        if sign:
-            value = self._factor()
-            result = self._algebra.negative(value) if sign == "-" else value
-        else:
-            result = self._power()
-        self._depth -= 1
-        return result
-
-    def _power(self) -> V:
-        base = self._atom()
-        return self._algebra.power(base, self._factor()) if self._take("**") else base
-
-    def _atom(self) -> V:
-        if self._take("("):
-            result = self._expression()
-            if not self._take(")"):
-                self._fail("a parenthesis is not closed")
-            return result
-        if self._at >= len(self._tokens):
-            self._fail("it ends too early")
-        kind, token = self._tokens[self._at]
-        self._at += 1
-        if kind == "number":
-            return self._algebra.number(token)
-        if kind != "name":
-            self._fail(f"unexpected {token!r}")
-        return self._call(token) if self._peek() == "(" else self._algebra.name(token)
-
-    def _call(self, name: str) -> V:
-        self._take("(")
-        values = [self._expression()]
-        while self._take(","):
-            values.append(self._expression())
-        if not self._take(")"):
+    def _check_parentheses(self) -> None:
+        depth = 0
+        for _, token in self._tokens:
+            depth += (token == "(") - (token == ")")
+            if depth < 0:
+                self._fail("unexpected ')'")
+            if depth > self._deepest:
+                self._fail(f"nested deeper than {self._deepest}")
+        if depth:
             self._fail("a parenthesis is not closed")
-        return self._algebra.call(name, values)
+
+    def _parse(self) -> ast.expr:
+        """The structure of the text, with a placeholder for each number and name: no literal or keyword of Python."""
+        words = [token if kind == "op" else f"_{k}" for k, (kind, token) in enumerate(self._tokens)]
+        try:
+            return ast.parse(" ".join(words), mode="eval").body
+        except SyntaxError as error:
+            # the last token of the range that Python reports, or the end
+            stop = max(error.offset or 1, (error.end_offset or 1) - 1)
+            starts = accumulate((len(word) + 1 for word in words), initial=1)
+            found = [token for start, (_, token) in zip(starts, self._tokens, strict=False) if start <= stop]
+            ended = not error.offset or stop > len(" ".join(words))
+            self._fail("it ends too early" if ended else f"unexpected {found[-1]!r}")
+        except (MemoryError, RecursionError):
+            self._fail(f"nested deeper than {self._deepest}, or of thousands of terms")
+
+    def _evaluate(self, node: ast.expr, depth: int) -> V:
+        if depth > self._deepest:
+            self._fail(f"nested deeper than {self._deepest}")
+        match node:
+            case ast.Name(id=name):
+                kind, token = self._tokens[int(name[1:])]
+                return self._algebra.number(token) if kind == "number" else self._algebra.name(token)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self._evaluate(operand, depth + 1)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._algebra.product([("*", self._algebra.negative(self._evaluate(operand, depth + 1)))])
+            case ast.BinOp(op=ast.Pow(), left=left, right=right):
+                return self._algebra.power(self._evaluate(left, depth + 1), self._evaluate(right, depth + 1))
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return self._algebra.total(self._operands(node, {ast.Add: "+", ast.Sub: "-"}, depth))
+            case ast.BinOp(op=ast.Mult() | ast.Div()):
+                return self._algebra.product(self._operands(node, {ast.Mult: "*", ast.Div: "/"}, depth))
+            case ast.Call(func=ast.Name(id=name), args=[_, *_] as arguments, keywords=[]):
+                kind, token = self._tokens[int(name[1:])]
+                if kind == "name":
+                    return self._algebra.call(token, [self._evaluate(argument, depth + 1) for argument in arguments])
+        self._fail("not an expression of numbers")
+
+    def _operands(self, node: ast.expr, signs: Mapping[type[ast.operator], str], depth: int) -> list[tuple[str, V]]:
+        """The operands of a + b - c or a * b / c, each with its sign."""
+        found: list[tuple[str, ast.expr]] = []
+        while isinstance(node, ast.BinOp) and type(node.op) in signs:
+            found.append((signs[type(node.op)], node.right))
+            node = node.left
+        found.append((next(iter(signs.values())), node))
+        return [(sign, self._evaluate(operand, depth + 1)) for sign, operand in reversed(found)]
 
 
 def split_list(text: str) -> list[str]:
@@ -248,11 +226,7 @@ def split_list(text: str) -> list[str]:
 
 
 def read_numbers(path: str | Path, where: str) -> np.ndarray:
-    """The numbers in a text or CSV file, in reading order.
-
-    Raises:
-        FedboundsError: no such file, too large, or an entry that is not a number (with its line).
-    """
+    """The numbers in a text or CSV file, in reading order."""
     import csv  # takes its time
 
     file = Path(path)
@@ -277,20 +251,7 @@ def read_numbers(path: str | Path, where: str) -> np.ndarray:
 
 
 def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np.ndarray]:
-    """The values of `name=text` pairs; a value may refer to the other names.
-
-    Args:
-        assignments: name to text, number, or list of either ("@file" reads a vector from a file).
-
-    Raises:
-        FedboundsError: a value that cannot be read, an unknown name, a circle of references.
-
-    Example:
-        >>> parse_assignments({"L": "2", "gamma": "1/(12*L)", "p": "0.1, 0.35, 0.8"})
-        {'L': 2.0, 'gamma': 0.041666666666666664, 'p': array([0.1 , 0.35, 0.8 ])}
-        >>> parse_assignments({"tau": "3,"})
-        {'tau': array([3.])}
-    """
+    """The values of `name=text` pairs; a value may refer to the other names."""
     done: dict[str, float | np.ndarray] = {}
     pending: list[str] = []
 
@@ -352,9 +313,6 @@ def parse_function(
     name: str, argument: str, text: str, constants: Mapping[str, float | np.ndarray]
 ) -> Callable[[float], float]:
     """The function of one argument that an expression in it and in constants is.
-
-    Raises:
-        FedboundsError: when it is called: it cannot be read, or not be computed there.
 
     Example:
         >>> parse_function("delta", "P", "d*sqrt(9/P)", {"d": 2.0})(4)

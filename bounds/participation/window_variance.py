@@ -26,13 +26,6 @@ def without_replacement_variance(clients: int, participants: int, interval: int 
         participants: S, each with weight 1/S.
         interval: P, the length of the window in rounds.
 
-    Raises:
-        FedboundsError: a count outside its range.
-
-    Example:
-        >>> without_replacement_variance(250, 10)
-        0.000384
-
     Source: Wang & Ji 2022, Proposition 4.7 ($\upsilon^2/P$), exact for this sampling.
     """
     N, S = _cohort(clients, participants)
@@ -56,13 +49,6 @@ def permutation_variance(
         start: the window's first round.
         reshuffle: a new permutation each cycle, or the same one forever.
 
-    Raises:
-        FedboundsError: a count outside its range.
-
-    Example:
-        >>> permutation_variance(6, 2, interval=3), permutation_variance(6, 2, interval=3, start=1) > 0
-        (0.0, True)
-
     Source: Wang & Ji 2022, Proposition 4.2 (zero over whole cycles); hypergeometric at the ragged ends.
     """
     N, S = _cohort(clients, participants)
@@ -77,13 +63,6 @@ def markov_correlation(groups: int, leave: float) -> float:
     Args:
         groups: G, at least 2.
         leave: p in [0, 1], the probability that the active group is left for a uniform other one.
-
-    Raises:
-        FedboundsError: fewer than two groups, or p outside [0, 1].
-
-    Example:
-        >>> markov_correlation(2, 0.25)
-        0.5
 
     Source: the one eigenvalue below 1 of the symmetric chain on G states.
     """
@@ -103,13 +82,6 @@ def markov_window_factor(correlation: float, interval: int) -> float:
         correlation: r in [-1, 1], between successive rounds.
         interval: P, the length of the window in rounds.
 
-    Raises:
-        FedboundsError: r outside [-1, 1], or an interval below 1.
-
-    Example:
-        >>> markov_window_factor(0.0, 4), markov_window_factor(1.0, 4), markov_window_factor(-1.0, 4)
-        (0.25, 1.0, 0.0)
-
     Source: exact where Wang & Ji 2022, Lemma 4.5 and Proposition 4.6 have the limit $\hat\upsilon^2/P$.
     """
     r, P = check_number("correlation", correlation, -1, 1), check_count("interval", interval)
@@ -128,13 +100,6 @@ def group_markov_variance(groups: int, group_size: int, leave: float, interval: 
         leave: p, the probability that the active group is left for a uniform other one.
         interval: P, the length of the window in rounds.
 
-    Raises:
-        FedboundsError: a count or probability outside its range.
-
-    Example:
-        >>> group_markov_variance(groups=2, group_size=1, leave=0.5)
-        0.25
-
     Source: exact form of Wang & Ji 2022, Proposition 4.6.
     """
     factor = markov_window_factor(markov_correlation(groups, leave), interval)
@@ -148,13 +113,6 @@ def markov_long_run_variance(groups: int, group_size: int, leave: float) -> floa
         groups: G equal groups, one active at a time.
         group_size: S, the clients of a group.
         leave: p in (0, 1], and below 1 for two groups: otherwise the chain does not mix.
-
-    Raises:
-        FedboundsError: a count or probability outside its range, or a chain that does not mix.
-
-    Example:
-        >>> markov_long_run_variance(groups=2, group_size=1, leave=0.5)
-        0.25
 
     Source: Wang & Ji 2022, Lemma 4.5, for this chain.
     """
@@ -171,13 +129,6 @@ def stationary_window_variance(autocovariance: ArrayLike, interval: int) -> floa
         autocovariance: $\gamma_0,\gamma_1,\dots$, at least P of them.
         interval: P, the length of the window in rounds.
 
-    Raises:
-        FedboundsError: fewer than P autocovariances, or one that is not finite.
-
-    Example:
-        >>> stationary_window_variance([0.125, -0.0625, 0, 0], 4)  # although the long-run variance is 0
-        0.0078125
-
     Source: what Wang & Ji 2022, Lemma 4.5 (Billingsley, Theorem 27.4) takes the limit of.
     """
     gamma, P = check_vector("autocovariance", autocovariance), check_count("interval", interval)
@@ -192,13 +143,6 @@ def long_run_variance(autocovariance: ArrayLike) -> float:
 
     Args:
         autocovariance: $\gamma_0,\gamma_1,\dots$, up to the last that matters.
-
-    Raises:
-        FedboundsError: no lags, or one that is not finite.
-
-    Example:
-        >>> long_run_variance([0.125, -0.0625])
-        0.0
 
     Source: Wang & Ji 2022, Lemma 4.5.
     """
@@ -250,13 +194,6 @@ def periodic_window(
             slot; otherwise each round's S are uniform without replacement, and independent.
         offset: the length of the first slot, in [1, slot]; none means uniformly random.
 
-    Raises:
-        FedboundsError: a count outside its range.
-
-    Example:
-        >>> periodic_window([2, 2], participants=1, slot=2, interval=4, offset=2).within.tolist()
-        [0.0, 0.0]
-
     Source: periodic availability in the experiments of Wang & Ji 2022, Section 6.
     """
     n = np.array([check_count("group size", size) for size in check_vector("sizes", sizes)])
@@ -294,10 +231,6 @@ def periodic_groups_variance(
     r"""Variance for a client of each group under periodic availability, $\beta_{gg}/n_g^2+\omega_g(1-1/n_g)$.
 
     Arguments, errors, symbols and source as for `periodic_window`.
-
-    Example:
-        >>> periodic_groups_variance([1, 1], participants=1, slot=2, interval=2).tolist()
-        [0.0625, 0.0625]
     """
     window = periodic_window(sizes, participants, slot, interval, start, permutation=permutation, offset=offset)
     n = np.asarray(sizes, dtype=float)

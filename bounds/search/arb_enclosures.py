@@ -1,10 +1,8 @@
-"""Enclosures once more, with error bounds: what the search for rounds calls proved is confirmed here.
+"""Enclosures with rigorous error bounds, which confirm what the search for rounds calls proved.
 
-The same expressions over the same intervals, but every end of an interval is infinite or a fraction, or, where roots,
-logarithms or powers of a letter leave the rational numbers or the work is long, a ball of python-flint's `arb` (a
-number of 192 bits with a rigorous bound on its error). Constants are the doubles they were given as; "at most" and
-"equal" allow a relative difference of 1e-12, and a floor takes what is within 4 units in the last place of a whole
-number for that number, as everywhere else.
+Every end of an interval is infinite, a fraction, or a ball of python-flint's `arb` with 192 bits. Constants are the
+doubles that were given; "at most" and "equal" allow a relative difference of 1e-12, and a floor one of 4 units in the
+last place.
 """
 
 from __future__ import annotations
@@ -18,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.compilation import ROUNDING, STEP
 from fedbounds.bounds.evaluation.expression_tree import REDUCTIONS, Grown, Number, Tree, as_tree
+from fedbounds.bounds.evaluation.program import ROUNDING, STEP
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose
 from fedbounds.bounds.search.partial_evaluation import Partial
 
@@ -64,13 +62,6 @@ def confirm(
     operations: int = OPERATIONS,
 ) -> bool:
     """Whether the bound exceeds the target, or a condition fails, all over these blocks, and neither where reached.
-
-    Args:
-        partial: a form with one free constant.
-        target: what the sum of the terms must not exceed.
-        excluded: (low, high), in rising order; neighbors are taken together where that is enough.
-        reached: a value, or None.
-        operations: how many may be spent, of balls where fractions do not do.
 
     Returns:
         True only if all of it is proved; False also where that took too much, or python-flint, which is not there.
@@ -122,17 +113,6 @@ def _asked(partial: Partial, target: float, operations: int, question: Callable[
 def ball_enclosure(expression: Grown, ranges: Mapping[str, tuple[float, float] | np.ndarray]) -> Ends:
     """The ends between which the expression lies: a rigorous second opinion on
     `fedbounds.bounds.search.interval_arithmetic.enclose`.
-
-    Args:
-        expression: or its tree; the symbols' names are the keys of `ranges`.
-        ranges: name to (low, high), or to a vector over clients.
-
-    Example:
-        >>> import sympy as sp
-        >>> x = sp.Symbol("x")
-        >>> low, high = ball_enclosure(x**2 + 10**16 - 10**16, {"x": (0.5, 2.0)})
-        >>> float(low), float(high)
-        (0.25, 4.0)
     """
     import flint
 
@@ -184,14 +164,14 @@ class _Balls:
 
     def _fails(self, left: Grown, op: str, right: Grown, at: Mapping[str, Ends]) -> bool:
         (a, b), (c, d) = self.walk.enclose(as_tree(left), at), self.walk.enclose(as_tree(right), at)
-        above = _surely(a, ">=", d) if op == "<" else _surely(a, ">", _loosened(d, 1))
-        below = _surely(b, "<=", c) if op == ">" else _surely(b, "<", _loosened(c, -1))
+        above = _surely(a, ">=", d) if op == "<" else _surely(a, ">", _with_tolerance(d, 1))
+        below = _surely(b, "<=", c) if op == ">" else _surely(b, "<", _with_tolerance(c, -1))
         return (op in ("<=", "<", "==") and above) or (op in (">=", ">", "==") and below)
 
     def _holds(self, left: Grown, op: str, right: Grown, at: Mapping[str, Ends]) -> bool:
         (a, b), (c, d) = self.walk.enclose(as_tree(left), at), self.walk.enclose(as_tree(right), at)
-        below = _surely(b, "<", c) if op == "<" else _surely(b, "<=", _loosened(c, 1))
-        above = _surely(a, ">", d) if op == ">" else _surely(a, ">=", _loosened(d, -1))
+        below = _surely(b, "<", c) if op == "<" else _surely(b, "<=", _with_tolerance(c, 1))
+        above = _surely(a, ">", d) if op == ">" else _surely(a, ">=", _with_tolerance(d, -1))
         return (below or op in (">=", ">")) and (above or op in ("<=", "<"))
 
 
@@ -278,11 +258,7 @@ class _BallWalk:
 
 
 def _only_in_balls() -> None:
-    """To be called before what may leave the rational numbers.
-
-    Raises:
-        Irrational: numbers are fractions here.
-    """
+    """To be called before what may leave the rational numbers."""
     if _FRACTIONS.get():
         raise Irrational
 
@@ -341,7 +317,7 @@ def _surely(left: End, op: str, right: End) -> bool:
     return bool(left > right) if op == ">" else bool(left >= right)
 
 
-def _loosened(right: End, sign: int) -> End:
+def _with_tolerance(right: End, sign: int) -> End:
     """The right-hand side with the slack of a condition."""
     return right if isinstance(right, float) else right + sign * _end(ROUNDING) * abs(right)
 
@@ -416,12 +392,12 @@ def _rational_power(base: Ends, p: int, q: int) -> Ends:
             raise NoValue
         _only_in_balls()
         low = _root_end(low, q)
-        return _raised(low, p), _raised(high if isinstance(high, float) else _root_end(high, q), p)
+        return _end_power(low, p), _end_power(high if isinstance(high, float) else _root_end(high, q), p)
     if p % 2 or low >= 0:
-        return _raised(low, p), _raised(high, p)
+        return _end_power(low, p), _end_power(high, p)
     if high <= 0:
-        return _raised(high, p), _raised(low, p)
-    return _end(0), _most(_raised(low, p), _raised(high, p))
+        return _end_power(high, p), _end_power(low, p)
+    return _end(0), _most(_end_power(low, p), _end_power(high, p))
 
 
 def _root_end(end: End, q: int) -> End:
@@ -430,7 +406,7 @@ def _root_end(end: End, q: int) -> End:
     return end.root(q) if end > 0 else end.nonnegative_part().root(q)
 
 
-def _raised(end: End, p: int) -> End:
+def _end_power(end: End, p: int) -> End:
     if p > LARGEST_POWER:
         _only_in_balls()
     return end**p

@@ -108,14 +108,14 @@ class Walls:
         unit = np.eye(n + 1)
         slopes = np.vstack([np.column_stack([self.slopes, -np.ones(len(self.offsets))]), -unit[n], unit[:n], -unit[:n]])
         offsets = np.concatenate([self.offsets, [-1.0], -start - REACH, start - REACH])
-        return Walls(slopes, offsets, tuple(_raised(wall) for wall in self.curved))
+        return Walls(slopes, offsets, tuple(_with_slack(wall) for wall in self.curved))
 
     def loosened(self, by: float) -> Walls:
         """The same walls further out."""
-        return Walls(self.slopes, self.offsets - by, tuple(_loosened(wall, by) for wall in self.curved))
+        return Walls(self.slopes, self.offsets - by, tuple(_shift(wall, by) for wall in self.curved))
 
 
-def _raised(wall: Smooth) -> Smooth:
+def _with_slack(wall: Smooth) -> Smooth:
     def function(z: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         value, gradient, hessian = wall(z[:-1])
         return value - z[-1], np.append(gradient, -1.0), np.pad(hessian, ((0, 1), (0, 1)))
@@ -123,7 +123,7 @@ def _raised(wall: Smooth) -> Smooth:
     return function
 
 
-def _loosened(wall: Smooth, by: float) -> Smooth:
+def _shift(wall: Smooth, by: float) -> Smooth:
     def function(y: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         value, gradient, hessian = wall(y)
         return value - by, gradient, hessian

@@ -44,21 +44,13 @@ class EvaluationBudget:
 
     @staticmethod
     def of(effort: float, watch: Watch | None = None, length: int = 0) -> EvaluationBudget:
-        """This multiple of the usual evaluations of a form with so many parts.
-
-        Raises:
-            FedboundsError: not a positive number, or an absurd one.
-        """
+        """This multiple of the usual evaluations of a form with so many parts."""
         if not isinstance(effort, int | float) or isinstance(effort, bool) or not 0 < effort <= MOST:
             raise FedboundsError(f"effort = {effort} must be a number in (0, {MOST:g}]; 1 is usual, 10 searches longer")
         return EvaluationBudget(int(np.ceil(effort * EVALUATIONS / max(1.0, length / USUAL))), watch)
 
     def spend(self, evaluations: int) -> None:
-        """Use so many evaluations.
-
-        Raises:
-            Exhausted: there are not so many left.
-        """
+        """Use so many evaluations."""
         self.spent += evaluations
         if self.watch is not None:
             self.watch(min(self.spent, self.allowed), self.allowed)

@@ -88,22 +88,8 @@ Posynomial = tuple[Product, ...]
 def sum_of_products(
     expression: sp.Expr, variables: Sequence[str], values: Mapping[str, float | np.ndarray]
 ) -> tuple[Product, ...]:
-    """The expression as a sum of products in the variables; constants that are zero make their terms vanish.
-
-    Args:
-        expression: the symbols are variables or constants.
-        variables: names, in the order of the exponents.
-        values: name to number (or vector over clients) for every other symbol.
-
-    Raises:
-        NotGeometric: a negative term, a minimum, a rounding, ... that involves a variable.
-
-    Example:
-        >>> x, c = sp.symbols("x c", positive=True)
-        >>> sorted(p.exponents for p in sum_of_products(c / x + 3 * x**2, ["x"], {"c": 2.0}))
-        [(Fraction(-1, 1),), (Fraction(2, 1),)]
-    """
-    positive, negative = _signed(expression, {name: i for i, name in enumerate(variables)}, fixed_values(values))
+    """The expression as a sum of products in the variables; constants that are zero make their terms vanish."""
+    positive, negative = _split_by_sign(expression, {name: i for i, name in enumerate(variables)}, fixed_values(values))
     if negative:
         raise NotGeometric
     return tuple(positive)
@@ -112,11 +98,7 @@ def sum_of_products(
 def normalized_condition(
     left: sp.Expr, right: sp.Expr, variables: Sequence[str], values: Mapping[str, float | np.ndarray]
 ) -> tuple[Product, ...]:
-    """The condition left <= right as a sum of products that must be at most 1.
-
-    Raises:
-        NotGeometric: the right-hand side is not one product, or the quotient is not convex in logarithms.
-    """
+    """The condition left <= right as a sum of products that must be at most 1."""
     over = sum_of_products(right, variables, values)
     if len(over) != 1:
         raise NotGeometric
@@ -126,7 +108,7 @@ def normalized_condition(
     return quotient
 
 
-def _signed(
+def _split_by_sign(
     e: sp.Expr, index: Mapping[str, int], value: Callable[[sp.Expr], float]
 ) -> tuple[list[Product], list[Product]]:
     """The positive and the negative products of an expression; `value` is that of one without variables."""
@@ -141,12 +123,12 @@ def _signed(
         unit = tuple(Fraction(int(i == index[e.name])) for i in range(len(index)))
         return [Product(0.0, unit)], []
     if isinstance(e, sp.Add):
-        signed = [_signed(a, index, value) for a in parts(e)]
+        signed = [_split_by_sign(a, index, value) for a in parts(e)]
         return [p for part in signed for p in part[0]], [p for part in signed for p in part[1]]
     if isinstance(e, sp.Mul):
         positive, negative = [Product(0.0, origin)], []
         for a in parts(e):
-            plus, minus = _signed(a, index, value)
+            plus, minus = _split_by_sign(a, index, value)
             positive, negative = (
                 [p * q for p in positive for q in plus] + [p * q for p in negative for q in minus],
                 [p * q for p in positive for q in minus] + [p * q for p in negative for q in plus],
@@ -157,7 +139,7 @@ def _signed(
     if isinstance(e, sp.Pow):
         base, exponent = base_and_exponent(e)
         if exponent.is_number and exponent.is_real:
-            return [_power(*_signed(base, index, value), _fraction(exponent))], []
+            return [_power(*_split_by_sign(base, index, value), _fraction(exponent))], []
     raise NotGeometric
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.compilation import ROUNDING, holds
 from fedbounds.bounds.evaluation.expression_tree import Tree, as_tree, names_in
+from fedbounds.bounds.evaluation.program import ROUNDING, holds
 from fedbounds.bounds.search.arb_enclosures import nowhere
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose, Interval, enclose, fixed_value
 from fedbounds.bounds.search.partial_evaluation import Partial, SearchCondition
@@ -27,17 +27,12 @@ class Infeasibility:
 def find_infeasibility(partial: Partial, within: Box, whatever: str = "whatever is chosen") -> Infeasibility | None:
     """A condition that fails, or a term that has no value, at every choice of the free constants; None without one.
 
-    Args:
-        partial: a form with free constants.
-        within: ranges of some of them; the others have their whole domain.
-        whatever: what is free, in words.
-
     Example:
         >>> from fedbounds.bounds.search.partial_evaluation import leave_free
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fedmrn/theorem-1")
+        >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
+        >>> theorem = as_compiled("fedmrn/theorem-1")
         >>> known = dict(L=1, mu=100, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1, N=10, K=5, S=2)
-        >>> find_infeasibility(leave_free(theorem, theorem.form("sharp"), known, ["T"]), {}).why
+        >>> find_infeasibility(leave_free(theorem.form("sharp"), known, ["T"]), {}).why
         'mu <= L fails whatever is chosen: 100 against 1 (kappa = L/mu is at least 1)'
     """
     box = box_of(partial, within)
@@ -108,10 +103,10 @@ def narrow_integers(partial: Partial, name: str, numbers: range, within: Box) ->
 
     Example:
         >>> from fedbounds.bounds.search.partial_evaluation import leave_free
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fedmrn/theorem-1")
+        >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
+        >>> theorem = as_compiled("fedmrn/theorem-1")
         >>> known = dict(L=1, mu=1, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1, N=10, S=2, T=9)
-        >>> partial = leave_free(theorem, theorem.form("sharp"), known, ["K"])
+        >>> partial = leave_free(theorem.form("sharp"), known, ["K"])
         >>> narrow_integers(partial, "K", range(1, 10**6), {})  # K <= N
         range(1, 11)
     """

@@ -30,15 +30,6 @@ COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, where o
 def scan(problem: StepSizeProblem, whole: Sequence[Quantity], partial: Partial, incomplete: bool = False) -> Answer:
     """Whole numbers: next to the real minimizer where one of them is all there is and the problem is convex; else all
     of them, or a geometric grid that is refined around its best point.
-
-    Args:
-        problem: with the positive reals that go with them.
-        whole: what is scanned.
-        partial: the form with all of these left free, to see which numbers no choice of the others admits.
-        incomplete: whether the best that was found will do where the evaluations are used up.
-
-    Raises:
-        Exhausted: they are used up.
     """
     able = [_candidates(q, problem, partial) for q in whole]
     names = [q.name for q in whole]
@@ -79,7 +70,7 @@ def scan(problem: StepSizeProblem, whole: Sequence[Quantity], partial: Partial, 
         return _staying(problem.minimize(start := {n: float(g[0]) for n, g in zip(names, grids, strict=True)}), start)
     answer = problem.minimize(best[1])
     note = "" if enough else "the evaluations were used up; this is the best that was found, more with --effort"
-    others = {n: v for n, v in best[1].items() if n not in _beyond(whole, able, best[1], problem)}
+    others = {n: v for n, v in best[1].items() if n not in _open_ends(whole, able, best[1], problem)}
     for q in whole:
         if q.name not in others:
             at = {**others, **getattr(answer, "at", {})}
@@ -125,7 +116,7 @@ def _together(
     ]
 
 
-def _beyond(
+def _open_ends(
     whole: Sequence[Quantity], able: Sequence[Sequence[int]], at: Mapping[str, float], problem: StepSizeProblem
 ) -> set[str]:
     """The whole numbers that are best where the scan stopped, and not where a range or a condition did."""
@@ -178,11 +169,6 @@ def refine_integer(
 ) -> tuple[int, float]:
     """The whole number S at which a smooth function of S, rounded up in steps that depend on S, is smallest.
 
-    Args:
-        numbers: where S is sought: on a geometric grid that closes in around its best point.
-        least: the smooth function.
-        rounded: of S and the value of the smooth function, also of arrays.
-
     Returns:
         S, and what is smallest there. Between the points of the grid the smooth function is interpolated, and the most
         promising S are tried too.
@@ -217,7 +203,7 @@ def refine_integer(
 
 
 def divisibility_pair(condition: Condition) -> tuple[str, str] | None:
-    """The letters (T, S) of a condition T/S == floor(T/S): S divides T; None for another condition."""
+    """The symbols (T, S) of a condition T/S == floor(T/S): S divides T; None for another condition."""
     T, S = sp.fraction(condition.left)
     if not isinstance(T, sp.Symbol) or not isinstance(S, sp.Symbol) or condition.op != "==":
         return None
@@ -240,7 +226,7 @@ def _candidates(quantity: Quantity, problem: StepSizeProblem, partial: Partial) 
 
 
 def single_numbers(result: Result, constants: Mapping[str, Value]) -> dict[str, float]:
-    """The given constants that are one number each, by letter."""
+    """The given constants that are one number each, by symbol."""
     given = {q.name: v for n, v in constants.items() if (q := result.notation.resolve(n)) is not None}
     arrays = {name: np.asarray(getattr(v, "value", v)) for name, v in given.items()}
     return {name: float(v) for name, v in arrays.items() if v.ndim == 0 and v.dtype.kind in "iuf"}

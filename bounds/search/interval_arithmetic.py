@@ -1,8 +1,7 @@
-"""Enclosures: what values an expression can take when its symbols range over intervals.
+"""Enclosures: the values that an expression can take when its symbols range over intervals.
 
-An enclosure never misses a value: every operation is rounded outwards, so it can prove that no number of rounds in a
-block reaches a target. Many blocks are enclosed in one call: every interval is a pair of arrays that broadcast. What
-is called proved is confirmed once more with error bounds of its own, in `fedbounds.bounds.search.arb_enclosures`.
+Every operation is rounded outwards, so an enclosure contains all values. Many blocks are enclosed in one call: an
+interval is a pair of arrays that broadcast. `fedbounds.bounds.search.arb_enclosures` confirms what is called proved.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from functools import reduce
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.compilation import STEP
 from fedbounds.bounds.evaluation.expression_tree import REDUCTIONS, Grown, Number, Tree, as_tree
-from fedbounds.bounds.evaluation.program import OVER_CLIENTS
+from fedbounds.bounds.evaluation.program import OVER_CLIENTS, STEP
 
 Interval = tuple[np.ndarray, np.ndarray]
 EPS = float(np.finfo(float).eps)
@@ -28,35 +26,13 @@ class CannotEnclose(Exception):
 
 
 def enclose(expression: Grown, ranges: Mapping[str, Interval]) -> Interval:
-    """The smallest and largest value that the expression may take, by interval arithmetic rounded outwards.
-
-    Args:
-        expression: or its tree; the symbols' names are the keys of `ranges`.
-        ranges: name to (low, high) arrays, the same array twice for what is fixed; vectors over clients are fixed.
-
-    Raises:
-        CannotEnclose: a function of something that is not fixed and of which only values are known.
-
-    Example:
-        >>> import sympy as sp
-        >>> T = sp.Symbol("T", positive=True)
-        >>> low, high = enclose(sp.sqrt(T) / sp.floor(T / 2), {"T": (np.array([4.0, 16.0]), np.array([9.0, 16.0]))})
-        >>> low.round(12).tolist(), high.round(12).tolist(), bool((low < [0.5, 0.5]).all())
-        ([0.5, 0.5], [1.5, 0.5], True)
-    """
+    """The smallest and largest value that the expression may take, by interval arithmetic rounded outwards."""
     with np.errstate(all="ignore"):
         return _IntervalWalk(ranges, outward=True).enclose(as_tree(expression))
 
 
 def fixed_value(expression: Grown, values: Mapping[str, float | np.ndarray]) -> float:
-    """The expression at numbers for all its symbols, rounded to nearest; reductions over clients take vectors.
-
-    Example:
-        >>> import sympy as sp
-        >>> x = sp.Symbol("x")
-        >>> fixed_value(sp.sqrt(x) + sp.Rational(1, 2), {"x": 4.0})
-        2.5
-    """
+    """The expression at numbers for all its symbols, rounded to nearest; reductions over clients take vectors."""
     return fixed_values(values)(expression)
 
 
@@ -111,10 +87,10 @@ class _IntervalWalk:
         if e.kind in _WHOLE:  # as compiled: 27296/853 is 32, computed or not
             rounded, sign = _WHOLE[e.kind]
             low, high = self._wider(low + sign * STEP * np.abs(low), high + sign * STEP * np.abs(high))
-            return _known(rounded(low), -np.inf), _known(rounded(high), np.inf)
+            return _replace_nan(rounded(low), -np.inf), _replace_nan(rounded(high), np.inf)
         low, high = self._wider(_RISING[e.kind](low), _RISING[e.kind](high), ELEMENTARY)
         least = np.maximum(low, 0.0) if e.kind == "exp" else low
-        return _known(least, -np.inf), _known(high, np.inf)
+        return _replace_nan(least, -np.inf), _replace_nan(high, np.inf)
 
     def _wider(self, low: np.ndarray, high: np.ndarray, relative: float = 0.0) -> Interval:
         """The ends moved outwards: to the next number, and further by a relative error."""
@@ -147,7 +123,7 @@ class _IntervalWalk:
         low, high = self._wider(x[0] + y[0], x[1] + y[1])
         nothing = (x[0] == 0) | (y[0] == 0), (x[1] == 0) | (y[1] == 0)  # there the sum is exact
         low, high = np.where(nothing[0], x[0] + y[0], low), np.where(nothing[1], x[1] + y[1], high)
-        return _known(low, -np.inf), _known(high, np.inf)
+        return _replace_nan(low, -np.inf), _replace_nan(high, np.inf)
 
     def _product(self, x: Interval, y: Interval) -> Interval:
         if not self.outward and np.isfinite(nearest := x[0] * y[0]).all():
@@ -158,7 +134,7 @@ class _IntervalWalk:
         corners = [a * b for a in x for b in y]
         positive = (x[0] >= 0) & (y[0] >= 0)  # there 0 * inf, the limit of larger products, is at least 0
         low = reduce(np.minimum, [np.where(np.isnan(c), np.where(positive, 0.0, -np.inf), c) for c in corners])
-        high = reduce(np.maximum, [_known(c, np.inf) for c in corners])
+        high = reduce(np.maximum, [_replace_nan(c, np.inf) for c in corners])
         if not self.outward:
             return low, high
         low, high = self._wider(low, high)
@@ -237,7 +213,7 @@ class _IntervalWalk:
             inner = [self.enclose(part) for part in e.parts]
             low, high = (np.asarray(function._imp_(*(x[i] for x in inner)), dtype=float) for i in (0, 1))
             least, most = self._wider(low, high, BY_VALUE)
-            return _known(np.where(low >= 0, np.maximum(least, 0.0), least), -np.inf), _known(most, np.inf)
+            return _replace_nan(np.where(low >= 0, np.maximum(least, 0.0), least), -np.inf), _replace_nan(most, np.inf)
         if any(self.ranges[name][0] is not self.ranges[name][1] for name in e.names):
             raise CannotEnclose(str(e))
         names = arguments([function])
@@ -250,6 +226,6 @@ _RISING: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"exp": np.exp, "log
 _WHOLE: Mapping[str, tuple[Callable[[np.ndarray], np.ndarray], int]] = {"floor": (np.floor, 1), "ceil": (np.ceil, -1)}
 
 
-def _known(values: np.ndarray, otherwise: float) -> np.ndarray:
+def _replace_nan(values: np.ndarray, otherwise: float) -> np.ndarray:
     """An undetermined end (inf - inf, a logarithm of a negative number) becomes the one that misses nothing."""
     return np.where(np.isnan(values), otherwise, values)

@@ -1,10 +1,7 @@
-r"""The best step sizes of a bound: the minimizer, or the fact that there is none.
+"""The best step sizes of a bound: the minimizer, or the fact that there is none.
 
-Positive real constants are optimized in logarithms. Where the form is a geometric program
-(`fedbounds.bounds.search.geometric_program`), the problem is convex there: whether the infimum is attained is decided
-exactly, and the minimum is found to rounding. Other forms are searched on grids that close in from several starts. One
-whole number in a convex problem lies next to the real minimizer; others are scanned: all of them while they are few,
-else on a geometric grid that is refined around its best point.
+Positive reals are optimized in logarithms: a geometric program is convex there, and whether its infimum is attained is
+decided exactly; other forms are searched on grids. A whole number is rounded from a convex problem, or scanned.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.search.effort import QUESTION, EvaluationBudget, Exhausted, Watch
 from fedbounds.bounds.search.infeasibility import find_infeasibility
 from fedbounds.bounds.search.integers import scan
@@ -52,14 +50,14 @@ def optimize(
 
     Args:
         result: whose bound, or its key.
-        constants: letter or concept to value, for every constant that is not optimized.
+        constants: symbol or concept to value, for every constant that is not optimized.
         over: the constants to choose; whole numbers are scanned.
         within: closed ranges for some of them, e.g. `{"eta": (1, 100)}`.
         form: its name or kind; the strongest one that is not refuted by default.
         functions: constants that are functions of the one being optimized, e.g. the window divergence as a function of
             the interval: `{"delta": lambda P: 1 / P}`; without it P is refused.
         effort: how many evaluations the search may take, as a multiple of the usual number.
-        watch: told (evaluations so far, evaluations allowed) as the search goes on.
+        watch: called with (evaluations so far, evaluations allowed) as the search goes on.
 
     Returns:
         `Minimum`, `NotAttained` (with the infimum, the direction in words, and the value of what stays), `Infeasible`,
@@ -102,14 +100,7 @@ def choose(
     effort: EvaluationBudget,
     incomplete: bool = False,
 ) -> Answer:
-    """As `optimize`, with evaluations that are shared with other questions.
-
-    Args:
-        incomplete: whether the best that was found will do where they are used up.
-
-    Raises:
-        Exhausted: they are used up.
-    """
+    """As `optimize`, with evaluations that are shared with other questions."""
     chosen = result.form(form)
     quantities = [quantity_named(result, chosen, name) for name in over]
     names = [q.name for q in quantities]
@@ -124,19 +115,19 @@ def choose(
     reals = tuple(q for q in quantities if q not in whole)
     problem = StepSizeProblem(result, chosen, dict(constants), ranges, rules, reals, effort)
     effort.spend(QUESTION)
-    partial = leave_free(result, chosen, constants, [*names, *rules])
+    partial = leave_free(compiled_form(result, chosen), constants, [*names, *rules], symbolic=True)
     if (broken := find_infeasibility(partial, ranges)) is not None:
         return Infeasible(broken.why)
     if not whole:
         return problem.minimize({})
     answer = scan(problem, whole, partial, incomplete)
     if isinstance(answer, Minimum) and not rules:
-        notes = [answer.note, *(_as_good(result, chosen, constants, answer, q, ranges) for q in whole)]
+        notes = [answer.note, *(_equal_neighbors(result, chosen, constants, answer, q, ranges) for q in whole)]
         answer = replace(answer, note="; ".join(filter(None, notes)))
     return answer
 
 
-def _as_good(
+def _equal_neighbors(
     result: Result, form: Form, constants: Mapping[str, Value], answer: Minimum, quantity: Quantity, ranges: Ranges
 ) -> str:
     """That the next whole numbers do as well (up to rounding), all else unchanged, in words ("" if they do not)."""
@@ -168,7 +159,7 @@ def _ranges(result: Result, quantities: Sequence[Quantity], within: Ranges) -> d
 def _functions(
     result: Result, form: Form, over: Sequence[str], constants: Mapping[str, Value], functions: Functions
 ) -> dict[str, tuple[str, Callable[[float], float]]]:
-    """Function constants by letter, each with the letter of its argument; refuses what would compare two problems."""
+    """Function constants by symbol, each with the symbol of its argument; refuses what would compare two problems."""
     rules: dict[str, tuple[str, Callable[[float], float]]] = {}
     for name, function in functions.items():
         quantity = quantity_named(result, form, name)

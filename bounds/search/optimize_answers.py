@@ -16,7 +16,7 @@ class Minimum(Told):
 
     Attributes:
         value: the bound there.
-        at: letter to value.
+        at: symbol to value.
         active: the conditions and ends of ranges that hold with equality.
         evaluation: everything else about the bound there.
         method: how it was found.
@@ -53,7 +53,7 @@ class NotAttained(Told):
     Attributes:
         infimum: the limit.
         direction: where to, in words.
-        at: letter to value, for every constant that stays where it is on the way.
+        at: symbol to value, for every constant that stays where it is on the way.
         terms: the terms that do not vanish on the way, with their limits.
         advice: what to ask instead.
     """

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compiled_form import FormView
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm
 from fedbounds.bounds.evaluation.evaluate import Evaluation, Value, evaluate_form
 
 
-def others(form: FormView) -> Iterator[FormView]:
+def others(form: CompiledForm) -> Iterator[CompiledForm]:
     """The other forms with the same left-hand side that say a number, in numbers, and are not refuted."""
     for other in form.result.forms:
         mute = other.order_only or other.asymptotic or other.refuted_by
@@ -49,12 +49,8 @@ def forms_that_hold(evaluation: Evaluation, constants: Mapping[str, Value]) -> d
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
-def forms_that_reach(form: FormView, ask: Callable[[str], Any]) -> dict[str, int]:
-    """The forms that reach a target which this one does not, each with its rounds, the least first.
-
-    Args:
-        ask: the answer for the form of this name (see `fedbounds.bounds.search.rounds.rounds`).
-    """
+def forms_that_reach(form: CompiledForm, ask: Callable[[str], Any]) -> dict[str, int]:
+    """The forms that reach a target which this one does not, each with its rounds, the least first."""
     from fedbounds.bounds.search.rounds_answers import Reached  # flint takes its time
 
     found: dict[str, int] = {}

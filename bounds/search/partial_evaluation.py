@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult
 from fedbounds.bounds.evaluation.expression_tree import names_in
-from fedbounds.bounds.evaluation.resolution import Value, resolve, resolve_constants
+from fedbounds.bounds.evaluation.resolution import Value, resolve
 from fedbounds.bounds.theory.symbols import Constant, Notation, Quantity, dependencies
 
 if TYPE_CHECKING:
@@ -61,12 +61,8 @@ class Partial:
     opaque: tuple[str, ...]
 
 
-def quantity_named(result: Result | ResultView, form: Form | FormView, name: str) -> Quantity:
-    """The number that this name (a letter or a concept) stands for, where the form depends on it.
-
-    Raises:
-        FedboundsError: unknown, a vector, prescribed by the form, or absent from it.
-    """
+def quantity_named(result: Result | CompiledResult, form: Form | CompiledForm, name: str) -> Quantity:
+    """The number that this name (a symbol or a concept) stands for, where the form depends on it."""
     quantity = result.notation.resolve(name)
     where = f"{result.key} [{form.name}]"
     if quantity is None:
@@ -76,41 +72,23 @@ def quantity_named(result: Result | ResultView, form: Form | FormView, name: str
             f"{quantity.name} is one number per client ({quantity.meaning}); only a number can be free"
         )
     if quantity.name in form.prescribes:
-        others = [f.name for f in result.forms if quantity.name not in f.prescribes and quantity.name in _enter(f)]
+        others = [
+            f.name for f in result.forms if quantity.name not in f.prescribes and quantity.name in _dependencies(f)
+        ]
         hint = f"; it is in these forms: {', '.join(others)}" if others else ""
-        step = (form.whole() if isinstance(form, FormView) else form).prescribes[quantity.name]
+        step = (form.whole() if isinstance(form, CompiledForm) else form).prescribes[quantity.name]
         raise FedboundsError(f"{where} prescribes {quantity.name} = {step}; it is not free{hint}")
-    if quantity.name not in _enter(form):
+    if quantity.name not in _dependencies(form):
         raise FedboundsError(f"{quantity.name} ({quantity.meaning}) does not enter {where}")
     return quantity
 
 
-def _enter(form: Form | FormView) -> set[str]:
+def _dependencies(form: Form | CompiledForm) -> set[str]:
     return dependencies(form.variables, form.derived)
 
 
-def leave_trees_free(form: FormView, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:
-    """As `leave_free`, with trees where every constant that follows from a free one is given."""
-    free, result = tuple(free), form.result
-    given = _given(result, constants, free)
-    moving = set(free)
-    while more := {r.name for r in form.derived if moving.intersection(r.inputs)} - given - moving:
-        moving |= more
-    if moving.intersection(form.variables) - set(free):
-        return leave_free(result.whole(), form.whole(), constants, free)
-    terms = dict(zip(form.terms, form.structure().terms, strict=True))
-    values = _values(result, resolve(form, constants, needed=form.variables - moving))
-    relations = [(c, bool(names_in(c.left, c.right).intersection(free))) for c in form.relations]
-    moves, settled = (tuple(c for c, depends in relations if depends == wanted) for wanted in (True, False))
-    return Partial(result, form, free, values, terms, moves, settled, ())
-
-
-def _given(result: Result | ResultView, constants: Mapping[str, Value], free: tuple[str, ...]) -> set[str]:
-    """The letters of what is given.
-
-    Raises:
-        FedboundsError: no such constant, or one that is left free.
-    """
+def _given_symbols(result: Result | CompiledResult, constants: Mapping[str, Value], free: tuple[str, ...]) -> set[str]:
+    """The symbols of what is given."""
     given = set()
     for name in constants:
         quantity = result.notation.resolve(name)
@@ -122,12 +100,8 @@ def _given(result: Result | ResultView, constants: Mapping[str, Value], free: tu
     return given
 
 
-def _values(result: Result | ResultView, known: Mapping[str, Constant]) -> dict[str, np.ndarray]:
-    """The numbers and the vectors over clients.
-
-    Raises:
-        FedboundsError: a list of settings.
-    """
+def _values(result: Result | CompiledResult, known: Mapping[str, Constant]) -> dict[str, np.ndarray]:
+    """The numbers and the vectors over clients."""
     values = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
     for name, value in values.items():
         if np.ndim(value) > len(result.notation[name].shape):
@@ -135,23 +109,37 @@ def _values(result: Result | ResultView, known: Mapping[str, Constant]) -> dict[
     return values
 
 
-def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:
-    """Fix every constant of a form but the free ones.
+def leave_free(
+    form: CompiledForm, constants: Mapping[str, Value], free: Iterable[str], *, symbolic: bool = False
+) -> Partial:
+    """Fix every constant of a form but the free ones, which must be absent from the constants.
 
-    Args:
-        constants: letter or concept to value; the free ones must be absent.
-        free: letters.
-
-    Raises:
-        FedboundsError: a constant that is missing, outside its domain, contradictory, or both given and free.
+    The result holds trees, or sympy expressions if `symbolic`, or if a constant is derived from a free one.
     """
+    free, result = tuple(free), form.result
+    given = _given_symbols(result, constants, free)
+    moving = set(free)
+    while more := {r.name for r in form.derived if moving.intersection(r.inputs)} - given - moving:
+        moving |= more
+    if symbolic or moving.intersection(form.variables) - set(free):
+        return _substitute_derived(form, constants, free, given)
+    terms = dict(zip(form.terms, form.structure().terms, strict=True))
+    values = _values(result, resolve(form, constants, needed=form.variables - moving))
+    relations = [(c, bool(names_in(c.left, c.right).intersection(free))) for c in form.relations]
+    moves, settled = (tuple(c for c, depends in relations if depends == wanted) for wanted in (True, False))
+    return Partial(result, form, free, values, terms, moves, settled, ())
+
+
+def _substitute_derived(
+    compiled: CompiledForm, constants: Mapping[str, Value], free: tuple[str, ...], given: set[str]
+) -> Partial:
+    """The expressions of a form, in which constants derived from free ones are written out."""
     import sympy as sp  # takes its time
 
     from fedbounds.bounds.theory.expressions import substitute, symbol_names
     from fedbounds.bounds.theory.result import Condition
 
-    free = tuple(free)
-    given = _given(result, constants, free)
+    result, form = compiled.result.whole(), compiled.whole()
     written: dict[str, sp.Expr | None] = {name: result.notation[name].symbol for name in free}
 
     def write(name: str, pending: tuple[str, ...]) -> bool:
@@ -179,7 +167,7 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
     ]
     symbols = symbol_names(*terms.values(), *(side for c in conditions for side in (c.left, c.right)))
     fixed = frozenset(symbols - set(written))
-    values = _values(result, resolve_constants(result, form, constants, needed=fixed))
+    values = _values(result, resolve(compiled, constants, needed=fixed))
     depends = [bool(symbol_names(c.left, c.right) & set(written)) for c in conditions]
     # as the form has them, but for those in which what follows from a free constant has cancelled
     still = [

@@ -1,8 +1,7 @@
-"""The numbers of rounds that no choice of the other free constants redeems: the lower end of every search.
+"""The numbers of rounds that no choice of the other free constants allows: the lower end of every search.
 
-Boxes of all free constants are excluded by interval arithmetic: there the bound exceeds the target, or a condition
-fails. Those with the fewest rounds are halved first. A constant that follows from free ones by value alone may be
-anything in its domain.
+Boxes of all free constants are excluded by interval arithmetic, those with the fewest rounds first. A constant derived
+from free ones by value alone may be anything in its domain.
 """
 
 from __future__ import annotations
@@ -27,22 +26,15 @@ SHARE = 0.15  # of the evaluations that a question may cost, for this on top of 
 def excluded_below(partial: Partial, counter: str, target: float, within: Box, effort: EvaluationBudget) -> int:
     """The number of rounds below which every one is excluded, whatever the other free constants are.
 
-    Args:
-        partial: a form with free constants, the rounds among them.
-        counter: the letter of the rounds.
-        target: what the bound must not exceed.
-        within: ranges of some of the others; the rest have their whole domain.
-        effort: what the whole question may cost; a share of that is spent here, and not taken from it.
-
     Returns:
         1 where nothing is excluded, and more than 2^53 where everything up to there is.
 
     Example:
         >>> from fedbounds.bounds.search.partial_evaluation import leave_free
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> from fedbounds.bounds.evaluation.form_cache import as_compiled
+        >>> theorem = as_compiled("arbitrary-participation/theorem-3.1")
         >>> known = dict(L=1, F=5, I=2, P=2, sigma=0, nu=0, beta=0, delta=0, rho=1)
-        >>> free = leave_free(theorem, theorem.form("explicit"), known, ["gamma", "eta", "T"])
+        >>> free = leave_free(theorem.form("explicit"), known, ["gamma", "eta", "T"])
         >>> least = excluded_below(free, "T", 0.1, {}, EvaluationBudget.of(1))
         >>> 1000 < least <= 1600  # gamma*eta <= 1/(2*L*I*P), so 16*L*F*P/T
         True
@@ -61,7 +53,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
         fixed[name] = np.asarray(float(domain.low)), np.asarray(float(domain.high))
 
     positive = replace(
-        partial, terms={name: _kept_positive(as_tree(e).expression) for name, e in partial.terms.items()}
+        partial, terms={name: _with_positive_divisors(as_tree(e).expression) for name, e in partial.terms.items()}
     )
     low, high = ends[None, :, 0], ends[None, :, 1]
     try:
@@ -72,7 +64,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
                 break
             front = front[width[front].max(axis=1) > 0][:AT_ONCE]
             own.spend(ENCLOSURE)
-            near, far = _halved(low[front], high[front], width[front].argmax(axis=1), whole)
+            near, far = _halves(low[front], high[front], width[front].argmax(axis=1), whole)
             ranges = {name: (near[:, i], far[:, i]) for i, name in enumerate(names)}
             kept = possible(positive, fixed | ranges, target, len(near))
             others = np.ones(len(low), dtype=bool)
@@ -85,7 +77,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
     return int(low[:, 0].min())
 
 
-def _kept_positive(term: sp.Expr) -> sp.Expr:
+def _with_positive_divisors(term: sp.Expr) -> sp.Expr:
     """The term, where every sum that it divides by is positive: the conditions of a form keep it so."""
 
     def divides(e: sp.Basic) -> bool:
@@ -104,7 +96,7 @@ def _width(low: np.ndarray, high: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.where(whole & (low == high), 0.0, far - near)
 
 
-def _halved(low: np.ndarray, high: np.ndarray, side: np.ndarray, whole: np.ndarray) -> Blocks:
+def _halves(low: np.ndarray, high: np.ndarray, side: np.ndarray, whole: np.ndarray) -> Blocks:
     """Both halves of every box, along one side each."""
     at = np.arange(len(low)), side
     middle = np.exp(sum(_logarithms(low[at], high[at])) / 2)

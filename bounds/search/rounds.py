@@ -1,10 +1,8 @@
-r"""How many rounds until a bound is below epsilon, what they cost, and the inverse: what a number of rounds can bear.
+"""How many rounds until a bound is below epsilon, what they cost, and the largest constant for given rounds.
 
-With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval
-arithmetic (`fedbounds.bounds.search.threshold`), so nothing is assumed about monotonicity: step sizes may depend on T,
-and $T/\lfloor T/P\rfloor$ may jump. What is called proved is confirmed with error bounds
-(`fedbounds.bounds.search.arb_enclosures`).
-Rounds with step sizes that are chosen anew for every T stand in `fedbounds.bounds.search.rounds_with_tuning`.
+The smallest number of rounds is found by excluding blocks of rounds with interval arithmetic
+(`fedbounds.bounds.search.threshold`), so the bound may rise and fall with T. `arb_enclosures` confirms what is called
+proved. `rounds_with_tuning` chooses step sizes anew for every T.
 """
 
 from __future__ import annotations
@@ -16,15 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compilation import holds
-from fedbounds.bounds.evaluation.compiled_form import FormView
-from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, check_assumed_names, evaluate_form
-from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.evaluation.compiled_form import CompiledForm
+from fedbounds.bounds.evaluation.evaluate import NO_VALUE, Evaluation, Value, check_assumed, evaluate_form
+from fedbounds.bounds.evaluation.form_cache import as_compiled
+from fedbounds.bounds.evaluation.program import holds
 from fedbounds.bounds.inputs.checks import check_count, check_number
 from fedbounds.bounds.search.effort import EvaluationBudget, Watch
 from fedbounds.bounds.search.infeasibility import find_infeasibility
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose
-from fedbounds.bounds.search.partial_evaluation import leave_trees_free, quantity_named
+from fedbounds.bounds.search.partial_evaluation import leave_free, quantity_named
 from fedbounds.bounds.search.rounds_answers import (
     MANY,
     Between,
@@ -73,14 +71,14 @@ def rounds(
     Args:
         result: whose bound, or its key; epsilon bounds its measure (a squared norm where the measure is one).
         epsilon: the target, positive.
-        constants: letter or concept to value; all but the rounds (and what is optimized).
+        constants: symbol or concept to value; all but the rounds (and what is optimized).
         optimize_over: step sizes to choose anew for every number of rounds (see `optimize`).
         within, functions: as for `optimize`.
         form: its name or kind.
         dimension: of the model, a whole number, for the floats and bits sent.
         solve: the inverse question: the rounds are given, and the largest value of this constant is wanted.
         effort: how many evaluations the search may take, as a multiple of the usual number.
-        watch: told (evaluations so far, evaluations allowed) as the search goes on.
+        watch: called with (evaluations so far, evaluations allowed) as the search goes on.
         assume: names of assumptions that the evaluation there takes for granted, or "all".
 
     Returns:
@@ -99,7 +97,7 @@ def rounds(
         >>> rounds(corollary, 0.1, dict(known, delta=0.2), form="explicit").why
         'the bound stays above 0.24: the window divergence (0.24) does not fall with T'
     """
-    seen = as_view(result)
+    seen = as_compiled(result)
     check_constants(constants)
     optimize_over, within = names_of("optimize_over", optimize_over), check_ranges(within)
     epsilon = check_number("epsilon", epsilon)
@@ -109,7 +107,7 @@ def rounds(
         dimension = check_count("dimension", dimension)
     chosen = seen.form(form)
     allowed = EvaluationBudget.of(effort, watch, chosen.length)
-    assumed = check_assumed_names(chosen.assumptions, names_of("assume", assume))
+    assumed = check_assumed(chosen.assumptions, names_of("assume", assume))
     if solve is not None:
         if optimize_over:
             raise FedboundsError("--solve asks for one constant with the others fixed; leave out what is optimized")
@@ -142,14 +140,14 @@ def rounds(
 
 
 def _smallest(
-    chosen: FormView,
+    chosen: CompiledForm,
     epsilon: float,
     constants: Mapping[str, Value],
     dimension: int | None,
     allowed: EvaluationBudget,
 ) -> Reached | Never | Between:
     counter = _counter(chosen)
-    partial = leave_trees_free(chosen, constants, [counter.name])
+    partial = leave_free(chosen, constants, [counter.name])
     if (broken := find_infeasibility(partial, {}, f"whatever {counter.name} is")) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
     reaches = _reaches(chosen, constants, counter, epsilon)
@@ -171,7 +169,7 @@ def _smallest(
             return rounds_between(counter.name, epsilon, *hit.left, hit.tried or 0.0, allowed)
         method = "scanned: the bound holds functions that are only known by value"
     if hit.left is not None:
-        between = _between(counter.name, epsilon, hit, reaches, allowed)
+        between = _unresolved(counter.name, epsilon, hit, reaches, allowed)
         far = at(LARGEST_COUNT)
         said = [f"{reason} at {counter.name} = 2^53" for reason in far.why_not if reason.startswith(NO_VALUE)]
         return replace(between, why="; ".join([between.why, *said]))
@@ -181,7 +179,9 @@ def _smallest(
     return Reached(spent.rounds, epsilon, spent, at(hit.value), {}, proved, method + search_note(proved))
 
 
-def _reaches(form: FormView, constants: Mapping[str, Value], free: Quantity, epsilon: float) -> Callable[[float], bool]:
+def _reaches(
+    form: CompiledForm, constants: Mapping[str, Value], free: Quantity, epsilon: float
+) -> Callable[[float], bool]:
     def reaches(value: float) -> bool:
         if not bool(free.domain.contains(value)):
             return False
@@ -191,7 +191,7 @@ def _reaches(form: FormView, constants: Mapping[str, Value], free: Quantity, eps
     return reaches
 
 
-def _counter(form: FormView) -> Quantity:
+def _counter(form: CompiledForm) -> Quantity:
     """The constant that counts rounds (or iterations, where there are no rounds)."""
     for concept in ("rounds", "iterations"):
         quantity = next((q for q in form.result.notation.values() if q.concept == concept), None)
@@ -207,7 +207,7 @@ def _counter(form: FormView) -> Quantity:
     )
 
 
-def _between(
+def _unresolved(
     name: str,
     epsilon: float,
     hit: Hit,
@@ -242,13 +242,7 @@ def _never(
     proved: bool,
     effort: EvaluationBudget,
 ) -> Never | Between:
-    """The floor, and what keeps the bound there, or the condition that no number of rounds meets.
-
-    Args:
-        at: the bound for so many rounds.
-        low: no smaller number reaches it.
-        covered: whether no larger one does, either.
-    """
+    """The floor, and what keeps the bound there, or the condition that no number of rounds meets."""
     last = at(LARGEST_COUNT)
     limits = {term: float(value) for term, value in last.terms.items()}
     broken = [c.text for c in last.conditions if not c.holds]
@@ -269,12 +263,12 @@ def _never(
 
 
 def _largest(
-    form: FormView, epsilon: float, constants: Mapping[str, Value], name: str, allowed: EvaluationBudget
+    form: CompiledForm, epsilon: float, constants: Mapping[str, Value], name: str, allowed: EvaluationBudget
 ) -> Largest | Between:
     quantity = quantity_named(form.result, form, name)
     if quantity.domain.low < 0:
         raise FedboundsError(f"{quantity.name} may be negative; only constants that are not can be solved for")
-    partial = leave_trees_free(form, constants, [quantity.name])
+    partial = leave_free(form, constants, [quantity.name])
     if (broken := find_infeasibility(partial, {}, f"whatever {quantity.name} is")) is not None:
         return Largest(quantity.name, epsilon, None, None, broken.why, broken.proved)
 
@@ -298,7 +292,7 @@ def _largest(
             "which is only known by value"
         ) from None
     if hit.left is not None:
-        return _between(quantity.name, epsilon, hit, reaches, allowed, from_above=True)
+        return _unresolved(quantity.name, epsilon, hit, reaches, allowed, from_above=True)
     proved = hit.proved(partial, epsilon)
     if hit.value is None:
         least = max(quantity.domain.low, 1.0 if quantity.domain.integer else 0.0)

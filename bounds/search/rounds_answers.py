@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.bounds.display.plain_text import number_to
 from fedbounds.bounds.display.tables import Answer
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compiled_form import ResultView
+from fedbounds.bounds.evaluation.compiled_form import CompiledResult
 from fedbounds.bounds.evaluation.evaluate import Evaluation, Value
 from fedbounds.bounds.inputs.checks import as_real
 from fedbounds.bounds.search.arb_enclosures import available
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.theory.result import Result
 
 MANY = (2.0**250, 2.0**500)  # rounds at which a bound that still falls falls between the two, and else is at its limit
-COMPRESSED = "relative_compression_error"  # a letter of papers whose clients send something else than numbers
+COMPRESSED = "relative_compression_error"  # a symbol of papers whose clients send something else than numbers
 
 
 @dataclass(frozen=True)
@@ -216,23 +216,13 @@ def rounds_between(
 
 
 def cost(
-    result: Result | ResultView,
+    result: Result | CompiledResult,
     constants: Mapping[str, Value],
     count: int,
     dimension: int | None = None,
     counted: str = "rounds",
 ) -> Cost:
-    """What this many rounds (or iterations) cost, as far as the constants give I, S and N (by letter or concept).
-
-    Args:
-        result: whose letters the constants are.
-        constants: letter or concept to value.
-        count: how many.
-        dimension: of the model.
-        counted: the concept of what is counted; of iterations, the last round may be cut short.
-
-    Raises:
-        FedboundsError: a dimension is given, and updates are compressed.
+    """What this many rounds (or iterations) cost, as far as the constants give I, S and N (by symbol or concept).
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
@@ -277,24 +267,19 @@ def unreachable_reason(name: str, epsilon: float, limits: Mapping[str, float], p
     """Never, because of the terms that do not fall: their limits for ever more rounds."""
     floor, left = sum(limits.values()), _large(limits)
     verb = "does" if len(left) == 1 else "do"
-    why = f"the bound stays above {floor:.6g}: {_listed(left)} {verb} not fall with {name}"
+    why = f"the bound stays above {floor:.6g}: {_list_terms(left)} {verb} not fall with {name}"
     return Never(epsilon, why, floor, left, proved)
 
 
 def not_one(name: str, epsilon: float, last: Mapping[str, float], proved: bool) -> Never:
     """Never, where nothing is known of what the bound tends to: these are the terms at 2^53."""
-    why = f"no {name} reaches it; at 2^53 the bound is {_made_of(last)}"
+    why = f"no {name} reaches it; at 2^53 the bound is {_composition(last)}"
     return Never(epsilon, why, float("nan"), _large(last), proved)
 
 
 def beyond(name: str, epsilon: float, low: float, last: Mapping[str, float], effort: EvaluationBudget) -> Between:
-    """No number up to 2^53 was found that reaches it, and larger ones are not excluded.
-
-    Args:
-        low: no smaller number reaches it.
-        last: the terms at 2^53.
-    """
-    why = f"not within 2^53 = {LARGEST_COUNT} of {name}; there the bound is {_made_of(last)}"
+    """No number up to 2^53 was found that reaches it, and larger ones are not excluded."""
+    why = f"not within 2^53 = {LARGEST_COUNT} of {name}; there the bound is {_composition(last)}"
     return Between(name, epsilon, low, np.inf, why, min(effort.spent, effort.allowed))
 
 
@@ -303,11 +288,11 @@ def _large(terms: Mapping[str, float]) -> dict[str, float]:
     return {n: v for n, v in terms.items() if v > 1e-4 * sum(terms.values())}
 
 
-def _made_of(terms: Mapping[str, float]) -> str:
+def _composition(terms: Mapping[str, float]) -> str:
     """The sum, and what most of it is."""
-    return f"{sum(terms.values()):.6g}, most of it {_listed(_large(terms))}"
+    return f"{sum(terms.values()):.6g}, most of it {_list_terms(_large(terms))}"
 
 
-def _listed(terms: Mapping[str, float]) -> str:
+def _list_terms(terms: Mapping[str, float]) -> str:
     """The terms with their values, the largest first."""
     return ", ".join(f"the {n} ({v:.6g})" for n, v in sorted(terms.items(), key=lambda item: -item[1]))

@@ -1,32 +1,30 @@
-r"""Rounds to a target with step sizes, or whole numbers, that are chosen anew for every number of rounds.
+"""Rounds to a target with step sizes, or whole numbers, that are optimized for every number of rounds.
 
-The best value falls with T if every term does and no condition tightens; that is checked on the exponents, and then
-bisection is exact as far as the minima are. Otherwise the smallest T is itself the optimum of a geometric program, for
-every value of one whole number S where one is optimized or T must be a multiple of it, and S is scanned. Otherwise T is
-scanned. Minima are found numerically, so nothing here is called proved.
+If every term falls with T and no condition tightens, bisection finds T. Otherwise T is the optimum of a geometric
+program, for each value of one whole number S, or T is scanned. Minima are numerical: nothing here is called proved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compilation import ROUNDING
-from fedbounds.bounds.evaluation.evaluate import Value
+from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
+from fedbounds.bounds.evaluation.program import ROUNDING, holds
 from fedbounds.bounds.search.arb_enclosures import nowhere
 from fedbounds.bounds.search.effort import EvaluationBudget, Exhausted
 from fedbounds.bounds.search.geometric_program import NotGeometric, normalized_condition, sum_of_products
 from fedbounds.bounds.search.infeasibility import box_of, find_infeasibility
-from fedbounds.bounds.search.integers import divisibility_pair, refine_integer, single_numbers
+from fedbounds.bounds.search.integers import MOST, divisibility_pair, refine_integer, single_numbers
 from fedbounds.bounds.search.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.search.optimize_answers import Undecided
 from fedbounds.bounds.search.partial_evaluation import leave_free, quantity_named
-from fedbounds.bounds.search.reachability import Target
 from fedbounds.bounds.search.round_lower_bounds import excluded_below
 from fedbounds.bounds.search.rounds_answers import (
     MANY,
@@ -45,6 +43,94 @@ from fedbounds.bounds.search.threshold import LARGEST_COUNT
 from fedbounds.bounds.theory.expressions import parts, symbol_names
 from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import Quantity
+
+REMEMBERED = 3  # choices that reached the target before, and are tried first
+
+
+@dataclass
+class Target:
+    """A bound to bring below epsilon by a choice of constants; what reached it at other rounds is tried again first.
+
+    Attributes:
+        counter: the symbol of the rounds.
+        over: the symbols that are chosen.
+        choices: those that reached it, symbol to value, the latest first.
+    """
+
+    result: Result
+    form: Form
+    counter: str
+    epsilon: float
+    constants: Mapping[str, Value]
+    over: Sequence[str]
+    within: Ranges
+    functions: Functions
+    effort: EvaluationBudget
+    choices: list[Mapping[str, float]] = field(default_factory=list)
+
+    def best(self, count: float, fixed: Mapping[str, float] | None = None) -> Answer:
+        """The best choice for so many rounds, with some of them fixed."""
+        fixed = fixed or {}
+        return choose(
+            self.result,
+            {**self.constants, **fixed, self.counter: count},
+            [name for name in self.over if name not in fixed],
+            within={name: ends for name, ends in self.within.items() if name not in fixed},
+            form=self.form.name,
+            functions=self.functions,
+            effort=self.effort,
+        )
+
+    def reaches(self, count: float) -> bool:
+        """Whether some choice does."""
+        return self.quickly(count) or self._noted(self.best(count))
+
+    def roughly(self, count: float) -> bool:
+        """Whether one search over all of them at once, with whole numbers rounded, finds a choice that does."""
+        if self.quickly(count):
+            return True
+        quantities = [self.result.notation[name] for name in self.over]
+        most = {q.name: (q.domain.low, min(q.domain.high, MOST)) for q in quantities if q.domain.integer}
+        ranges = {**most, **self.within}
+        known = {**self.constants, self.counter: count}
+        reals = tuple(q for q in quantities if q.name not in most)
+        problem = StepSizeProblem(self.result, self.form, known, ranges, {}, reals, self.effort)
+        return self._noted(problem.search(known, {}, quantities))
+
+    @property
+    def mixed(self) -> bool:
+        """Whether whole numbers and step sizes are chosen together, and everything else is a number."""
+        whole = [self.result.notation[name].domain.integer for name in self.over]
+        return any(whole) and not all(whole) and not self.functions
+
+    def quickly(self, count: float) -> bool:
+        """Whether one of the choices that did before does again, or one with the same whole numbers."""
+        if self.functions:
+            return False
+        for choice in self.choices:
+            self.effort.spend(1)
+            there = evaluate(
+                self.result, {**self.constants, **choice, self.counter: count}, form=self.form.name, strict=False
+            )
+            if bool(there.valid) and bool(holds(there.value, "<=", np.asarray(self.epsilon))):
+                return True
+        if not self.mixed:
+            return False
+        whole = [name for name in self.over if self.result.notation[name].domain.integer]
+        settings = [{name: choice[name] for name in whole} for choice in self.choices]
+        return any(self._noted(self.best(count, one)) for i, one in enumerate(settings) if one not in settings[:i])
+
+    def _noted(self, answer: Answer) -> bool:
+        """Whether this answer reaches it; then its choice is remembered."""
+        if isinstance(answer, NotAttained):
+            return answer.infimum < self.epsilon
+        if not isinstance(answer, Minimum) or not holds(np.asarray(answer.value), "<=", np.asarray(self.epsilon)):
+            return False
+        if all(name in answer.evaluation.constants for name in self.over):
+            choice = {name: float(answer.evaluation.constants[name].value) for name in self.over}
+            self.choices[:] = [choice, *(c for c in self.choices if c != choice)][:REMEMBERED]
+        return True
+
 
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 
@@ -76,11 +162,11 @@ def rounds_optimized(
     ends = {quantity_named(result, form, n).name: (float(low), float(high)) for n, (low, high) in within.items()}
 
     target = Target(
-        result, form, counter.name, epsilon, constants, names, _by_letter(result, within), functions, effort
+        result, form, counter.name, epsilon, constants, names, _ranges_by_symbol(result, within), functions, effort
     )
     best, reaches = target.best, target.reaches
 
-    partial = leave_free(result, form, constants, [*names, counter.name, *given])
+    partial = leave_free(compiled_form(result, form), constants, [*names, counter.name, *given], symbolic=True)
     whatever = f"whatever {', '.join((*names, counter.name))} are"
     if (broken := find_infeasibility(partial, ends, whatever)) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
@@ -89,7 +175,7 @@ def rounds_optimized(
         falls = _falls_with(result, form, counter, constants, [*names, *given])
         if not falls and not functions:
             try:
-                return _as_a_program(target, counter, within, dimension)
+                return _solve_program(target, counter, within, dimension)
             except NotGeometric:
                 pass
             except _StoppedAt as stopped:
@@ -133,18 +219,16 @@ def rounds_optimized(
     return Reached(spent.rounds, epsilon, spent, evaluation, at, False, method)
 
 
-def _by_letter(result: Result, ranges: Ranges) -> Ranges:
+def _ranges_by_symbol(result: Result, ranges: Ranges) -> Ranges:
     found = {name: result.notation.resolve(name) for name in ranges}
     return {name if q is None else q.name: ranges[name] for name, q in found.items()}
 
 
-def _as_a_program(asked: Target, counter: Quantity, within: Ranges, dimension: int | None) -> Reached | Never | Between:
+def _solve_program(
+    asked: Target, counter: Quantity, within: Ranges, dimension: int | None
+) -> Reached | Never | Between:
     """The least rounds T, as a geometric program: for each value of one whole number S where one is optimized or must
     divide T.
-
-    Raises:
-        NotGeometric: it is none, or there are several whole numbers.
-        _StoppedAt: the evaluations were used up.
     """
     result, form, constants, effort = asked.result, asked.form, asked.constants, asked.effort
     names, epsilon = asked.over, asked.epsilon
@@ -204,15 +288,7 @@ def _as_a_program(asked: Target, counter: Quantity, within: Ranges, dimension: i
 
 
 def _never(target: Target, low: float, proved: bool, unit: int = 1, everywhere: bool = False) -> Never | Between:
-    """Never, with what the best bound tends to; or only not within 2^53, where it may fall on from there.
-
-    Args:
-        target: what is to be reached.
-        low: no smaller number of rounds reaches it.
-        proved: whether it is proved that none at all does.
-        unit: what every number of rounds is a multiple of.
-        everywhere: whether the search was over all numbers, beyond 2^53, too.
-    """
+    """Never, with what the best bound tends to; or only not within 2^53, where it may fall on from there."""
     name, epsilon = target.counter, target.epsilon
     last = target.best(float(LARGEST_COUNT // unit * unit))
     if isinstance(last, Infeasible | Undecided):
@@ -241,7 +317,7 @@ def _falls_with(
 
     Read off the exponents; floor(T/..) counts as one more variable that grows with T.
     """
-    partial = leave_free(result, form, constants, [*over, counter.name])
+    partial = leave_free(compiled_form(result, form), constants, [*over, counter.name], symbolic=True)
     if partial.opaque:
         return False
     floors: dict[sp.Expr, sp.Symbol] = {}
@@ -256,14 +332,16 @@ def _falls_with(
             inner = sum_of_products(parts(floor)[0], [counter.name], partial.values)
             if any(p.exponents[0] < 0 or not p.monomial for p in inner):
                 return False
-        sums = [sum_of_products(_replaced(e, floors), variables, partial.values) for e in partial.terms.values()]
+        sums = [sum_of_products(_replace_floors(e, floors), variables, partial.values) for e in partial.terms.values()]
         for c in partial.conditions:
             left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
             if counter.name in symbol_names(left, right):
                 if c.op == "==":
                     return False
                 sums.append(
-                    normalized_condition(_replaced(left, floors), _replaced(right, floors), variables, partial.values)
+                    normalized_condition(
+                        _replace_floors(left, floors), _replace_floors(right, floors), variables, partial.values
+                    )
                 )
     except NotGeometric:
         return False
@@ -274,5 +352,5 @@ def _falls_with(
     )
 
 
-def _replaced(e: sp.Expr, floors: Mapping[sp.Expr, sp.Symbol]) -> sp.Expr:
+def _replace_floors(e: sp.Expr, floors: Mapping[sp.Expr, sp.Symbol]) -> sp.Expr:
     return e.xreplace(dict(floors))

@@ -26,13 +26,6 @@ def first_in_steps(
     Before that comes the first of `least` times a power of two, and the smallest that bisection finds below it: an end
     for the grid, and an answer should the effort not suffice for more.
 
-    Args:
-        reaches: whether a number of rounds does.
-        effort: what it may cost.
-        least: no smaller one does.
-        quickly, roughly: cheaper tests, which never say yes where `reaches` says no: for the bisection, and to find
-            where it begins.
-
     Example:
         >>> first_in_steps(lambda T: T >= 12345, EvaluationBudget.of(1)).value
         12345.0

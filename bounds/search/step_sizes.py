@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.search.barrier_method import is_unique, log_sum, solve
 from fedbounds.bounds.search.effort import SOLUTION, EvaluationBudget, passes
 from fedbounds.bounds.search.geometric_program import (
@@ -22,12 +24,76 @@ from fedbounds.bounds.search.geometric_program import (
     sum_of_products,
     survivors,
 )
-from fedbounds.bounds.search.grid import GridResult, search
 from fedbounds.bounds.search.infeasibility import violated_condition
 from fedbounds.bounds.search.optimize_answers import Answer, Infeasible, Minimum, NotAttained, Undecided
 from fedbounds.bounds.search.partial_evaluation import Partial, leave_free
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Quantity
+
+FAR = 12 * np.log(10.0)  # how far a logarithm is searched where its range has no end
+FIRST = {1: 2001, 2: 101, 3: 23, 4: 11}  # points per axis of the first grid
+LATER = {1: 41, 2: 17, 3: 9, 4: 5}
+POINTS, FEWER = 15_000, 700  # of the first grid, and of a later one, on more axes
+STARTS = 5
+Merit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (points, n) -> values, violations of the conditions
+
+
+@dataclass(frozen=True)
+class GridResult:
+    """What was found: the point, shape (n,); its value and violation (0 if admissible); the ends it ran into.
+
+    Attributes:
+        end: for each coordinate -1 or 1 if the point lies at that end of the searched box, else 0.
+        tried: how many points.
+        starts: from how many starts.
+    """
+
+    point: np.ndarray
+    value: float
+    violation: float
+    end: tuple[int, ...]
+    tried: int
+    starts: int
+
+
+def search(merit: Merit, low: np.ndarray, high: np.ndarray) -> GridResult:
+    """The admissible point of least value, or the point that violates the conditions least."""
+    n = len(low)
+    low = np.where(np.isfinite(low), low, -FAR)
+    high = np.where(np.isfinite(high), high, np.maximum(FAR, low + FAR))
+
+    def order(points: np.ndarray) -> np.ndarray:
+        """Best first: the least violation, up to rounding, then the least value."""
+        values, violations = merit(points)
+        return np.lexsort((np.where(np.isnan(values), np.inf, values), np.round(violations, 13)))
+
+    def cube(size: int) -> np.ndarray:
+        return np.array(list(product(np.linspace(-1, 1, size), repeat=n)))
+
+    size, closer = FIRST.get(n, max(2, int(POINTS ** (1 / n)))), LATER.get(n, max(2, int(FEWER ** (1 / n))))
+    first = (low + high) / 2 + cube(size) * (high - low) / 2
+    cell = (high - low) / (size - 1)
+    starts: list[np.ndarray] = []
+    for index in order(first):
+        if all(np.any(np.abs(first[index] - s) > 2.5 * cell) for s in starts):
+            starts.append(first[index])
+        if len(starts) == STARTS:
+            break
+    points, reach, around = np.array(starts), 2 * cell, np.vstack([np.zeros(n), cube(closer)])
+    tried = len(first)
+    while np.any(reach > 1e-14 * np.maximum(1, np.abs(points))):
+        near = np.clip(points[:, None] + reach * around, low, high)  # (starts, points, n)
+        ranks = np.empty(near.shape[:2])
+        ranks.flat[order(near.reshape(-1, n))] = np.arange(ranks.size)
+        points = near[np.arange(len(points)), ranks.argmin(1)]
+        reach = reach * min(0.5, 8 / (closer - 1))
+        tried += ranks.size
+    winner = points[order(points)[0]]
+    value, violation = (float(x[0]) for x in merit(winner[None, :]))
+    close = 1e-9 * np.maximum(1, np.abs(winner))
+    ends = tuple(int(up) - int(down) for up, down in zip(winner >= high - close, winner <= low + close, strict=True))
+    return GridResult(winner, value, violation if violation > 1e-12 else 0.0, ends, tried, len(starts))
+
 
 TIGHT = 1e-7  # relative difference of the two sides at which a condition is reported as active
 Ranges = Mapping[str, tuple[float, float]]
@@ -35,7 +101,7 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Point:
-    """A minimizer, letter to value, and a remark."""
+    """A minimizer, symbol to value, and a remark."""
 
     at: Mapping[str, float]
     note: str = ""
@@ -47,8 +113,8 @@ class StepSizeProblem:
 
     Attributes:
         constants: everything that is given.
-        ranges: closed ranges by letter.
-        rules: constants that are functions: letter to (letter of the argument, function).
+        ranges: closed ranges by symbol.
+        rules: constants that are functions: symbol to (symbol of the argument, function).
         reals: the positive reals that are chosen.
         effort: the evaluations that are left.
     """
@@ -68,6 +134,10 @@ class StepSizeProblem:
         }
         return {**self.constants, **counts, **derived}
 
+    def leave_free(self, constants: Mapping[str, Value], names: Iterable[str]) -> Partial:
+        """The form with these constants free and the others fixed, as sympy expressions."""
+        return leave_free(compiled_form(self.result, self.form), constants, names, symbolic=True)
+
     def minimize(self, counts: Mapping[str, float]) -> Answer:
         """The best positive reals at these whole numbers."""
         constants = self.known(counts)
@@ -76,7 +146,7 @@ class StepSizeProblem:
         free = [q for q in self.reals if q.name not in fixed]
         if not free:
             return self.report(constants, chosen, {}, "fixed by its range")
-        partial = leave_free(self.result, self.form, {**constants, **fixed}, [q.name for q in free])
+        partial = self.leave_free({**constants, **fixed}, [q.name for q in free])
         for c in partial.conditions:
             if c.op == "==":
                 names = ", ".join(partial.free)
@@ -90,21 +160,13 @@ class StepSizeProblem:
         return self.report(constants, chosen, self.snapped(found.at), "convex in the logarithms", found.note)
 
     def relaxed(self, whole: Quantity) -> Point | NotAttained | Infeasible:
-        """The best positive reals, with this whole number taken for a real.
-
-        Raises:
-            NotGeometric: the problem is not convex.
-        """
+        """The best positive reals, with this whole number taken for a real."""
         free = [*self.reals, whole]
-        partial = leave_free(self.result, self.form, self.constants, [q.name for q in free])
+        partial = self.leave_free(self.constants, [q.name for q in free])
         return self.convex(partial, free)
 
     def convex(self, partial: Partial, free: Sequence[Quantity]) -> Point | NotAttained | Infeasible:
-        """The geometric program: exact about attainment, then Newton.
-
-        Raises:
-            NotGeometric: it is none.
-        """
+        """The geometric program: exact about attainment, then Newton."""
         self.effort.spend(SOLUTION)
         if (why := violated_condition(partial, "whatever is chosen")) is not None:
             return Infeasible(why)
@@ -136,7 +198,7 @@ class StepSizeProblem:
         free = [q for q in self.reals if not _single(self.ranges.get(q.name))]
         fixed = {q.name: self.ranges[q.name][0] for q in self.reals if q not in free}
         try:
-            partial = leave_free(self.result, self.form, {**self.known(counts), **fixed}, [q.name for q in free])
+            partial = self.leave_free({**self.known(counts), **fixed}, [q.name for q in free])
             _program(partial, *_ends(free, self.ranges))
         except NotGeometric:
             return False
@@ -200,7 +262,7 @@ class StepSizeProblem:
         every = {**chosen, **at}
         evaluation = evaluate(self.result, {**constants, **every}, form=self.form.name, strict=False)
         active: list[str] = []
-        moving = leave_free(self.result, self.form, constants, at).conditions if at else ()
+        moving = self.leave_free(constants, at).conditions if at else ()
         texts = {(c.op, c.why) for c in moving}
         for c, checked in zip(self.form.conditions, evaluation.conditions, strict=True):
             left, right = float(checked.left), float(checked.right)

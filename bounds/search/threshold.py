@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedbounds.bounds.evaluation.compilation import ROUNDING
+from fedbounds.bounds.evaluation.program import ROUNDING
 from fedbounds.bounds.search.arb_enclosures import confirm
 from fedbounds.bounds.search.effort import ENCLOSURE, EvaluationBudget, Exhausted
 from fedbounds.bounds.search.infeasibility import fails_everywhere
@@ -69,20 +69,7 @@ def first_hit(
     from_above: bool = False,
     most: float = np.inf,
 ) -> Hit:
-    """The smallest (or, from above, largest) value of the one free constant at which the bound is at most the target.
-
-    Args:
-        partial: a form with one free constant.
-        target: what the sum of the terms must not exceed.
-        reaches: the final word on one value, conditions included.
-        effort: what it may cost.
-        whole: whether the constant is a whole number, from 1; reals start at 0.
-        from_above: search downwards; inf if every large value will do.
-        most: the largest legal value.
-
-    Raises:
-        CannotEnclose: the free constant enters through something that is only known by value.
-    """
+    """The smallest (from above: largest) value of the one free constant at which the bound is at most the target."""
     search = _Search(partial, target, effort, whole, from_above, most)
     low, high = _blocks(whole)
     low, high = low[low <= most], np.minimum(high[low <= most], most)
@@ -105,7 +92,7 @@ def first_hit(
                 break
             front = np.flatnonzero(divisible[first:])[:AHEAD]
             until = int(front[-1]) + 1
-            near = search.nearest_first(*search.possible(*_split(low[:until], high[:until], whole)))
+            near = search.nearest_first(*search.possible(*_split_blocks(low[:until], high[:until], whole)))
             low, high = np.append(near[0], low[until:]), np.append(near[1], high[until:])
     except Exhausted:
         return Hit(None, False, (), (float(low.min()), float(high.max())))
@@ -163,7 +150,7 @@ def _blocks(whole: bool) -> tuple[np.ndarray, np.ndarray]:
     return np.append([0.0, 0.0], edges), np.concatenate([[0.0, SMALLEST], edges[1:], [np.inf]])
 
 
-def _split(low: np.ndarray, high: np.ndarray, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+def _split_blocks(low: np.ndarray, high: np.ndarray, whole: bool) -> tuple[np.ndarray, np.ndarray]:
     """Every block in pieces, in rising order; single values and endless blocks stay as they are."""
     end = np.where(np.isfinite(high), high, low)
     edges = low[:, None] + (end - low)[:, None] * np.linspace(0, 1, PIECES + 1)
@@ -189,11 +176,7 @@ def _possible(partial: Partial, low: np.ndarray, high: np.ndarray, target: float
 
 
 def possible(partial: Partial, ranges: Mapping[str, Interval], target: float, boxes: int) -> np.ndarray:
-    """Which of so many boxes may hold values at which the bound reaches the target and the conditions hold.
-
-    Raises:
-        CannotEnclose: the bound holds something that is only known by value.
-    """
+    """Which of so many boxes may hold values at which the bound reaches the target and the conditions hold."""
     with np.errstate(all="ignore"):
         least = sum((enclose(e, ranges)[0] for e in partial.terms.values()), np.zeros(boxes))
     kept = ~(least > target * (1 + ROUNDING))

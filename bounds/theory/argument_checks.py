@@ -18,9 +18,6 @@ MOST_NAMES = 10_000  # in one list
 def names_of(what: str, names: str | Iterable[str] | None) -> tuple[str, ...]:
     """A list of names; one string is one name, or several with commas.
 
-    Raises:
-        FedboundsError: no names.
-
     Example:
         >>> names_of("assume", "all"), names_of("over", "gamma,eta"), names_of("over", ["gamma"])
         (('all',), ('gamma', 'eta'), ('gamma',))
@@ -38,9 +35,6 @@ def names_of(what: str, names: str | Iterable[str] | None) -> tuple[str, ...]:
 
 def check_constants(constants: object) -> None:
     """Refuse what is no table of constants.
-
-    Raises:
-        FedboundsError: what it is.
 
     Example:
         >>> check_constants(None)
@@ -60,9 +54,6 @@ def check_constants(constants: object) -> None:
 def check_settings(notation: Notation, given: Mapping[str, Constant]) -> None:
     """Refuse settings of different lengths.
 
-    Raises:
-        FedboundsError: which constant has how many.
-
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> notation = load("fedau/theorem-2").notation
@@ -81,9 +72,6 @@ def check_settings(notation: Notation, given: Mapping[str, Constant]) -> None:
 
 def check_ranges(within: Any) -> dict[str, tuple[float, float]]:
     """Ranges as pairs of numbers, by name.
-
-    Raises:
-        FedboundsError: a range that is no pair.
 
     Example:
         >>> check_ranges({"eta": (1, 100)}), check_ranges(None)

@@ -22,7 +22,7 @@ class DimensionMismatch(FedboundsError):
 
 
 def dimension_of(expression: sp.Expr, notation: Notation) -> Dimension | None:
-    r"""The unit of an expression in the paper's letters; None for zero, which has every unit.
+    r"""The unit of an expression in the paper's symbols; None for zero, which has every unit.
 
     Raises:
         DimensionMismatch: names the sum whose summands differ.

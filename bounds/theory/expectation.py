@@ -55,7 +55,7 @@ def expected_statement(statement: ExpectedStatement) -> ExpectedStatement:
     Source: Wang & Ji 2022, Section 3, where expectations are given the participation.
     """
     result, form = statement.result, statement.form
-    expected = _registered(result.key + EXPECTED) if _registered(result.key) is result else None
+    expected = _find_result(result.key + EXPECTED) if _find_result(result.key) is result else None
     forms = [] if expected is None else [own.name for own in expected.forms]
     if expected is not None and form.name in forms:
         note = f"participation is random: compared with {expected.key}, the result in expectation over participation"
@@ -65,7 +65,7 @@ def expected_statement(statement: ExpectedStatement) -> ExpectedStatement:
     return replace(statement, doubts=(f"{why}{instead}",))
 
 
-def _registered(key: str) -> Result | None:
+def _find_result(key: str) -> Result | None:
     """The result with this key, if there is one."""
     name = key.partition("/")[0]
     known = paper(name).results if name in paper_names() else ()

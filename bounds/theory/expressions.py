@@ -32,11 +32,11 @@ def _names(expression: sp.Expr) -> frozenset[str]:
 
 def substitute(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
     """The expression with these symbols replaced, all at once."""
-    return _substituted(expression, tuple(steps.items())) if steps else expression
+    return _substitute(expression, tuple(steps.items())) if steps else expression
 
 
 @lru_cache(maxsize=2**14)
-def _substituted(expression: sp.Expr, steps: tuple[tuple[Any, sp.Expr], ...]) -> sp.Expr:
+def _substitute(expression: sp.Expr, steps: tuple[tuple[Any, sp.Expr], ...]) -> sp.Expr:
     return expression.xreplace(dict(steps))
 
 
@@ -66,13 +66,7 @@ def remade(like: sp.Expr, of: Iterable[sp.Expr]) -> sp.Expr:
 
 
 def largest(*values: sp.Expr | int) -> sp.Expr:
-    """The maximum as it stands: sympy's own comparison of such expressions takes seconds, and finds nothing.
-
-    Example:
-        >>> x, y = sp.symbols("x y", positive=True)
-        >>> largest(x, x + y), sp.Max(x, x + y)
-        (Max(x, x + y), x + y)
-    """
+    """The maximum as it stands: sympy's own comparison of such expressions takes seconds, and finds nothing."""
     return sp.Max(*values, evaluate=False)
 
 

@@ -1,15 +1,9 @@
 r"""Which constants can occur together: relations that every problem of a form's class satisfies.
 
-Which reading. A constant that an assumption bounds ("$|\nabla F_k|\le G$", "$\mu$-strongly convex") is a bound: a
-problem belongs to the class if it keeps it, with whatever slack. Every other constant is what its definition says,
-exactly: the distance of the first model from the minimizer, the initial gap, the heterogeneity $\Gamma$, a sum of
-squared weights, a function of other letters. So bounds alone never conflict, unless some of them are from below
-($\mu\le L$), or the algorithm itself depends on one of them (masks of amplitude $\eta SG$); values conflict with bounds
-that are too small for them. A class is empty if no problem has these constants in this sense, and a bound over an empty
-class says nothing, however true. Relations that hold wherever the conditions of the form do are not repeated.
-
-A set is exact if a problem is known for all constants that keep its relations and the form's own conditions. Where the
-relations are necessary only, `witnessed` says for which constants a problem is known; elsewhere nobody knows.
+A constant that an assumption bounds ("$|\nabla F_k|\le G$") may have slack; every other constant has exactly the value
+of its definition. So bounds conflict only if some are from below ($\mu\le L$) or the algorithm depends on one of them.
+A set is exact if a problem is known for all constants that satisfy its relations and the form's conditions; otherwise
+`witnessed` says for which constants a problem is known. Relations implied by the conditions are not repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +25,7 @@ class FeasibleSet:
     Args:
         relations: what every problem of the class satisfies.
         witnessed: where a problem is known to have such constants, beyond the relations; none where they are exact.
-        computed_from: letters that, if they are all given, make a problem themselves, whatever is witnessed.
+        computed_from: symbols that, if they are all given, make a problem themselves, whatever is witnessed.
 
     Example:
         >>> L, mu = sp.symbols("L mu", positive=True)
@@ -57,7 +51,7 @@ class FeasibleSet:
 
 @dataclass(frozen=True)
 class FeasibleRule:
-    """A relation of a paper's constants, in all forms that make these assumptions and have these letters.
+    """A relation of a paper's constants, in all forms that make these assumptions and have these symbols.
 
     Args:
         relation: between constants alone.
@@ -74,7 +68,7 @@ class FeasibleRule:
     computed_from: tuple[str, ...] = ()
 
     def applies(self, result: Result, form: Form) -> bool:
-        """Whether the form makes the assumptions, and has the letters."""
+        """Whether the form makes the assumptions, and has the symbols."""
         names = {result.key.partition("/")[2], f"{result.key.partition('/')[2]}[{form.name}]"}
         letters = {s.name for s in self.relation.left.free_symbols | self.relation.right.free_symbols}
         assumed = {a.name for a in form.assumptions}
@@ -95,7 +89,7 @@ class FeasibleSets:
     rules: tuple[FeasibleRule, ...] = ()
 
     def of(self, result: Result, form: Form) -> FeasibleSet | None:
-        """The set of one form; None where nobody has declared one."""
+        """The set of one form; None where none is declared."""
         if result.key.partition("/")[2] not in self.results:
             return None
         rules = [rule for rule in self.rules if rule.applies(result, form)]
@@ -107,14 +101,7 @@ class FeasibleSets:
 
 @lru_cache(maxsize=1024)
 def feasible_set(result: Result, form: Form) -> FeasibleSet | None:
-    """Which constants can occur together in a form; None where its paper has not declared it.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("tdcd/theorem-1")
-        >>> [r.text for r in feasible_set(theorem, theorem.form("sharp:Bind")).relations]
-        ['SK <= S', 'sign(S) <= sign(SK)']
-    """
+    """Which constants can occur together in a form; None where its paper has not declared it."""
     from fedbounds.bounds.theory.registry import paper_module, paper_names
 
     declared = getattr(paper_module(result.paper), "FEASIBLE", None) if result.paper in paper_names() else None

@@ -20,11 +20,7 @@ N = TypeVar("N", bound=Named)
 
 
 def select_form(forms: Sequence[N], key: str, name: str | None, default: str) -> N:
-    """The form with this name, else the first form of this kind; without a name the default form.
-
-    Raises:
-        FedboundsError: names the forms there are.
-    """
+    """The form with this name, else the first form of this kind; without a name the default form."""
     if name is not None and not isinstance(name, str):
         raise FedboundsError(f"form = {quote(name)} must be the name of a form of {key}, as {default!r}")
     wanted = name or default

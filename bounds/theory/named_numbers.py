@@ -6,13 +6,7 @@ import sympy as sp
 
 
 class NamedNumber(sp.AtomicExpr):
-    """A positive real number with a name and an exact value.
-
-    Example:
-        >>> K = NamedNumber("K", sp.exp(1) - 1)
-        >>> 2 * K, sp.N(K, 5), K.exact
-        (2*K, 1.7183, -1 + E)
-    """
+    """A positive real number with a name and an exact value."""
 
     is_number = True
     is_commutative = True

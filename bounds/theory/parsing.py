@@ -81,19 +81,10 @@ class _Expressions:
 
 
 def read_expression(text: str, result: Result) -> sp.Expr:
-    """The expression that a text of `fedbounds show --sympy` says, in the letters of a result.
+    """The expression that a text of `fedbounds show --sympy` says, in the symbols of a result.
 
     Lines NAME = EXPRESSION define what the lines after them use; the last line is the expression itself. A definition
-    without letters is a named number.
-
-    Raises:
-        FedboundsError: an unknown letter or function, a line that is no expression.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fedau/theorem-2")
-        >>> read_expression("k = exp(1) - 2" + chr(10) + "k*F/(gamma*T)", theorem)
-        k*F/(T*gamma)
+    without symbols is a named number.
     """
     names: dict[str, sp.Expr] = {q.name: q.symbol for q in result.notation.values()}
     functions = {**_functions_of(result), **FUNCTIONS}

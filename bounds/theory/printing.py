@@ -1,5 +1,5 @@
 """How expressions are written: plain text that `fedbounds.bounds.theory.parsing` reads back, and LaTeX in the paper's
-letters."""
+symbols."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Ordered:
 
 
 class _Plain(_Ordered, StrPrinter):
-    """Text in which every word is a letter, a definition, or a function that `fedbounds.bounds.theory.parsing`
+    """Text in which every word is a symbol, a definition, or a function that `fedbounds.bounds.theory.parsing`
     knows."""
 
     def _call(self, name: str, arguments: Sequence[sp.Basic]) -> str:
@@ -59,7 +59,7 @@ class _Plain(_Ordered, StrPrinter):
 
 
 def _factor(letter: str) -> str:
-    r"""LaTeX of a letter, in brackets if it is a sum outside all others: `F(w)-F^*`, and not `\|w-w^*\|^2`."""
+    r"""LaTeX of a symbol, in brackets if it is a sum outside all others: `F(w)-F^*`, and not `\|w-w^*\|^2`."""
     rest = letter
     while (shorter := DELIMITED.sub("", rest)) != rest:
         rest = shorter
@@ -67,7 +67,7 @@ def _factor(letter: str) -> str:
 
 
 class _Latex(_Ordered, LatexPrinter):
-    """LaTeX in the letters of a notation; sums run over its clients."""
+    """LaTeX in the symbols of a notation; sums run over its clients."""
 
     def __init__(self, notation: Notation) -> None:
         super().__init__({"symbol_names": {q.symbol: _factor(q.latex) for q in notation.values()}})
@@ -94,7 +94,7 @@ def plain(expression: sp.Expr) -> str:
 
 
 def latex(expression: sp.Basic, notation: Notation) -> str:
-    r"""The expression in the letters of a paper.
+    r"""The expression in the symbols of a paper.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
@@ -111,7 +111,7 @@ class NamedParts:
 
     Attributes:
         expressions: in order, with their repeated parts abbreviated.
-        parts: name to what it abbreviates, each made of letters, numbers and names before it.
+        parts: name to what it abbreviates, each made of symbols, numbers and names before it.
         numbers: the named numbers, each made of those before it.
     """
 
@@ -125,15 +125,7 @@ class NamedParts:
 
 
 def name_shared_parts(expressions: Iterable[sp.Expr], notation: Notation) -> NamedParts:
-    """The expressions as they are best written: parts that come again and again have names X1, X2, ... if all is long.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("fedau/theorem-2")
-        >>> found = name_shared_parts([term.expression for term in theorem.form("sharp").terms], theorem.notation)
-        >>> list(found.numbers), plain(found.expressions[0])
-        (['kappa'], 'F/(I*T*X2*eta*gamma)')
-    """
+    """The expressions as they are printed: in long ones, repeated parts get names X1, X2, ..."""
     short = tuple(expressions)
     parts: list[tuple[sp.Symbol, sp.Expr]] = []
     while sum(map(_size, short)) > LONG and (part := _worth_a_name([*short, *(p for _, p in parts)])):
@@ -165,21 +157,13 @@ def as_printed(expression: sp.Expr, notation: Notation) -> Printed:
     """The expression without guards against 0/0, and without a number of clients that cancels.
 
     Ours is what is proved, evaluated and read back: it divides by max(1, n - 1), so that n = 1 is an answer.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> notation = load("fed-norm-sgda/theorem-1").notation
-        >>> n, P, A_w, Lf = notation.n, notation.P, notation.A_w, notation.Lf
-        >>> printed = as_printed(n * (A_w / n + Lf * (1 - (n - P) / sp.Max(1, n - 1))) / P, notation)
-        >>> print(plain(printed.expression), *(f"{plain(q)}: {value}" for q, value in printed.alone))
-        (A_w + Lf*n*(P - 1)/(n - 1))/P (P - 1)/(n - 1): 1
     """
     clients = notation.resolve("clients")
-    return Printed(expression) if clients is None else _printed(expression, clients.symbol)
+    return Printed(expression) if clients is None else _print_count(expression, clients.symbol)
 
 
 @lru_cache(maxsize=2**16)
-def _printed(expression: sp.Expr, n: sp.Symbol) -> Printed:
+def _print_count(expression: sp.Expr, n: sp.Symbol) -> Printed:
     if n not in expression.free_symbols:
         return Printed(expression)
     guard, alone = sp.Max(1, n - 1), frozenset()
@@ -194,10 +178,10 @@ def _printed(expression: sp.Expr, n: sp.Symbol) -> Printed:
         if above is not None and powers.get(guard, sp.S.Zero).is_negative:  # 0/0 for one client, and 0 with the guard
             expression *= (guard / (n - 1)) ** -powers[guard]
             alone = frozenset({(above / (n - 1), sp.S.Zero)})
-    inside = [_printed(part, n) for part in parts(expression)]
+    inside = [_print_count(part, n) for part in parts(expression)]
     if inside:
         expression = remade(expression, [part.expression for part in inside])
-    return Printed(_canceled(expression, n), alone.union(*(part.alone for part in inside)))
+    return Printed(_cancel_count(expression, n), alone.union(*(part.alone for part in inside)))
 
 
 def _power(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -211,14 +195,14 @@ def _vanishes(counts: sp.Expr) -> bool:
     return bool(counts.is_Add and counts.is_integer) and counts.xreplace(ones) == 0
 
 
-def _canceled(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
+def _cancel_count(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
     """A product in which n stands above a sum or a maximum with n below: n is taken inside."""
     powers = dict(map(_power, sp.Mul.make_args(product)))
     if powers.get(n, sp.S.Zero).is_positive:
         above = n ** powers[n]
         for factor in powers:
             if isinstance(factor, sp.Add | sp.Max | sp.Min) and any(_divides(n, part) for part in parts(factor)):
-                inside = remade(factor, [_canceled(part * above, n) for part in parts(factor)])
+                inside = remade(factor, [_cancel_count(part * above, n) for part in parts(factor)])
                 return product / factor / above * inside
     return product
 

@@ -1,9 +1,7 @@
-"""Settings in plain words: what somebody's problem, clients and messages are like, and which of it decides whether an
-assumption holds.
+"""Settings in plain terms: which properties of problem, clients and messages decide whether an assumption holds.
 
-An `Axis` is one question, such as who takes part, and its *kinds* are the answers, each as much as is known and no
-more. A `ProblemClass` leaves on every axis the kinds that are possible; a `Cover` says for which kinds an assumption
-holds.
+An `Axis` is one question, and its *kinds* are the answers. A `ProblemClass` leaves the possible kinds on every axis; a
+`Cover` names the kinds for which an assumption holds.
 """
 
 from __future__ import annotations
@@ -26,22 +24,14 @@ Box = tuple[tuple[str, frozenset[str]], ...]
 
 
 def axis(name: str) -> Axis:
-    """The axis with this name.
-
-    Raises:
-        FedboundsError: there is none; names the nearest.
-    """
+    """The axis with this name."""
     if name not in AXES:
         raise unknown_name("property of a setting", name, AXES)
     return AXES[name]
 
 
 def check_axis_kinds(name: str, kinds: Iterable[str]) -> tuple[str, ...]:
-    """These kinds of one axis, in its order.
-
-    Raises:
-        FedboundsError: no such axis, no such kind of it, or none at all.
-    """
+    """These kinds of one axis, in its order."""
     known, wanted = axis(name), set(kinds)
     for kind in wanted - set(known.kinds):
         raise unknown_name(f"kind of {name}", kind, known.kinds)
@@ -132,15 +122,6 @@ class ProblemClass:
 
     Args:
         said: by the name of the axis, the kinds that are possible after what was said.
-
-    Example:
-        >>> setting = ProblemClass.of("non-convex, partial participation, unknown rates")
-        >>> setting.said["objective"], setting.said["participation"]
-        (('non-convex',), ('coins-unknown-rates',))
-        >>> setting.supposed
-        {'ascent': 'none', 'partition': 'horizontal', 'compression': 'none', 'smoothness': 'smooth'}
-        >>> setting.unsaid
-        ('local-steps', 'heterogeneity', 'noise', 'gradients')
     """
 
     said: Mapping[str, tuple[str, ...]]
@@ -151,9 +132,6 @@ class ProblemClass:
     @staticmethod
     def of(text: str) -> ProblemClass:
         """The setting that a text describes: phrases of the vocabulary, or AXIS=KIND, in any order.
-
-        Raises:
-            FedboundsError: a word that belongs to no phrase (names the nearest), or phrases that exclude one another.
 
         Example:
             >>> ProblemClass.of("participation=all non-iid").said
@@ -226,7 +204,7 @@ def _read(text: str) -> Iterable[tuple[str, str, tuple[str, ...]]]:
     """The phrases of a text, the longest first from the left, each with its axis and kinds."""
     pieces = [piece for piece in re.split(r"[,;]|\band\b", text) if piece.strip()]
     for piece in pieces:
-        for part in _assigned(piece):
+        for part in _split_assignments(piece):
             name, equals, kind = part.partition("=")
             if equals:
                 named = [k for one in re.split(r"\s+or\s+", kind.strip()) for k in _kinds_called(name.strip(), one)]
@@ -241,7 +219,7 @@ def _kinds_called(name: str, kind: str) -> tuple[str, ...]:
     return kinds if of == name and kind not in axis(name).kinds else (kind,)
 
 
-def _assigned(piece: str) -> list[str]:
+def _split_assignments(piece: str) -> list[str]:
     """A piece of text cut around each AXIS=KIND."""
     parts = re.split(r"([a-z-]+\s*=\s*[a-z-]+(?:\s+or\s+[a-z-]+)*)", piece)
     return [part for part in parts if part.strip()]

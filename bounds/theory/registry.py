@@ -71,11 +71,7 @@ _BROKEN: dict[str, str] = {}  # papers of other packages that could not be loade
 
 @contextmanager
 def _loading(name: str) -> Iterator[None]:
-    """Load a paper; one of another package that fails once is broken.
-
-    Raises:
-        BrokenPlugin: why it cannot be loaded.
-    """
+    """Load a paper; one of another package that fails once is broken."""
     if name in PAPERS:
         yield
         return
@@ -90,15 +86,7 @@ def _loading(name: str) -> Iterator[None]:
 
 
 def paper_module(name: str) -> ModuleType:
-    """The module of one paper.
-
-    Raises:
-        FedboundsError: no such paper (names the nearest), or one of another package that cannot be loaded.
-
-    Example:
-        >>> paper_module("fedau").__name__
-        'fedbounds.bounds.papers.fedau'
-    """
+    """The module of one paper."""
     if name in PAPERS:
         return importlib.import_module(_place(name, "bounds"))
     if name in _installed_papers():
@@ -112,21 +100,7 @@ def _place(name: str, floor: str) -> str:
 
 
 def paper_submodule(name: str, floor: str, what: str) -> ModuleType | None:
-    """The module of this name that a paper defines in a layer; None if it defines none.
-
-    Args:
-        name: the paper's key.
-        floor: the layer: "bounds", "empirical" or "figures".
-        what: the submodule, such as "claims" or "algorithms".
-
-    Raises:
-        FedboundsError: no such paper, or a submodule of another package's that cannot be imported.
-        ImportError: a submodule of ours is there and cannot be imported.
-
-    Example:
-        >>> paper_submodule("fedau", "bounds", "claims").__name__, paper_submodule("fedau", "bounds", "appeal")
-        ('fedbounds.bounds.papers.fedau.claims', None)
-    """
+    """The module of this name that a paper defines in a layer; None if it defines none."""
     if name not in PAPERS:
         return submodule(paper_module(name), what)
     home = _place(name, floor)
@@ -134,11 +108,7 @@ def paper_submodule(name: str, floor: str, what: str) -> ModuleType | None:
 
 
 def submodule(module: ModuleType, what: str) -> ModuleType | None:
-    """A submodule of a package; None where it has none of this name, or is a module without submodules.
-
-    Raises:
-        FedboundsError: one of another package that cannot be imported.
-    """
+    """A submodule of a package; None where it has none of this name, or is a module without submodules."""
     place = f"{module.__name__}.{what}"
     with nullcontext() if place.startswith("fedbounds.") else run_guarded(f"{place!r}"):
         return importlib.import_module(place) if hasattr(module, "__path__") and find_spec(place) else None
@@ -161,10 +131,6 @@ def merged_tables(floor: str, what: str, read: Callable[[ModuleType], Mapping[st
 
     If two papers use a name, the first is kept, so that no installed package replaces an entry of fedbounds. A package
     that cannot be loaded or read is one warning, never an error.
-
-    Args:
-        floor, what: the layer and the module, as for `paper_submodule`.
-        read: the table in it.
 
     Example:
         >>> len(merged_tables("bounds", "claims", lambda module: {module.__name__: module.claims}))
@@ -190,10 +156,6 @@ def _warn(error: str) -> None:
 def paper(name: str) -> Paper:
     """Load a paper.
 
-    Raises:
-        FedboundsError: no such paper (names the nearest), one that cannot be loaded, or one whose results are keyed by
-            another name.
-
     Example:
         >>> paper("arbitrary-participation").results[0].key
         'arbitrary-participation/theorem-3.1'
@@ -210,11 +172,7 @@ def paper(name: str) -> Paper:
 
 @lru_cache(maxsize=64)
 def statements(name: str) -> tuple[Statement, ...]:
-    """The definitions, assumptions, equations and remarks of a paper (`<paper>.statements:STATEMENTS`).
-
-    Raises:
-        FedboundsError: no such paper, or a statement whose key is not the paper's, or a result's, or another's.
-    """
+    """The definitions, assumptions, equations and remarks of a paper (`<paper>.statements:STATEMENTS`)."""
     listed = paper_submodule(name, "bounds", "statements")
     if listed is None:
         return ()
@@ -265,9 +223,6 @@ def load(key: str) -> Result:
 
 def as_result(result: Result | str) -> Result:
     """The result itself, or the one with this key.
-
-    Raises:
-        FedboundsError: no such key, or neither a result nor a key.
 
     Example:
         >>> as_result("fedau/theorem-2").key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -17,7 +17,7 @@ from fedbounds.bounds.theory.form_selection import select_form
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.printing import NamedParts, as_printed, latex, name_shared_parts, plain
-from fedbounds.bounds.theory.symbols import Derived, Notation, dependencies, independent_constants
+from fedbounds.bounds.theory.symbols import Derived, Notation, dependencies
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
 ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
@@ -52,7 +52,7 @@ class Condition:
         left, op, right: the relation, e.g. gamma <= 1/(12 L I P).
         why: where the proof uses it.
         limits: the constant it caps or floors; the extreme admissible value of that constant is reported.
-        legal: whether it says what the letters mean (P of n clients, weights that sum to one) rather than what the
+        legal: whether it says what the symbols mean (P of n clients, weights that sum to one) rather than what the
             result needs; where it fails, the result is not evaluated.
 
     Example:
@@ -202,7 +202,7 @@ class Form(Shown):
 
     @property
     def said(self) -> tuple[sp.Expr, ...]:
-        """Its expressions but for those that only say what the letters mean."""
+        """Its expressions but for those that only say what the symbols mean."""
         return replace(self, conditions=self.hypotheses).expressions
 
     def __repr__(self) -> str:
@@ -311,7 +311,7 @@ class Result(Shown):
         title: one phrase.
         source: paper, number, equations.
         measure: the left-hand side.
-        notation: the paper's letters.
+        notation: the paper's symbols.
         forms: its right-hand sides, from the paper's own to ours.
         default: the name of the strongest form that is not refuted.
         statement: what it says, in words.
@@ -347,7 +347,7 @@ class Result(Shown):
         return select_form(self.forms, self.key, name, self.default)
 
     def sympy(self, form: str | None = None) -> sp.Expr:
-        """The bound of a form in the letters of the notation, with the numbers that have names written out.
+        """The bound of a form in the symbols of the notation, with the numbers that have names written out.
 
         Example:
             >>> from fedbounds.bounds.theory.registry import load
@@ -399,21 +399,5 @@ class Result(Shown):
 
 
 def reachable(form: Form, *, prescribed: bool = False) -> set[str]:
-    """Every constant that the bound or a condition depends on, directly or through a derivation.
-
-    Args:
-        prescribed: whether what the prescribed step sizes depend on counts too.
-    """
+    """Every constant that the bound or a condition depends on, directly or through a derivation."""
     return dependencies(form.needs if prescribed else form.variables, form.derived)
-
-
-def unused_constants(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of these constants, by letter, that nothing in a form depends on, in the order of the notation.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("arbitrary-participation/theorem-3.1")
-        >>> unused_constants(theorem, theorem.form("explicit"), ["L", "S", "oracle_calls", "gradient_divergence_sup"])
-        ('d', 'M')
-    """
-    return independent_constants(result.notation, form.needs, form.derived, names)

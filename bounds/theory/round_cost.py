@@ -1,8 +1,7 @@
-r"""What a round of a paper's algorithm is made of: the letters that may be chosen for it, and what it costs.
+"""The cost of a round of a paper's algorithm, and the symbols that may be chosen for it.
 
-A paper says so for each of its forms in `workload.py`: `workload(result, form)` gives a `RoundCost`. The costs are
-functions of a table that holds the constants by letter and, of the user's network, `dimension`, `number_bits`, ...;
-an entry that is not there is a cost that nobody can tell.
+A paper gives a `RoundCost` for each form in `workload.py`: functions of a table of constants by symbol and, for a
+network, `dimension`, `number_bits`, ...; a missing entry is an unknown cost.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ class RoundCost:
     r"""What may be chosen for a round, and what it costs.
 
     Args:
-        local_steps: the letter of the local steps.
-        steps: the letters of the step sizes.
+        local_steps: the symbol of the local steps.
+        steps: the symbols of the step sizes.
         participants: in a round, on average.
         gradients: stochastic gradients of a participant in a round, on average.
         in_a_row: those of the slowest participant, one after the other.
         messages: over a link, one after the other.
-        whole: letters of the other whole numbers, with the range in which they are usually sought.
-        usual: for letters of step sizes that a bound would send to the end of the world, the range in which they are
+        whole: symbols of the other whole numbers, with the range in which they are usually sought.
+        usual: for symbols of step sizes that a bound would send to the end of the world, the range in which they are
             usually sought, from the other constants.
         link: bits over the link of one participant in a round.
         bits: over all links together; of every participant `link` if None.
@@ -70,13 +69,6 @@ class RoundCost:
 
 
 def workload_of(result: Result, form: Form) -> RoundCost | None:
-    """What the paper of a result says about a round; None if it says nothing.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("tdcd/theorem-1")
-        >>> workload_of(theorem, theorem.form()).local_steps
-        'Q'
-    """
+    """What the paper of a result says about a round; None if it says nothing."""
     said = paper_submodule(result.paper, "bounds", "workload")
     return None if said is None else said.workload(result, form)

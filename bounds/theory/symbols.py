@@ -1,6 +1,6 @@
-"""Quantities: the letters of the papers, each with its meaning, domain, shape, dimension and concept.
+"""Quantities: the symbols of the papers, each with its meaning, domain, shape, dimension and concept.
 
-A `Quantity` is one letter of one paper. Letters are reused between papers (`P` is an interval in one and a number of
+A `Quantity` is one symbol of one paper. Letters are reused between papers (`P` is an interval in one and a number of
 clients in another), so every quantity names its *concept*, the cross-paper name with one definition and one dimension.
 """
 
@@ -43,10 +43,6 @@ class Constant:
             guarantee beyond that run), `estimated` (a lower estimate of a supremum, or a mean
             over seeds), or `derived` from other constants.
         note: how it was obtained, in a few words.
-
-    Example:
-        >>> Constant(2.0, "exact", "largest eigenvalue of the Hessian").source
-        'exact'
     """
 
     value: float | np.ndarray
@@ -56,17 +52,12 @@ class Constant:
 
 @dataclass(frozen=True)
 class NoConstant:
-    """No finite constant exists, because.
-
-    Example:
-        >>> NoConstant("the Hessians differ, so grad F_n - grad f is unbounded").why
-        'the Hessians differ, so grad F_n - grad f is unbounded'
-    """
+    """No finite constant exists, because."""
 
     why: str
 
 
-UNITS = {"f": "objective", "x": "parameter"}  # units that are one letter, by name
+UNITS = {"f": "objective", "x": "parameter"}  # units that are one symbol, by name
 _RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
@@ -200,7 +191,7 @@ PROBABILITY = Domain(high=1, low_open=True)
 
 @dataclass(frozen=True)
 class Quantity:
-    r"""One letter of one paper.
+    r"""One symbol of one paper.
 
     Args:
         name: how it is typed, e.g. `"gamma"`.
@@ -271,7 +262,7 @@ class Derived:
         free: whether another value may be given although the inputs are there: any (a default rather than a
             definition), only a larger one (a bound, which may be loose: "upwards"), or only a smaller one.
         javascript: where the rule is a numpy function, the same in JavaScript: a function of the inputs, or the name
-            of one in the room's `functions.js` ("" leaves the rule out of the explorer).
+            of one in the paper package's `functions.js` ("" leaves the rule out of the explorer).
 
     Example:
         >>> Q = Derived("Q", ("p",), lambda p: p.mean(-1), "largest possible", free="upwards")
@@ -305,7 +296,7 @@ def _length(vector: np.ndarray) -> float:
 
 
 class Notation(Mapping[str, Quantity]):
-    """The letters of one paper; looks a constant up by its letter or by its concept.
+    """The symbols of one paper; looks a constant up by its symbol or by its concept.
 
     Example:
         >>> L = Quantity("L", "L", "smoothness", "smoothness", POSITIVE, SMOOTHNESS)
@@ -315,10 +306,17 @@ class Notation(Mapping[str, Quantity]):
     """
 
     def __init__(self, quantities: list[Quantity], floors: Sequence[Derived] = ()) -> None:
-        """The letters, and what they are never below: each floor a rule whose value no given one may undercut."""
+        """The symbols, and what they are never below: each floor a rule whose value no given one may undercut."""
         self.floors = tuple(floors)
         self._by_name = {quantity.name: quantity for quantity in quantities}
         self._by_concept = {quantity.concept: quantity for quantity in quantities}
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of counts of which the first is at most the second in every run: participants and clients."""
+        pair = [self._by_concept.get(concept) for concept in ("participating_clients", "clients")]
+        part, whole = (quantity and quantity.name for quantity in pair)
+        return ((part, whole),) if part and whole else ()
 
     def __getitem__(self, name: str) -> Quantity:
         return self._by_name[name]
@@ -337,7 +335,7 @@ class Notation(Mapping[str, Quantity]):
             raise AttributeError(name) from None
 
     def resolve(self, name: str) -> Quantity | None:
-        """The quantity with this letter, else with this concept, else None."""
+        """The quantity with this symbol, else with this concept, else None."""
         return self._by_name.get(name) or self._by_concept.get(name)
 
 
@@ -358,6 +356,6 @@ def dependencies(names: Iterable[str], rules: Sequence[Derived]) -> set[str]:
 def independent_constants(
     notation: Notation, needs: Iterable[str], rules: Sequence[Derived], names: Iterable[str]
 ) -> tuple[str, ...]:
-    """Those of these constants, by letter, that nothing of what is needed depends on, in the order of the notation."""
+    """Those of these constants, by symbol, that nothing of what is needed depends on, in the order of the notation."""
     given = {quantity.name for name in names if (quantity := notation.resolve(name)) is not None}
     return tuple(name for name in notation if name in given - dependencies(needs, rules))

@@ -2,29 +2,98 @@ r"""Results in LaTeX: a whole theorem environment for a paper, which needs no pa
 
 from __future__ import annotations
 
+import re
+
 from fedbounds.bounds.display.tables import tex
-from fedbounds.bounds.theory.assumption_latex import statement_latex
 from fedbounds.bounds.theory.result import Form, Result, plain_amsmath, reachable
+from fedbounds.bounds.theory.symbols import Notation
+
+GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "eta", "kappa", "lambda", "mu", "nu", "omega", "rho", "sigma", "tau",
+    "theta", "upsilon", "varphi", "xi",
+}  # fmt: skip
+SIGNS = {"<=": r"\le ", ">=": r"\ge ", "!=": r"\ne ", "<": "<", ">": ">", "=": "=", "-": "-", "+": "+"}
+NAMES = {"grad": r"\nabla", "sum": r"\sum", "max": r"\max", "E": r"\operatorname{E}"}
+INDEXED = ("sum", "max")  # words but for their index
+INDEX = r"_(?:\{[^{}]*\}|\([^()]*\)|\w+)"
+POWER = r"\^(?:\([^()]*\)|-?\w+|\*)"
+PIECES = re.compile(
+    rf"(?P<inner><(?=\S[^<>=|]*, [^<>=|]*\S>)|(?<=[^\s<>=])>(?!=))"
+    rf"|(?P<sign><=|>=|!=|<|>|=|(?<= )[-+](?= ))|(?P<bar>\|)|(?P<power>{POWER})"
+    rf"|(?P<name>(?<![A-Za-z0-9'-])[A-Za-z]+(?:\*|'(?![A-Za-z]))?)(?P<index>{INDEX})?(?P<raised>{POWER})?"
+    r"(?![A-Za-z0-9]|-[a-z]{3}|'[a-z])"
+)
+
+
+def statement_latex(text: str, notation: Notation) -> str:
+    r"""A statement in LaTeX."""
+    parts: list[tuple[bool, str]] = []
+    at = 0
+    for found in PIECES.finditer(text):
+        math = _formula(found, notation)
+        if math is not None:
+            parts += [(False, text[at : found.start()]), (True, math)]
+            at = found.end()
+    parts.append((False, text[at:]))
+    joined, before = "", False
+    for is_math, piece in parts:
+        if not piece:
+            continue
+        if is_math and before:
+            joined = f"{joined[:-1]}{piece}$"
+        else:
+            joined += f"${piece}$" if is_math else tex(piece)
+        before = is_math
+    return re.sub(r"(\\nabla(?:_\{\w+\})?) \$ \$", r"\1 ", joined)
+
+
+def _formula(found: re.Match[str], notation: Notation) -> str | None:
+    """A piece as mathematics; None for a word."""
+    if found["inner"]:
+        return r"\langle " if found["inner"] == "<" else r"\rangle "
+    if found["sign"]:
+        return SIGNS[found["sign"]]
+    if found["bar"]:
+        start, end = found.span()
+        alone = found.string[start - 1 : start] == " " and found.string[end : end + 1] == " "
+        return r"\mid" if alone else r"\|"
+    if found["power"]:
+        return _superscript(found["power"])
+    name, index, raised = found["name"], found["index"] or "", found["raised"] or ""
+    letter = name.rstrip("*'")
+    if not index and not raised and (letter == "a" or letter in INDEXED):
+        return None
+    known = letter in NAMES or letter in GREEK or letter in notation or len(letter) == 1
+    if not (known or index or raised):
+        return None
+    quantity = notation.get(letter) if len(letter) > 1 and not index else None
+    base = NAMES.get(letter) or (quantity.latex if quantity else rf"\{letter}" if letter in GREEK else letter)
+    base = base if len(letter) == 1 or base.startswith("\\") or quantity else rf"\mathrm{{{base}}}"
+    base += rf"_{{{_inside(index[1:])}}}" if index else ""
+    mark = name[len(letter) :]
+    if mark == "'":
+        return f"{{{base}}}'" + _superscript(raised)
+    power = "*" if mark == "*" else ""
+    return (f"{{{base}}}^{{{power}}}" if power else base) + _superscript(raised) + (" " if letter == "grad" else "")
+
+
+def _superscript(power: str) -> str:
+    kept = re.fullmatch(r"\^\([a-z]\)", power)  # the number of a step, no power
+    return rf"^{{{power[1:] if kept else _inside(power[1:])}}}" if power else ""
+
+
+def _inside(text: str) -> str:
+    """An index or an exponent."""
+    plain = text[1:-1] if text.startswith(("(", "{")) else text
+    if plain in GREEK:
+        return rf"\{plain}"
+    return plain if text.startswith("{") else plain.replace("_", ",")
 
 
 def theorem(result: Result, form: Form, audit: str) -> str:
-    r"""The whole theorem as an environment: assumptions, conditions, bound, step sizes, names and letters.
+    r"""The whole theorem as an environment: assumptions, conditions, bound, step sizes, names and symbols.
 
     It compiles with amsmath alone, after \newtheorem{theorem}{Theorem}.
-
-    Args:
-        result, form: what is written.
-        audit: the audit's verdict on the form, in words.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> weights = load("fedau/theorem-3")
-        >>> print("\n".join(theorem(weights, weights.form("explicit"), "proved").splitlines()[:5]))
-        % fedau/theorem-3 [explicit]: Wang & Ji 2024, Theorem 3, eq. (7), (B.6.9)
-        % \usepackage{amsmath}
-        % \newtheorem{theorem}{Theorem}
-        \begin{theorem}[The weight error of FedAU]
-        Assume
     """
     parts = result.in_latex(form)
     kind = result.kind
@@ -60,7 +129,7 @@ def _gathered(formulas: tuple[str, ...]) -> list[str]:
 
 
 def _letters(result: Result, form: Form) -> list[str]:
-    """What the letters mean, in the paper's order."""
+    """What the symbols mean, in the paper's order."""
     used = reachable(form, prescribed=True) & {str(s) for e in form.said for s in e.free_symbols}
     meanings = [f"${q.latex}$: {tex(q.meaning)}" for q in result.notation.values() if q.name in used]
     return [f"The letters are {'; '.join(meanings)}."] if meanings else []

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation.compile_form import form_view
 from fedbounds.bounds.evaluation.evaluate import Value, check_assumed, trusted_claim
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.theory.argument_checks import names_of
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Form, Result
@@ -234,8 +234,8 @@ def _check_words(
 ) -> None:
     """Names that mean nothing are found out before anything is run."""
     chosen = result.form(form)
-    check_assumed(chosen, [assume] if isinstance(assume, str) else assume)
-    trusted_claim(form_view(result, chosen), names_of("trust", trust))
+    check_assumed([a.name for a in chosen.assumptions], [assume] if isinstance(assume, str) else assume)
+    trusted_claim(compiled_form(result, chosen), names_of("trust", trust))
     for name in given or {}:
         if result.notation.resolve(name) is None:
             raise unknown_name(f"constant of {result.key}", name, [*result.notation])

@@ -222,7 +222,8 @@ def _held(
     for promise in asked:
         result, form = promise.result, promise.form
         own = {name: value for name, value in given.items() if result.notation.resolve(name) is not None}
-        taken = check_assumed(form, {*assume} & {"all", *(a.name for a in form.assumptions)})
+        names = [a.name for a in form.assumptions]
+        taken = check_assumed(names, {*assume} & {"all", *names})
         try:
             with check_device_memory(setting):
                 c = confront(

@@ -9,8 +9,9 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.consistency import check_agreement
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.resolution import Value, as_constant, derived_constants
-from fedbounds.bounds.theory.result import Form, Result, unused_constants
+from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import SOFT, Constant, NoConstant, Quantity
 from fedbounds.empirical.comparison.paper_runs import RunFacts, needed_constants
 
@@ -45,7 +46,7 @@ def ground(result: Result, form: Form, given: Mapping[str, Value], says: Says) -
         FedboundsError: a given constant contradicts the run: both values.
     """
     doubts, unseen = [], []
-    idle = unused_constants(result, form, given)
+    idle = compiled_form(result, form).unused(given)
     everything = _known(says, frozenset()) if given else None
     for name, value in given.items():
         quantity = result.notation.resolve(name)
@@ -75,7 +76,7 @@ def _facts(
         return (said[quantity.concept],)
     letters = {q.name: said[q.concept] for q in result.notation.values() if q.concept in said}
     known = {name: constant for name, constant in letters.items() if isinstance(constant, Constant)}
-    return derived_constants(result, form, quantity.name, known)
+    return derived_constants(compiled_form(result, form), quantity.name, known)
 
 
 def surer(
@@ -106,7 +107,7 @@ def surer(
         f"{rule.name} follows from {' and '.join(rule.inputs)}, not from what was measured ({rule.why})"
         for rule in better
     ]
-    idle = unused_constants(result, form, given)
+    idle = compiled_form(result, form).unused(given)
     for name in sorted(letters.keys() & given.keys() - used):
         instead = [f"{rule.name} is {letters[rule.name].source}" for rule in rules if name in rule.inputs]
         why = "nothing in this form depends on it" if name in idle or not instead else " and ".join(instead)

@@ -25,8 +25,8 @@ from fedbounds.bounds.comparison.worst_ratios import read_document
 from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation.compilation import holds
 from fedbounds.bounds.evaluation.numpy_code import arguments, compile_form
+from fedbounds.bounds.evaluation.program import holds
 from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Form, Result

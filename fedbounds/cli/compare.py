@@ -16,7 +16,7 @@ from fedbounds.bounds.comparison.compare import compare as compare_bounds
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.form_cache import as_view, cache_view
+from fedbounds.bounds.evaluation.form_cache import as_compiled, cache_result
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.cli import completion
 from fedbounds.cli.options import (
@@ -93,7 +93,7 @@ def compare(
     if not keys:
         raise FedboundsError("nothing to compare: name at least one result, e.g. arbitrary-participation/theorem-3.1")
     named = [(key, form or None) for key, _, form in (word.partition(":") for word in keys)]
-    results = [as_view(key) for key, _ in named]
+    results = [as_compiled(key) for key, _ in named]
     name, values = parse_vary(vary)
     with progress_bar("settings") as watch:
         table = compare_bounds(
@@ -106,7 +106,7 @@ def compare(
         )
     written = [] if out is None else write(table, Path(out), force)
     for key, _ in named:
-        cache_view(key)
+        cache_result(key)
     if as_json:
         emit("compare", {**table.to_dict(), "written": [str(path) for path in written]})
         return

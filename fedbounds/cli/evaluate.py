@@ -6,7 +6,7 @@ import click
 
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.evaluation.evaluate import evaluate_form
-from fedbounds.bounds.evaluation.form_cache import as_view, cache_view
+from fedbounds.bounds.evaluation.form_cache import as_compiled, cache_result
 from fedbounds.bounds.search.other_forms import forms_that_hold
 from fedbounds.cli.options import (
     assume_option,
@@ -44,7 +44,7 @@ def evaluate(
     fedbounds eval arbitrary-participation/theorem-3.1 --form explicit \\
         --set L=1 F=5 I=2 P=2 T=8 gamma=1/48 eta=6 rho=0.7072 sigma=0.5 nu=2 beta=0.5 delta=0
     """
-    result = as_view(key)
+    result = as_compiled(key)
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
     evaluation = evaluate_form(result.form(form), constants, assume=assume, trust=trust)
@@ -55,4 +55,4 @@ def evaluate(
         click.echo(str(evaluation))
         if instead:
             click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in instead.items()))
-    cache_view(key)
+    cache_result(key)

@@ -11,8 +11,8 @@ import click
 
 from fedbounds.bounds.display.plain_text import number, number_to
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compile_form import form_view
 from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.search.optimize import Infeasible, Minimum, Undecided
 from fedbounds.bounds.search.optimize import optimize as optimize_result
 from fedbounds.bounds.theory.feasible_set import feasible_set
@@ -87,7 +87,7 @@ def optimize(
     elif isinstance(answer, Minimum):
         chosen = result.form(form)
         norm = (chosen.measure or result.measure).in_the_norm(answer.value)
-        click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(form_view(result, chosen), constants)]))
+        click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(compiled_form(result, chosen), constants)]))
         click.echo(
             f"  <= {number(answer.value)} at "
             + ", ".join(f"{n} = {v}" for n, v in round_for_copying(answer, constants))

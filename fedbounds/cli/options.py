@@ -19,7 +19,7 @@ from fedbounds.bounds.inputs.value_grammar import names_in, parse_assignments, p
 from fedbounds.cli.completed import complete_late
 
 if TYPE_CHECKING:
-    from fedbounds.bounds.evaluation.compiled_form import FormView, ResultView
+    from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult
     from fedbounds.bounds.evaluation.evaluate import Evaluation
     from fedbounds.bounds.theory.result import Result
 
@@ -153,7 +153,7 @@ def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[s
 
 
 def read_functions(
-    result: Result | ResultView,
+    result: Result | CompiledResult,
     over: Sequence[str],
     settings: Iterable[str],
     source: str | None,
@@ -241,7 +241,7 @@ def ranges(within: Iterable[str]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def refuse_lists(result: Result | ResultView, constants: Mapping[str, Any]) -> None:
+def refuse_lists(result: Result | CompiledResult, constants: Mapping[str, Any]) -> None:
     """A list where one number belongs is a comparison, not an evaluation."""
     for name, value in constants.items():
         quantity = result.notation.resolve(name)
@@ -273,7 +273,7 @@ def guarantee_line(there: Evaluation, assuming: str) -> str:
     return f"no: {'; '.join(there.why_not)}{hint}"
 
 
-def caveats(form: FormView, constants: Iterable[str]) -> list[str]:
+def caveats(form: CompiledForm, constants: Iterable[str]) -> list[str]:
     """Why no number of this form is a guarantee, whatever the constants, and which constants it has no use for; one
     line each."""
     standing = form.standing()

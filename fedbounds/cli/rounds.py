@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import click
 
 from fedbounds.bounds.display.plain_text import number, number_to, whole_to
-from fedbounds.bounds.evaluation.compiled_form import ResultView
-from fedbounds.bounds.evaluation.form_cache import as_view, cache_view
+from fedbounds.bounds.evaluation.compiled_form import CompiledResult
+from fedbounds.bounds.evaluation.form_cache import as_compiled, cache_result
 from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.other_forms import forms_that_reach
 from fedbounds.bounds.search.rounds import Between, Largest, Never, Reached
@@ -83,7 +83,7 @@ def rounds(
     fedbounds rounds arbitrary-participation/corollary-3.2 --epsilon 1 --solve delta \\
         --set T=800 L=1 F=5 I=2 P=2 S=2 sigma=1 nu=2 beta=0.5
     """
-    result = as_view(key)
+    result = as_compiled(key)
     target = parse_assignments({"epsilon": epsilon})["epsilon"]
     chosen_anew = over_names(over) if over else []
     constants, functions = read_functions(result, chosen_anew, settings, source, bare)
@@ -111,7 +111,7 @@ def rounds(
         instead = {}
         if form is None and solve is None and open_still:
             instead = forms_that_reach(result.form(), lambda name: ask(name, effort / 4, ()))
-    cache_view(key)
+    cache_result(key)
     if as_json:
         emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": instead})
         return
@@ -156,7 +156,7 @@ def rounds(
             click.echo(f"  guarantee: {'no' if told else guarantee_line(answer.evaluation, '--assume all')}")
 
 
-def _point_to(result: ResultView, forms: Mapping[str, int]) -> None:
+def _point_to(result: CompiledResult, forms: Mapping[str, int]) -> None:
     """The other forms that reach the target, and in how many rounds."""
     counter = next((q.name for q in result.notation.values() if q.concept == "rounds"), "rounds")
     for name, count in forms.items():

@@ -13,6 +13,7 @@ from fedbounds.bounds.audit.counterexample import Erratum
 from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, trusted_premise
 from fedbounds.bounds.evaluation.evaluate import status_reasons
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.printing import latex as in_latex
@@ -162,7 +163,7 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
         "order_only": form.order_only,
         "signed": (form.measure or result.measure).signed,
         "verdict": committed_verdict(result, form),
-        "caveats": status_reasons(result, form),
+        "caveats": status_reasons(compiled_form(result, form)),
         "conditional_on": trusted_premise(result, form),
         "refuted_by": form.refuted_by,
         "terms": terms,

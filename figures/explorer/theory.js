@@ -173,22 +173,13 @@ function impossible(form, together, known) { // why these constants do not occur
     : `no problem has these constants: ${text} (${why}), got ${a} ${opposite[op]} ${b}`];
 }
 
-function miscounted(form, known, conditions) { // why the counts cannot be of one run, whether the form uses them or not
-  const letters = form.theory.letters, names = Object.keys(known);
-  const clients = names.find(name => letters[name].concept === "clients");
-  if (clients === undefined || !conditions.every(c => c.holds)) return [];
-  const count = known[clients].value;
-  for (const name of names) {
-    const { concept, meaning, vector } = letters[name], value = known[name].value;
-    const found = `no run has these constants: ${name}`, whole = `${clients} = ${number(count, 6)}`;
-    if (concept === "participating_clients" && value > count) {
-      return [`${found} = ${number(value, 6)} (${meaning}) exceeds ${whole} (number of clients); give ${name} <= ${clients}`];
-    }
-    if (vector && value.length !== count) {
-      return [`${found} has ${value.length} values (${meaning}), and ${whole}; give one value for each client`];
-    }
-  }
-  return [];
+function excessParticipants(form, known, conditions) { // why no run has as many, whether the form uses them or not
+  const letters = form.theory.letters;
+  const named = concept => Object.keys(known).find(name => letters[name].concept === concept);
+  const part = named("participating_clients"), whole = named("clients");
+  if (!part || !whole || !conditions.every(c => c.holds) || known[part].value <= known[whole].value) return [];
+  return [`no run has these constants: ${part} = ${number(known[part].value, 6)} (${letters[part].meaning}) exceeds `
+    + `${whole} = ${number(known[whole].value, 6)} (number of clients); give ${part} <= ${whole}`];
 }
 
 function evaluate(form, given, assumed = [], strict = true) {
@@ -211,7 +202,7 @@ function evaluate(form, given, assumed = [], strict = true) {
       throw Error(`${c.why}: ${c.text} fails, ${number(c.left, 9)} against ${number(c.right, 9)}`);
     }
   }
-  const why_not = [...miscounted(form, known, conditions), ...impossible(form, together, known)];
+  const why_not = [...excessParticipants(form, known, conditions), ...impossible(form, together, known)];
   if (valid && below) why_not.push("the left-hand side is never negative, so no run has these constants");
   if (valid && total === Infinity) why_not.push("the value is infinite, which promises nothing");
   if (lost) why_not.push("no value: the numbers overflow");

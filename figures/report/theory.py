@@ -10,6 +10,7 @@ from fedbounds.bounds.audit.ledger import committed_verdict, mark, read_ledger, 
 from fedbounds.bounds.audit.verdict import CHECKERS
 from fedbounds.bounds.display.tables import tex
 from fedbounds.bounds.evaluation.evaluate import status_reasons
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.theory.result import Form, Result
 
 
@@ -41,7 +42,7 @@ def result_document(result: Result, form: Form) -> dict[str, Any]:
         "note": form.note,
         "generous": form.generous,
         "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in form.assumptions],
-        "caveats": list(status_reasons(result, form)),
+        "caveats": list(status_reasons(compiled_form(result, form))),
         "conditional_on": trusted_premise(result, form),
         "verdicts": [verdict_document(result, form)],
         "errata": [erratum_document(erratum) for erratum in errata_about(result)],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fedbounds
-from fedbounds.bounds.evaluation import form_cache as kept_views
+from fedbounds.bounds.evaluation import form_cache
 from fedbounds.bounds.inputs.atomic_files import cache_folder
 from tests.command_line import ROOT, run
 
@@ -108,19 +108,19 @@ def test_a_relative_cache_folder_is_ignored(value: str | None, tmp_path: Path, m
     if value is not None:
         monkeypatch.setenv("XDG_CACHE_HOME", value)
     assert cache_folder() == tmp_path / "home" / ".cache" / "fedbounds"
-    assert kept_views._cached("fedau", "x").startswith(str(cache_folder()))
+    assert form_cache._cached("fedau", "x").startswith(str(cache_folder()))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
     assert cache_folder() == tmp_path / "own" / "fedbounds"
 
 
 def test_a_pipe_in_the_place_of_a_kept_view_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    place = Path(kept_views._cached("fedau", "theorem-2"))
+    place = Path(form_cache._cached("fedau", "theorem-2"))
     place.parent.mkdir(parents=True, mode=0o700)
     os.mkfifo(place, 0o600)
-    kept_views.cached_view.cache_clear()
-    monkeypatch.setattr(kept_views, "_shipped", lambda paper: str(tmp_path / "none"))
+    form_cache.read_cached.cache_clear()
+    monkeypatch.setattr(form_cache, "_shipped", lambda paper: str(tmp_path / "none"))
     try:
-        assert kept_views.cached_view("fedau/theorem-2") is None
+        assert form_cache.read_cached("fedau/theorem-2") is None
     finally:
-        kept_views.cached_view.cache_clear()
+        form_cache.read_cached.cache_clear()

@@ -12,8 +12,8 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import Proof, Step, StepOf
 from fedbounds.bounds.audit.vectors import gram_symbols, product_symbol
-from fedbounds.bounds.evaluation.compilation import CompiledFunctions, holds
 from fedbounds.bounds.evaluation.numpy_code import arguments, compile_expressions, compile_form
+from fedbounds.bounds.evaluation.program import CompiledFunctions, holds
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.result import Condition, Form
 from fedbounds.empirical.falsification.instances.sides import Sides

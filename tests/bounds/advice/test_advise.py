@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from fedbounds.bounds.advice.advise import Advice, Advised, _advised, advice_for_form, advise
+from fedbounds.bounds.advice.advise import Advice, Advised, _advise_result, advice_for_form, advise
 from fedbounds.bounds.advice.coverage import coverage, covers, stated_assumptions
 from fedbounds.bounds.advice.request import Presence, Question, concept_of
 from fedbounds.bounds.advice.search import Costs
@@ -84,7 +84,7 @@ def asked(document, **changes) -> Advice:
 
 def of_one(key: str, question: Question) -> Advised:
     """The advice of one result: what `advise` says of it, without asking the others."""
-    return _advised(question, load(key), covers(question.setting, paper=load(key).paper), question.measure)
+    return _advise_result(question, load(key), covers(question.setting, paper=load(key).paper), question.measure)
 
 
 def asked_of(key: str, document, **changes) -> Advised:

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Smooth
-from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.chain import Chain, by, eliminate, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Markov, Specialize
-from fedbounds.bounds.audit.multipliers import eliminate
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Combine, Everywhere, Gram, Stated
 from fedbounds.bounds.audit.vectors import Atom, Vec, square

@@ -16,8 +16,7 @@ from fedbounds.bounds.display.tables import MOST_ROWS, Table, format_cell, tex
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.search.optimize_answers import Infeasible, NotAttained, Undecided
 from fedbounds.bounds.search.rounds_answers import Between, Largest, Never
-from fedbounds.bounds.theory.assumption_latex import statement_latex
-from fedbounds.bounds.theory.theorem_latex import theorem
+from fedbounds.bounds.theory.theorem_latex import statement_latex, theorem
 from tests.command_line import run
 
 KNOWN = dict(L=1, Lmax=1, Delta=1, S=1, R=100, eta=0.01)

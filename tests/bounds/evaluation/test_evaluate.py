@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.blocked import CHUNK
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.evaluation.numpy_code import compile_expressions, compile_form
+from fedbounds.bounds.evaluation.program import CHUNK
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT
 from fedbounds.bounds.theory.registry import load, paper_module, results

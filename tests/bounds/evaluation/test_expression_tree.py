@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.compile_form import view
-from fedbounds.bounds.evaluation.form_cache import _Kept, serialize_views
+from fedbounds.bounds.evaluation.form_cache import CacheFile, serialize_results
+from fedbounds.bounds.evaluation.numpy_code import compile_result
 from fedbounds.bounds.search.arb_enclosures import available, ball_enclosure
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose, enclose
-from fedbounds.bounds.search.partial_evaluation import leave_free, leave_trees_free
+from fedbounds.bounds.search.partial_evaluation import leave_free
 from fedbounds.bounds.search.rounds import rounds
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
 
@@ -52,9 +52,9 @@ def enclosed(how, expression, ranges):
 @pytest.mark.parametrize("name", PAPERS)
 def test_kept_trees_have_the_enclosures_of_their_expressions(name):
     rng = np.random.default_rng(7)
-    kept = _Kept(serialize_views(name, paper(name).results))
+    kept = CacheFile(serialize_results(name, paper(name).results))
     for result in paper(name).results:
-        for whole, form in zip(result.forms, kept.view(result.key).forms, strict=True):
+        for whole, form in zip(result.forms, kept.result(result.key).forms, strict=True):
             boxes, letters = {}, result.notation
             for letter in sorted(form.needs):
                 low = rng.uniform(0.1, 0.9, (3,))
@@ -75,7 +75,7 @@ def test_kept_trees_have_the_enclosures_of_their_expressions(name):
 @pytest.mark.parametrize("key", ["arbitrary-participation/theorem-3.1", "fedau/theorem-2", "tdcd/theorem-1"])
 def test_kept_trees_have_the_balls_of_their_expressions(key):
     result = load(key)
-    form = _Kept(serialize_views(result.paper, [result])).view(key).form()
+    form = CacheFile(serialize_results(result.paper, [result])).result(key).form()
     vectors = {letter for letter in form.needs if result.notation[letter].shape}
     boxes = {letter: np.array([0.25, 0.5]) if letter in vectors else (2.0, 3.0) for letter in sorted(form.needs)}
     for tree, term in zip(form.structure().terms, result.form().terms, strict=True):
@@ -88,12 +88,15 @@ def test_kept_trees_have_the_balls_of_their_expressions(key):
 def test_what_follows_from_a_free_constant_is_written_out():
     """W of FedAU follows from T, where it is not given; then trees do not suffice."""
     theorem = load("fedau/theorem-2")
-    form, known = view(theorem).form(), dict(L=1, F=1, I=2, gamma=0.01, eta=1, sigma=1, G=1, delta=1, N=2, K=5)
-    given = leave_trees_free(form, {**known, "W": 0.1, "Q": 2.0, "Qmean": 1.0}, ["T"])
-    followed = leave_trees_free(form, {**known, "p": np.array([0.5, 0.5])}, ["T"])
+    form, known = (
+        compile_result(theorem).form(),
+        dict(L=1, F=1, I=2, gamma=0.01, eta=1, sigma=1, G=1, delta=1, N=2, K=5),
+    )
+    given = leave_free(form, {**known, "W": 0.1, "Q": 2.0, "Qmean": 1.0}, ["T"])
+    followed = leave_free(form, {**known, "p": np.array([0.5, 0.5])}, ["T"])
     assert given.form is form and not given.opaque
     assert followed.form is theorem.form()
-    there = leave_free(theorem, theorem.form(), {**known, "p": np.array([0.5, 0.5])}, ["T"])
+    there = leave_free(form, {**known, "p": np.array([0.5, 0.5])}, ["T"], symbolic=True)
     assert [str(term) for term in followed.terms.values()] == [str(term) for term in there.terms.values()]
 
 

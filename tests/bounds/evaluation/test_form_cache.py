@@ -14,13 +14,11 @@ import pytest
 
 from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import form_cache as kept_views
-from fedbounds.bounds.evaluation.blocked import CHUNK
-from fedbounds.bounds.evaluation.compile_form import view
+from fedbounds.bounds.evaluation import form_cache
 from fedbounds.bounds.evaluation.evaluate import evaluate_form
-from fedbounds.bounds.evaluation.form_cache import _Kept, cache_view, cached_view, serialize_views
-from fedbounds.bounds.evaluation.numpy_code import arguments, compile_expressions
-from fedbounds.bounds.evaluation.program import Coded
+from fedbounds.bounds.evaluation.form_cache import CacheFile, cache_result, read_cached, serialize_results
+from fedbounds.bounds.evaluation.numpy_code import arguments, call_program, compile_expressions, compile_result
+from fedbounds.bounds.evaluation.program import CHUNK, Program
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.bounds.theory.result import Form, Result
@@ -33,7 +31,7 @@ DRAWS = 5
 LONG = ("arbitrary-participation", "fed-norm-sgda")  # the papers with many long forms, by hand
 
 
-def by_sympy(result: Result, form: Form, which: str) -> Coded:
+def by_sympy(result: Result, form: Form, which: str) -> Program:
     """A function of a form as sympy itself makes it."""
     declared = feasible_set(result, form)
     together = [side for c in (declared.all if declared else ()) for side in (c.left, c.right)]
@@ -46,7 +44,8 @@ def by_sympy(result: Result, form: Form, which: str) -> Coded:
         "feasible": tuple(together),
     }[which]
     symbols = arguments(expressions)
-    return Coded(tuple(s.name for s in symbols), compile_expressions(symbols, expressions))
+    names = tuple(s.name for s in symbols)
+    return call_program(names, compile_expressions(symbols, expressions), len(expressions))
 
 
 def drawn(quantity: Quantity, clients: int, rng: np.random.Generator) -> object:
@@ -87,11 +86,11 @@ def answer(form, constants: dict[str, object]) -> str:
 def test_a_kept_view_answers_as_sympy_does_bit_for_bit(name):
     """Over random constants, errors included."""
     rng, said = np.random.default_rng(5), []
-    kept = _Kept(serialize_views(name, paper(name).results))
+    kept = CacheFile(serialize_results(name, paper(name).results))
     for result in paper(name).results:
-        ours, theirs = kept.view(result.key), view(result)
+        ours, theirs = kept.result(result.key), compile_result(result)
         for whole, here, there in zip(result.forms, ours.forms, theirs.forms, strict=True):
-            there = replace(there, code=lambda which, of=(result, whole): by_sympy(*of, which))
+            there = replace(there, program=lambda which, of=(result, whole): by_sympy(*of, which))
             constants = [asked(there, rng) for _ in range(DRAWS)]
             answers = [answer(there, each) for each in constants]
             assert [answer(here, each) for each in constants] == answers, f"{result.key} [{here.name}]"
@@ -105,10 +104,10 @@ def test_programs_compute_many_settings_as_sympys_functions_do(name):
     """In chunks, with numbers beside arrays, and far beyond the range of doubles."""
     rng = np.random.default_rng(6)
     results = paper(name).results[:1]
-    kept = _Kept(serialize_views(name, results))
+    kept = CacheFile(serialize_results(name, results))
     for result in results:
-        for whole, form in zip(result.forms, kept.view(result.key).forms, strict=True):
-            theirs = replace(form, code=lambda which, of=(result, whole): by_sympy(*of, which)).compiled
+        for whole, form in zip(result.forms, kept.result(result.key).forms, strict=True):
+            theirs = replace(form, program=lambda which, of=(result, whole): by_sympy(*of, which)).compiled
             constants: dict[str, np.ndarray] = {}
             for k, letter in enumerate(sorted(form.needs)):
                 quantity = form.result.notation[letter]
@@ -128,14 +127,14 @@ def test_programs_compute_many_settings_as_sympys_functions_do(name):
 def cache(tmp_path, monkeypatch):
     """An empty cache of the user's, and nothing remembered."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    cached_view.cache_clear()
+    read_cached.cache_clear()
     yield tmp_path / "cache"
-    cached_view.cache_clear()
+    read_cached.cache_clear()
 
 
 def kept_file(cache: Path) -> Path:
     """The one file of views there is."""
-    cache_view(KEY)
+    cache_result(KEY)
     (path,) = cache.rglob("*.json")
     return path
 
@@ -193,9 +192,9 @@ def test_a_known_form_is_evaluated_without_sympy(tmp_path):
 
 
 def test_a_kept_view_is_read_once_it_is_written(cache):
-    assert cached_view(KEY) is None
+    assert read_cached(KEY) is None
     path = kept_file(cache)
-    found = cached_view(KEY)
+    found = read_cached(KEY)
     assert found is not None and [form.name for form in found.forms] == [form.name for form in load(KEY).forms]
     assert path.stat().st_mode & 0o022 == 0 and path.parent.stat().st_mode & 0o022 == 0
 
@@ -206,24 +205,24 @@ def test_a_damaged_file_is_not_read(cache, place):
     content = bytearray(path.read_bytes())
     content[place if isinstance(place, int) else int(place * len(content))] ^= 1
     path.write_bytes(content)
-    assert cached_view(KEY) is None
+    assert read_cached(KEY) is None
     path.write_bytes(content[: len(content) // 2])
-    assert cached_view(KEY) is None
-    cache_view(KEY)  # made again
-    assert cached_view(KEY) is not None
+    assert read_cached(KEY) is None
+    cache_result(KEY)  # made again
+    assert read_cached(KEY) is not None
 
 
 @pytest.mark.parametrize("who", ["file", "folder"])
 def test_a_file_that_others_may_have_written_is_not_read(cache, who):
     path = kept_file(cache)
     (path if who == "file" else path.parent).chmod(0o770)
-    assert cached_view(KEY) is None
+    assert read_cached(KEY) is None
 
 
 def test_a_file_of_another_user_is_not_read(cache, monkeypatch):
     kept_file(cache)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert cached_view(KEY) is None
+    assert read_cached(KEY) is None
 
 
 def test_a_view_of_other_sources_is_not_read(cache, monkeypatch):
@@ -237,25 +236,25 @@ def test_a_view_of_other_sources_is_not_read(cache, monkeypatch):
     copies = cache / "copies"
     for name in sources:
         (copies / name).parent.mkdir(parents=True, exist_ok=True)
-        (copies / name).write_bytes((Path(kept_views.ROOT) / name).read_bytes())
+        (copies / name).write_bytes((Path(form_cache.ROOT) / name).read_bytes())
     content = path.read_bytes()
-    monkeypatch.setattr(kept_views, "ROOT", str(copies))
-    assert _Kept(content).view(KEY).key == KEY
+    monkeypatch.setattr(form_cache, "ROOT", str(copies))
+    assert CacheFile(content).result(KEY).key == KEY
     for name in sources:
         (copies / name).write_bytes(b"#" + (copies / name).read_bytes())
         with pytest.raises(LookupError, match="other sources"):
-            _Kept(content)
+            CacheFile(content)
         (copies / name).write_bytes((copies / name).read_bytes()[1:])
-    assert _Kept(content).view(KEY).key == KEY
+    assert CacheFile(content).result(KEY).key == KEY
     (copies / sources[0]).unlink()
     with pytest.raises(OSError):
-        _Kept(content)
+        CacheFile(content)
 
 
 def test_several_processes_keep_one_view_at_once(cache):
     code = (
         "from fedbounds.bounds.evaluation.form_cache import *; "
-        f"cache_view({KEY!r}); assert cached_view({KEY!r}) is not None"
+        f"cache_result({KEY!r}); assert read_cached({KEY!r}) is not None"
     )
     started = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
     assert [process.wait() for process in started] == [0, 0]
@@ -264,16 +263,16 @@ def test_several_processes_keep_one_view_at_once(cache):
 
 def test_what_is_no_result_of_ours_is_not_kept(cache):
     for key in ("fedau/nothing", "nobody/theorem-1", "../../etc/passwd", "", "fedau"):
-        assert cached_view(key) is None
+        assert read_cached(key) is None
         if key != "fedau/nothing":
-            cache_view(key)
+            cache_result(key)
     assert not cache.exists()
 
 
 def test_an_unknown_form_is_refused_alike(cache):
     with pytest.raises(FedboundsError) as before:
-        kept_views.as_view(KEY).form("sharpest")
-    cache_view(KEY)
+        form_cache.as_compiled(KEY).form("sharpest")
+    cache_result(KEY)
     with pytest.raises(FedboundsError) as after:
-        kept_views.as_view(KEY).form("sharpest")
+        form_cache.as_compiled(KEY).form("sharpest")
     assert str(before.value) == str(after.value)

@@ -5,7 +5,8 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.evaluation.resolution import resolve_constants
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
+from fedbounds.bounds.evaluation.resolution import resolve
 from fedbounds.bounds.theory.registry import load, paper, paper_names
 
 FORMS = [(result, form) for name in paper_names() for result in paper(name).results for form in result.forms]
@@ -41,7 +42,7 @@ def followed(result, form, rule):
     """The inputs of a rule, and what follows from them."""
     values = {name: VALUES | PER_SILO if result.notation[name].shape else VALUES for name in rule.inputs}
     inputs = {name: values[name][name] for name in rule.inputs}
-    found = resolve_constants(result, form, inputs, needed=frozenset({rule.name}))[rule.name]
+    found = resolve(compiled_form(result, form), inputs, needed=frozenset({rule.name}))[rule.name]
     return inputs, np.asarray(found.value, dtype=float)
 
 
@@ -54,12 +55,12 @@ def test_a_given_constant_must_agree_with_what_follows_from_the_others(case):
     for name, value in beside.items():
         given = inputs | {rule.name: value}
         if (name, rule.free) in (("above", "upwards"), ("below", "downwards")):
-            resolve_constants(result, form, given, needed=frozenset())
+            resolve(compiled_form(result, form), given, needed=frozenset())
         elif result.notation[rule.name].domain.contains(value).all():
             with pytest.raises(FedboundsError, match=r"= .* (contradicts|is below|is above) .* follows"):
-                resolve_constants(result, form, given, needed=frozenset())
+                resolve(compiled_form(result, form), given, needed=frozenset())
     assert any(result.notation[rule.name].domain.contains(value).all() for value in beside.values())
-    resolve_constants(result, form, inputs | {rule.name: right}, needed=frozenset())
+    resolve(compiled_form(result, form), inputs | {rule.name: right}, needed=frozenset())
 
 
 def test_every_default_that_may_be_replaced_by_anything_is_a_choice_with_a_reason():
@@ -114,4 +115,4 @@ def test_weights_that_must_sum_to_one_are_refused_everywhere_if_they_do_not():
         for paper_name, name in VECTORS:
             if result.paper == paper_name:
                 with pytest.raises(FedboundsError, match=rf"{name} sums to 0\.7, not to 1"):
-                    resolve_constants(result, form, {name: [0.5, 0.2]}, needed=frozenset())
+                    resolve(compiled_form(result, form), {name: [0.5, 0.2]}, needed=frozenset())

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.display.plain_text import number_to, whole_to
-from fedbounds.bounds.evaluation.compile_form import condition_view
 from fedbounds.bounds.evaluation.evaluate import CheckedCondition, evaluate
+from fedbounds.bounds.evaluation.numpy_code import compile_condition
 from fedbounds.bounds.search.rounds_answers import Between
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT
 from fedbounds.bounds.theory.registry import results
@@ -74,7 +74,9 @@ def test_the_limit_of_a_whole_number_is_one_that_holds(condition, value, printed
 def test_a_limit_at_infinity_is_said_so():
     condition = Condition(T, "<", X, "", limits=T)
     ends = np.array(1.0), np.array(np.inf), np.array(np.inf)
-    assert CheckedCondition(condition_view(condition, NOTATION), np.array(True), NOTATION, lambda: ends).limit == "inf"
+    assert (
+        CheckedCondition(compile_condition(condition, NOTATION), np.array(True), NOTATION, lambda: ends).limit == "inf"
+    )
 
 
 def test_every_condition_with_an_extreme_says_on_which_side_it_holds():

@@ -5,9 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from fedbounds.bounds.evaluation.compile_form import view
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.evaluation.form_cache import as_view
+from fedbounds.bounds.evaluation.form_cache import as_compiled
+from fedbounds.bounds.evaluation.numpy_code import compile_result
 from fedbounds.bounds.search.other_forms import others
 from fedbounds.bounds.search.rounds import rounds
 from fedbounds.bounds.theory.registry import results
@@ -47,10 +47,10 @@ def test_rounds_names_another_form_that_reaches_the_target():
 
 @pytest.mark.parametrize("result", [*results()], ids=lambda r: r.key)
 def test_no_form_that_hides_constants_or_is_refuted_is_named(result):
-    for form in others(view(result).form()):
+    for form in others(compile_result(result).form()):
         assert not (form.order_only or form.refuted_by or form.asymptotic) and form.own_measure == result.form().measure
 
 
 def test_the_default_form_is_not_named_beside_itself():
-    default = as_view(KEY).form()
+    default = as_compiled(KEY).form()
     assert default.name not in [form.name for form in others(default)]

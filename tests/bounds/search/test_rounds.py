@@ -8,6 +8,7 @@ import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 from fedbounds.bounds.search import arb_enclosures as balls
@@ -518,7 +519,11 @@ def test_what_is_excluded_holds_no_choice_that_a_dense_grid_finds():
     key, epsilon, known = TIERED
     one = load(key)
     least = excluded_below(
-        leave_free(one, one.form(None), known, ["eta", "Q", "R"]), "R", epsilon, {}, EvaluationBudget.of(1)
+        leave_free(compiled_form(one, one.form(None)), known, ["eta", "Q", "R"], symbolic=True),
+        "R",
+        epsilon,
+        {},
+        EvaluationBudget.of(1),
     )
     eta, Q = np.geomspace(1e-4, 1, 400)[:, None], np.arange(1.0, 30.0)
     below = evaluate(one, dict(known, eta=eta, Q=Q, R=least - 1))

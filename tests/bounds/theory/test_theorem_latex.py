@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from fedbounds.bounds.theory.assumption_latex import statement_latex
 from fedbounds.bounds.theory.registry import load, papers
-from fedbounds.bounds.theory.theorem_latex import theorem
+from fedbounds.bounds.theory.theorem_latex import statement_latex, theorem
 
 EVERY = [result for paper in papers() for result in paper.results]
 

@@ -11,8 +11,8 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import StepOf
-from fedbounds.bounds.evaluation.compilation import CompiledFunctions
 from fedbounds.bounds.evaluation.numpy_code import compile_form
+from fedbounds.bounds.evaluation.program import CompiledFunctions
 from fedbounds.bounds.theory.result import Form
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial

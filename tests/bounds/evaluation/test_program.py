@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds.evaluation import blocked as chunks
-from fedbounds.bounds.evaluation.blocked import IN_PLACE, evaluate_at_once, evaluate_in_chunks
-from fedbounds.bounds.evaluation.numpy_code import compile_form_function
-from fedbounds.bounds.evaluation.program import OPERATIONS, OVER_CLIENTS, Coded, Program
+from fedbounds.bounds.evaluation import program as program_module
+from fedbounds.bounds.evaluation.numpy_code import call_program, compile_form_program
+from fedbounds.bounds.evaluation.program import (
+    IN_PLACE,
+    OPERATIONS,
+    OVER_CLIENTS,
+    Program,
+    evaluate_at_once,
+    evaluate_in_chunks,
+)
 from fedbounds.bounds.theory.registry import PAPERS, paper
 
 ONE_ARGUMENT = {"negative", "sqrt", "log", "exp", "abs", "floor", "ceil", *OVER_CLIENTS}
@@ -33,7 +39,9 @@ def programs(draw) -> Program:
     return Program(("x", "y", "v"), (3, 2), tuple(steps), tuple(results))
 
 
-def assert_same_bits(code: Coded, values: list[np.ndarray], along: list[bool], into: list[np.ndarray], name: str = ""):
+def assert_same_bits(
+    code: Program, values: list[np.ndarray], along: list[bool], into: list[np.ndarray], name: str = ""
+):
     """In chunks as chunk by chunk, and in the arrays as in the results."""
     places = []
     for place, found in evaluate_in_chunks(code, values, along, ROWS, into):
@@ -51,10 +59,10 @@ def test_chunks_have_the_bits_of_one_pass(program, written, seed):
     rng = np.random.default_rng(seed)
     values = [rng.normal(size=(SETTINGS, 1)), np.asarray(rng.normal()), rng.normal(size=(SETTINGS, CLIENTS))]
     with np.errstate(all="ignore"):
-        shapes = [np.shape(each) for each in evaluate_at_once(program.coded, values)]
+        shapes = [np.shape(each) for each in evaluate_at_once(program, values)]
         fits = [place for place, shape in zip(program.results, shapes, strict=True) if shape in ((SETTINGS, 1), ())]
         first = [0, *fits[:written]]
-        code = program._replace(results=(*first, *program.results)).coded
+        code = program._replace(results=(*first, *program.results))
         into = [np.empty((SETTINGS, 1)) for _ in first]
         assert_same_bits(code, values, [True, False, True], into)
 
@@ -66,7 +74,7 @@ def test_every_form_of_a_paper_has_the_bits_of_one_pass(name):
         vectors = {q.name for q in result.notation.values() if q.shape}
         for form in result.forms:
             for which in ("value", "parts"):
-                code = compile_form_function(form, which)
+                code = compile_form_program(form, which)
                 clients = bool(vectors & set(code.names))
                 values = []
                 for k, letter in enumerate(code.names):
@@ -85,13 +93,13 @@ def test_every_form_of_a_paper_has_the_bits_of_one_pass(name):
 def test_what_is_the_same_in_all_chunks_is_computed_once(monkeypatch):
     calls = []
     monkeypatch.setattr(
-        chunks, "operation", lambda name: lambda *values: calls.append(name) or OPERATIONS[name](*values)
+        program_module, "operation", lambda name: lambda *values: calls.append(name) or OPERATIONS[name](*values)
     )
     program = Program(("x", "y"), (), (("**", 1, 1), ("**", 0, 2)), (3,))
     into = [np.empty(SETTINGS)]
-    list(evaluate_in_chunks(program.coded, [np.arange(1.0, SETTINGS + 1), np.asarray(2.0)], [True, False], ROWS, into))
+    list(evaluate_in_chunks(program, [np.arange(1.0, SETTINGS + 1), np.asarray(2.0)], [True, False], ROWS, into))
     assert into[0].tolist() == [k**4.0 for k in range(1, SETTINGS + 1)]
-    assert len(calls) == 5  # y**y is none of them
+    assert len(calls) == 2 + 5  # both powers at the first setting, then y**y never again
 
 
 def test_a_chunk_beyond_the_range_of_doubles_is_computed_again_further_out():
@@ -99,23 +107,23 @@ def test_a_chunk_beyond_the_range_of_doubles_is_computed_again_further_out():
     x = np.where(np.arange(SETTINGS) == 12, 1e-200, 2.0)
     for first in (x, np.roll(x, -12)):  # the extreme one within, and as the first of all
         into = [np.empty(SETTINGS)]
-        list(evaluate_in_chunks(program.coded, [first], [True], ROWS, into))
+        list(evaluate_in_chunks(program, [first], [True], ROWS, into))
         assert into[0] == pytest.approx(np.ones(SETTINGS))
 
 
 def test_what_is_the_same_in_all_chunks_may_be_beyond_the_range_of_doubles():
     program = Program(("x", "y"), (), (("*", 1, 1), ("/", 2, 1), ("/", 3, 1), ("*", 0, 4)), (5,))
     into = [np.empty(SETTINGS)]
-    list(evaluate_in_chunks(program.coded, [np.arange(23.0), np.asarray(1e-200)], [True, False], ROWS, into))
+    list(evaluate_in_chunks(program, [np.arange(23.0), np.asarray(1e-200)], [True, False], ROWS, into))
     assert into[0] == pytest.approx(np.arange(23.0))
 
 
-def test_a_function_without_a_program_is_called_chunk_by_chunk():
+def test_a_function_is_called_chunk_by_chunk():
     lengths = []
-    code = Coded(("x",), lambda x: lengths.append(len(x)) or [x + 1, 7])
+    code = call_program(("x",), lambda x: lengths.append(len(x)) or [x + 1, 7], 2)
     into = [np.empty(SETTINGS)]
     found = [results[1] for _, results in evaluate_in_chunks(code, [np.arange(23.0)], [True], ROWS, into)]
-    assert (into[0] == np.arange(1, 24)).all() and lengths == [5, 5, 5, 5, 3] and found == [7] * 5
+    assert (into[0] == np.arange(1, 24)).all() and lengths == [1, 5, 5, 5, 5, 3] and found == [7] * 5
 
 
 def test_every_operation_in_place_is_the_one_of_programs():
