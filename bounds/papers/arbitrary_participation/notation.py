@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import sympy as sp
 
+from fedbounds.bounds.theory.result import paper_result
 from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
@@ -141,3 +144,4 @@ NOTATION = Notation(
         Derived("sumsq", ("S",), 1 / SHARED, "S equal weights: the sum of their squares is 1/S", free="downwards"),
     ],
 )
+new_result = partial(paper_result, "arbitrary-participation", "Wang & Ji 2022", NOTATION)

@@ -17,14 +17,13 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     REGULARIZED,
     UNBIASED_SAMPLING,
 )
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION, new_result
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
-from fedbounds.bounds.papers.arbitrary_participation.results import PAPER
 from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT, Measure
 from fedbounds.bounds.theory.problem_class import box, where
-from fedbounds.bounds.theory.result import Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Form, Result, Term
 
 n = NOTATION
 HIDDEN = "one numerical constant, L, F, d (the table ignores other variables) and every term of lower order in T"
@@ -66,16 +65,14 @@ def rate(
         )
         for form, expression in expressions.items()
     )
-    return Result(
-        key=f"arbitrary-participation/{name}",
-        kind="remark",
-        title=title,
-        source=Source(PAPER, "Table 1" if name.startswith("table") else "Section 5"),
-        measure=measure,
-        notation=NOTATION,
+    return new_result(
+        f"{name}",
+        title,
+        measure,
+        statement,
+        forms,
+        number="Table 1" if name.startswith("table") else "Section 5",
         default="printed",
-        statement=statement,
-        forms=forms,
     )
 
 

@@ -34,13 +34,13 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     full_synchronization,
     r,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
-from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM, PAPER
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import SumOverClients
 from fedbounds.bounds.theory.expressions import largest, least
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
 notation = NOTATION
@@ -199,29 +199,26 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
     )
 
 
-THEOREM_4 = Result(
-    key="fed-norm-sgda/theorem-4",
-    kind="theorem",
-    title="Convergence for nonconvex-concave problems",
-    source=Source(PAPER, "Theorem 4", ("48",)),
-    measure=MOREAU,
-    notation=NOTATION,
-    default="sharp",
-    statement="Fed-Norm-SGDA+ with a snapshot of x every S rounds. The step in y may not exceed 1/(8 Lf), and R bounds "
+THEOREM_4 = new_result(
+    "theorem-4",
+    "Convergence for nonconvex-concave problems",
+    MOREAU,
+    "Fed-Norm-SGDA+ with a snapshot of x every S rounds. The step in y may not exceed 1/(8 Lf), and R bounds "
     "the maximizer at the snapshots as well as the iterates.",
-    forms=forms(CONCAVE_PRINTED, CONCAVE_USED),
-)
-THEOREM_3 = Result(
-    key="fed-norm-sgda/theorem-3",
-    kind="theorem",
-    title="Convergence for nonconvex-one-point-concave problems",
-    source=Source(PAPER, "Theorem 3 and Appendix C.4", ("48",)),
-    measure=MOREAU,
-    notation=NOTATION,
+    forms(CONCAVE_PRINTED, CONCAVE_USED),
+    equations=("48",),
     default="sharp",
-    statement="The bound of Theorem 4 where every f_i(x, .) is one-point concave at a maximizer common to all clients; "
+)
+THEOREM_3 = new_result(
+    "theorem-3",
+    "Convergence for nonconvex-one-point-concave problems",
+    MOREAU,
+    "The bound of Theorem 4 where every f_i(x, .) is one-point concave at a maximizer common to all clients; "
     "only (70) used concavity. The main text states complexities only.",
-    forms=forms(ONE_POINT_PRINTED, ONE_POINT_USED),
+    forms(ONE_POINT_PRINTED, ONE_POINT_USED),
+    number="Theorem 3 and Appendix C.4",
+    equations=("48",),
+    default="sharp",
 )
 
 # --- Theorem 2: at steps that the paper sets, and at steps that its own cap admits --------------------------------
@@ -273,18 +270,14 @@ ADMISSIBLE_STEPS = {
 DESCENT_NOISE = 16 * I_1 * sqrt(nu * Lf * Deltabar)  # over T^(1/2)
 CAPPED_ASCENT = 24 * (18 * Deltabar * Lf**2 * MIXED / LARGEST_ASCENT) ** Rational(1, 3)  # over T^(1/3)
 ASCENT_NOISE = 32 * (Rational(81, 2) * Deltabar * Lf**3 * nu * NOISE * MIXED) ** Rational(1, 4)  # over T^(1/4)
-THEOREM_2 = Result(
-    key="fed-norm-sgda/theorem-2",
-    kind="theorem",
-    title="The rate for nonconvex-concave problems",
-    source=Source(PAPER, "Theorem 2", ("7",)),
-    measure=MOREAU,
-    notation=NOTATION,
-    default="repaired",
-    statement="Theorem 4 at steps that depend on T. The paper's step in y is (taueff P)^{3/4}/T^{1/4}, over Lf, "
+THEOREM_2 = new_result(
+    "theorem-2",
+    "The rate for nonconvex-concave problems",
+    MOREAU,
+    "Theorem 4 at steps that depend on T. The paper's step in y is (taueff P)^{3/4}/T^{1/4}, over Lf, "
     "and exceeds the theorem's own cap unless T is at least of order (taueff P)^3; with the cap a "
     "term of order T^{-1/3} stays that no number of clients or local steps removes.",
-    forms=(
+    (
         Form(
             "printed",
             (
@@ -311,9 +304,8 @@ THEOREM_2 = Result(
             CONCAVE_PRINTED,
             order_only=True,
             hides="a factor for each term, with R, G_x, sigma_L and sigma_G",
-            refuted_by=RADIUS_ERRATUM,
             prescribes=PRINTED_STEPS,
-            derived=WITHOUT_CURVATURE,
+            refuted_by=RADIUS_ERRATUM,
             note="eq. (7) as printed, with L_f times the gap for the unit, under the theorem's conditions at its steps",
         ),
         Form(
@@ -328,10 +320,11 @@ THEOREM_2 = Result(
             LEGAL,
             CONCAVE_USED,
             prescribes=ADMISSIBLE_STEPS,
-            derived=WITHOUT_CURVATURE,
             note="the certified Theorem 4 at admissible steps, each term at its own step in x; the last block of S "
             "rounds may be shorter, which costs at most one more restart; without a gap the steps vanish",
         ),
     ),
+    equations=("7",),
+    derived=WITHOUT_CURVATURE,
 )
 RESULTS = (THEOREM_4, THEOREM_3, THEOREM_2)

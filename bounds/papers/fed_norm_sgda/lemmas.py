@@ -37,12 +37,11 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     r,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.concave import NOISE
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION, new_result
 from fedbounds.bounds.papers.fed_norm_sgda.results import (
     AS_PRINTED,
     CROSS_TERM,
     ENVELOPE_SMOOTHNESS,
-    PAPER,
     PRINTED_SMOOTHNESS,
     drift_step,
     step_conditions,
@@ -51,7 +50,7 @@ from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import Measure, single
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import GRADIENT, OBJECTIVE, SMOOTHNESS
 
 notation = NOTATION
@@ -102,16 +101,15 @@ def lemma(
     forms: tuple[Form, ...],
 ) -> Result:
     """One lemma of the appendices, whose last form is its strongest."""
-    return Result(
-        key=f"fed-norm-sgda/lemma-{number.lower()}",
-        kind="lemma",
-        title=title,
-        source=Source(PAPER, f"Lemma {number}", equations),
-        measure=measure,
-        notation=NOTATION,
+    return new_result(
+        f"lemma-{number.lower()}",
+        title,
+        measure,
+        statement,
+        tuple(replace(form, derived=DERIVED if kappa in form.symbols else WITHOUT_CURVATURE) for form in forms),
+        number=f"Lemma {number}",
+        equations=equations,
         default=forms[-1].name,
-        statement=statement,
-        forms=tuple(replace(form, derived=DERIVED if kappa in form.symbols else WITHOUT_CURVATURE) for form in forms),
     )
 
 

@@ -6,9 +6,12 @@ $\boldsymbol a_i$ hold one number per client.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import sympy as sp
 
+from fedbounds.bounds.theory.result import paper_result
 from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
@@ -307,3 +310,4 @@ NOTATION = Notation(
         )
     ],
 )
+new_result = partial(paper_result, "fed-norm-sgda", "Sharma et al. 2023", NOTATION)

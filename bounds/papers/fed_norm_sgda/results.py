@@ -24,10 +24,10 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     full_synchronization,
     r,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION, new_result
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
 PAPER = "Sharma et al. 2023"
@@ -137,17 +137,13 @@ def certified_terms_at_the_steps(gap: sp.Expr, dual: sp.Expr, noise: sp.Expr, lo
 
 
 CROSS_TERM = "cross-term-of-local-noise"
-THEOREM_1 = Result(
-    key="fed-norm-sgda/theorem-1",
-    kind="theorem",
-    title="Convergence for nonconvex-strongly-concave problems",
-    source=Source(PAPER, "Theorem 1", ("4", "18")),
-    measure=ENVELOPE,
-    notation=NOTATION,
-    default="sharp",
-    statement="The average over the rounds of the expected squared gradient norm of the envelope of sum_i w_i f_i; the "
+THEOREM_1 = new_result(
+    "theorem-1",
+    "Convergence for nonconvex-strongly-concave problems",
+    ENVELOPE,
+    "The average over the rounds of the expected squared gradient norm of the envelope of sum_i w_i f_i; the "
     "paper's minimum over the rounds is never more. The printed statement lost the initial dual gap.",
-    forms=(
+    (
         Form(
             "printed",
             tuple(
@@ -159,7 +155,6 @@ THEOREM_1 = Result(
             PRINTED,
             order_only=True,
             hides="one numerical constant for each term, L_f, the initial gap and beta_G",
-            derived=DERIVED,
             refuted_by="lost-initial-dual-gap",
             note="eq. (18) as printed; without noise, x_0 optimal and y_0 not, the right-hand side is 0, the left not",
         ),
@@ -174,8 +169,6 @@ THEOREM_1 = Result(
                 2 * NOMINAL_DRIFT,
             ),
             (*LEGAL, CURVATURE, *step_conditions(Integer(1), Integer(2), 1 + 2 * Gammax**2 * Lf / Gammay)),
-            USED,
-            derived=DERIVED,
             refuted_by=CROSS_TERM,
             note="the paper's chain with its constants; (19) and (25) drop the product of noise and later gradients, "
             "(34) separates x_{t+1} from the noise it shares with the ascent direction",
@@ -183,20 +176,14 @@ THEOREM_1 = Result(
         Form(
             "repaired",
             certified_terms(*CERTIFIED),
-            (*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
-            USED,
-            derived=DERIVED,
             note="noise and drift separated at the price nu = 2 (1 if all clients take one step), ascent at the old x",
         ),
-        Form(
-            "sharp",
-            certified_terms(*TIGHT),
-            (*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
-            USED,
-            derived=DERIVED,
-            note="the same chain without rounding its constants up",
-        ),
+        Form("sharp", certified_terms(*TIGHT), note="the same chain without rounding its constants up"),
     ),
+    equations=("4", "18"),
+    conditions=(*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
+    assumptions=USED,
+    derived=DERIVED,
 )
 
 # --- Theorem 1 in the main text, eq. (4): at gammay = sqrt(P/(taubar T))/Lf ---------------------------------------
@@ -237,17 +224,13 @@ ENOUGH_ROUNDS = (
     Condition(T, ">=", 8 * nu * a_m / taubar**2, "(m) at these steps", T),
 )
 HIDDEN = "one numerical constant for each term, L_f, the initial gap and beta_G"
-THEOREM_1_AT_ITS_STEPS = Result(
-    key="fed-norm-sgda/theorem-1-at-its-steps",
-    kind="theorem",
-    title="The rate 1/sqrt(P T) for nonconvex-strongly-concave problems",
-    source=Source(PAPER, "Theorem 1", ("4",)),
-    measure=ENVELOPE,
-    notation=NOTATION,
-    default="sharp",
-    statement="Theorem 1 at gammay = sqrt(P/(mean tau T))/Lf, gammax = gammay/(156 kappa^2) and local steps "
+THEOREM_1_AT_ITS_STEPS = new_result(
+    "theorem-1-at-its-steps",
+    "The rate 1/sqrt(P T) for nonconvex-strongly-concave problems",
+    ENVELOPE,
+    "Theorem 1 at gammay = sqrt(P/(mean tau T))/Lf, gammax = gammay/(156 kappa^2) and local steps "
     "1/(Lf mean tau sqrt(T)), from the number of rounds on at which its conditions hold there.",
-    forms=(
+    (
         Form(
             "printed",
             tuple(t for t in terms_at_the_steps(*(Integer(1),) * 6) if t.name != "initial dual gap"),
@@ -287,5 +270,8 @@ THEOREM_1_AT_ITS_STEPS = Result(
             )
         ),
     ),
+    number="Theorem 1",
+    equations=("4",),
+    default="sharp",
 )
 RESULTS = (THEOREM_1, THEOREM_1_AT_ITS_STEPS)

@@ -6,11 +6,14 @@ one-step lemmas are letters here (`V`, `Z`, `Wt`, `Qt`), given as numbers or by 
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
 from fedbounds.bounds.theory.client_reductions import MaxOverClients
+from fedbounds.bounds.theory.result import paper_result
 from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
@@ -206,3 +209,4 @@ NOTATION = Notation(
         ),
     ],
 )
+new_result = partial(paper_result, "fedau", "Wang & Ji 2024", NOTATION)

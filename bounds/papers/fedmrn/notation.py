@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from fedbounds.bounds.theory.result import paper_result
 from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
@@ -91,3 +94,4 @@ NOTATION = Notation(
         ),
     ]
 )
+new_result = partial(paper_result, "fedmrn", "Li et al. 2024", NOTATION)

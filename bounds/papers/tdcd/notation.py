@@ -6,9 +6,12 @@ that it can fall by, known a priori, and stands in for `Delta` where that is not
 
 from __future__ import annotations
 
+from functools import partial
+
 import sympy as sp
 
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
+from fedbounds.bounds.theory.result import paper_result
 from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
@@ -110,3 +113,4 @@ NOTATION = Notation(
         Derived("SK", ("S", "K"), S / MaxOverClients(K), "no silo has more clients", free="upwards"),
     ],
 )
+new_result = partial(paper_result, "tdcd", "Das et al. 2022", NOTATION)

@@ -13,9 +13,9 @@ from sympy import Integer, Max, Rational
 
 from fedbounds.bounds.papers.tdcd.assumptions import AS_PRINTED, AS_USED, BOUNDED, UNCORRELATED_CLIENTS
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
-from fedbounds.bounds.papers.tdcd.notation import AVERAGED_NOISE, NOTATION, REALIZED_GAP, TOTAL_NOISE
+from fedbounds.bounds.papers.tdcd.notation import AVERAGED_NOISE, NOTATION, REALIZED_GAP, TOTAL_NOISE, new_result
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
 PAPER = "Das et al. 2022"
@@ -99,18 +99,14 @@ def descent_form(name: str, growth: sp.Expr, conditions: tuple[Condition, ...], 
     )
 
 
-THEOREM_1 = Result(
-    key="tdcd/theorem-1",
-    kind="theorem",
-    title="Convergence of tiered decentralized coordinate descent",
-    source=Source(PAPER, "Theorem 1", ("14", "15")),
-    measure=SYNCHRONIZED,
-    notation=NOTATION,
-    default="sharp:B3",
-    statement="The average over the R rounds of the expected squared gradient norm at the hubs' synchronized model. "
+THEOREM_1 = new_result(
+    "theorem-1",
+    "Convergence of tiered decentralized coordinate descent",
+    SYNCHRONIZED,
+    "The average over the R rounds of the expected squared gradient norm at the hubs' synchronized model. "
     "The paper's sum runs over the first R iterations instead of the R synchronized ones, which makes (15) false. "
     "Delta is what f falls by in the run; where it is not given, f(x_0) - inf f stands in for it.",
-    forms=(
+    (
         Form(
             "printed",
             theorem_terms(Integer(4)),
@@ -118,8 +114,8 @@ THEOREM_1 = Result(
             AS_PRINTED,
             derived=DERIVED,
             refuted_by="average-over-the-first-iterates",
-            measure=FIRST_ITERATES,
             note="eq. (15) to the letter: f = x^2/2 with one client, eta = 1/(8Q) and Q >= 4 exceeds it",
+            measure=FIRST_ITERATES,
         ),
         Form(
             "repaired",
@@ -143,9 +139,9 @@ THEOREM_1 = Result(
             (CAP,),
             AS_USED,
             derived=DERIVED,
-            measure=ALL_ITERATES,
             note="the same bound of the average over all T iterations of the virtual average, as the text may be read: "
             "what the roundings of the proof give away is enough for it",
+            measure=ALL_ITERATES,
         ),
         descent_form(
             "sharp:B3",
@@ -182,4 +178,6 @@ THEOREM_1 = Result(
             note="averaging uncorrelated clients divides the leading noise of silo j by K_j; (73) drops that",
         ),
     ),
+    equations=("14", "15"),
+    default="sharp:B3",
 )
