@@ -281,10 +281,7 @@ WORDING: Sequence[Wording] = (
         "grad F_n - grad f; differentiating (12) gives it",
     ),
     Wording(
-        "scaled-objective-without-a-client",
-        "Remark after Corollary 4.8",
-        "F' without a client's index",
-        "F_n' = a F_n",
+        "scaled-objective-without-a-client", "Remark after Corollary 4.8", "F' without a client's index", "F_n' = a F_n"
     ),
     Wording(
         "mean-that-cannot-vary",
@@ -305,12 +302,7 @@ WORDING: Sequence[Wording] = (
         "the index t of sum_n (q_t^n)^2 is left free after the sum over t",
         "1 - sum_n (q_t^n)^2 is at most 1 in every round, which is what is used",
     ),
-    Wording(
-        "indices-swapped",
-        "discussion of Assumption 3'",
-        "q_n^t",
-        "q_t^n",
-    ),
+    Wording("indices-swapped", "discussion of Assumption 3'", "q_n^t", "q_t^n"),
     Wording(
         "letters-used-twice",
         "Appendix C.1 and Section 5",

@@ -161,10 +161,7 @@ def window_with_memory(V: Interval, P: int, gamma: Fraction, eta: int) -> Window
         a_low, a_high = outward(keep * a_low - gamma * e_high, keep * a_high - gamma * e_low)
         b_low, b_high = outward(keep * b_low - gamma * c_high, keep * b_high - gamma * c_low)
     start = (1 + eta * (a_low - 1), 1 + eta * (a_high - 1))  # of x_{t_0} in the amplified point; positive
-    ends = outward(
-        start[0] ** 2 * V[0] + (eta * b_high) ** 2,
-        start[1] ** 2 * V[1] + (eta * b_low) ** 2,
-    )
+    ends = outward(start[0] ** 2 * V[0] + (eta * b_high) ** 2, start[1] ** 2 * V[1] + (eta * b_low) ** 2)
     return Window(ends if start[0] > 0 else (zero, ends[1]), least, covariance, variance)
 
 

@@ -10,15 +10,7 @@ from fractions import Fraction
 from itertools import count, pairwise, product
 from math import comb
 
-from fedbounds.bounds.audit.counterexample import (
-    Argument,
-    Check,
-    Line,
-    Replay,
-    Smaller,
-    exp_above,
-    exp_below,
-)
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
 
 OFFSETS = (Fraction(-1), Fraction(1))
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)

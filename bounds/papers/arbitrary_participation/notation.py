@@ -40,11 +40,7 @@ NOTATION = Notation(
         Quantity("rho", r"\rho", "root of the largest sum of squared weights", "participation_norm", UNIT_INTERVAL),
         Quantity("sigma", r"\sigma", "gradient noise (root of its variance)", "gradient_noise", dimension=GRADIENT),
         Quantity(
-            "nu",
-            r"\tilde\nu",
-            "divergence among the participants, eq. (6)",
-            "cohort_divergence",
-            dimension=GRADIENT,
+            "nu", r"\tilde\nu", "divergence among the participants, eq. (6)", "cohort_divergence", dimension=GRADIENT
         ),
         Quantity(
             "beta",
@@ -60,21 +56,12 @@ NOTATION = Notation(
             "window_divergence",
             dimension=GRADIENT,
         ),
-        Quantity(
-            "d",
-            "d",
-            "gradient divergence sup|grad F_n - grad f|",
-            "gradient_divergence_sup",
-            dimension=GRADIENT,
-        ),
+        Quantity("d", "d", "gradient divergence sup|grad F_n - grad f|", "gradient_divergence_sup", dimension=GRADIENT),
         Quantity("S", "S", "participants per round, equal weights", "participating_clients", COUNT),
         Quantity("N", "N", "number of clients", "clients", COUNT),
         Quantity("upsilon", r"\upsilon", "standard deviation of a weight q_t^n", "weight_deviation"),
         Quantity(
-            "upsilonhat",
-            r"\hat\upsilon",
-            "root of the long-run variance of a weight",
-            "long_run_weight_deviation",
+            "upsilonhat", r"\hat\upsilon", "root of the long-run variance of a weight", "long_run_weight_deviation"
         ),
         Quantity("c", "c", "probability of failure", "failure_probability", OPEN_UNIT_INTERVAL),
         Quantity("sumsq", "S_t", "sum of squared weights in round t", "sum_of_squared_weights", UNIT_INTERVAL),

@@ -55,15 +55,9 @@ d, N, S, upsilon, upsilonhat, c, windowvar, theta = (
     n.d, n.N, n.S, n.upsilon, n.upsilonhat, n.c, n.windowvar, n.theta,
 )  # fmt: skip
 SAMPLED = Derived(
-    "upsilon",
-    ("N", "S"),
-    sqrt((N - S) / S) / N,
-    "S of N uniformly without replacement: upsilon^2 = (N - S)/(S N^2)",
+    "upsilon", ("N", "S"), sqrt((N - S) / S) / N, "S of N uniformly without replacement: upsilon^2 = (N - S)/(S N^2)"
 )
-WINDOW_DIVERGENCE = single(
-    SQUARED_DIVERGENCE,
-    r"\tilde\delta^2(P)",
-)
+WINDOW_DIVERGENCE = single(SQUARED_DIVERGENCE, r"\tilde\delta^2(P)")
 EXPECTED_WINDOW = single(WINDOW_DIVERGENCE.of, r"\mathbb E[\tilde\delta^2(P)]", expectation="participation")
 AVERAGE_WINDOW = single(
     "average over the complete windows of the squared divergence (7)",
@@ -397,12 +391,7 @@ def corollary_4_8_forms() -> tuple[Form, ...]:
         ),
         Form(
             "repaired:integer-P",
-            (
-                noise,
-                Term("window divergence", 6 * N**2 * d**2 * upsilon**2 / P),
-                REPAIRED_DIVERGENCE,
-                DRIFT_NOISE,
-            ),
+            (noise, Term("window divergence", 6 * N**2 * d**2 * upsilon**2 / P), REPAIRED_DIVERGENCE, DRIFT_NOISE),
             (HALF, Condition(T, ">=", 4 * L * I * P**2 * F / rho**2, "gamma eta <= 1/(2LIP)", T)),
             sampled,
             prescribes=steps(P),

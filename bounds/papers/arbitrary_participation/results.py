@@ -39,11 +39,7 @@ EQUAL_WEIGHTS = Derived("rho", ("S",), 1 / sqrt(n.S), "S equal weights: rho = 1/
 # --- Theorem 3.1, eq. (8) ---------------------------------------------------------------------------------------
 
 LOCAL_CAP = Condition(
-    gamma,
-    "<=",
-    1 / (12 * L * I * P),
-    "Lemmas C.1 and C.2, and the coefficient of the gradient in (C.16)",
-    gamma,
+    gamma, "<=", 1 / (12 * L * I * P), "Lemmas C.1 and C.2, and the coefficient of the gradient in (C.16)", gamma
 )
 GLOBAL_CAP = Condition(gamma * eta, "<=", 1 / (2 * L * I * P), "the squared update in (C.15) must not ascend", gamma)
 HALF = Condition(P, "<=", T / 2, "P floor(T/P) >= T/2 when telescoping", P)
@@ -247,12 +243,7 @@ COROLLARY_3_2 = new_result(
     (
         Form(
             "printed",
-            (
-                Term("noise", sigma * SPEEDUP),
-                Term("initial gap", L * P * F / T),
-                *ORDER_DIVERGENCES,
-                ORDER_NOISE,
-            ),
+            (Term("noise", sigma * SPEEDUP), Term("initial gap", L * P * F / T), *ORDER_DIVERGENCES, ORDER_NOISE),
             (HALF,),
             THEOREM,
             order_only=True,
@@ -263,12 +254,7 @@ COROLLARY_3_2 = new_result(
         ),
         Form(
             "explicit",
-            (
-                Term("noise", 12 * sigma * SPEEDUP),
-                Term("initial gap", 16 * L * P * F / T),
-                *DIVERGENCES,
-                DRIFT_NOISE,
-            ),
+            (Term("noise", 12 * sigma * SPEEDUP), Term("initial gap", 16 * L * P * F / T), *DIVERGENCES, DRIFT_NOISE),
             (HALF,),
             THEOREM,
             prescribes=STEPS_3_2,
@@ -276,11 +262,7 @@ COROLLARY_3_2 = new_result(
             note="12 = 8 + 4; 1/min{a, b} <= 1/a + 1/b",
         ),
         at_step_sizes(
-            THEOREM_3_1.form("sharp"),
-            "sharp",
-            STEPS_3_2,
-            conditions=(ONCE,),
-            note="the sharp theorem at these steps",
+            THEOREM_3_1.form("sharp"), "sharp", STEPS_3_2, conditions=(ONCE,), note="the sharp theorem at these steps"
         ),
     ),
     equations=("9",),

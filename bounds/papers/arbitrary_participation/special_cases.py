@@ -2,12 +2,13 @@ r"""Special cases of Wang & Ji (2022) in which two forms must be equal."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 import sympy as sp
 from sympy import Integer, Rational, Symbol, floor, log, sqrt
 
-from fedbounds.bounds.audit.limit_checker import Limit
+from fedbounds.bounds.audit.limit_checker import equal, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.arbitrary_participation import participation, rates
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
@@ -44,217 +45,170 @@ FROZEN = 8 * F / (kappa * I * T) + 6 * delta**2 + 4 * kappa * L * rho**2 * sigma
 GEOMETRIC_VARIANCE = upsilon**2 / P * ((1 + r) / (1 - r) - 2 * r * (1 - r**P) / (P * (1 - r) ** 2))
 TABLE = {r.key.partition("/")[2]: r for r in rates.RESULTS}
 
-EQUALITIES = (
-    Limit(
-        "theorem-3.1-one-hot-weights",
-        "with one participant per round (S_t = 1, nu = 0) and I = 1, explicit:sumsq is explicit:I=1",
-        terms_of(THEOREM, "explicit:sumsq"),
-        terms_of(THEOREM, "explicit:I=1"),
-        at={sumsq: Integer(1), nu: Integer(0), I: Integer(1)},
-    ),
-    Limit(
-        "theorem-3.1-no-repeats",
-        "with S_t = 0, the other end of its range, explicit:sumsq is the explicit form",
-        terms_of(THEOREM, "explicit:sumsq"),
-        terms_of(THEOREM, "explicit"),
-        at={sumsq: Integer(0)},
-    ),
-    Limit(
-        "theorem-3.1-whole-windows",
-        "where P divides T, explicit:any-P is the explicit form with half its initial gap",
-        terms_of(THEOREM, "explicit:any-P"),
-        (*terms_of(THEOREM, "explicit"), Term("half the gap", -4 * F / (gamma * eta * I * T))),
-        at={T: k * P},
-    ),
-    Limit(
-        "theorem-3.1-frozen-gradients",
-        "as gamma -> 0 with gamma eta = kappa fixed, the bound tends to that of the method with frozen gradients",
-        terms_of(THEOREM, "explicit"),
-        one(FROZEN),
-        at={eta: kappa / gamma},
-        tends=(gamma, Integer(0)),
-    ),
-    Limit(
-        "theorem-3.1-one-client",
-        "N = 1 and I = P = 1: four times stochastic gradient descent's 2 F/(kappa T) + kappa L sigma^2",
-        terms_of(THEOREM, "explicit:I=P=1"),
-        one(4 * (2 * F / (kappa * T) + kappa * L * sigma**2)),
-        at={**ALIKE, rho: Integer(1), eta: kappa / gamma, I: Integer(1), P: Integer(1)},
-    ),
-    Limit(
-        "theorem-3.1-identical-clients",
-        "identical clients, S = N, P = 1: local SGD, whose noise falls like 1/N",
-        terms_of(THEOREM, "explicit:sumsq"),
-        one(
-            8 * F / (gamma * eta * I * T)
-            + (21 * (1 - 1 / N) + 18 / N) * gamma**2 * L**2 * I * sigma**2
-            + 4 * gamma * eta * L * sigma**2 / N
+c32, c33, c48, theorem = (partial(terms_of, result) for result in (C32, C33, C48, THEOREM))
+EQUALITIES = with_statements(
+    {
+        "with one participant per round (S_t = 1, nu = 0) and I = 1, explicit:sumsq is explicit:I=1": equal(
+            "theorem-3.1-one-hot-weights",
+            theorem("explicit:sumsq"),
+            theorem("explicit:I=1"),
+            at={sumsq: Integer(1), nu: Integer(0), I: Integer(1)},
         ),
-        at={**ALIKE, rho: 1 / sqrt(N), sumsq: 1 / N, P: Integer(1)},
-    ),
-    Limit(
-        "theorem-3.1-telescoping",
-        "(C.16) with the decrease F spread over all complete windows is explicit:any-P",
-        terms_of(EQUATION_C_16, "explicit"),
-        terms_of(THEOREM, "explicit:any-P"),
-        at={n.decrease: F / floor(T / P)},
-    ),
-    Limit(
-        "lemma-c.1-one-client",
-        "a single participant has no spread around itself",
-        terms_of(LEMMA_C_1, "printed"),
-        one(0),
-        at={nu: Integer(0), sumsq: Integer(1)},
-    ),
-    Limit(
-        "corollary-3.2-no-noise",
-        "with sigma = 0 Theorem 3.1 at eta = 6 sqrt(T) is the explicit Corollary 3.2",
-        substitute_terms(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_B}),
-        terms_of(C32, "explicit"),
-        at={sigma: Integer(0)},
-    ),
-    Limit(
-        "corollary-3.2-first-branch",
-        "where eta = 12 P sqrt(L I F)/(sigma rho), Corollary 3.2 needs no term in L P F/T",
-        substitute_terms(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_A}),
-        terms_of(C32, "explicit", without="initial gap"),
-    ),
-    Limit(
-        "corollary-3.2-second-branch",
-        "where eta = 6 sqrt(T), the noise of Corollary 3.2 is 2 rho^2 sigma^2/(I P)",
-        substitute_terms(terms_of(THEOREM, "explicit"), {gamma: LOCAL_STEP, eta: BRANCH_B}),
-        (*terms_of(C32, "explicit", without="noise"), SECOND_NOISE),
-    ),
-    Limit(
-        "corollary-3.3-theorem",
-        "Theorem 3.1 at Corollary 3.3's step sizes is the explicit Corollary 3.3",
-        substitute_terms(terms_of(THEOREM, "explicit"), {gamma: STEPS_3_3["gamma"], eta: STEPS_3_3["eta"]}),
-        terms_of(C33, "explicit"),
-    ),
-    Limit(
-        "corollary-3.3-unit-scale",
-        "the scale s = 1 in repaired:s is the explicit form",
-        terms_of(C33, "repaired:s"),
-        terms_of(C33, "explicit"),
-        at={s: Integer(1)},
-    ),
-    Limit(
-        "corollary-3.3-known-noise",
-        "the scale s = 1/sigma in repaired:s is Corollary 3.2's first branch",
-        terms_of(C33, "repaired:s"),
-        terms_of(C32, "explicit", without="initial gap"),
-        at={s: 1 / sigma},
-    ),
-    Limit(
-        "corollary-3.3-known-noise-step",
-        "and so is its step size",
-        one(C33.form("repaired:s").prescribes["eta"]),
-        one(BRANCH_A),
-        at={s: 1 / sigma},
-    ),
-    Limit(
-        "corollary-4.3-from-3.2",
-        "Corollary 3.2 with beta = nu = d and delta = 0 is the repaired Corollary 4.3",
-        terms_of(C32, "explicit"),
-        terms_of(C43, "repaired"),
-        at={beta: d, nu: d, delta: Integer(0)},
-    ),
-    Limit(
-        "corollary-4.8-all-participate",
-        "with S = N the weights do not vary, and Corollary 4.8 is Corollary 3.3 with beta = nu = d and delta = 0",
-        terms_of(C48, "repaired:integer-P"),
-        terms_of(C33, "explicit"),
-        at={upsilon: Integer(0), beta: d, nu: d, delta: Integer(0)},
-    ),
-    Limit(
-        "corollary-4.8-printed-interval",
-        "repaired:integer-P at the printed P is the repaired form",
-        terms_of(C48, "repaired:integer-P"),
-        terms_of(C48, "repaired"),
-        at={P: INTERVAL_4_8},
-    ),
-    Limit(
-        "corollary-4.8-window-variance",
-        "with Var(qbar) = upsilon^2/P, repaired:window-variance is repaired:integer-P",
-        terms_of(C48, "repaired:window-variance"),
-        terms_of(C48, "repaired:integer-P"),
-        at={windowvar: upsilon**2 / P},
-    ),
-    Limit(
-        "corollary-4.8-no-variance",
-        "with upsilon = 0, repaired:any-I is the repaired Corollary 4.3",
-        terms_of(C48, "repaired:any-I"),
-        terms_of(C43, "repaired"),
-        at={upsilon: Integer(0)},
-    ),
-    Limit(
-        "proposition-4.7-from-4.6",
-        "for independent rounds Var(qbar) = upsilon^2/P, and Proposition 4.6 is Proposition 4.7",
-        terms_of(P46, "repaired"),
-        terms_of(P47, "printed"),
-        at={windowvar: upsilon**2 / P},
-    ),
-    Limit(
-        "proposition-4.7-markov",
-        "and so are their tails by Markov's inequality",
-        terms_of(P46, "repaired:probability"),
-        terms_of(P47, "repaired:markov"),
-        at={windowvar: upsilon**2 / P},
-    ),
-    Limit(
-        "sampling-everyone",
-        "S of N without replacement at S = N: the weights do not vary",
-        one(SAMPLED),
-        one(0),
-        at={S: N},
-    ),
-    Limit(
-        "section-5-wait-for-all-rate",
-        "waiting for all with M = P S I/N calls per client has the rate of regularized participation",
-        terms_of(TABLE["section-5-wait-for-all"], "printed"),
-        terms_of(TABLE["table-1-regularized"], "printed"),
-        at={n.M: P * S * I / N},
-        source="Section 5",
-    ),
-    Limit(
-        "table-1-regularized-rate",
-        "and that is the leading term of Corollary 4.3 with rho = 1/sqrt(S), up to the hidden sqrt(L F)",
-        (Term("noise", C43.form("printed").terms[0].expression),),
-        times(sqrt(L * F), terms_of(TABLE["table-1-regularized"], "printed")),
-        at={rho: 1 / sqrt(S)},
-        source="Table 1",
-    ),
-    Limit(
-        "window-variance-independent-rounds",
-        "with autocovariance upsilon^2 r^p, the exact variance of a window's mean is Lemma 4.5's upsilon^2/P at r = 0",
-        one(GEOMETRIC_VARIANCE),
-        substitute_terms(terms_of(participation.LEMMA_4_5, "printed"), {n.upsilonhat: upsilon}),
-        at={r: Integer(0)},
-        source="Lemma 4.5",
-    ),
-    Limit(
-        "window-variance-one-round",
-        "and upsilon^2 at P = 1",
-        one(GEOMETRIC_VARIANCE),
-        one(upsilon**2),
-        at={P: Integer(1)},
-        source="Lemma 4.5",
-    ),
-    Limit(
-        "sampling-a-group",
-        "the weights of one of G = N/S equal groups vary as much as those of S of N without replacement",
-        one((1 - 1 / G) / (G * S**2)),
-        one(SAMPLED**2),
-        at={G: N / S},
-        source="Section 6",
-    ),
-    Limit(
-        "proposition-4.7-tails",
-        "ln(2/c)/2 <= 1/c - 1/2, because the difference is half of x - 1 - ln(x) at x = 2/c",
-        one(1 / c - Rational(1, 2) - log(2 / c) / 2),
-        one((x - 1 - log(x)) / 2),
-        at={x: 2 / c},
-        axioms=("ln(x) <= x - 1 for x > 0",),
-        source="Proposition 4.7",
-    ),
+        "with S_t = 0, the other end of its range, explicit:sumsq is the explicit form": equal(
+            "theorem-3.1-no-repeats", theorem("explicit:sumsq"), theorem("explicit"), at={sumsq: Integer(0)}
+        ),
+        "where P divides T, explicit:any-P is the explicit form with half its initial gap": equal(
+            "theorem-3.1-whole-windows",
+            theorem("explicit:any-P"),
+            (*theorem("explicit"), Term("half the gap", -4 * F / (gamma * eta * I * T))),
+            at={T: k * P},
+        ),
+        (
+            "as gamma -> 0 with gamma eta = kappa fixed, the bound tends to that of the method with frozen gradients"
+        ): equal(
+            "theorem-3.1-frozen-gradients",
+            theorem("explicit"),
+            one(FROZEN),
+            at={eta: kappa / gamma},
+            tends=(gamma, Integer(0)),
+        ),
+        "N = 1 and I = P = 1: four times stochastic gradient descent's 2 F/(kappa T) + kappa L sigma^2": equal(
+            "theorem-3.1-one-client",
+            theorem("explicit:I=P=1"),
+            one(4 * (2 * F / (kappa * T) + kappa * L * sigma**2)),
+            at={**ALIKE, rho: Integer(1), eta: kappa / gamma, I: Integer(1), P: Integer(1)},
+        ),
+        "identical clients, S = N, P = 1: local SGD, whose noise falls like 1/N": equal(
+            "theorem-3.1-identical-clients",
+            theorem("explicit:sumsq"),
+            one(
+                8 * F / (gamma * eta * I * T)
+                + (21 * (1 - 1 / N) + 18 / N) * gamma**2 * L**2 * I * sigma**2
+                + 4 * gamma * eta * L * sigma**2 / N
+            ),
+            at={**ALIKE, rho: 1 / sqrt(N), sumsq: 1 / N, P: Integer(1)},
+        ),
+        "(C.16) with the decrease F spread over all complete windows is explicit:any-P": equal(
+            "theorem-3.1-telescoping",
+            terms_of(EQUATION_C_16, "explicit"),
+            theorem("explicit:any-P"),
+            at={n.decrease: F / floor(T / P)},
+        ),
+        "a single participant has no spread around itself": equal(
+            "lemma-c.1-one-client", terms_of(LEMMA_C_1, "printed"), one(0), at={nu: Integer(0), sumsq: Integer(1)}
+        ),
+        "with sigma = 0 Theorem 3.1 at eta = 6 sqrt(T) is the explicit Corollary 3.2": equal(
+            "corollary-3.2-no-noise",
+            substitute_terms(theorem("explicit"), {gamma: LOCAL_STEP, eta: BRANCH_B}),
+            c32("explicit"),
+            at={sigma: Integer(0)},
+        ),
+        "where eta = 12 P sqrt(L I F)/(sigma rho), Corollary 3.2 needs no term in L P F/T": equal(
+            "corollary-3.2-first-branch",
+            substitute_terms(theorem("explicit"), {gamma: LOCAL_STEP, eta: BRANCH_A}),
+            c32("explicit", without="initial gap"),
+        ),
+        "where eta = 6 sqrt(T), the noise of Corollary 3.2 is 2 rho^2 sigma^2/(I P)": equal(
+            "corollary-3.2-second-branch",
+            substitute_terms(theorem("explicit"), {gamma: LOCAL_STEP, eta: BRANCH_B}),
+            (*c32("explicit", without="noise"), SECOND_NOISE),
+        ),
+        "Theorem 3.1 at Corollary 3.3's step sizes is the explicit Corollary 3.3": equal(
+            "corollary-3.3-theorem",
+            substitute_terms(theorem("explicit"), {gamma: STEPS_3_3["gamma"], eta: STEPS_3_3["eta"]}),
+            c33("explicit"),
+        ),
+        "the scale s = 1 in repaired:s is the explicit form": equal(
+            "corollary-3.3-unit-scale", c33("repaired:s"), c33("explicit"), at={s: Integer(1)}
+        ),
+        "the scale s = 1/sigma in repaired:s is Corollary 3.2's first branch": equal(
+            "corollary-3.3-known-noise", c33("repaired:s"), c32("explicit", without="initial gap"), at={s: 1 / sigma}
+        ),
+        "and so is its step size": equal(
+            "corollary-3.3-known-noise-step",
+            one(C33.form("repaired:s").prescribes["eta"]),
+            one(BRANCH_A),
+            at={s: 1 / sigma},
+        ),
+        "Corollary 3.2 with beta = nu = d and delta = 0 is the repaired Corollary 4.3": equal(
+            "corollary-4.3-from-3.2", c32("explicit"), terms_of(C43, "repaired"), at={beta: d, nu: d, delta: Integer(0)}
+        ),
+        (
+            "with S = N the weights do not vary, and Corollary 4.8 is Corollary 3.3 with beta = nu = d and delta = 0"
+        ): equal(
+            "corollary-4.8-all-participate",
+            c48("repaired:integer-P"),
+            c33("explicit"),
+            at={upsilon: Integer(0), beta: d, nu: d, delta: Integer(0)},
+        ),
+        "repaired:integer-P at the printed P is the repaired form": equal(
+            "corollary-4.8-printed-interval", c48("repaired:integer-P"), c48("repaired"), at={P: INTERVAL_4_8}
+        ),
+        "with Var(qbar) = upsilon^2/P, repaired:window-variance is repaired:integer-P": equal(
+            "corollary-4.8-window-variance",
+            c48("repaired:window-variance"),
+            c48("repaired:integer-P"),
+            at={windowvar: upsilon**2 / P},
+        ),
+        "with upsilon = 0, repaired:any-I is the repaired Corollary 4.3": equal(
+            "corollary-4.8-no-variance", c48("repaired:any-I"), terms_of(C43, "repaired"), at={upsilon: Integer(0)}
+        ),
+        "for independent rounds Var(qbar) = upsilon^2/P, and Proposition 4.6 is Proposition 4.7": equal(
+            "proposition-4.7-from-4.6",
+            terms_of(P46, "repaired"),
+            terms_of(P47, "printed"),
+            at={windowvar: upsilon**2 / P},
+        ),
+        "and so are their tails by Markov's inequality": equal(
+            "proposition-4.7-markov",
+            terms_of(P46, "repaired:probability"),
+            terms_of(P47, "repaired:markov"),
+            at={windowvar: upsilon**2 / P},
+        ),
+        "S of N without replacement at S = N: the weights do not vary": equal(
+            "sampling-everyone", one(SAMPLED), one(0), at={S: N}
+        ),
+        "waiting for all with M = P S I/N calls per client has the rate of regularized participation": equal(
+            "section-5-wait-for-all-rate",
+            terms_of(TABLE["section-5-wait-for-all"], "printed"),
+            terms_of(TABLE["table-1-regularized"], "printed"),
+            at={n.M: P * S * I / N},
+            source="Section 5",
+        ),
+        "and that is the leading term of Corollary 4.3 with rho = 1/sqrt(S), up to the hidden sqrt(L F)": equal(
+            "table-1-regularized-rate",
+            (Term("noise", C43.form("printed").terms[0].expression),),
+            times(sqrt(L * F), terms_of(TABLE["table-1-regularized"], "printed")),
+            at={rho: 1 / sqrt(S)},
+            source="Table 1",
+        ),
+        (
+            "with autocovariance upsilon^2 r^p, the exact variance of a window's mean is Lemma 4.5's upsilon^2/P at r "
+            "= 0"
+        ): equal(
+            "window-variance-independent-rounds",
+            one(GEOMETRIC_VARIANCE),
+            substitute_terms(terms_of(participation.LEMMA_4_5, "printed"), {n.upsilonhat: upsilon}),
+            at={r: Integer(0)},
+            source="Lemma 4.5",
+        ),
+        "and upsilon^2 at P = 1": equal(
+            "window-variance-one-round",
+            one(GEOMETRIC_VARIANCE),
+            one(upsilon**2),
+            at={P: Integer(1)},
+            source="Lemma 4.5",
+        ),
+        "the weights of one of G = N/S equal groups vary as much as those of S of N without replacement": equal(
+            "sampling-a-group", one((1 - 1 / G) / (G * S**2)), one(SAMPLED**2), at={G: N / S}, source="Section 6"
+        ),
+        "ln(2/c)/2 <= 1/c - 1/2, because the difference is half of x - 1 - ln(x) at x = 2/c": equal(
+            "proposition-4.7-tails",
+            one(1 / c - Rational(1, 2) - log(2 / c) / 2),
+            one((x - 1 - log(x)) / 2),
+            at={x: 2 / c},
+            axioms=("ln(x) <= x - 1 for x > 0",),
+            source="Proposition 4.7",
+        ),
+    }
 )

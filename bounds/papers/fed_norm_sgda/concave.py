@@ -83,13 +83,7 @@ MOREAU = Measure(
 
 
 def concave_terms(
-    gap: sp.Expr,
-    descent: sp.Expr,
-    stale: sp.Expr,
-    restart: sp.Expr,
-    noise: sp.Expr,
-    drift: sp.Expr,
-    twice: sp.Expr,
+    gap: sp.Expr, descent: sp.Expr, stale: sp.Expr, restart: sp.Expr, noise: sp.Expr, drift: sp.Expr, twice: sp.Expr
 ) -> tuple[Term, ...]:
     r"""The terms of eq. (48) with these constants; `twice` is 1 in the paper's orders and 2 in its chain.
 
@@ -107,8 +101,7 @@ def concave_terms(
         Term("full synchronization", ascent * full_synchronization(sigmaL**2, heterogeneity * betaL**2)),
         Term("partial participation", ascent * r * heterogeneity * d * W),
         Term(
-            "local updates",
-            drift * (etax**2 + etay**2) * Lf**2 * (sigmaL**2 * C_w + twice * D * (Gx**2 + sigmaG**2)),
+            "local updates", drift * (etax**2 + etay**2) * Lf**2 * (sigmaL**2 * C_w + twice * D * (Gx**2 + sigmaG**2))
         ),
     )
 
@@ -256,9 +249,7 @@ DESCENT = least(*DESCENT_STEPS)
 FREE_ASCENT = (Rational(32, 9) * MIXED * DESCENT / (nu * NOISE) ** 2) ** Rational(1, 3)
 ADMISSIBLE_ASCENT = least(LARGEST_ASCENT, FREE_ASCENT)
 LOCAL = least(
-    PRINTED_LOCAL,
-    1 / (8 * Lf * sqrt(nu * D * largest(betaG**2 * r, Integer(1)))),
-    1 / (2 * Lf * sqrt(nu * a_m)),
+    PRINTED_LOCAL, 1 / (8 * Lf * sqrt(nu * D * largest(betaG**2 * r, Integer(1)))), 1 / (2 * Lf * sqrt(nu * a_m))
 )
 ADMISSIBLE_STEPS = {
     "Gammax": DESCENT,
@@ -290,17 +281,10 @@ THEOREM_2 = new_result(
                         + (taueff * P) ** Rational(1, 4) / T ** Rational(3, 4)
                     ),
                 ),
-                Term(
-                    "local updates",
-                    (C_w * sigmaL**2 + D * (Gx**2 + sigmaG**2)) / (taubar**2 * T ** Rational(3, 4)),
-                ),
+                Term("local updates", (C_w * sigmaL**2 + D * (Gx**2 + sigmaG**2)) / (taubar**2 * T ** Rational(3, 4))),
                 Term("partial participation", Lf * Deltabar * (d * E_w / (P * T)) ** Rational(1, 4)),
             ),
-            (
-                SIMPLEX,
-                SAMPLED,
-                *map(at_the_printed_steps, ascent_conditions(Integer(1))),
-            ),
+            (SIMPLEX, SAMPLED, *map(at_the_printed_steps, ascent_conditions(Integer(1)))),
             CONCAVE_PRINTED,
             order_only=True,
             hides="a factor for each term, with R, G_x, sigma_L and sigma_G",

@@ -146,9 +146,7 @@ COROLLARY_2_1 = new_result(
 # --- Corollaries 1.2 and 2.2: how many rounds until E|gradient| <= eps ---------------------------------------------
 
 ROUNDS = single(
-    "number of rounds after which the mean squared gradient norm of the envelope is at most eps^2",
-    r"T_\epsilon",
-    NONE,
+    "number of rounds after which the mean squared gradient norm of the envelope is at most eps^2", r"T_\epsilon", NONE
 )
 EQUAL_CLIENTS = (
     SIMPLEX,

@@ -58,10 +58,7 @@ def one_block_in_c_1(beta: Fraction = Fraction(32), step: Fraction = Fraction(1,
         instance="n = P = 2 identical clients f_i = h(x) - y^2/2, h = x^2/2 for |x| <= 1/3 and |x|/3 - 1/18 beyond, "
         f"one local step from x_t = 0, y_t = 1; betaL = {beta}, sigmaL = 0, noise betaL |y| times +1 or -1, all of it "
         f"in x; Gamma_x = {step}.",
-        hypotheses=(
-            *one_block_checks(ONE, ONE, Fraction(0), knee, knee),
-            *condition_checks(form, values, 2),
-        ),
+        hypotheses=(*one_block_checks(ONE, ONE, Fraction(0), knee, knee), *condition_checks(form, values, 2)),
         lines=(
             Line("|grad_x f_i| at x_t", 0),
             Line("|grad_y f_i|^2 at y_t", 1),

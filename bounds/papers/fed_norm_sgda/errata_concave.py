@@ -52,11 +52,7 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
             Check(CONCAVE, "-f_yy >= 0", 1, ">=", 0),
             Check(LIPSCHITZ, "f_i does not depend on x: |grad_x f_i| <= Gx", 0, "<=", 1),
             Check(
-                ONE_POINT_CONCAVE,
-                "a concave f_i is one-point concave, and both have the same maximizer",
-                1,
-                ">=",
-                0,
+                ONE_POINT_CONCAVE, "a concave f_i is one-point concave, and both have the same maximizer", 1, ">=", 0
             ),
             Check(BOUNDED_ITERATES, "max over t <= T of |y_t|^2 <= R", R, "<=", R),
             *condition_checks(PRINTED, alike(2, Lf=1, etay=0, Gammay=ascent), 2),
@@ -72,10 +68,7 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
         true=true,
         sides=("4R/(Gamma_y S), all other terms 0 =", "average of max_y F - F(y_t) ="),
         minimal="one round, one dimension, no noise; longer blocks let y_t come near y*",
-        smaller=(
-            Smaller("S = T = 4", four[1], four[2]),
-            Smaller("y* = y_0 = 0", *ascent_block(ascent, ZERO, 1)[1:]),
-        ),
+        smaller=(Smaller("S = T = 4", four[1], four[2]), Smaller("y* = y_0 = 0", *ascent_block(ascent, ZERO, 1)[1:])),
     )
 
 

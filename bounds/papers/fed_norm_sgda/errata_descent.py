@@ -206,11 +206,7 @@ def controlled_coefficient() -> Argument:
 # --- (26): norms of coefficients ---------------------------------------------------------------------------------
 
 
-REMARK_7 = (
-    "0 <= a_i^(j)(k) <= alpha",
-    "|a_i(k)|_1 does not decrease in k",
-    "|a_i(k)|_2 does not decrease in k",
-)
+REMARK_7 = ("0 <= a_i^(j)(k) <= alpha", "|a_i(k)|_1 does not decrease in k", "|a_i(k)|_2 does not decrease in k")
 
 
 def drift_weights(rows: tuple[tuple[Fraction, ...], ...]) -> tuple[Fraction, Fraction]:

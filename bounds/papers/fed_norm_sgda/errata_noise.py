@@ -166,10 +166,7 @@ def descent_at_the_saddle(tau: int = 2, step: Fraction = Fraction(10)) -> Replay
         sides=("right-hand side of (15) =", "E[Phi(x_(t+1)) - Phi(x_t)] ="),
         minimal="fewest local steps: after one step no gradient follows the noise; n = P = 2 only because (P-1)/(n-1) "
         "is not defined for one client",
-        smaller=(
-            Smaller("tau_i = 1", *sides(1, step)[:2]),
-            Smaller("Gamma_x = 1", *sides(tau, ONE)[:2]),
-        ),
+        smaller=(Smaller("tau_i = 1", *sides(1, step)[:2]), Smaller("Gamma_x = 1", *sides(tau, ONE)[:2])),
     )
 
 

@@ -286,10 +286,7 @@ def rounds_of_a_sample(hidden: int = 1000, kappa: int = 100, n: int = 2, P: int 
         true=needed(kappa, d),
         sides=("square of the cap of condition (b), 1/64^2 =", "(Gamma_y kappa Lf betaG^2 (n/P) dW)^2 ="),
         minimal="two clients; a larger hidden constant K only moves the failure to kappa d/P > K/64",
-        smaller=(
-            Smaller("P = n: d = 0", cap, needed(kappa, Fraction(0))),
-            Smaller("kappa = 15", cap, needed(15, d)),
-        ),
+        smaller=(Smaller("P = n: d = 0", cap, needed(kappa, Fraction(0))), Smaller("kappa = 15", cap, needed(15, d))),
     )
 
 

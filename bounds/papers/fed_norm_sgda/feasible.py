@@ -62,8 +62,7 @@ RULES = (
         )
     ),
     FeasibleRule(
-        Condition(OFF, "<=", (sqrt(drift) + sqrt(2 * kappa * Lf * gap)) ** 2, "smoothness, in x and in y"),
-        only=ROUND,
+        Condition(OFF, "<=", (sqrt(drift) + sqrt(2 * kappa * Lf * gap)) ** 2, "smoothness, in x and in y"), only=ROUND
     ),
     FeasibleRule(Condition(OFF, "<=", LAST * drift, f"{ALIKE} with a kink"), only=ROUND, witness=True),
     FeasibleRule(
@@ -78,14 +77,11 @@ RULES = (
     ),
     FeasibleRule(Condition(direction, "==", n.epsopt, ALIKE), only=("lemma-b.5",), witness=True),
     FeasibleRule(
-        Condition(gradsq, "<=", n.Gx**2, "a Moreau envelope has no larger gradients"),
-        (LIPSCHITZ.name,),
-        ("lemma-c.1",),
+        Condition(gradsq, "<=", n.Gx**2, "a Moreau envelope has no larger gradients"), (LIPSCHITZ.name,), ("lemma-c.1",)
     ),
     FeasibleRule(Condition(positive(n.lag), "<=", positive(n.chi2), "equal weights have one maximizer")),
     FeasibleRule(
-        Condition(positive(n.lag), "<=", positive(n.sigmaG), "clients whose slopes in y differ a little"),
-        witness=True,
+        Condition(positive(n.lag), "<=", positive(n.sigmaG), "clients whose slopes in y differ a little"), witness=True
     ),
     FeasibleRule(
         Condition(positive(Abs(n.slope)), "<=", positive(n.distsq), "the slope times a distance of 0 is 0"),

@@ -93,12 +93,7 @@ def with_pl(assumptions: tuple[Assumption, ...]) -> tuple[Assumption, ...]:
 
 
 def lemma(
-    number: str,
-    title: str,
-    equations: tuple[str, ...],
-    measure: Measure,
-    statement: str,
-    forms: tuple[Form, ...],
+    number: str, title: str, equations: tuple[str, ...], measure: Measure, statement: str, forms: tuple[Form, ...]
 ) -> Result:
     """One lemma of the appendices, whose last form is its strongest."""
     return new_result(
@@ -323,14 +318,7 @@ LEMMA_B_5 = lemma(
     "B.5",
     "The dual gap on average",
     ("16",),
-    Measure(
-        "average",
-        "rounds",
-        "dual gap of the weighted objective",
-        r"\frac1T\sum_{t<T}\delta_t",
-        OBJECTIVE,
-        RANDOM,
-    ),
+    Measure("average", "rounds", "dual gap of the weighted objective", r"\frac1T\sum_{t<T}\delta_t", OBJECTIVE, RANDOM),
     "epsopt and direction are means over the rounds here.",
     (
         Form(
@@ -453,10 +441,7 @@ LEMMA_B_9 = lemma(
     "smoothness bounds the gradient in y by the dual gap.",
     two_forms(
         (
-            (
-                *drift_terms(ONE)[:2],
-                Term("dual gap", 8 * kappa * Lf**3 * D * betaG**2 * (2 * etax**2 + etay**2) * gap),
-            ),
+            (*drift_terms(ONE)[:2], Term("dual gap", 8 * kappa * Lf**3 * D * betaG**2 * (2 * etax**2 + etay**2) * gap)),
             drift_terms(nu),
         ),
         tuple(form.conditions for form in LEMMA_B_4.forms),  # type: ignore[arg-type]

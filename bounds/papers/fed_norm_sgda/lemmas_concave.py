@@ -30,14 +30,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     ascent_conditions,
     recursion_cap,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.lemmas import (
-    DRIFT_MEASURE,
-    ONE,
-    RANDOM,
-    drift_step,
-    lemma,
-    two_forms,
-)
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import DRIFT_MEASURE, ONE, RANDOM, drift_step, lemma, two_forms
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients

@@ -192,11 +192,7 @@ NOTATION = Notation(
             dimension=OBJECTIVE,
         ),
         Quantity(
-            "staledual",
-            r"\hat\delta_t",
-            "expected dual gap at (snapshot, y_t)",
-            "stale_dual_gap",
-            dimension=OBJECTIVE,
+            "staledual", r"\hat\delta_t", "expected dual gap at (snapshot, y_t)", "stale_dual_gap", dimension=OBJECTIVE
         ),
         Quantity(
             "drift",

@@ -12,14 +12,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import with_pl
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.notation import new_result
-from fedbounds.bounds.papers.fed_norm_sgda.results import (
-    AS_PRINTED,
-    ENOUGH_ROUNDS,
-    ENVELOPE,
-    STEPS,
-    THEOREM_1,
-    TIGHT,
-)
+from fedbounds.bounds.papers.fed_norm_sgda.results import AS_PRINTED, ENOUGH_ROUNDS, ENVELOPE, STEPS, THEOREM_1, TIGHT
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
 from fedbounds.bounds.theory.expressions import largest
@@ -37,12 +30,30 @@ PLAIN = (  # no coefficient is above 1, and they sum to tau: all are 1
 GAP, DUAL, NOISE_FACTOR, LOCAL = TIGHT
 SPEED = sqrt(P * tau * T)
 PL_NOISE = largest(kappa * betaL**2 * MaxOverClients(n.a2 / n.a1**2), 1)
-REMARK_1 = new_result("remark-1", "Theorem 1 for equal weights and equal local steps", ENVELOPE, "A_w = B_w = E_w = 1, C_w = tau - 1 and D = (tau - 1)(tau - 1 + betaL^2). That the participation error "
-    "grows with tau comes from the steps of (4), not from the algorithm.", (Form("printed", (
+REMARK_1 = new_result(
+    "remark-1",
+    "Theorem 1 for equal weights and equal local steps",
+    ENVELOPE,
+    "A_w = B_w = E_w = 1, C_w = tau - 1 and D = (tau - 1)(tau - 1 + betaL^2). That the participation error "
+    "grows with tau comes from the steps of (4), not from the algorithm.",
+    (
+        Form(
+            "printed",
+            (
                 Term("full synchronization", (sigmaL**2 + betaL**2 * sigmaG**2) / SPEED),
                 Term("local updates", (sigmaL**2 + tau * sigmaG**2) / (tau * T)),
                 Term("partial participation", d * sigmaG**2 * sqrt(tau / (P * T))),
-            ), (*EQUAL_CLIENTS, CURVATURE), PRINTED, order_only=True, hides="one numerical constant for each term, kappa^2 and L_f", refuted_by="gap-of-remark-1", note="eq. (6) as printed, which drops kappa^2 and the terms of the initial gaps"), Form("repaired", (
+            ),
+            (*EQUAL_CLIENTS, CURVATURE),
+            PRINTED,
+            order_only=True,
+            hides="one numerical constant for each term, kappa^2 and L_f",
+            refuted_by="gap-of-remark-1",
+            note="eq. (6) as printed, which drops kappa^2 and the terms of the initial gaps",
+        ),
+        Form(
+            "repaired",
+            (
                 Term("initial gap", 156 * GAP * kappa**2 * n.Delta * n.Lf / SPEED),
                 Term("initial dual gap", DUAL * kappa**2 * n.delta0 * n.Lf / SPEED),
                 Term(
@@ -52,10 +63,24 @@ REMARK_1 = new_result("remark-1", "Theorem 1 for equal weights and equal local s
                 Term("partial participation", 2 * NOISE_FACTOR * nu * kappa**2 * d * sigmaG**2 * sqrt(tau / (P * T))),
                 Term(
                     "local updates",
-                    2 * LOCAL * nu * kappa**2
-                    * (tau - 1) * (sigmaL**2 + 2 * (tau - 1 + betaL**2) * sigmaG**2) / (tau**2 * T),
+                    2
+                    * LOCAL
+                    * nu
+                    * kappa**2
+                    * (tau - 1)
+                    * (sigmaL**2 + 2 * (tau - 1 + betaL**2) * sigmaG**2)
+                    / (tau**2 * T),
                 ),
-            ), (*EQUAL_CLIENTS, LARGEST, *PLAIN, CURVATURE, *ENOUGH_ROUNDS), USED, prescribes=STEPS, note="the sharp Theorem 1 at its steps, in this case"),), equations=("6",), derived=DERIVED)  # fmt: skip
+            ),
+            (*EQUAL_CLIENTS, LARGEST, *PLAIN, CURVATURE, *ENOUGH_ROUNDS),
+            USED,
+            prescribes=STEPS,
+            note="the sharp Theorem 1 at its steps, in this case",
+        ),
+    ),
+    equations=("6",),
+    derived=DERIVED,
+)
 REMARK_3 = new_result(
     "remark-3",
     "Theorem 1 under the PL condition",
@@ -98,11 +123,7 @@ ONE_NODE = single(
 def noise_of_means(kind: str, assumptions: tuple[Assumption, ...], note: str) -> tuple[Form, Form]:
     """Remark 6 for n clients, and for n samples at one client, which knows no heterogeneity."""
     noise, growth = Term("noise", sigmaL**2 / n.n), betaL**2 / n.n
-    clients = (
-        noise,
-        Term("growing noise", growth * betaG**2 * n.gradxsq),
-        Term("heterogeneity", growth * sigmaG**2),
-    )
+    clients = (noise, Term("growing noise", growth * betaG**2 * n.gradxsq), Term("heterogeneity", growth * sigmaG**2))
     equal = (SIMPLEX, Condition(n.n * W, "==", Integer(1), "equal weights"))
     alone = tuple(a for a in assumptions if a is not HETEROGENEITY)
     return (

@@ -161,12 +161,7 @@ THEOREM_1 = new_result(
         Form(
             "explicit",
             theorem_terms(
-                Integer(6),
-                60 * kappa**2,
-                NOMINAL_NOISE,
-                2 * NOMINAL_NOISE,
-                NOMINAL_DRIFT,
-                2 * NOMINAL_DRIFT,
+                Integer(6), 60 * kappa**2, NOMINAL_NOISE, 2 * NOMINAL_NOISE, NOMINAL_DRIFT, 2 * NOMINAL_DRIFT
             ),
             (*LEGAL, CURVATURE, *step_conditions(Integer(1), Integer(2), 1 + 2 * Gammax**2 * Lf / Gammay)),
             refuted_by=CROSS_TERM,

@@ -137,20 +137,14 @@ LEMMA_B_7_1 = new_result(
         ),
         Form(
             "explicit",
-            (
-                Term("variance", (2 * R * log(T) ** 2 + 3 * R * log(T)) / T),
-                Term("bias", 1 / T),
-            ),
+            (Term("variance", (2 * R * log(T) ** 2 + 3 * R * log(T)) / T), Term("bias", 1 / T)),
             (TWO_ROUNDS, *IS_WHOLE),
             prescribes={"K": PRINTED_K},
             note="eq. (B.6.9) at K = log_c T, where that is a whole number",
         ),
         Form(
             "repaired",
-            (
-                Term("variance", (3 + 2 * log(T)) * (R * log(T) + 1) / T),
-                Term("bias", 1 / T),
-            ),
+            (Term("variance", (3 + 2 * log(T)) * (R * log(T) + 1) / T), Term("bias", 1 / T)),
             note="eq. (B.6.9) at the whole K, which is at most R log T + 1",
         ),
         Form(

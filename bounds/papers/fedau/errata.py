@@ -108,10 +108,7 @@ ERRATA: Sequence[Erratum] = (
         replay=weights.cut_off_below_one,
         repair=("lemma-b.7.1[repaired]", "lemma-b.7.1[repaired:constant]", "corollary-4[repaired]"),
         degree="false under a literal reading",
-        quotes=(
-            Quote("K = log_c T", "Lemma B.7.1"),
-            Quote("c = 1/(1 - min_n p_n)^2", "Corollary 4"),
-        ),
+        quotes=(Quote("K = log_c T", "Lemma B.7.1"), Quote("c = 1/(1 - min_n p_n)^2", "Corollary 4")),
     ),
     Erratum(
         "rarity-without-a-floor",

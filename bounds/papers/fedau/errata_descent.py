@@ -10,12 +10,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller, format_fraction, root_above
-from fedbounds.bounds.papers.fedau.assumptions import (
-    BERNOULLI,
-    BOUNDED_DIVERGENCE,
-    OBJECTIVE_WEIGHTS,
-    PAST_WEIGHTS,
-)
+from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, BOUNDED_DIVERGENCE, OBJECTIVE_WEIGHTS, PAST_WEIGHTS
 from fedbounds.bounds.papers.fedau.lemmas import GLOBAL_CAP, LOCAL_CAP
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, UNBIASED
 
@@ -150,10 +145,7 @@ def printed_step(gamma: Fraction, step: Fraction, I: int, Z: Fraction, noise: Fr
 
 
 def descent_lemma(
-    I: int = 15,
-    gamma: Fraction = Fraction(2, 465),
-    p: Fraction = Fraction(1, 10**5),
-    noise: Fraction = PRINTED_NOISE,
+    I: int = 15, gamma: Fraction = Fraction(2, 465), p: Fraction = Fraction(1, 10**5), noise: Fraction = PRINTED_NOISE
 ) -> Replay:
     r"""One client that seldom takes part, $\omega=1/p$; local steps at curvature -1, then a long step to curvature +1.
 

@@ -156,10 +156,7 @@ def cut_off_below_one(T: int = 2, p: Fraction = HALF) -> Replay:
     c = 1 / (1 - p) ** 2
     return Replay(
         instance=f"One client with p = {p}, T = {T} rounds.",
-        hypotheses=(
-            *participation_checks(p, T),
-            Check(TWO_ROUNDS, "T >= 2", T, ">=", 2),
-        ),
+        hypotheses=(*participation_checks(p, T), Check(TWO_ROUNDS, "T >= 2", T, ">=", 2)),
         lines=(
             Line("c = 1/(1 - min_n p_n)^2", c),
             *(Line(f"log_c T for T = {rounds}", exact_log(rounds, c)) for rounds in (2, 4, 8, 16)),
@@ -199,10 +196,7 @@ def rarity_without_a_floor(k: int = 73, constant: int = 100) -> Replay:
         ),
         claimed=constant,
         true=quotient(k),
-        sides=(
-            "hidden constant in log^2(T)/T <= C R log^2(T)/T",
-            "the constant that it needs, at least",
-        ),
+        sides=("hidden constant in log^2(T)/T <= C R log^2(T)/T", "the constant that it needs, at least"),
         minimal=f"one client; fewest halvings of 1 - p that exceed {constant}; no constant is enough for all p",
         smaller=(Smaller("k = 72, with log 2 < 694/1000", constant, 2 * 72 * LN_2_ABOVE),),
     )

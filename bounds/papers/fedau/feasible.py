@@ -83,8 +83,7 @@ RULES = (
         (FEDAU_WEIGHTS.name, BOUNDED_GRADIENT.name),
     ),
     FeasibleRule(
-        Condition(MISSED_MOST, "<=", N * Wmax, f"weights start at 1; {AWAY}"),
-        (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
+        Condition(MISSED_MOST, "<=", N * Wmax, f"weights start at 1; {AWAY}"), (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name)
     ),
     FeasibleRule(
         Condition(

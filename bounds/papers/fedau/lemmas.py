@@ -53,8 +53,7 @@ LEMMA_B_3_1 = new_result(
             "sharp",
             (
                 Term(
-                    "divergence",
-                    delta**2 * sp.Pow(1 + SumOverClients(Abs(n.varphi - MedianOverClients(n.varphi))), 2),
+                    "divergence", delta**2 * sp.Pow(1 + SumOverClients(Abs(n.varphi - MedianOverClients(n.varphi))), 2)
                 ),
             ),
             note="the deviations sum to zero, so any mu may be taken off every varphi_n; the median is best. Equal "
@@ -252,9 +251,7 @@ LEMMA_B_5_1 = new_result(
     "lemma-b.5.1",
     "Descent lemma for f itself",
     replace(
-        LEMMA_B_3_3.measure,
-        of="increase of f over one round",
-        latex=r"\mathbb E_tf(\mathbf x_{t+1})-f(\mathbf x_t)",
+        LEMMA_B_3_3.measure, of="increase of f over one round", latex=r"\mathbb E_tf(\mathbf x_{t+1})-f(\mathbf x_t)"
     ),
     "Lemma B.3.3 for varphi_n = 1/N, with delta for 2 delta. The paper states it without step sizes; it "
     "needs those of Lemma B.3.3. gradsq is |grad f(x_t)|^2.",

@@ -113,11 +113,7 @@ NOTATION = Notation(
         ),
         Quantity("etatilde", r"\tilde\eta", "normalized global step size eta P/N", "normalized_multiplier", POSITIVE),
         Quantity(
-            "Qtilde",
-            r"\tilde Q",
-            "mean over clients of p_n (omega_n N/P)^2",
-            "normalized_second_moment",
-            POSITIVE,
+            "Qtilde", r"\tilde Q", "mean over clients of p_n (omega_n N/P)^2", "normalized_second_moment", POSITIVE
         ),
         Quantity("cgamma", "c", "gamma sqrt(T), the same for all T", "local_step_scale", POSITIVE, STEP),
         Quantity("cboth", "c'", "gamma eta sqrt(T), the same for all T", "global_step_scale", POSITIVE, STEP),

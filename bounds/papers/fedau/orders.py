@@ -3,12 +3,13 @@ r"""Inequalities that must hold between the forms of Wang & Ji (2024), and in wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import sympy as sp
 from sympy import Integer, Rational, Symbol, log
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.limit_checker import Limit
+from fedbounds.bounds.audit.limit_checker import Limit, at_most, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.fedau.corollaries import GLOBAL_STEPS
 from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
@@ -101,6 +102,7 @@ def rising(name: str, letter: sp.Symbol) -> Limit:
 
 SECOND_SMALLER = Relation(Q * delta**2 * T, 4 * L * F * N)  # than the first branch, at sigma = 0
 THIRD_SMALLER = Relation(N * delta**2 * T, 729 * L * F * Q)
+lemma_b_7_1 = partial(terms_of, LEMMA_B_7_1)
 ORDERS = (
     *(
         rising(name, letter)
@@ -113,19 +115,17 @@ ORDERS = (
             ("the-second-moment", Q),
         )
     ),
-    Limit(
-        "theorem-2-decreases-with-rounds",
-        "the explicit Theorem 2 decreases in T at fixed W",
-        substitute_terms(EXPLICIT, {T: T + s}),
-        EXPLICIT,
-        "<=",
-    ),
-    Limit(
-        "theorem-2-increases-with-local-steps-size",
-        "the explicit Theorem 2 increases in gamma at fixed gamma eta",
-        product(EXPLICIT),
-        substitute_terms(product(EXPLICIT), {gamma: gamma + s}),
-        "<=",
+    *with_statements(
+        {
+            "the explicit Theorem 2 decreases in T at fixed W": at_most(
+                "theorem-2-decreases-with-rounds", substitute_terms(EXPLICIT, {T: T + s}), EXPLICIT
+            ),
+            "the explicit Theorem 2 increases in gamma at fixed gamma eta": at_most(
+                "theorem-2-increases-with-local-steps-size",
+                product(EXPLICIT),
+                substitute_terms(product(EXPLICIT), {gamma: gamma + s}),
+            ),
+        }
     ),
     *(
         Limit(
@@ -176,90 +176,62 @@ ORDERS = (
         )
         for result in (THEOREM_2, THEOREM_2_OPTION_1)
     ),
-    Limit(
-        "corollary-4-no-divergence",
-        "delta = 0, first branches: Theorem 2 is at most the explicit Corollary 4",
-        summed(substitute_terms(EXPLICIT, steps(GLOBAL_STEPS[0]))),
-        summed(terms_of(COROLLARY_4, "explicit")),
-        "<=",
-        at={delta: Integer(0)},
-    ),
-    Limit(
-        "theorem-3-sharp-below-per-client",
-        "K <= T: the sharp Theorem 3 is at most sharp:per-client",
-        cut("sharp"),
-        cut("sharp:per-client"),
-        "<=",
-        facts=CUT,
-    ),
-    Limit(
-        "theorem-3-per-client-below-explicit",
-        "sharp:per-client is at most the explicit Theorem 3",
-        cut("sharp:per-client"),
-        cut("explicit"),
-        "<=",
-        facts=CUT,
-    ),
-    Limit(
-        "theorem-3-no-cut-off-below-explicit",
-        "K >= T: the sharp Theorem 3 is at most the explicit one",
-        lettered(terms_of(THEOREM_3, "sharp"), K=T + s),
-        summed(substitute_terms(cut("explicit"), {K: T + s, u: Integer(0)})),
-        "<=",
-        facts=(Relation(u, ONE), RARE, HARMONIC),
-    ),
-    Limit(
-        "theorem-3-variance-increases-with-the-cut-off",
-        "the first term of the explicit Theorem 3 increases in K",
-        cut("explicit")[:1],
-        cut("explicit", K=K + s)[:1],
-        "<=",
-    ),
-    Limit(
-        "theorem-3-bias-decreases-with-the-cut-off",
-        "the second term of the explicit Theorem 3 decreases in K",
-        cut("explicit", K=K + s)[1:],
-        cut("explicit")[1:],
-        "<=",
-        facts=(Relation(v, ONE),),
-    ),
-    Limit(
-        "interval-variance-below-no-cut-off",
-        "a cut-off only takes variance away",
-        substitute_terms(terms_of(LEMMA_B_6_1_VARIANCE, "printed"), {(1 - rate) ** (2 * K): v**2, (1 - rate) ** K: v}),
-        terms_of(LEMMA_B_6_1_VARIANCE, "explicit"),
-        "<=",
-        facts=(Relation(ONE, K),),
-    ),
-    Limit(
-        "lemma-b.7.1-whole-log",
-        "where log_c T is whole, the explicit Lemma B.7.1 is at most the repaired one",
-        substitute_terms(terms_of(LEMMA_B_7_1, "explicit"), LETTERS),
-        substitute_terms(terms_of(LEMMA_B_7_1, "repaired"), LETTERS),
-        "<=",
-    ),
-    Limit(
-        "lemma-b.7.1-constant",
-        "where R log T >= 1, the repaired Lemma B.7.1 is at most the one with the constant 4 + 7/log 2",
-        substitute_terms(terms_of(LEMMA_B_7_1, "repaired"), LETTERS),
-        substitute_terms(terms_of(LEMMA_B_7_1, "repaired:constant"), LETTERS),
-        "<=",
-        facts=(*LOG_2, Relation(ONE, R * ell)),
-    ),
-    Limit(
-        "known-weights-cost-something",
-        "omega = 1/p: Q = 1/p >= 1, with equality where everybody always takes part",
-        one(1),
-        one(1 / p),
-        "<=",
-        facts=(RARE,),
-        source="Appendix A.3",
-    ),
-    Limit(
-        "theorem-2-convex-in-the-global-step",
-        "the explicit Theorem 2 is convex in gamma eta: its second derivative is 16 F/(gamma eta)^3/(I T)",
-        one(0),
-        one(sp.diff(summed(product(EXPLICIT))[0].expression, kappa, 2)),
-        "<=",
+    *with_statements(
+        {
+            "delta = 0, first branches: Theorem 2 is at most the explicit Corollary 4": at_most(
+                "corollary-4-no-divergence",
+                summed(substitute_terms(EXPLICIT, steps(GLOBAL_STEPS[0]))),
+                summed(terms_of(COROLLARY_4, "explicit")),
+                at={delta: Integer(0)},
+            ),
+            "K <= T: the sharp Theorem 3 is at most sharp:per-client": at_most(
+                "theorem-3-sharp-below-per-client", cut("sharp"), cut("sharp:per-client"), facts=CUT
+            ),
+            "sharp:per-client is at most the explicit Theorem 3": at_most(
+                "theorem-3-per-client-below-explicit", cut("sharp:per-client"), cut("explicit"), facts=CUT
+            ),
+            "K >= T: the sharp Theorem 3 is at most the explicit one": at_most(
+                "theorem-3-no-cut-off-below-explicit",
+                lettered(terms_of(THEOREM_3, "sharp"), K=T + s),
+                summed(substitute_terms(cut("explicit"), {K: T + s, u: Integer(0)})),
+                facts=(Relation(u, ONE), RARE, HARMONIC),
+            ),
+            "the first term of the explicit Theorem 3 increases in K": at_most(
+                "theorem-3-variance-increases-with-the-cut-off", cut("explicit")[:1], cut("explicit", K=K + s)[:1]
+            ),
+            "the second term of the explicit Theorem 3 decreases in K": at_most(
+                "theorem-3-bias-decreases-with-the-cut-off",
+                cut("explicit", K=K + s)[1:],
+                cut("explicit")[1:],
+                facts=(Relation(v, ONE),),
+            ),
+            "a cut-off only takes variance away": at_most(
+                "interval-variance-below-no-cut-off",
+                substitute_terms(
+                    terms_of(LEMMA_B_6_1_VARIANCE, "printed"), {(1 - rate) ** (2 * K): v**2, (1 - rate) ** K: v}
+                ),
+                terms_of(LEMMA_B_6_1_VARIANCE, "explicit"),
+                facts=(Relation(ONE, K),),
+            ),
+            "where log_c T is whole, the explicit Lemma B.7.1 is at most the repaired one": at_most(
+                "lemma-b.7.1-whole-log",
+                substitute_terms(lemma_b_7_1("explicit"), LETTERS),
+                substitute_terms(lemma_b_7_1("repaired"), LETTERS),
+            ),
+            "where R log T >= 1, the repaired Lemma B.7.1 is at most the one with the constant 4 + 7/log 2": at_most(
+                "lemma-b.7.1-constant",
+                substitute_terms(lemma_b_7_1("repaired"), LETTERS),
+                substitute_terms(lemma_b_7_1("repaired:constant"), LETTERS),
+                facts=(*LOG_2, Relation(ONE, R * ell)),
+            ),
+            "omega = 1/p: Q = 1/p >= 1, with equality where everybody always takes part": at_most(
+                "known-weights-cost-something", one(1), one(1 / p), facts=(RARE,), source="Appendix A.3"
+            ),
+            "the explicit Theorem 2 is convex in gamma eta: its second derivative is 16 F/(gamma eta)^3/(I T)": at_most(
+                "theorem-2-convex-in-the-global-step",
+                one(0),
+                one(sp.diff(summed(product(EXPLICIT))[0].expression, kappa, 2)),
+            ),
+        }
     ),
 )

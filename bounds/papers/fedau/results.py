@@ -69,9 +69,7 @@ NORMALIZED = (
     Derived("etatilde", ("eta", "P", "N"), eta * P / N, "its definition"),
 )
 AVERAGE_GRADIENT_OF_H = replace(
-    AVERAGE_GRADIENT,
-    of="squared gradient norm of h",
-    latex=r"\frac1T\sum_{t<T}\mathbb E\|\nabla h(\mathbf x_t)\|^2",
+    AVERAGE_GRADIENT, of="squared gradient norm of h", latex=r"\frac1T\sum_{t<T}\mathbb E\|\nabla h(\mathbf x_t)\|^2"
 )
 H_GLOBAL_CAP = Condition(gamma * etatilde, "<=", 1 / (2 * L * I), "Lemma B.3.3 with the normalized weights", gamma)
 H_SECOND = gamma * etatilde * L * I * Qtilde / N

@@ -3,11 +3,12 @@ r"""Special cases of Wang & Ji (2024) in which two forms must be equal."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
-from fedbounds.bounds.audit.limit_checker import Limit
+from fedbounds.bounds.audit.limit_checker import Limit, equal, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.fedau.corollaries import (
     APPENDIX_A_3,
@@ -69,22 +70,27 @@ BEST_PRODUCT = sqrt(8 * F * N / (I * T * L * Q * (Rational(17, 4) * sigma**2 + R
 ONE_OBJECTIVE = {n.deltatilde: delta, n.V: n.Wt / N, n.Z: N * n.Qt}
 NO_FIRST = {(1 - rate) ** K: Integer(0)}
 
+corollary_4, lemma_b_6_1, lemma_b_6_1_variance, theorem_2 = (
+    partial(terms_of, result) for result in (COROLLARY_4, LEMMA_B_6_1, LEMMA_B_6_1_VARIANCE, THEOREM_2)
+)
 EQUALITIES = (
-    Limit(
-        "known-weights-have-no-error",
-        "omega = 1/p: every summand of W is 0",
-        one((p * n.omega - 1) ** 2),
-        one(0),
-        at={n.omega: 1 / p},
-        source="Appendix A.3",
-    ),
-    Limit(
-        "known-weights-second-moment",
-        "omega = 1/p with p = S/N: Q = N/S",
-        substitute_terms(one(p * n.omega**2), {n.omega: 1 / p}),
-        one(KNOWN_Q),
-        at={p: S / N},
-        source="Appendix A.3",
+    *with_statements(
+        {
+            "omega = 1/p: every summand of W is 0": equal(
+                "known-weights-have-no-error",
+                one((p * n.omega - 1) ** 2),
+                one(0),
+                at={n.omega: 1 / p},
+                source="Appendix A.3",
+            ),
+            "omega = 1/p with p = S/N: Q = N/S": equal(
+                "known-weights-second-moment",
+                substitute_terms(one(p * n.omega**2), {n.omega: 1 / p}),
+                one(KNOWN_Q),
+                at={p: S / N},
+                source="Appendix A.3",
+            ),
+        }
     ),
     *(
         Limit(
@@ -96,19 +102,21 @@ EQUALITIES = (
         )
         for result in (THEOREM_2, THEOREM_2_OPTION_1, COROLLARY_4, COROLLARY_4_OPTION_1)
     ),
-    Limit(
-        "appendix-a.3-from-corollary-4",
-        "Corollary 4 with W = 0 and Q = N/S is the explicit Appendix A.3",
-        terms_of(COROLLARY_4, "explicit"),
-        terms_of(APPENDIX_A_3, "explicit"),
-        at={W: Integer(0), Q: KNOWN_Q},
-    ),
-    Limit(
-        "appendix-a.3-unequal-from-corollary-4",
-        "Corollary 4 with W = 0 is the explicit Appendix A.3 at any rates, whatever G is",
-        terms_of(COROLLARY_4, "explicit"),
-        terms_of(APPENDIX_A_3_UNEQUAL, "explicit"),
-        at=UNBIASED,
+    *with_statements(
+        {
+            "Corollary 4 with W = 0 and Q = N/S is the explicit Appendix A.3": equal(
+                "appendix-a.3-from-corollary-4",
+                corollary_4("explicit"),
+                terms_of(APPENDIX_A_3, "explicit"),
+                at={W: Integer(0), Q: KNOWN_Q},
+            ),
+            "Corollary 4 with W = 0 is the explicit Appendix A.3 at any rates, whatever G is": equal(
+                "appendix-a.3-unequal-from-corollary-4",
+                corollary_4("explicit"),
+                terms_of(APPENDIX_A_3_UNEQUAL, "explicit"),
+                at=UNBIASED,
+            ),
+        }
     ),
     *(
         Limit(
@@ -119,12 +127,15 @@ EQUALITIES = (
         )
         for form in ("explicit", "sharp")
     ),
-    Limit(
-        "theorem-2-options",
-        "Option 1 is twice Option 2 at G = 0",
-        terms_of(THEOREM_2_OPTION_1, "explicit"),
-        times(2, terms_of(THEOREM_2, "explicit")),
-        at={G: Integer(0)},
+    *with_statements(
+        {
+            "Option 1 is twice Option 2 at G = 0": equal(
+                "theorem-2-options",
+                terms_of(THEOREM_2_OPTION_1, "explicit"),
+                times(2, theorem_2("explicit")),
+                at={G: Integer(0)},
+            )
+        }
     ),
     *(
         Limit(
@@ -136,40 +147,41 @@ EQUALITIES = (
         )
         for form in ("explicit", "repaired", "repaired:constant")
     ),
-    Limit(
-        "theorem-2-gradient-descent",
-        "delta = sigma = W = 0: only 8 F/(gamma eta I T) remains",
-        terms_of(THEOREM_2, "explicit"),
-        one(8 * F / (gamma * eta * I * T)),
-        at={delta: Integer(0), sigma: Integer(0), W: Integer(0), G: Integer(0)},
-    ),
-    Limit(
-        "theorem-2-one-client",
-        "N = 1, delta = W = 0: local SGD with skipped rounds, Q = p omega^2",
-        terms_of(THEOREM_2, "explicit"),
-        one(DRIFT_AND_NOISE),
-        at={N: Integer(1), delta: Integer(0), W: Integer(0), Q: p * n.omega**2},
-    ),
-    Limit(
-        "theorem-2-best-global-step",
-        "at fixed gamma the bound is stationary at gamma eta = sqrt(8 F N/(I T L Q (17/4 sigma^2 + 27/2 I delta^2)))",
-        one(
-            sp.diff(
-                sp.Add(
-                    *(t.expression for t in substitute_terms(terms_of(THEOREM_2, "explicit"), {eta: kappa / gamma}))
+    *with_statements(
+        {
+            "delta = sigma = W = 0: only 8 F/(gamma eta I T) remains": equal(
+                "theorem-2-gradient-descent",
+                theorem_2("explicit"),
+                one(8 * F / (gamma * eta * I * T)),
+                at={delta: Integer(0), sigma: Integer(0), W: Integer(0), G: Integer(0)},
+            ),
+            "N = 1, delta = W = 0: local SGD with skipped rounds, Q = p omega^2": equal(
+                "theorem-2-one-client",
+                theorem_2("explicit"),
+                one(DRIFT_AND_NOISE),
+                at={N: Integer(1), delta: Integer(0), W: Integer(0), Q: p * n.omega**2},
+            ),
+            (
+                "at fixed gamma the bound is stationary at gamma eta = sqrt(8 F N/(I T L Q (17/4 sigma^2 + 27/2 I "
+                "delta^2)))"
+            ): equal(
+                "theorem-2-best-global-step",
+                one(
+                    sp.diff(
+                        sp.Add(*(t.expression for t in substitute_terms(theorem_2("explicit"), {eta: kappa / gamma}))),
+                        kappa,
+                    )
                 ),
-                kappa,
-            )
-        ),
-        one(0),
-        at={kappa: BEST_PRODUCT},
-    ),
-    Limit(
-        "corollary-4-no-noise",
-        "sigma = 0, first branches: Theorem 2 is Corollary 4 without the terms of the other branches",
-        substitute_terms(terms_of(THEOREM_2, "explicit"), steps(GLOBAL_STEPS[0])),
-        terms_of(COROLLARY_4, "explicit", without="initial gap"),
-        at={sigma: Integer(0)},
+                one(0),
+                at={kappa: BEST_PRODUCT},
+            ),
+            "sigma = 0, first branches: Theorem 2 is Corollary 4 without the terms of the other branches": equal(
+                "corollary-4-no-noise",
+                substitute_terms(theorem_2("explicit"), steps(GLOBAL_STEPS[0])),
+                corollary_4("explicit", without="initial gap"),
+                at={sigma: Integer(0)},
+            ),
+        }
     ),
     *(
         Limit(
@@ -181,86 +193,61 @@ EQUALITIES = (
         )
         for form in ("printed", "repaired", "sharp")
     ),
-    Limit(
-        "theorem-1-from-b.4.1",
-        "Theorem B.4.1 at the steps of Theorem 1 is its repaired form",
-        substitute_terms(terms_of(THEOREM_B_4_1, "repaired:smaller-cap"), {n.etatilde: STEPS_1["eta"] * n.P / N}),
-        terms_of(THEOREM_1, "repaired"),
-        at={gamma: STEPS_1["gamma"]},
-    ),
-    Limit(
-        "interval-cut-at-one",
-        "K = 1: every interval is 1, and FedAU averages over all clients",
-        terms_of(LEMMA_B_6_1, "printed"),
-        one(1),
-        at={K: Integer(1)},
-    ),
-    Limit(
-        "interval-cut-at-one-variance",
-        "K = 1: intervals do not vary",
-        terms_of(LEMMA_B_6_1_VARIANCE, "printed"),
-        one(0),
-        at={K: Integer(1)},
-    ),
-    Limit(
-        "interval-of-a-faithful-client",
-        "p = 1: every interval is 1",
-        terms_of(LEMMA_B_6_1, "printed"),
-        one(1),
-        at={rate: Integer(1)},
-    ),
-    Limit(
-        "interval-of-a-faithful-client-variance",
-        "p = 1: intervals do not vary",
-        terms_of(LEMMA_B_6_1_VARIANCE, "printed"),
-        one(0),
-        at={rate: Integer(1)},
-    ),
-    Limit(
-        "interval-without-a-cut-off",
-        "(1-p)^K -> 0: the mean interval is 1/p",
-        terms_of(LEMMA_B_6_1, "printed"),
-        one(1 / rate),
-        at=NO_FIRST,
-    ),
-    Limit(
-        "interval-bias-and-variance",
-        "E(p S - 1)^2 = p^2 Var S + (1-p)^(2K): at K = 1 it is (1-p)^2, the error of the weight 1",
-        (*times(rate**2, terms_of(LEMMA_B_6_1_VARIANCE, "printed")), Term("bias", (1 - rate) ** (2 * K))),
-        one((1 - rate) ** 2),
-        at={K: Integer(1)},
-    ),
-    Limit(
-        "theorem-3-everybody",
-        "p = 1: the sharp Theorem 3 vanishes, as the weight error does",
-        weight(THEOREM_3, "sharp", p=Integer(1)),
-        one(0),
-    ),
-    Limit(
-        "theorem-3-no-cut-off",
-        "every K >= T gives the weights of no cut-off: the sharp Theorem 3 does not change beyond K = T",
-        weight(THEOREM_3, "sharp", K=T + s),
-        weight(THEOREM_3, "sharp", K=T),
-    ),
-    Limit(
-        "theorem-3-many-rounds",
-        "T -> infinity at fixed K: the bias (1-p)^(2K) remains",
-        weight(THEOREM_3, "sharp:per-client"),
-        one((1 - p) ** (2 * K)),
-        at={T: 1 / x},
-        tends=(x, Integer(0)),
-    ),
-    Limit(
-        "lemma-b.7.1-from-theorem-3",
-        "with K at most R log T + 1 and every bias at most 1/T the explicit Theorem 3 is the repaired Lemma B.7.1",
-        (*weight(THEOREM_3, "explicit", K=R * sp.log(T) + 1)[:1], Term("bias", 1 / T)),
-        terms_of(LEMMA_B_7_1, "repaired"),
-    ),
-    Limit(
-        "lemma-b.7.1-everybody",
-        "R = 0: everybody always takes part, and the constant form vanishes with the error",
-        terms_of(LEMMA_B_7_1, "repaired:constant"),
-        one(0),
-        at={R: Integer(0)},
+    *with_statements(
+        {
+            "Theorem B.4.1 at the steps of Theorem 1 is its repaired form": equal(
+                "theorem-1-from-b.4.1",
+                substitute_terms(
+                    terms_of(THEOREM_B_4_1, "repaired:smaller-cap"), {n.etatilde: STEPS_1["eta"] * n.P / N}
+                ),
+                terms_of(THEOREM_1, "repaired"),
+                at={gamma: STEPS_1["gamma"]},
+            ),
+            "K = 1: every interval is 1, and FedAU averages over all clients": equal(
+                "interval-cut-at-one", lemma_b_6_1("printed"), one(1), at={K: Integer(1)}
+            ),
+            "K = 1: intervals do not vary": equal(
+                "interval-cut-at-one-variance", lemma_b_6_1_variance("printed"), one(0), at={K: Integer(1)}
+            ),
+            "p = 1: every interval is 1": equal(
+                "interval-of-a-faithful-client", lemma_b_6_1("printed"), one(1), at={rate: Integer(1)}
+            ),
+            "p = 1: intervals do not vary": equal(
+                "interval-of-a-faithful-client-variance", lemma_b_6_1_variance("printed"), one(0), at={rate: Integer(1)}
+            ),
+            "(1-p)^K -> 0: the mean interval is 1/p": equal(
+                "interval-without-a-cut-off", lemma_b_6_1("printed"), one(1 / rate), at=NO_FIRST
+            ),
+            "E(p S - 1)^2 = p^2 Var S + (1-p)^(2K): at K = 1 it is (1-p)^2, the error of the weight 1": equal(
+                "interval-bias-and-variance",
+                (*times(rate**2, lemma_b_6_1_variance("printed")), Term("bias", (1 - rate) ** (2 * K))),
+                one((1 - rate) ** 2),
+                at={K: Integer(1)},
+            ),
+            "p = 1: the sharp Theorem 3 vanishes, as the weight error does": equal(
+                "theorem-3-everybody", weight(THEOREM_3, "sharp", p=Integer(1)), one(0)
+            ),
+            "every K >= T gives the weights of no cut-off: the sharp Theorem 3 does not change beyond K = T": equal(
+                "theorem-3-no-cut-off", weight(THEOREM_3, "sharp", K=T + s), weight(THEOREM_3, "sharp", K=T)
+            ),
+            "T -> infinity at fixed K: the bias (1-p)^(2K) remains": equal(
+                "theorem-3-many-rounds",
+                weight(THEOREM_3, "sharp:per-client"),
+                one((1 - p) ** (2 * K)),
+                at={T: 1 / x},
+                tends=(x, Integer(0)),
+            ),
+            (
+                "with K at most R log T + 1 and every bias at most 1/T the explicit Theorem 3 is the repaired Lemma "
+                "B.7.1"
+            ): equal(
+                "lemma-b.7.1-from-theorem-3",
+                (*weight(THEOREM_3, "explicit", K=R * sp.log(T) + 1)[:1], Term("bias", 1 / T)),
+                terms_of(LEMMA_B_7_1, "repaired"),
+            ),
+            "R = 0: everybody always takes part, and the constant form vanishes with the error": equal(
+                "lemma-b.7.1-everybody", terms_of(LEMMA_B_7_1, "repaired:constant"), one(0), at={R: Integer(0)}
+            ),
+        }
     ),
 )

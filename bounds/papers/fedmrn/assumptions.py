@@ -58,10 +58,7 @@ NOISE = Assumption(
     cover=VARIANCE,
 )
 GRADIENT_BOUND = Assumption(
-    "bounded-gradients",
-    "E|grad F_k(x, xi)|^2 <= G^2 where gradients are taken",
-    "Assumption 3, squared",
-    cover=SHORT,
+    "bounded-gradients", "E|grad F_k(x, xi)|^2 <= G^2 where gradients are taken", "Assumption 3, squared", cover=SHORT
 )
 RELATIVE_ERROR = Assumption(
     "relative-error",
@@ -91,10 +88,7 @@ FROZEN_MASKS = Assumption(
     cover=MASKS,
 )
 FIXED_MASKS = Assumption(
-    "signed-masks",
-    "signed masks on noise {-a, a} with a = 2 eta S G, fresh at every use",
-    "Theorem 2",
-    cover=MASKS,
+    "signed-masks", "signed masks on noise {-a, a} with a = 2 eta S G, fresh at every use", "Theorem 2", cover=MASKS
 )
 ANY_MASKS = Assumption(
     "signed-masks-of-amplitude-a",

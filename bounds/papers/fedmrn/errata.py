@@ -302,12 +302,7 @@ WORDING: Sequence[Wording] = (
         "noise on {-2 eta S G, 2 eta S G}",
         "half of it is enough: no update leaves eta_{t_0} S G",
     ),
-    Wording(
-        "lemma-2-needs-masks",
-        "Lemma 2",
-        "Assumption 3 and the steps",
-        "Assumption 4 as well",
-    ),
+    Wording("lemma-2-needs-masks", "Lemma 2", "Assumption 3 and the steps", "Assumption 4 as well"),
     Wording("beta", "(22)", "with beta > 1/mu, gamma > 0 we have eta_1 <= ...", "such that"),
     Wording(
         "u-strongly",

@@ -181,10 +181,7 @@ def one_local_step() -> Replay:
     a = Fraction(2)
     return Replay(
         instance="One client, one parameter, S = 1, eta = 1, G = 1: noise +-2 (Theorem 2's amplitude).",
-        hypotheses=(
-            Check(SIGNED, "noise of amplitude a = 2 eta S G", a, "==", 2),
-            Check(AT_START, "u", 0, "==", 0),
-        ),
+        hypotheses=(Check(SIGNED, "noise of amplitude a = 2 eta S G", a, "==", 2), Check(AT_START, "u", 0, "==", 0)),
         lines=(
             Line("mean of x - w, with +-2 equally likely", HALF * a - HALF * a),
             Line("E|x - w|^2", signed_error(Fraction(0), a)),
@@ -265,10 +262,7 @@ def wrong_minimum() -> Replay:
             Check(STRONGLY_CONVEX, "mu = 1 is the second derivative", 1, ">=", 1),
             Check("eta_t <= 1/(4L)", "eta_t", Fraction(1, 4), "<=", Fraction(1, 4)),
         ),
-        lines=(
-            Line("Gamma = F* - mean of F_k*", HALF),
-            Line("the same line with F* for F_k*", Fraction(5, 32)),
-        ),
+        lines=(Line("Gamma = F* - mean of F_k*", HALF), Line("the same line with F* for F_k*", Fraction(5, 32))),
         claimed=claimed,
         true=true,
         sides=("(54), second line", "C of (52)"),

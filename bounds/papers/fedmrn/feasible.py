@@ -59,10 +59,7 @@ FARTHEST = (
     + 2 * sqrt(DISTANCE * OPPOSED) * Max(0, 2 - d)
 )
 RULES = (
-    FeasibleRule(
-        Condition(Gamma, "<=", (N - 1) * Gamma, "a single client has Gamma = 0"),
-        (STRONGLY_CONVEX.name,),
-    ),
+    FeasibleRule(Condition(Gamma, "<=", (N - 1) * Gamma, "a single client has Gamma = 0"), (STRONGLY_CONVEX.name,)),
     FeasibleRule(
         Condition(
             TAKEN * (DISTANCE + SPREAD),
@@ -111,9 +108,7 @@ RULES = (
         MASKED,
     ),
     FeasibleRule(
-        Condition(TAKEN * FARTHEST, "<=", TAKEN * G**2, "equal quadratics in pairs around w*"),
-        MASKED,
-        witness=True,
+        Condition(TAKEN * FARTHEST, "<=", TAKEN * G**2, "equal quadratics in pairs around w*"), MASKED, witness=True
     ),
     FeasibleRule(
         Condition(

@@ -197,10 +197,7 @@ THEOREM_2 = new_result(
     (
         Form(
             "printed",
-            (
-                *REPAIRED_2[:3],
-                Term("masking and sampling", 4 * PRINTED_SHARE * S**2 * G**2 / sqrt(T)),
-            ),
+            (*REPAIRED_2[:3], Term("masking and sampling", 4 * PRINTED_SHARE * S**2 * G**2 / sqrt(T))),
             (SAMPLED, SEVERAL),
             (QUADRATIC_GROWTH, *PRINTED, BELOW),
             prescribes=CONSTANT_STEP,

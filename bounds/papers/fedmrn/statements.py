@@ -37,14 +37,7 @@ PROBLEM = (
     ),
 )
 ALGORITHM = (
-    said(
-        "equation-4",
-        "equation",
-        "Not restated",
-        "main text, before (5)",
-        "nothing here uses it",
-        number="4",
-    ),
+    said("equation-4", "equation", "Not restated", "main text, before (5)", "nothing here uses it", number="4"),
     said(
         "aggregation",
         "equation",

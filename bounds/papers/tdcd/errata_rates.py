@@ -10,10 +10,7 @@ from fractions import Fraction
 from math import isqrt
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.tdcd.assumptions import (
-    UNBIASED_CLIENTS,
-    UNBIASED_SILOS,
-)
+from fedbounds.bounds.papers.tdcd.assumptions import UNBIASED_CLIENTS, UNBIASED_SILOS
 from fedbounds.bounds.papers.tdcd.errata_algorithm import PARABOLA, capped
 from fedbounds.bounds.papers.tdcd.results import CAP
 
@@ -95,10 +92,7 @@ def rounds_that_remark_5_needs() -> Replay:
         true=true,
         sides=("4 Delta/(c sqrt(R))", "average of |grad f|^2"),
         minimal="fewest rounds, and smallest whole c",
-        smaller=(
-            Smaller("c = 2", *scaled_step(2)),
-            Smaller("c = 1 and 64 rounds", *scaled_step(1, 64)),
-        ),
+        smaller=(Smaller("c = 2", *scaled_step(2)), Smaller("c = 1 and 64 rounds", *scaled_step(1, 64))),
     )
 
 

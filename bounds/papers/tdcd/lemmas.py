@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.bounds.papers.tdcd.assumptions import (
-    BLOCK_SMOOTH,
-    ONE_BLOCK_SMOOTH,
-    UNBIASED_CLIENTS,
-    UNBIASED_SILOS,
-)
+from fedbounds.bounds.papers.tdcd.assumptions import BLOCK_SMOOTH, ONE_BLOCK_SMOOTH, UNBIASED_CLIENTS, UNBIASED_SILOS
 from fedbounds.bounds.papers.tdcd.notation import NOTATION, new_result
 from fedbounds.bounds.papers.tdcd.results import DRIFT_GROWTH, KAPPA_GROWTH, LEMMA_CAP, PRINTED_GROWTH
 from fedbounds.bounds.theory.assumptions import Assumption

@@ -7,12 +7,7 @@ from sympy import floor, sqrt
 
 from fedbounds.bounds.papers.tdcd.assumptions import AS_USED, BOUNDED
 from fedbounds.bounds.papers.tdcd.notation import NOTATION, new_result
-from fedbounds.bounds.papers.tdcd.results import (
-    FROM_SILOS,
-    LARGEST,
-    SYNCHRONIZED,
-    THEOREM_1,
-)
+from fedbounds.bounds.papers.tdcd.results import FROM_SILOS, LARGEST, SYNCHRONIZED, THEOREM_1
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import Derived
 

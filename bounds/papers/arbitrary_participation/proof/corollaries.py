@@ -213,13 +213,10 @@ c["D4", "the printed order with 16 for each hidden constant"] = by(
     le(OVER_BOTH, 16 * bound(COROLLARY_4_8, "printed")), "D4b"
 )
 c["D5", "Theorem 3.1 in expectation at Corollary 3.2's gamma"] = by(
-    SPECIAL,
-    f"{IN_EXPECTATION} {RATE}/D1 {RATE}/D2",
-    HALF,
+    SPECIAL, f"{IN_EXPECTATION} {RATE}/D1 {RATE}/D2", HALF
 )
 c["D6", "the initial gap and the update noise by the branches of eta"] = by(
-    le(OVER_BOTH, bound(COROLLARY_3_2, "explicit")),
-    {"D5": 1, f"{RATE}/D1": FIRST_BRANCH, f"{RATE}/D3": INVERSE},
+    le(OVER_BOTH, bound(COROLLARY_3_2, "explicit")), {"D5": 1, f"{RATE}/D1": FIRST_BRANCH, f"{RATE}/D3": INVERSE}
 )
 c["D7", "with what bounded divergence and independent rounds make of the divergences"] = by(
     le(OVER_BOTH, bound(COROLLARY_4_8, "repaired:any-I")),

@@ -123,9 +123,7 @@ for name, spread, source, factor in ROWS:
         f"L2.8 L2.7b{name} L2.S {L1}/L1.S",
     )
     c[f"L2.10{name}", "Lemma C.2 with that constant, for all rounds of a window", IN_WINDOW] = by(
-        le(DRIFT, drift_bound(spread, K2, spread / 18 * factor)),
-        {f"L2.8b{name}": 1, "L2.9": adds},
-        f"L2.S {L1}/L1.S",
+        le(DRIFT, drift_bound(spread, K2, spread / 18 * factor)), {f"L2.8b{name}": 1, "L2.9": adds}, f"L2.S {L1}/L1.S"
     )
 for name, bound in (
     ("", printed_bound(Integer(3), 1 - sumsq)),

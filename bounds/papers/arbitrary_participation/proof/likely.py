@@ -86,11 +86,7 @@ h["H5", "in expectation"] = InExpectation(((LARGEST2, MEAN2), (SQUARES, MEAN_SQU
 h["H6", "the weights of a round sum to 1 and are at most 1", "for every round"] = by(
     le(DEVIATIONS, 1 - 1 / N),
     ClientByClient(
-        q - q**2,
-        (le(0 * q, q), le(q, 1)),
-        (q,),
-        (((1,), 1 + 0 * q), ((2,), DEVIATIONS + 1 / N)),
-        needs=(WEIGHTS.name,),
+        q - q**2, (le(0 * q, q), le(q, 1)), (q,), (((1,), 1 + 0 * q), ((2,), DEVIATIONS + 1 / N)), needs=(WEIGHTS.name,)
     ),
     WEIGHTS,
 )

@@ -129,11 +129,7 @@ def capped_steps(s: Chain, suffix: str, price: sp.Expr, home: str) -> None:
     left = APPROACH + price * Gammay**2 * N + Rational(11, 4) * price * Gammay * V_C / L
     s[f"72{suffix}", "(72): the gap in the drift taken off, 5/4 - 11/64 = 69/64"] = by(
         le(KEPT * Gammay * STALE, sp.expand(left)),
-        {
-            f"72a{suffix}": 1,
-            f"{home}V_C{suffix}": MORE * Gammay / L,
-            f"{home}72-local{suffix}": MORE * Gammay * STALE,
-        },
+        {f"72a{suffix}": 1, f"{home}V_C{suffix}": MORE * Gammay / L, f"{home}72-local{suffix}": MORE * Gammay * STALE},
     )
 
 

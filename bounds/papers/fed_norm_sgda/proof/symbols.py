@@ -65,11 +65,7 @@ BLOCKS = {"x": "descent", "y": "ascent"}
 
 def scaled(prefix: str, atom: Atom) -> Atom:
     """The vector times the root of its weight."""
-    words = {
-        "w": "sqrt(w_i)",
-        "a": "sqrt(w_i a_i^(k)/|a_i|_1)",
-        "r": "sqrt(rho_ik)",
-    }[prefix]
+    words = {"w": "sqrt(w_i)", "a": "sqrt(w_i a_i^(k)/|a_i|_1)", "r": "sqrt(rho_ik)"}[prefix]
     mean = f"w:{atom.mean}" if prefix == "w" and atom.mean in ("hx", "hy") else ""
     return Atom(
         f"{prefix}:{atom.name}",

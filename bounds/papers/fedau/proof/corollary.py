@@ -104,10 +104,7 @@ def cut_off_chain() -> Chain:
     )
     parts = {f"{THEOREM}/S27a": 1, f"{THEOREM}/S27": 2 * cut * q / T, "D13": 1 / T, "D16": 2 * (ell + 1) / T}
     c["D17", "the weight error of one client, in units of R log^2 T/T"] = by(
-        le(PER_CLIENT, C_W * R * ell**2 / T),
-        Opened,
-        parts | {"D15": (T - 1) / T, f"{THEOREM}/T10": 0},
-        TWO_ROUNDS,
+        le(PER_CLIENT, C_W * R * ell**2 / T), Opened, parts | {"D15": (T - 1) / T, f"{THEOREM}/T10": 0}, TWO_ROUNDS
     )
     c["D18", "the mean over clients"] = le(TOTAL, constant), MEAN, "D17"
     c["D19", "the sharp Theorem 3 at this K"] = by(

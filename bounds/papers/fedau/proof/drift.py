@@ -182,13 +182,7 @@ def average_chain(objective: DescentObjective, one: Proof) -> Chain:
 
 
 GENERAL = DescentObjective(
-    "f~",
-    f"{PAPER}/lemma-b.3.3",
-    LEMMA_B_3_2,
-    deltatilde,
-    n.N * n.V,
-    n.Z / n.N,
-    (OBJECTIVE_WEIGHTS,),
+    "f~", f"{PAPER}/lemma-b.3.3", LEMMA_B_3_2, deltatilde, n.N * n.V, n.Z / n.N, (OBJECTIVE_WEIGHTS,)
 )
 ITSELF = DescentObjective("f", f"{PAPER}/lemma-b.5.1", LEMMA_B_5_1, delta, n.Wt, n.Qt)
 TO_GRADSQ = {G: n.gradsq}

@@ -153,11 +153,7 @@ def enter_option(c: Chain, o: Option) -> None:
         )
     c["T3", "one round, divided by gamma eta I; Q_t at most Q where it multiplies the gradient", ROUND] = by(
         le(o.slope * G, in_round(total(results.tight_terms(Integer(1), o.gradient, n.Qmean)))),
-        {
-            f"{ITSELF.proof}/S16": 1 / move,
-            f"{shared}T1": SHARE / (2 * Q) * DIVERGENCE_GROWTH * G,
-            "T0": o.by_weights,
-        },
+        {f"{ITSELF.proof}/S16": 1 / move, f"{shared}T1": SHARE / (2 * Q) * DIVERGENCE_GROWTH * G, "T0": o.by_weights},
     )
     c["T3b", "divided by what the gradient keeps", ROUND] = by(
         le(G, in_round(o.sharp(n.Qmean))), {"T3": 1 / o.slope, "T2": 0}

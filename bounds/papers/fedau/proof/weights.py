@@ -72,9 +72,7 @@ c["D4", "the variance is the second moment less the squared mean, (B.6.6): E (S 
     eq(VARIANCE, LESS_MEAN), CUT_OFF_LAW
 )
 c["D5", "with both moments"] = by(
-    eq(VARIANCE, VARIANCE_CLOSED),
-    Opened,
-    {"D4": 1, "D3": 1, f"{LEMMA}/D4": -(MEAN + moment(1, rate))},
+    eq(VARIANCE, VARIANCE_CLOSED), Opened, {"D4": 1, "D3": 1, f"{LEMMA}/D4": -(MEAN + moment(1, rate))}
 )
 c["D6", "eq. (B.6.2), variance"] = by(
     eq(VARIANCE, LEMMA_B_6_1_VARIANCE.form("printed").bound.doit()), StandsFor(cut, K, WHOLE_CUT), "D5"

@@ -17,12 +17,7 @@ from fedbounds.bounds.audit.induction import ByRecursion
 from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.bounds.audit.rules import Unfolded
 from fedbounds.bounds.audit.vectors import square
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    FALLING_STEPS,
-    QUADRATIC_GROWTH,
-    ROUND_MASKS,
-    SURE_GRADIENT_BOUND,
-)
+from fedbounds.bounds.papers.fedmrn.assumptions import FALLING_STEPS, QUADRATIC_GROWTH, ROUND_MASKS, SURE_GRADIENT_BOUND
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.distance import AFTER, distance_proof

@@ -20,12 +20,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import ANY_MASKS, BELOW, FIXED_M
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.descent import DECREASE, descent_proof
-from fedbounds.bounds.papers.fedmrn.proof.iteration import (
-    NOISE_PROOF,
-    enter_drift,
-    enter_synchronization,
-    enter_walk,
-)
+from fedbounds.bounds.papers.fedmrn.proof.iteration import NOISE_PROOF, enter_drift, enter_synchronization, enter_walk
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
 from fedbounds.bounds.papers.fedmrn.proof.symbols import (
     AMPLITUDE,

@@ -34,9 +34,7 @@ CONSTANTS = c.proof(REMARK_5.key, REMARK_5, {"explicit": "c", "explicit:best-c":
 c = Chain(NO_VECTORS, "for large R", (REMARK_5,))
 leading = 4 * (n.Deltainf / n.c + n.c * n.L * n.S) / sqrt(n.R)
 c["rate", "its leading term"] = by(
-    le(AVERAGED, leading),
-    Leading(1 / sqrt(n.R), n.R, (n.L, n.Deltainf, n.S, n.c)),
-    f"{REMARK_5.key}[explicit]",
+    le(AVERAGED, leading), Leading(1 / sqrt(n.R), n.R, (n.L, n.Deltainf, n.S, n.c)), f"{REMARK_5.key}[explicit]"
 )
 RATE = c.proof(f"{REMARK_5.key}-rate", REMARK_5, {"printed": "rate"})
 
