@@ -9,6 +9,7 @@ from sympy import Integer, Symbol, sqrt
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limit_checker import at_most, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import HALF, LEMMA_C_1, LEMMA_C_2, LOCAL_CAP, LOCAL_STEP
 from fedbounds.bounds.papers.arbitrary_participation.special_cases import (
     BRANCH_A,
@@ -22,25 +23,13 @@ from fedbounds.bounds.papers.arbitrary_participation.special_cases import (
     SAMPLED,
     SECOND_NOISE,
     THEOREM,
-    F,
-    I,
-    L,
-    N,
-    P,
-    S,
-    T,
-    d,
-    eta,
-    gamma,
     r,
-    rho,
-    s,
-    sigma,
-    sumsq,
-    upsilon,
 )
 from fedbounds.bounds.papers.arbitrary_participation.sums import merged
 from fedbounds.bounds.theory.result import Term
+
+d, eta, F, gamma, I, L, N, P, rho, S, s = n.d, n.eta, n.F, n.gamma, n.I, n.L, n.N, n.P, n.rho, n.S, n.s
+sigma, sumsq, T, upsilon = n.sigma, n.sumsq, n.T, n.upsilon
 
 RHO = Relation(rho, Integer(1))
 x, y, mu = Symbol("x"), Symbol("y"), Symbol("mu")

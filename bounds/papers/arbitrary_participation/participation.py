@@ -35,15 +35,6 @@ from fedbounds.bounds.papers.arbitrary_participation.results import (
     LOCAL_STEP,
     SPEEDUP,
     STEPS_3_2,
-    F,
-    I,
-    L,
-    P,
-    T,
-    beta,
-    nu,
-    rho,
-    sigma,
 )
 from fedbounds.bounds.theory.client_reductions import MedianOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT, single
@@ -51,6 +42,7 @@ from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived, length_of
 
 n = NOTATION
+beta, F, I, L, nu, P, rho, sigma, T = n.beta, n.F, n.I, n.L, n.nu, n.P, n.rho, n.sigma, n.T
 d, N, S, upsilon, upsilonhat, c, windowvar, theta = (
     n.d, n.N, n.S, n.upsilon, n.upsilonhat, n.c, n.windowvar, n.theta,
 )  # fmt: skip

@@ -34,20 +34,6 @@ from fedbounds.bounds.papers.fedau.results import (
     THEOREM_3,
     TWO_ROUNDS,
     WEIGHT_ERROR,
-    F,
-    G,
-    I,
-    K,
-    L,
-    N,
-    Q,
-    T,
-    W,
-    delta,
-    eta,
-    gamma,
-    p,
-    sigma,
 )
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
 from fedbounds.bounds.theory.expressions import largest, least, substitute
@@ -56,6 +42,8 @@ from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived
 
 n = NOTATION
+delta, eta, F, G, gamma, I, K, L, N, p, Q = n.delta, n.eta, n.F, n.G, n.gamma, n.I, n.K, n.L, n.N, n.p, n.Q
+sigma, T, W = n.sigma, n.T, n.W
 R, rate, S = n.R, n.rate, n.S
 
 # --- Lemma B.6.1: one participation interval ----------------------------------------------------------------------

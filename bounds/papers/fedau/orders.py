@@ -13,6 +13,7 @@ from fedbounds.bounds.audit.limit_checker import Limit, at_most, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
 from fedbounds.bounds.papers.fedau.corollaries import GLOBAL_STEPS
 from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.results import CAPS
 from fedbounds.bounds.papers.fedau.special_cases import (
     COROLLARY_4,
@@ -22,28 +23,15 @@ from fedbounds.bounds.papers.fedau.special_cases import (
     THEOREM_2,
     THEOREM_2_OPTION_1,
     THEOREM_3,
-    F,
-    G,
-    I,
-    K,
-    L,
-    N,
-    Q,
-    R,
-    T,
-    W,
     alike,
-    delta,
-    eta,
-    gamma,
     kappa,
-    p,
-    rate,
     s,
-    sigma,
     steps,
 )
 from fedbounds.bounds.theory.result import Term
+
+delta, eta, F, G, gamma, I, K, L, N, p, Q, R = n.delta, n.eta, n.F, n.G, n.gamma, n.I, n.K, n.L, n.N, n.p, n.Q, n.R
+rate, sigma, T, W = n.rate, n.sigma, n.T, n.W
 
 ell, h, lam = Symbol("log T", positive=True), Symbol("H_(T-1)", nonnegative=True), Symbol("log 2", positive=True)
 u, v = Symbol("(1-p)^(2K)", nonnegative=True), Symbol("(1-p)^(2s)", nonnegative=True)
