@@ -9,22 +9,10 @@ from sympy import Integer, Symbol, sqrt
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limit_checker import at_most, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
+from fedbounds.bounds.papers.arbitrary_participation import special_cases
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import HALF, LEMMA_C_1, LEMMA_C_2, LOCAL_CAP, LOCAL_STEP
-from fedbounds.bounds.papers.arbitrary_participation.special_cases import (
-    BRANCH_A,
-    BRANCH_B,
-    C32,
-    C33,
-    C43,
-    C48,
-    GEOMETRIC_VARIANCE,
-    P47,
-    SAMPLED,
-    SECOND_NOISE,
-    THEOREM,
-    r,
-)
+from fedbounds.bounds.papers.arbitrary_participation.special_cases import r
 from fedbounds.bounds.papers.arbitrary_participation.sums import merged
 from fedbounds.bounds.theory.result import Term
 
@@ -36,7 +24,10 @@ x, y, mu = Symbol("x"), Symbol("y"), Symbol("mu")
 u, v, power = Symbol("u", nonnegative=True), Symbol("v", nonnegative=True), Symbol("r^P", nonnegative=True)
 m = Symbol("m", nonnegative=True)
 SCALED = {gamma: Symbol("a", positive=True) / (L * I * P)}  # the constants see gamma through a = gamma L I P only
-c32, c33, c48, theorem = (partial(terms_of, result) for result in (C32, C33, C48, THEOREM))
+c32, c33, c48, theorem = (
+    partial(terms_of, result)
+    for result in (special_cases.C32, special_cases.C33, special_cases.C48, special_cases.THEOREM)
+)
 ORDERS = with_statements(
     {
         "the sharp Theorem 3.1 is at most the explicit one at every admissible setting": at_most(
@@ -88,7 +79,10 @@ ORDERS = with_statements(
             "printed-corollary-3.3-order", c33("explicit"), times(8, c33("printed")), facts=(RHO,)
         ),
         "the repaired Corollary 4.3 is at most 16 times the printed order, for I, P >= 1": at_most(
-            "printed-corollary-4.3-order", terms_of(C43, "repaired"), times(16, terms_of(C43, "printed")), facts=(RHO,)
+            "printed-corollary-4.3-order",
+            terms_of(special_cases.C43, "repaired"),
+            times(16, terms_of(special_cases.C43, "printed")),
+            facts=(RHO,),
         ),
         "repaired:integer-P, its window term at the printed P, is at most 8 times the printed order": at_most(
             "printed-corollary-4.8-order",
@@ -112,7 +106,7 @@ ORDERS = with_statements(
         ),
         "at the first branch of eta the sharp theorem is at most the explicit Corollary 3.2": at_most(
             "corollary-3.2-sharp-first-branch",
-            merged(substitute_terms(theorem("sharp"), {gamma: LOCAL_STEP, eta: BRANCH_A})),
+            merged(substitute_terms(theorem("sharp"), {gamma: LOCAL_STEP, eta: special_cases.BRANCH_A})),
             c32("explicit"),
             facts=(HALF,),
         ),
@@ -121,17 +115,17 @@ ORDERS = with_statements(
             "P)"
         ): at_most(
             "corollary-3.2-sharp-second-branch",
-            merged(substitute_terms(theorem("sharp"), {gamma: LOCAL_STEP, eta: BRANCH_B}), "initial gap"),
-            (*c32("explicit", without="noise"), SECOND_NOISE),
+            merged(substitute_terms(theorem("sharp"), {gamma: LOCAL_STEP, eta: special_cases.BRANCH_B}), "initial gap"),
+            (*c32("explicit", without="noise"), special_cases.SECOND_NOISE),
             facts=(HALF,),
         ),
         (
             "where the second branch of eta is the smaller one, its noise is at most that of the explicit Corollary 3.2"
         ): at_most(
             "corollary-3.2-second-branch-noise",
-            (SECOND_NOISE,),
+            (special_cases.SECOND_NOISE,),
             (Term("noise", 4 * sigma * rho * sqrt(L * F) / sqrt(I * T)),),
-            facts=(Relation(BRANCH_B, BRANCH_A),),
+            facts=(Relation(special_cases.BRANCH_B, special_cases.BRANCH_A),),
         ),
         "the sharp Corollary 3.3 is at most the explicit one": at_most(
             "corollary-3.3-sharp", merged(c33("sharp")), c33("explicit"), facts=(HALF,)
@@ -153,14 +147,14 @@ ORDERS = with_statements(
         ): at_most(
             "sampling-exact-below-proposition-4.7",
             one((N - S) / (P * S * (N - 1)) * m),
-            substitute_terms(terms_of(P47, "printed"), {upsilon: SAMPLED}),
+            substitute_terms(terms_of(special_cases.P47, "printed"), {upsilon: special_cases.SAMPLED}),
             facts=(Relation(m, d**2), Relation(S, N), Relation(Integer(2), N)),
         ),
         (
             "for correlations 0 <= r < 1 the exact variance of a window's mean is at most Lemma 4.5's upsilonhat^2/P"
         ): at_most(
             "window-variance-below-long-run",
-            one(GEOMETRIC_VARIANCE),
+            one(special_cases.GEOMETRIC_VARIANCE),
             one(upsilon**2 * (1 + r) / (1 - r) / P),
             at={r**P: power},
             facts=(Relation(power, Integer(1)), Relation(r, Integer(1))),

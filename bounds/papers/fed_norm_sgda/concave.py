@@ -12,28 +12,9 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
-    ONE_POINT_PRINTED,
-    ONE_POINT_USED,
-)
-from fedbounds.bounds.papers.fed_norm_sgda.composites import (
-    LEGAL,
-    SAMPLED,
-    SIMPLEX,
-    WHOLE_BLOCKS,
-    WITHOUT_CURVATURE,
-    K,
-    Q,
-    W,
-    Z,
-    a_m,
-    c,
-    d,
-    full_synchronization,
-    r,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
+from fedbounds.bounds.papers.fed_norm_sgda import composites
+from fedbounds.bounds.papers.fed_norm_sgda.composites import K, Q, W, Z, a_m, c, d, full_synchronization, r
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION, new_result
 from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM
 from fedbounds.bounds.theory.assumptions import Assumption
@@ -144,20 +125,20 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
         Form(
             "printed",
             concave_terms(*(Integer(1),) * 7),
-            (*LEGAL, *ascent_conditions(Integer(1))),
+            (*composites.LEGAL, *ascent_conditions(Integer(1))),
             printed,
             order_only=True,
             hides="one numerical constant for each term",
             refuted_by=RADIUS_ERRATUM,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             note="eq. (48) as printed; every hidden constant is 1, and S need not divide T",
         ),
         Form(
             "explicit",
             concave_terms(*map(Integer, (8, 8, 32, 72, 18, 104, 2))),
-            (*LEGAL, *ascent_conditions(Integer(1)), recursion_cap(Integer(1)), WHOLE_BLOCKS),
+            (*composites.LEGAL, *ascent_conditions(Integer(1)), recursion_cap(Integer(1)), composites.WHOLE_BLOCKS),
             used,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             refuted_by=CROSS_TERM,
             note="the paper's chain with its constants, 72 = 18 * 4 and 104 = 32 + 18 * 4; (63) and (65) drop the "
             "product of noise and later gradients",
@@ -165,18 +146,18 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
         Form(
             "repaired",
             concave_terms(Integer(8), 8 * nu, 16 * sqrt(nu), Integer(72), 18 * nu, 82 * nu, Integer(2)),
-            (*LEGAL, *ascent_conditions(nu), recursion_cap(nu), WHOLE_BLOCKS),
+            (*composites.LEGAL, *ascent_conditions(nu), recursion_cap(nu), composites.WHOLE_BLOCKS),
             used,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             note="noise and drift separated at the price nu = 2; the snapshot lags (S - 1)/2 rounds on average, and "
             "82 = 32 + 18 * 11/4 rounded up",
         ),
         Form(
             "sharp",
             concave_terms(Integer(8), 8 * nu, 16 * sqrt(nu), 72 / KEPT, 18 * nu / KEPT, TIGHT_DRIFT * nu, Integer(2)),
-            (*LEGAL, *ascent_conditions(nu), recursion_cap(nu), WHOLE_BLOCKS),
+            (*composites.LEGAL, *ascent_conditions(nu), recursion_cap(nu), composites.WHOLE_BLOCKS),
             used,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             note="the same chain, the gap at the snapshot keeping 69/64 of its factor",
         ),
         Form(
@@ -184,9 +165,9 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             concave_terms(
                 Integer(8), 8 * nu, 16 * sqrt(nu), 72 / KEPT * (1 + S / T), 18 * nu / KEPT, TIGHT_DRIFT * nu, Integer(2)
             ),
-            (*LEGAL, *ascent_conditions(nu), recursion_cap(nu)),
+            (*composites.LEGAL, *ascent_conditions(nu), recursion_cap(nu)),
             used,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             note="where S need not divide T: the last block, which may be shorter, costs one more restart",
         ),
     )
@@ -198,7 +179,7 @@ THEOREM_4 = new_result(
     MOREAU,
     "Fed-Norm-SGDA+ with a snapshot of x every S rounds. The step in y may not exceed 1/(8 Lf), and R bounds "
     "the maximizer at the snapshots as well as the iterates.",
-    forms(CONCAVE_PRINTED, CONCAVE_USED),
+    forms(given.CONCAVE_PRINTED, given.CONCAVE_USED),
     equations=("48",),
     default="sharp",
 )
@@ -208,7 +189,7 @@ THEOREM_3 = new_result(
     MOREAU,
     "The bound of Theorem 4 where every f_i(x, .) is one-point concave at a maximizer common to all clients; "
     "only (70) used concavity. The main text states complexities only.",
-    forms(ONE_POINT_PRINTED, ONE_POINT_USED),
+    forms(given.ONE_POINT_PRINTED, given.ONE_POINT_USED),
     number="Theorem 3 and Appendix C.4",
     equations=("48",),
     default="sharp",
@@ -284,8 +265,8 @@ THEOREM_2 = new_result(
                 Term("local updates", (C_w * sigmaL**2 + D * (Gx**2 + sigmaG**2)) / (taubar**2 * T ** Rational(3, 4))),
                 Term("partial participation", Lf * Deltabar * (d * E_w / (P * T)) ** Rational(1, 4)),
             ),
-            (SIMPLEX, SAMPLED, *map(at_the_printed_steps, ascent_conditions(Integer(1)))),
-            CONCAVE_PRINTED,
+            (composites.SIMPLEX, composites.SAMPLED, *map(at_the_printed_steps, ascent_conditions(Integer(1)))),
+            given.CONCAVE_PRINTED,
             order_only=True,
             hides="a factor for each term, with R, G_x, sigma_L and sigma_G",
             prescribes=PRINTED_STEPS,
@@ -301,14 +282,14 @@ THEOREM_2 = new_result(
                 Term("last block", 72 * Lf * R / T * largest(1 / LARGEST_ASCENT, 1 / FREE_ASCENT)),
                 Term("local updates", 82 * nu * 2 * LOCAL**2 * DRIFT),
             ),
-            LEGAL,
-            CONCAVE_USED,
+            composites.LEGAL,
+            given.CONCAVE_USED,
             prescribes=ADMISSIBLE_STEPS,
             note="the certified Theorem 4 at admissible steps, each term at its own step in x; the last block of S "
             "rounds may be shorter, which costs at most one more restart; without a gap the steps vanish",
         ),
     ),
     equations=("7",),
-    derived=WITHOUT_CURVATURE,
+    derived=composites.WITHOUT_CURVATURE,
 )
 RESULTS = (THEOREM_4, THEOREM_3, THEOREM_2)

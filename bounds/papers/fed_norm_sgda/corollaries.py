@@ -11,25 +11,7 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    CONCAVE,
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
-    HETEROGENEITY,
-    JOINTLY_SMOOTH,
-    LIPSCHITZ,
-    PRINTED,
-    STRONGLY_CONCAVE,
-    USED,
-)
-from fedbounds.bounds.papers.fed_norm_sgda.composites import (
-    CURVATURE,
-    DERIVED,
-    LEGAL,
-    SAMPLED,
-    SIMPLEX,
-    WITHOUT_CURVATURE,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions, composites
 from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     ASCENT_NOISE,
     CAPPED_ASCENT,
@@ -100,19 +82,19 @@ COROLLARY_1_1 = new_result(
                 Term("weight mismatch", 4 * chi2 * (betaG**2 * epsopt + sigmaG**2)),
                 Term("maximizer mismatch", 4 * Lf**2 * lag),
             ),
-            assumptions=PRINTED,
+            assumptions=assumptions.PRINTED,
             note="eq. (5), with beta_G where the paper prints beta_H",
         ),
         Form(
             "sharp",
             (Term("all three", (sqrt(epsopt) + sqrt(chi2 * (betaG**2 * epsopt + sigmaG**2)) + Lf * sqrt(lag)) ** 2),),
-            assumptions=(JOINTLY_SMOOTH, HETEROGENEITY, STRONGLY_CONCAVE),
+            assumptions=(assumptions.JOINTLY_SMOOTH, assumptions.HETEROGENEITY, assumptions.STRONGLY_CONCAVE),
             note=f"the triangle inequality in the mean over the rounds instead of 2 + 4 + 4; {NO_MISMATCH}",
         ),
     ),
     equations=("5",),
-    conditions=(SIMPLEX, MEANT),
-    derived=DERIVED,
+    conditions=(composites.SIMPLEX, MEANT),
+    derived=composites.DERIVED,
 )
 COROLLARY_2_1 = new_result(
     "corollary-2.1",
@@ -124,7 +106,7 @@ COROLLARY_2_1 = new_result(
         Form(
             "printed",
             (Term("weighted objective", epsbar), Term("proximal mismatch", 8 * Lf**2 * proxlag)),
-            assumptions=CONCAVE_PRINTED,
+            assumptions=assumptions.CONCAVE_PRINTED,
             refuted_by=MOREAU_ERRATUM,
             note="the main text, without the factor 2 of (55)",
         ),
@@ -140,7 +122,7 @@ COROLLARY_2_1 = new_result(
         ),
     ),
     equations=("54", "55"),
-    assumptions=(JOINTLY_SMOOTH, CONCAVE, LIPSCHITZ),
+    assumptions=(assumptions.JOINTLY_SMOOTH, assumptions.CONCAVE, assumptions.LIPSCHITZ),
 )
 
 # --- Corollaries 1.2 and 2.2: how many rounds until E|gradient| <= eps ---------------------------------------------
@@ -149,8 +131,8 @@ ROUNDS = single(
     "number of rounds after which the mean squared gradient norm of the envelope is at most eps^2", r"T_\epsilon", NONE
 )
 EQUAL_CLIENTS = (
-    SIMPLEX,
-    SAMPLED,
+    composites.SIMPLEX,
+    composites.SAMPLED,
     Condition(n * MaxOverClients(notation.w), "==", Integer(1), "equal weights"),
     Condition(MaxOverClients(notation.tau), "==", taubar, "equal local steps"),
 )
@@ -176,7 +158,7 @@ COROLLARY_1_2 = new_result(
         Form(
             "printed",
             (Term("rounds", kappa**2 * Lf * Delta / eps**2),),
-            (*EQUAL, CURVATURE),
+            (*EQUAL, composites.CURVATURE),
             order_only=True,
             hides=COMPLEXITY_HIDDEN,
             note="full participation; the gradients per client, T tau, are of order kappa^4/(n eps^4)",
@@ -184,7 +166,7 @@ COROLLARY_1_2 = new_result(
         Form(
             "printed:alike",
             (Term("rounds", kappa**2 * Lf * Delta / eps**2),),
-            (*EQUAL_CLIENTS, NO_HETEROGENEITY, CURVATURE),
+            (*EQUAL_CLIENTS, NO_HETEROGENEITY, composites.CURVATURE),
             order_only=True,
             hides=COMPLEXITY_HIDDEN,
             refuted_by=SAMPLE_ERRATUM,
@@ -193,7 +175,7 @@ COROLLARY_1_2 = new_result(
         Form(
             "printed:partial",
             (Term("rounds", (Lf * Delta) ** 2 / (P * eps**4)),),
-            (*EQUAL_CLIENTS, CURVATURE),
+            (*EQUAL_CLIENTS, composites.CURVATURE),
             order_only=True,
             hides=COMPLEXITY_HIDDEN + "; the proof leaves kappa out",
             note="partial participation, with tau of order 1; the gradients are of the same order",
@@ -201,14 +183,14 @@ COROLLARY_1_2 = new_result(
         Form(
             "repaired",
             (Term("rounds", ceiling(ROUNDS_NEEDED)),),
-            (*LEGAL, CURVATURE),
-            USED,
+            (*composites.LEGAL, composites.CURVATURE),
+            assumptions.USED,
             note="the sharp Theorem 1 at its steps: half of eps^2 for what falls like 1/sqrt(T), half for the local "
             "updates, and the theorem's floors",
         ),
     ),
-    assumptions=PRINTED,
-    derived=DERIVED,
+    assumptions=assumptions.PRINTED,
+    derived=composites.DERIVED,
 )
 
 
@@ -273,13 +255,13 @@ COROLLARY_2_2 = new_result(
                     ),
                 ),
             ),
-            LEGAL,
-            CONCAVE_USED,
+            composites.LEGAL,
+            assumptions.CONCAVE_USED,
             note="a fifth of eps^2 for each term of the repaired Theorem 2: 1/eps^4 for the descent noise, 1/eps^6 for "
             "the capped ascent, 1/eps^8 for the ascent noise, which n tau divides",
         ),
     ),
-    assumptions=CONCAVE_PRINTED,
-    derived=WITHOUT_CURVATURE,
+    assumptions=assumptions.CONCAVE_PRINTED,
+    derived=composites.WITHOUT_CURVATURE,
 )
 RESULTS = (COROLLARY_1_1, COROLLARY_1_2, COROLLARY_2_1, COROLLARY_2_2)

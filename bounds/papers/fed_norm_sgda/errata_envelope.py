@@ -5,17 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    BOUNDED_ITERATES,
-    CONCAVE,
-    HETEROGENEITY,
-    JOINTLY_SMOOTH,
-    LIPSCHITZ,
-    LOCAL_MAP,
-    NOISE,
-    SAMPLING,
-    STRONGLY_CONCAVE,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
 from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import sign_noise_checks, twin_checks
@@ -44,8 +34,8 @@ def envelope_smoothness(mu: int = 5, b: int = 12, L: int = 13) -> Replay:
     return Replay(
         instance=f"f(x, y) = {mu}/2 x^2 + {b} x y - {mu}/2 y^2, in one dimension each.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu_**2 + b_**2, "<=", L_**2),
-            Check(STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
+            Check(given.JOINTLY_SMOOTH, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu_**2 + b_**2, "<=", L_**2),
+            Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
             Check(CURVATURE, "kappa = Lf/mu >= 1", L_ / mu_, ">=", 1),
         ),
         lines=(
@@ -102,8 +92,8 @@ def descent_at_the_saddle_of_the_envelope(mu: int = 5, b: Fraction = Fraction(12
         instance=f"n = P = 2 identical clients f_i = {mu}/2 x^2 + {b} x y - {mu}/2 y^2, w_i = 1/2, one local step from "
         f"the saddle x_t = y_t = 0, noise +1 or -1 in x, none in y; Gamma_x = {step}, the largest of Theorem 1.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu**2 + b**2, "<=", L**2),
-            Check(STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
+            Check(given.JOINTLY_SMOOTH, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu**2 + b**2, "<=", L**2),
+            Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
             *sign_noise_checks(ONE, ONE, Fraction(0), ONE),
             *twin_checks(),
             *condition_checks(form, values, 2),
@@ -157,14 +147,20 @@ def moreau_gap(p_1: Fraction = Fraction(3, 4)) -> Replay:
         instance=f"Two clients f_i = c_i h(x), c = (7/5, 3/5), h = x^2/2 for |x| <= 2 and 2|x| - 2 beyond; w = (1/2, "
         f"1/2), p = ({p_1}, {1 - p_1}); Lf = {L}, T = 1, x_0 = 1.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "max c_i <= Lf", max(curvatures), "<=", L),
-            Check(CONCAVE, "f_yy = 0, so f_i(x, .) is concave", 0, "<=", 0),
-            Check(LIPSCHITZ, "|f_i'| <= 2 c_i <= Gx = 14/5", 2 * max(curvatures), "<=", Fraction(14, 5)),
-            Check(NOISE, "no noise: its variance <= 0", 0, "<=", 0),
-            Check(HETEROGENEITY, "all |f_i'| <= 14/5: sum w_i |f_i'|^2 <= sigmaG^2 = 8", Fraction(14, 5) ** 2, "<=", 8),
-            Check(BOUNDED_ITERATES, "f_i does not depend on y, which stays at 0: |y_t|^2 <= R", 0, "<=", 1),
-            Check(SAMPLING, "P = n: all clients take part in every round", 2, "==", 2),
-            Check(LOCAL_MAP, "one plain step: its coefficient", 1, ">=", 0),
+            Check(given.JOINTLY_SMOOTH, "max c_i <= Lf", max(curvatures), "<=", L),
+            Check(given.CONCAVE, "f_yy = 0, so f_i(x, .) is concave", 0, "<=", 0),
+            Check(given.LIPSCHITZ, "|f_i'| <= 2 c_i <= Gx = 14/5", 2 * max(curvatures), "<=", Fraction(14, 5)),
+            Check(given.NOISE, "no noise: its variance <= 0", 0, "<=", 0),
+            Check(
+                given.HETEROGENEITY,
+                "all |f_i'| <= 14/5: sum w_i |f_i'|^2 <= sigmaG^2 = 8",
+                Fraction(14, 5) ** 2,
+                "<=",
+                8,
+            ),
+            Check(given.BOUNDED_ITERATES, "f_i does not depend on y, which stays at 0: |y_t|^2 <= R", 0, "<=", 1),
+            Check(given.SAMPLING, "P = n: all clients take part in every round", 2, "==", 2),
+            Check(given.LOCAL_MAP, "one plain step: its coefficient", 1, ">=", 0),
             Check(WEIGHTS, "sum of w and of p", sum(w) + sum(p), "==", 2),
         ),
         lines=(

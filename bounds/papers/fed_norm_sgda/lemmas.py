@@ -10,16 +10,8 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    HETEROGENEITY,
-    JOINTLY_SMOOTH,
-    NO_RUN,
-    PL,
-    PRINTED,
-    STRONGLY_CONCAVE,
-    USED,
-    without,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import without
 from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     CURVATURE,
     DERIVED,
@@ -89,7 +81,7 @@ ONE = Integer(1)
 
 def with_pl(assumptions: tuple[Assumption, ...]) -> tuple[Assumption, ...]:
     """The same hypotheses, that on y by its other name."""
-    return tuple(PL if a is STRONGLY_CONCAVE else a for a in assumptions)
+    return tuple(given.PL if a is given.STRONGLY_CONCAVE else a for a in assumptions)
 
 
 def lemma(
@@ -135,7 +127,7 @@ LEMMA_B_1 = lemma(
             "printed",
             (Term("smoothness", PRINTED_SMOOTHNESS),),
             (CURVATURE,),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             refuted_by=SMOOTHNESS_ERRATUM,
             note="false for kappa > 2",
         ),
@@ -143,14 +135,14 @@ LEMMA_B_1 = lemma(
             "repaired",
             (Term("smoothness", ENVELOPE_SMOOTHNESS),),
             (CURVATURE,),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             note="|grad_x f(x, y) - grad_x f(x', y')| <= Lf (|x - x'| + |y - y'|)",
         ),
         Form(
             "sharp",
             (Term("smoothness", Lf * sqrt(1 + kappa**2)),),
             (CURVATURE,),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             note="joint smoothness bounds by the Euclidean length of (x - x', y - y')",
         ),
     ),
@@ -176,7 +168,7 @@ LEMMA_B_2 = lemma(
     two_forms(
         (direction_terms(ONE), direction_terms(nu)),
         (LEGAL, LEGAL),
-        (without(PRINTED, *NO_RUN), without(USED, *NO_RUN)),
+        (without(given.PRINTED, *given.NO_RUN), without(given.USED, *given.NO_RUN)),
         ("eq. (14); (19) drops the product of noise and later gradients", "(14) at the price nu"),
     ),
 )
@@ -221,7 +213,7 @@ LEMMA_B_3 = lemma(
             "printed",
             descent_of_the_envelope(ONE, PRINTED_SMOOTHNESS),
             (*LEGAL, CURVATURE, *small_descent(ONE, PRINTED_SMOOTHNESS)),
-            PRINTED,
+            given.PRINTED,
             refuted_by=DESCENT_SMOOTHNESS_ERRATUM,
             note="eq. (15), with the smoothness (kappa/2 + 1) Lf of Lemma B.1",
         ),
@@ -229,7 +221,7 @@ LEMMA_B_3 = lemma(
             "explicit",
             descent_of_the_envelope(ONE, ENVELOPE_SMOOTHNESS),
             (*LEGAL, CURVATURE, *small_descent(ONE, ENVELOPE_SMOOTHNESS)),
-            USED,
+            given.USED,
             refuted_by=DESCENT_ERRATUM,
             note="the paper's chain with (1 + kappa) Lf; (19) drops the product of noise and later gradients",
         ),
@@ -237,7 +229,7 @@ LEMMA_B_3 = lemma(
             "repaired",
             descent_of_the_envelope(nu, ENVELOPE_SMOOTHNESS),
             (*LEGAL, CURVATURE, *small_descent(nu, ENVELOPE_SMOOTHNESS)),
-            USED,
+            given.USED,
             note="(1 + kappa) Lf, and the squared direction at the price nu",
         ),
     ),
@@ -281,7 +273,7 @@ LEMMA_B_4 = lemma(
             ),
             (*LEGAL, CURVATURE, Condition(2 * nu * drift_step * a_m, "<=", Rational(1, 2), "(m): the recursion")),
         ),
-        (PRINTED, USED),
+        (given.PRINTED, given.USED),
         (
             "the local noise in (25) is not orthogonal to the gradients after it",
             "squares doubled where noise and gradients mix",
@@ -325,7 +317,7 @@ LEMMA_B_5 = lemma(
             "printed",
             average_gap_of_the_paper(PRINTED_SMOOTHNESS),
             (*LEGAL, CURVATURE, *AS_PRINTED),
-            PRINTED,
+            given.PRINTED,
             refuted_by=CROSS_TERM,
             note="eq. (16), with the time average of the direction that is left out in print; (34) is false as well",
         ),
@@ -333,7 +325,7 @@ LEMMA_B_5 = lemma(
             "explicit",
             average_gap_of_the_paper(ENVELOPE_SMOOTHNESS),
             (*LEGAL, CURVATURE, *step_conditions(ONE, Integer(2), 1 + 2 * Gammax**2 * Lf / Gammay)),
-            USED,
+            given.USED,
             refuted_by=CROSS_TERM,
             note="the paper's chain with (1 + kappa) Lf and the conditions that it uses; it rests on (19), (25), (34)",
         ),
@@ -341,14 +333,14 @@ LEMMA_B_5 = lemma(
             "repaired",
             average_gap(Rational(3, 4), Rational(1, 80), Rational("1.0132"), Rational("1.525")),
             (*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
-            USED,
+            given.USED,
             note="the ascent measured at the old x: the gap shrinks by 3/4 Gammay mu a round",
         ),
         Form(
             "sharp",
             average_gap(Rational("0.8839"), Rational("0.0051"), Rational("1.0132"), Rational("1.5194")),
             (*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
-            USED,
+            given.USED,
             note="the same chain without rounding its constants up",
         ),
     ),
@@ -364,14 +356,14 @@ LEMMA_B_6 = lemma(
             "printed",
             (Term("gradient", 2 * gradsq), Term("dual gap", 4 * kappa * Lf * gap)),
             (SIMPLEX, CURVATURE),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             note="as printed, with Lf^2/mu = kappa Lf",
         ),
         Form(
             "sharp",
             (Term("both", (sqrt(gradsq) + sqrt(2 * kappa * Lf * gap)) ** 2),),
             (SIMPLEX, CURVATURE),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             note="the triangle inequality in mean square instead of 2 + 2",
         ),
     ),
@@ -411,7 +403,7 @@ def noisy_gradient(number: str, block: str) -> Result:
                 "printed",
                 noisy_gradient_terms(block == "x"),
                 (*LEGAL, CURVATURE),
-                (JOINTLY_SMOOTH, HETEROGENEITY, STRONGLY_CONCAVE),
+                (given.JOINTLY_SMOOTH, given.HETEROGENEITY, given.STRONGLY_CONCAVE),
                 note="as printed",
             ),
         ),
@@ -427,7 +419,7 @@ LEMMA_B_8 = replace(
             PLAIN_B_8.forms[0],
             name="printed:pl",
             terms=(*noisy_gradient_terms(False)[:-1], Term("dual gap", 4 * Q * betaG**2 * kappa * Lf * gap)),
-            assumptions=(JOINTLY_SMOOTH, HETEROGENEITY, PL),
+            assumptions=(given.JOINTLY_SMOOTH, given.HETEROGENEITY, given.PL),
             note="as Appendix B.5 has it under the PL condition; its kappa is not needed",
         ),
     ),
@@ -445,7 +437,7 @@ LEMMA_B_9 = lemma(
             drift_terms(nu),
         ),
         tuple(form.conditions for form in LEMMA_B_4.forms),  # type: ignore[arg-type]
-        (with_pl(PRINTED), with_pl(USED)),
+        (with_pl(given.PRINTED), with_pl(given.USED)),
         ("the local noise in (25) is not orthogonal to the gradients after it", "Lemma B.4, repaired, holds as it is"),
     ),
 )

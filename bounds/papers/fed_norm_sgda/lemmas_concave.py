@@ -8,18 +8,8 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    BOUNDED_ITERATES,
-    CONCAVE,
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
-    HETEROGENEITY,
-    LIPSCHITZ,
-    NO_ASCENT,
-    ONE_POINT_PRINTED,
-    ONE_POINT_USED,
-    without,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import without
 from fedbounds.bounds.papers.fed_norm_sgda.composites import LEGAL, r
 from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     DRIFT,
@@ -52,8 +42,10 @@ Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (
 S, nu, C_w, D = notation.S, notation.nu, notation.C_w, notation.D
 etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
 gradsq, gap, staledual, drift = notation.gradsq, notation.gap, notation.staledual, notation.drift
-ROUND_PRINTED = without(CONCAVE_PRINTED, BOUNDED_ITERATES)  # Lemmas C.1 and C.2 list concavity and do not use it
-ROUND_USED = without(CONCAVE_USED, *NO_ASCENT)
+ROUND_PRINTED = without(
+    given.CONCAVE_PRINTED, given.BOUNDED_ITERATES
+)  # Lemmas C.1 and C.2 list concavity and do not use it
+ROUND_USED = without(given.CONCAVE_USED, *given.NO_ASCENT)
 ONE_BLOCK = "noise-of-one-block-in-lemma-c"  # and the lemma's number
 CONCAVE_DRIFT = (etax**2 + etay**2) * DRIFT  # V_C
 
@@ -83,7 +75,7 @@ LEMMA_C_1 = lemma(
     two_forms(
         (moreau_terms(ONE), moreau_terms(nu)),
         (LEGAL, LEGAL),
-        (without(ROUND_PRINTED, HETEROGENEITY), without(ROUND_USED, HETEROGENEITY)),
+        (without(ROUND_PRINTED, given.HETEROGENEITY), without(ROUND_USED, given.HETEROGENEITY)),
         (
             "(63) drops the product of noise and later gradients, and takes noise in x to grow with the gradient in x",
             "E|g_x|^2 <= nu I_1^2",
@@ -200,7 +192,7 @@ LEMMA_C_3 = lemma(
     (),
     STALE_GAP,
     "The ascent restarts at every snapshot from a point at most 4R (squared) from the maximizer.",
-    ascent_forms(without(CONCAVE_PRINTED, LIPSCHITZ), CONCAVE_USED),
+    ascent_forms(without(given.CONCAVE_PRINTED, given.LIPSCHITZ), given.CONCAVE_USED),
 )
 LEMMA_C_5 = lemma(
     "C.5",
@@ -208,7 +200,7 @@ LEMMA_C_5 = lemma(
     (),
     STALE_GAP,
     "The bound of Lemma C.3 at a maximizer common to all clients.",
-    ascent_forms(ONE_POINT_PRINTED, ONE_POINT_USED),
+    ascent_forms(given.ONE_POINT_PRINTED, given.ONE_POINT_USED),
 )
 
 
@@ -228,7 +220,7 @@ LEMMA_C_4 = lemma(
             "printed",
             stale_terms(Integer(2)),
             LEGAL,
-            without(ROUND_PRINTED, CONCAVE),
+            without(ROUND_PRINTED, given.CONCAVE),
             refuted_by=f"{ONE_BLOCK}.4",
             note="as printed, where noise in x may grow with the gradient in y",
         ),
@@ -236,7 +228,7 @@ LEMMA_C_4 = lemma(
             "explicit",
             stale_terms(Integer(2)),
             LEGAL,
-            without(ROUND_USED, HETEROGENEITY),
+            without(ROUND_USED, given.HETEROGENEITY),
             note="the printed bound where noise is bounded block by block; true, although (63) is not: it counts a lag "
             "of S - 1 rounds, and half of that is the mean",
         ),
@@ -244,7 +236,7 @@ LEMMA_C_4 = lemma(
             "repaired",
             stale_terms(sqrt(nu)),
             LEGAL,
-            without(ROUND_USED, HETEROGENEITY),
+            without(ROUND_USED, given.HETEROGENEITY),
             note="the snapshot is (S - 1)/2 rounds old on average",
         ),
     ),

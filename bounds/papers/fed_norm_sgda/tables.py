@@ -14,14 +14,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
-    ONE_POINT_PRINTED,
-    ONE_POINT_USED,
-    PRINTED,
-    USED,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
 from fedbounds.bounds.papers.fed_norm_sgda.complexity import Complexity, best_complexity
 from fedbounds.bounds.papers.fed_norm_sgda.composites import DERIVED, K, a_m, d
 from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4
@@ -177,56 +170,56 @@ HEADLINE = "as printed; Theorem 4's own cap on the step in y does not admit it"
 SIX = "what Theorem 4 gives with the best powers of T that its conditions admit"
 TABLES = (
     table("table-1-nc-sc", 1, "Rounds for nonconvex-strongly-concave problems", ROUNDS, {
-        "printed": Entry(eps**-2, PRINTED, note=OURS),
-        "repaired": Entry(eps**-2, USED, note=NEEDED),
+        "printed": Entry(eps**-2, given.PRINTED, note=OURS),
+        "repaired": Entry(eps**-2, given.USED, note=NEEDED),
         "printed:sharma-2022": Entry(eps**-3),
         "printed:yang-2022": Entry(eps**-2),
     }, FULL),
     table("table-1-nc-sc-gradients", 1, "Gradients for nonconvex-strongly-concave problems", GRADIENTS, {
-        "printed": Entry(1 / (n.n * eps**4), PRINTED, note=OURS),
-        "repaired": Entry(1 / (n.n * eps**4), USED, note=NEEDED),
+        "printed": Entry(1 / (n.n * eps**4), given.PRINTED, note=OURS),
+        "repaired": Entry(1 / (n.n * eps**4), given.USED, note=NEEDED),
         "printed:lin-2020": Entry(eps**-4),
         "printed:sharma-2022": Entry(1 / (n.n * eps**4)),
         "printed:yang-2022": Entry(1 / (n.n * eps**4)),
     }, FULL),
     table("table-1-nc-c", 1, "Rounds for nonconvex-concave problems", ROUNDS, {
-        "printed": Entry(eps**-4, CONCAVE_PRINTED, ROUNDS_ERRATUM, HEADLINE),
-        "repaired": Entry(eps**-6, CONCAVE_USED, note=SIX),
+        "printed": Entry(eps**-4, given.CONCAVE_PRINTED, ROUNDS_ERRATUM, HEADLINE),
+        "repaired": Entry(eps**-6, given.CONCAVE_USED, note=SIX),
         "printed:sharma-2022": Entry(eps**-7),
     }, FULL),
     table("table-1-nc-c-gradients", 1, "Gradients for nonconvex-concave problems", GRADIENTS, {
-        "printed": Entry(1 / (n.n * eps**8), CONCAVE_PRINTED, note=OURS),
-        "repaired": Entry(1 / (n.n * eps**8), CONCAVE_USED, note=NEEDED),
+        "printed": Entry(1 / (n.n * eps**8), given.CONCAVE_PRINTED, note=OURS),
+        "repaired": Entry(1 / (n.n * eps**8), given.CONCAVE_USED, note=NEEDED),
         "printed:lin-2020": Entry(eps**-8),
         "printed:sharma-2022": Entry(1 / (n.n * eps**8)),
     }, FULL),
     table("table-1-nc-1pc", 1, "Rounds for nonconvex-one-point-concave problems", ROUNDS, {
-        "printed": Entry(eps**-4, ONE_POINT_PRINTED, ROUNDS_ERRATUM, HEADLINE),
-        "repaired": Entry(eps**-6, ONE_POINT_USED, note=SIX),
+        "printed": Entry(eps**-4, given.ONE_POINT_PRINTED, ROUNDS_ERRATUM, HEADLINE),
+        "repaired": Entry(eps**-6, given.ONE_POINT_USED, note=SIX),
         "printed:deng-2021": Entry(n.n ** Rational(1, 6) * eps**-8),
         "printed:sharma-2022": Entry(eps**-7),
     }, FULL),
     table("table-1-nc-1pc-gradients", 1, "Gradients for nonconvex-one-point-concave problems", GRADIENTS, {
-        "printed": Entry(1 / (n.n * eps**8), ONE_POINT_PRINTED, note=OURS),
-        "repaired": Entry(1 / (n.n * eps**8), ONE_POINT_USED, note=NEEDED),
+        "printed": Entry(1 / (n.n * eps**8), given.ONE_POINT_PRINTED, note=OURS),
+        "repaired": Entry(1 / (n.n * eps**8), given.ONE_POINT_USED, note=NEEDED),
         "printed:deng-2021": Entry(eps**-12),
         "printed:sharma-2022": Entry(eps**-8),
     }, FULL),
     table("table-2-nc-sc", 2, "Rate for nonconvex-strongly-concave problems", ENVELOPE, {
-        "printed": Entry(rates(d * sigmaG**2, P), PRINTED, note="as (6), with 1 for its noise; it drops kappa^2"),
+        "printed": Entry(rates(d * sigmaG**2, P), given.PRINTED, note="as (6), with 1 for its noise; it drops kappa^2"),
         "printed:yang-2022": Entry(rates((n.n - P) / n.n * sigmaG**2, P)),
         "printed:sharma-2022": Entry(
             {"noise": 1 / sqrt(n.n * tau * T), "local updates": n.n * tau * (sigmaL**2 + sigmaG**2) / T}
         ),
     }, ALIKE_TEXT),
     table("table-2-nc-c", 2, "Rate for nonconvex-concave problems", MOREAU, {
-        "printed": Entry(CONCAVE_RATES, CONCAVE_PRINTED, note=CONCAVE_RATES_NOTE),
+        "printed": Entry(CONCAVE_RATES, given.CONCAVE_PRINTED, note=CONCAVE_RATES_NOTE),
         "printed:sharma-2022": Entry(
             {"noise": (tau * n.n * T) ** -Rational(1, 4), "descent": (n.n * tau) ** Rational(3, 2) / sqrt(T)}
         ),
     }, ALIKE_TEXT),
     table("table-2-nc-1pc", 2, "Rate for nonconvex-one-point-concave problems", MOREAU, {
-        "printed": Entry(CONCAVE_RATES, ONE_POINT_PRINTED, note=CONCAVE_RATES_NOTE),
+        "printed": Entry(CONCAVE_RATES, given.ONE_POINT_PRINTED, note=CONCAVE_RATES_NOTE),
         "printed:sharma-2022": Entry(
             {"noise": (tau * T) ** -Rational(1, 4), "descent": tau ** Rational(3, 2) / sqrt(T)}
         ),

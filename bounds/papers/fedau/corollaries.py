@@ -12,16 +12,7 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, floor, log, sqrt
 
-from fedbounds.bounds.papers.fedau.assumptions import (
-    CITED,
-    CUT_OFF_LAW,
-    FEDAU,
-    FEDAU_WEIGHTS,
-    KNOWN_EQUAL_RATES,
-    KNOWN_RATES,
-    OPTION_1,
-    OPTION_2,
-)
+from fedbounds.bounds.papers.fedau import assumptions as given
 from fedbounds.bounds.papers.fedau.lemmas import CLIENTS
 from fedbounds.bounds.papers.fedau.notation import NOTATION, RARITY, new_result
 from fedbounds.bounds.papers.fedau.results import (
@@ -57,7 +48,7 @@ LEMMA_B_6_1 = new_result(
         Form(
             "printed",
             (Term("mean", (1 - (1 - rate) ** K) / rate),),
-            assumptions=(CUT_OFF_LAW,),
+            assumptions=(given.CUT_OFF_LAW,),
             note="eq. (B.6.2), an equality; K = inf gives 1/p",
         ),
     ),
@@ -93,7 +84,7 @@ LEMMA_B_6_1_VARIANCE = new_result(
     number="Lemma B.6.1",
     equations=("B.6.1", "B.6.2"),
     default="printed",
-    assumptions=(CUT_OFF_LAW,),
+    assumptions=(given.CUT_OFF_LAW,),
 )
 
 # --- Lemma B.7.1: the weight error at K = log_c T -----------------------------------------------------------------
@@ -145,7 +136,7 @@ LEMMA_B_7_1 = new_result(
     ),
     equations=("B.7.1",),
     conditions=(TWO_ROUNDS,),
-    assumptions=FEDAU,
+    assumptions=given.FEDAU,
     prescribes={"K": WHOLE_K},
     derived=AT_CUT_OFF,
 )
@@ -204,8 +195,8 @@ def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
     theorem = THEOREM_2_OPTION_1 if option_1 else THEOREM_2
     gradient = Integer(0) if option_1 else G
     constants = tuple((2 if option_1 else 1) * c for c in EXPLICIT_4)
-    assumptions = OPTION_1 if option_1 else OPTION_2
-    fedau = (*assumptions, FEDAU_WEIGHTS)
+    assumptions = given.OPTION_1 if option_1 else given.OPTION_2
+    fedau = (*assumptions, given.FEDAU_WEIGHTS)
     needed = (TWO_ROUNDS, NEVER_FAR) if option_1 else (TWO_ROUNDS,)
     derived = DERIVED_1 if option_1 else DERIVED
     at_cut_off = (RARITY, CUT_OFF, *derived)
@@ -307,7 +298,7 @@ def known_form(name: str, terms: tuple[Term, ...], note: str) -> Form:
         name,
         known(terms),
         (KNOWN_MOMENT,),
-        KNOWN_RATES,
+        given.KNOWN_RATES,
         prescribes=STEPS,
         derived=(CLIENTS, Derived("Q", ("p",), INVERSE_MEAN, "the mean of 1/p_n over the clients", free="upwards")),
         note=note,
@@ -345,7 +336,7 @@ def comparison(name: str, title: str, statement: str, expression: sp.Expr, note:
                 "printed",
                 (Term("rate", expression),),
                 (PROBABILITY,) if more else (),
-                KNOWN_EQUAL_RATES if more else (CITED,),
+                given.KNOWN_EQUAL_RATES if more else (given.CITED,),
                 order_only=True,
                 hides=RATE_HIDDEN,
                 hidden=(L, F, delta),
@@ -366,7 +357,7 @@ def equal(name: str, note: str) -> Form:
         name,
         tuple(Term(t.name, substitute(t.expression, {Q: KNOWN_Q})) for t in APPENDIX_A_3_UNEQUAL.form(name).terms),
         (PROBABILITY,),
-        KNOWN_EQUAL_RATES,
+        given.KNOWN_EQUAL_RATES,
         prescribes=KNOWN_STEPS,
         note=note,
     )

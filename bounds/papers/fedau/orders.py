@@ -11,23 +11,12 @@ from sympy import Integer, Rational, Symbol, log
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limit_checker import Limit, at_most, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
+from fedbounds.bounds.papers.fedau import special_cases
 from fedbounds.bounds.papers.fedau.corollaries import GLOBAL_STEPS
 from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.results import CAPS
-from fedbounds.bounds.papers.fedau.special_cases import (
-    COROLLARY_4,
-    COROLLARY_4_OPTION_1,
-    LEMMA_B_6_1_VARIANCE,
-    LEMMA_B_7_1,
-    THEOREM_2,
-    THEOREM_2_OPTION_1,
-    THEOREM_3,
-    alike,
-    kappa,
-    s,
-    steps,
-)
+from fedbounds.bounds.papers.fedau.special_cases import alike, kappa, s, steps
 from fedbounds.bounds.theory.result import Term
 
 delta, eta, F, G, gamma, I, K, L, N, p, Q, R = n.delta, n.eta, n.F, n.G, n.gamma, n.I, n.K, n.L, n.N, n.p, n.Q, n.R
@@ -36,7 +25,7 @@ rate, sigma, T, W = n.rate, n.sigma, n.T, n.W
 ell, h, lam = Symbol("log T", positive=True), Symbol("H_(T-1)", nonnegative=True), Symbol("log 2", positive=True)
 u, v = Symbol("(1-p)^(2K)", nonnegative=True), Symbol("(1-p)^(2s)", nonnegative=True)
 ONE = Integer(1)
-EXPLICIT = terms_of(THEOREM_2, "explicit")
+EXPLICIT = terms_of(special_cases.THEOREM_2, "explicit")
 RARE = Relation(p, ONE)
 LOG_2 = (Relation(Rational("0.693147"), lam), Relation(lam, Rational("0.693148")), Relation(lam, ell))
 HARMONIC = Relation(h, ell + 1)
@@ -63,7 +52,7 @@ def _expanded(e: sp.Pow) -> sp.Expr:
 
 def cut(form: str, **values: sp.Expr) -> tuple[Term, ...]:
     """A form of Theorem 3 in letters; K <= T, so that min(K, T) = K."""
-    terms = substitute_terms(terms_of(THEOREM_3, form), {sp.Min(K, T): K})
+    terms = substitute_terms(terms_of(special_cases.THEOREM_3, form), {sp.Min(K, T): K})
     return lettered(terms, **values)
 
 
@@ -90,7 +79,7 @@ def rising(name: str, letter: sp.Symbol) -> Limit:
 
 SECOND_SMALLER = Relation(Q * delta**2 * T, 4 * L * F * N)  # than the first branch, at sigma = 0
 THIRD_SMALLER = Relation(N * delta**2 * T, 729 * L * F * Q)
-lemma_b_7_1 = partial(terms_of, LEMMA_B_7_1)
+lemma_b_7_1 = partial(terms_of, special_cases.LEMMA_B_7_1)
 ORDERS = (
     *(
         rising(name, letter)
@@ -123,7 +112,7 @@ ORDERS = (
             times(factor, terms_of(result, "printed")),
             "<=",
         )
-        for result, factor in ((THEOREM_2, 180), (THEOREM_2_OPTION_1, 360))
+        for result, factor in ((special_cases.THEOREM_2, 180), (special_cases.THEOREM_2_OPTION_1, 360))
     ),
     *(
         Limit(
@@ -134,7 +123,7 @@ ORDERS = (
             "<=",
             facts=LOG_2,
         )
-        for result, factor in ((COROLLARY_4, 2538), (COROLLARY_4_OPTION_1, 5076))
+        for result, factor in ((special_cases.COROLLARY_4, 2538), (special_cases.COROLLARY_4_OPTION_1, 5076))
     ),
     *(
         Limit(
@@ -142,7 +131,7 @@ ORDERS = (
             f"sigma = 0: where the {name} branch of gamma eta is less than the first, Theorem 2 is at most the "
             "explicit Corollary 4",
             substitute_terms(EXPLICIT, steps(branch)),
-            terms_of(COROLLARY_4, "explicit"),
+            terms_of(special_cases.COROLLARY_4, "explicit"),
             "<=",
             at={sigma: Integer(0)},
             facts=(fact,),
@@ -162,14 +151,14 @@ ORDERS = (
             at=SCALED,
             facts=CAPS,
         )
-        for result in (THEOREM_2, THEOREM_2_OPTION_1)
+        for result in (special_cases.THEOREM_2, special_cases.THEOREM_2_OPTION_1)
     ),
     *with_statements(
         {
             "delta = 0, first branches: Theorem 2 is at most the explicit Corollary 4": at_most(
                 "corollary-4-no-divergence",
                 summed(substitute_terms(EXPLICIT, steps(GLOBAL_STEPS[0]))),
-                summed(terms_of(COROLLARY_4, "explicit")),
+                summed(terms_of(special_cases.COROLLARY_4, "explicit")),
                 at={delta: Integer(0)},
             ),
             "K <= T: the sharp Theorem 3 is at most sharp:per-client": at_most(
@@ -180,7 +169,7 @@ ORDERS = (
             ),
             "K >= T: the sharp Theorem 3 is at most the explicit one": at_most(
                 "theorem-3-no-cut-off-below-explicit",
-                lettered(terms_of(THEOREM_3, "sharp"), K=T + s),
+                lettered(terms_of(special_cases.THEOREM_3, "sharp"), K=T + s),
                 summed(substitute_terms(cut("explicit"), {K: T + s, u: Integer(0)})),
                 facts=(Relation(u, ONE), RARE, HARMONIC),
             ),
@@ -196,9 +185,10 @@ ORDERS = (
             "a cut-off only takes variance away": at_most(
                 "interval-variance-below-no-cut-off",
                 substitute_terms(
-                    terms_of(LEMMA_B_6_1_VARIANCE, "printed"), {(1 - rate) ** (2 * K): v**2, (1 - rate) ** K: v}
+                    terms_of(special_cases.LEMMA_B_6_1_VARIANCE, "printed"),
+                    {(1 - rate) ** (2 * K): v**2, (1 - rate) ** K: v},
                 ),
-                terms_of(LEMMA_B_6_1_VARIANCE, "explicit"),
+                terms_of(special_cases.LEMMA_B_6_1_VARIANCE, "explicit"),
                 facts=(Relation(ONE, K),),
             ),
             "where log_c T is whole, the explicit Lemma B.7.1 is at most the repaired one": at_most(

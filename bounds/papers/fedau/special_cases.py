@@ -10,18 +10,7 @@ from sympy import Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.limit_checker import Limit, equal, with_statements
 from fedbounds.bounds.audit.sums import one, substitute_terms, terms_of, times
-from fedbounds.bounds.papers.fedau.corollaries import (
-    APPENDIX_A_3,
-    APPENDIX_A_3_UNEQUAL,
-    COROLLARY_4,
-    COROLLARY_4_OPTION_1,
-    GLOBAL_STEPS,
-    INVERSE_MEAN,
-    KNOWN_Q,
-    LEMMA_B_6_1,
-    LEMMA_B_6_1_VARIANCE,
-    LEMMA_B_7_1,
-)
+from fedbounds.bounds.papers.fedau import corollaries
 from fedbounds.bounds.papers.fedau.lemmas import LEMMA_B_3_3, LEMMA_B_5_1
 from fedbounds.bounds.papers.fedau.notation import NOTATION
 from fedbounds.bounds.papers.fedau.results import (
@@ -71,7 +60,8 @@ ONE_OBJECTIVE = {n.deltatilde: delta, n.V: n.Wt / N, n.Z: N * n.Qt}
 NO_FIRST = {(1 - rate) ** K: Integer(0)}
 
 corollary_4, lemma_b_6_1, lemma_b_6_1_variance, theorem_2 = (
-    partial(terms_of, result) for result in (COROLLARY_4, LEMMA_B_6_1, LEMMA_B_6_1_VARIANCE, THEOREM_2)
+    partial(terms_of, result)
+    for result in (corollaries.COROLLARY_4, corollaries.LEMMA_B_6_1, corollaries.LEMMA_B_6_1_VARIANCE, THEOREM_2)
 )
 EQUALITIES = (
     *with_statements(
@@ -86,7 +76,7 @@ EQUALITIES = (
             "omega = 1/p with p = S/N: Q = N/S": equal(
                 "known-weights-second-moment",
                 substitute_terms(one(p * n.omega**2), {n.omega: 1 / p}),
-                one(KNOWN_Q),
+                one(corollaries.KNOWN_Q),
                 at={p: S / N},
                 source="Appendix A.3",
             ),
@@ -100,20 +90,20 @@ EQUALITIES = (
             terms_of(result, "explicit", without="weight error"),
             at=UNBIASED,
         )
-        for result in (THEOREM_2, THEOREM_2_OPTION_1, COROLLARY_4, COROLLARY_4_OPTION_1)
+        for result in (THEOREM_2, THEOREM_2_OPTION_1, corollaries.COROLLARY_4, corollaries.COROLLARY_4_OPTION_1)
     ),
     *with_statements(
         {
             "Corollary 4 with W = 0 and Q = N/S is the explicit Appendix A.3": equal(
                 "appendix-a.3-from-corollary-4",
                 corollary_4("explicit"),
-                terms_of(APPENDIX_A_3, "explicit"),
-                at={W: Integer(0), Q: KNOWN_Q},
+                terms_of(corollaries.APPENDIX_A_3, "explicit"),
+                at={W: Integer(0), Q: corollaries.KNOWN_Q},
             ),
             "Corollary 4 with W = 0 is the explicit Appendix A.3 at any rates, whatever G is": equal(
                 "appendix-a.3-unequal-from-corollary-4",
                 corollary_4("explicit"),
-                terms_of(APPENDIX_A_3_UNEQUAL, "explicit"),
+                terms_of(corollaries.APPENDIX_A_3_UNEQUAL, "explicit"),
                 at=UNBIASED,
             ),
         }
@@ -122,8 +112,11 @@ EQUALITIES = (
         Limit(
             f"appendix-a.3-equal-rates-{form}",
             f"Appendix A.3 at any rates is that of equal ones where every p_n is S/N, {form}",
-            alike(substitute_terms(terms_of(APPENDIX_A_3_UNEQUAL, form), {Q: INVERSE_MEAN}), {p: S / N}),
-            terms_of(APPENDIX_A_3, form),
+            alike(
+                substitute_terms(terms_of(corollaries.APPENDIX_A_3_UNEQUAL, form), {Q: corollaries.INVERSE_MEAN}),
+                {p: S / N},
+            ),
+            terms_of(corollaries.APPENDIX_A_3, form),
         )
         for form in ("explicit", "sharp")
     ),
@@ -141,8 +134,8 @@ EQUALITIES = (
         Limit(
             f"corollary-4-options-{form.partition(':')[2] or form}",
             f"Option 1 is twice Option 2 at G = 0, {form}",
-            terms_of(COROLLARY_4_OPTION_1, form),
-            times(2, terms_of(COROLLARY_4, form)),
+            terms_of(corollaries.COROLLARY_4_OPTION_1, form),
+            times(2, terms_of(corollaries.COROLLARY_4, form)),
             at={G: Integer(0)},
         )
         for form in ("explicit", "repaired", "repaired:constant")
@@ -177,7 +170,7 @@ EQUALITIES = (
             ),
             "sigma = 0, first branches: Theorem 2 is Corollary 4 without the terms of the other branches": equal(
                 "corollary-4-no-noise",
-                substitute_terms(theorem_2("explicit"), steps(GLOBAL_STEPS[0])),
+                substitute_terms(theorem_2("explicit"), steps(corollaries.GLOBAL_STEPS[0])),
                 corollary_4("explicit", without="initial gap"),
                 at={sigma: Integer(0)},
             ),
@@ -243,10 +236,13 @@ EQUALITIES = (
             ): equal(
                 "lemma-b.7.1-from-theorem-3",
                 (*weight(THEOREM_3, "explicit", K=R * sp.log(T) + 1)[:1], Term("bias", 1 / T)),
-                terms_of(LEMMA_B_7_1, "repaired"),
+                terms_of(corollaries.LEMMA_B_7_1, "repaired"),
             ),
             "R = 0: everybody always takes part, and the constant form vanishes with the error": equal(
-                "lemma-b.7.1-everybody", terms_of(LEMMA_B_7_1, "repaired:constant"), one(0), at={R: Integer(0)}
+                "lemma-b.7.1-everybody",
+                terms_of(corollaries.LEMMA_B_7_1, "repaired:constant"),
+                one(0),
+                at={R: Integer(0)},
             ),
         }
     ),

@@ -9,30 +9,19 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    BELOW,
-    FALLING_STEPS,
-    FIRST_ERROR,
-    GRADIENT_BOUND,
-    INDEPENDENT_MASKS,
-    NOISE,
-    QUADRATIC_GROWTH,
-    RELATIVE_ERROR,
-    SAMPLING,
-    STRONGLY_CONVEX,
-)
+from fedbounds.bounds.papers.fedmrn import assumptions as given
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, SAMPLED, SEVERAL
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
 HALF = Fraction(1, 2)
 NO_MASKS = (
-    Check(FIRST_ERROR, "S(x) = x: E|S(x) - x| <= q |x| with q = 0", 0, "<=", 0),
-    Check(INDEPENDENT_MASKS, "nothing is drawn: covariance of the masks' errors", 0, "==", 0),
+    Check(given.FIRST_ERROR, "S(x) = x: E|S(x) - x| <= q |x| with q = 0", 0, "<=", 0),
+    Check(given.INDEPENDENT_MASKS, "nothing is drawn: covariance of the masks' errors", 0, "==", 0),
 )
 
 
 CALM = (
-    Check(NOISE, "no noise: its variance", 0, "<=", 0),
+    Check(given.NOISE, "no noise: its variance", 0, "<=", 0),
     Check(INDEPENDENT_CLIENTS, "no noise: covariance between clients", 0, "==", 0),
 )
 
@@ -40,7 +29,7 @@ CALM = (
 def all_taken(N: int) -> tuple[Check, ...]:
     """All of N clients in every round."""
     return (
-        Check(SAMPLING, "weights 1/N, and all N clients drawn in every round: K", N, "==", N),
+        Check(given.SAMPLING, "weights 1/N, and all N clients drawn in every round: K", N, "==", N),
         Check(SAMPLED, "all of them", N, "<=", N),
         Check(SEVERAL, "that many clients", N, ">=", 2),
     )
@@ -49,8 +38,8 @@ def all_taken(N: int) -> tuple[Check, ...]:
 def rare(M: int) -> tuple[Check, ...]:
     """Masks S(x) = (1 +- M) x with probability 1/(2M) each and else x, drawn by each client for itself; q = 1."""
     return (
-        Check(FIRST_ERROR, f"E|S(x) - x|/|x| = {M}/{M} <= q", Fraction(M, M), "<=", 1),
-        Check(INDEPENDENT_MASKS, "each client draws its own: covariances", 0, "==", 0),
+        Check(given.FIRST_ERROR, f"E|S(x) - x|/|x| = {M}/{M} <= q", Fraction(M, M), "<=", 1),
+        Check(given.INDEPENDENT_MASKS, "each client draws its own: covariances", 0, "==", 0),
     )
 
 
@@ -71,10 +60,10 @@ def masks_of_lemma_3() -> Replay:
         instance="Two clients with F_k = w, one step of 1, S(x) = (1 +- 8) x with probability 1/16 each and else x; "
         "q = 1, G = 1, N = K = 2, S = 1.",
         hypotheses=(
-            Check(GRADIENT_BOUND, "|grad F| <= G", 1, "<=", 1),
+            Check(given.GRADIENT_BOUND, "|grad F| <= G", 1, "<=", 1),
             *rare(8),
             *all_taken(2),
-            Check(FALLING_STEPS, "every step is 1", 1, "<=", 2),
+            Check(given.FALLING_STEPS, "every step is 1", 1, "<=", 2),
         ),
         lines=(
             Line("c = (q^2 (N-1) + N - K)/(K (N-1))", share(2)),
@@ -106,9 +95,9 @@ def gap_of_theorem_1() -> Replay:
             *CALM,
             *rare(M),
             *all_taken(2),
-            Check(GRADIENT_BOUND, "|grad F_k(w_1)|, the only gradients that are taken", 1, "<=", 1),
-            Check(QUADRATIC_GROWTH, "L = 1 is the second derivative", 1, "<=", 1),
-            Check(STRONGLY_CONVEX, "mu = 1 is the second derivative", 1, ">=", 1),
+            Check(given.GRADIENT_BOUND, "|grad F_k(w_1)|, the only gradients that are taken", 1, "<=", 1),
+            Check(given.QUADRATIC_GROWTH, "L = 1 is the second derivative", 1, "<=", 1),
+            Check(given.STRONGLY_CONVEX, "mu = 1 is the second derivative", 1, ">=", 1),
             Check(CURVATURE, "mu <= L", 1, "<=", 1),
         ),
         lines=(
@@ -144,9 +133,9 @@ def gradient_of_theorem_2() -> Replay:
             *CALM,
             *rare(2 * N),
             *all_taken(N),
-            Check(GRADIENT_BOUND, "|grad F_k| <= 1 + 1, surely", 2, "<=", 2),
-            Check(QUADRATIC_GROWTH, "L = 1 is the largest second derivative", 1, "<=", 1),
-            Check(BELOW, "F = H >= 0", 0, ">=", 0),
+            Check(given.GRADIENT_BOUND, "|grad F_k| <= 1 + 1, surely", 2, "<=", 2),
+            Check(given.QUADRATIC_GROWTH, "L = 1 is the largest second derivative", 1, "<=", 1),
+            Check(given.BELOW, "F = H >= 0", 0, ">=", 0),
         ),
         lines=(
             Line("P = 4 c G^2", 16 * share(N)),
@@ -178,10 +167,12 @@ def drift_of_one_client() -> Replay:
         instance="Three clients with F_1 = w, F_2 = F_3 = -w, no masks (q = 0), S = 2, steps 2 and 1; t = t_0 + 1, "
         "client 1.",
         hypotheses=(
-            Check(GRADIENT_BOUND, "|grad F_k| <= G = 1", 1, "<=", 1),
+            Check(given.GRADIENT_BOUND, "|grad F_k| <= G = 1", 1, "<=", 1),
             *NO_MASKS,
-            Check(SAMPLING, "weights 1/N, nobody is drawn before t: sum of the weights", 3 * Fraction(1, 3), "==", 1),
-            Check(FALLING_STEPS, "2 <= 2 * 1, and 1 in all iterations after", 2, "<=", 2),
+            Check(
+                given.SAMPLING, "weights 1/N, nobody is drawn before t: sum of the weights", 3 * Fraction(1, 3), "==", 1
+            ),
+            Check(given.FALLING_STEPS, "2 <= 2 * 1, and 1 in all iterations after", 2, "<=", 2),
         ),
         lines=(
             Line("w_1^t, from 0", -2),
@@ -228,13 +219,13 @@ def curvature_from_above() -> Replay:
         "that starts at 1, in its second iteration; S(u) = (1 +- 6) u with probability 1/2 each (q = 6); no "
         "synchronization at t + 1.",
         hypotheses=(
-            Check(QUADRATIC_GROWTH, "F'' is at most 1 = L", 1, "<=", 1),
-            Check(NOISE, "no noise: its variance", 0, "<=", 0),
+            Check(given.QUADRATIC_GROWTH, "F'' is at most 1 = L", 1, "<=", 1),
+            Check(given.NOISE, "no noise: its variance", 0, "<=", 0),
             Check(MARTINGALE, "no noise: its mean", 0, "==", 0),
-            Check(SAMPLING, "the one client has weight 1: sum of the weights", 1, "==", 1),
-            Check(INDEPENDENT_MASKS, "one client, no noise: covariances", 0, "==", 0),
-            Check(RELATIVE_ERROR, "E S(u)/u", Fraction(7 - 5, 2), "==", 1),
-            Check(RELATIVE_ERROR, "E|S(u) - u|^2/u^2 <= q^2", Fraction(36 + 36, 2), "<=", 36),
+            Check(given.SAMPLING, "the one client has weight 1: sum of the weights", 1, "==", 1),
+            Check(given.INDEPENDENT_MASKS, "one client, no noise: covariances", 0, "==", 0),
+            Check(given.RELATIVE_ERROR, "E S(u)/u", Fraction(7 - 5, 2), "==", 1),
+            Check(given.RELATIVE_ERROR, "E|S(u) - u|^2/u^2 <= q^2", Fraction(36 + 36, 2), "<=", 36),
             Check("no point leaves |w| <= 4", "largest |w|", max(map(abs, points)), "<=", 4),
         ),
         lines=(

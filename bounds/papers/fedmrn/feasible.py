@@ -27,13 +27,7 @@ from __future__ import annotations
 
 from sympy import Max, floor, sqrt
 
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    GRADIENT_BOUND,
-    LIPSCHITZ,
-    ROUND_MASKS,
-    STRONGLY_CONVEX,
-    SURE_GRADIENT_BOUND,
-)
+from fedbounds.bounds.papers.fedmrn import assumptions
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION
 from fedbounds.bounds.papers.fedmrn.reach import MaskReach
 from fedbounds.bounds.papers.fedmrn.results import SAMPLING_ERROR, shift
@@ -43,8 +37,8 @@ from fedbounds.bounds.theory.result import Condition
 n = NOTATION
 L, mu, G, Gamma, Delta1, N, S, T, d = n.L, n.mu, n.G, n.Gamma, n.Delta1, n.N, n.S, n.T, n.d
 
-BOUNDED = (STRONGLY_CONVEX.name, GRADIENT_BOUND.name)
-MASKED = (STRONGLY_CONVEX.name, SURE_GRADIENT_BOUND.name, ROUND_MASKS.name)
+BOUNDED = (assumptions.STRONGLY_CONVEX.name, assumptions.GRADIENT_BOUND.name)
+MASKED = (assumptions.STRONGLY_CONVEX.name, assumptions.SURE_GRADIENT_BOUND.name, assumptions.ROUND_MASKS.name)
 DISTANCE, SPREAD = mu**2 * Delta1, 2 * mu * Gamma  # squared gradients that w_1 - w* and the clients' minima cost
 TAKEN = T - 1  # no gradient is taken before w_1 is judged
 REACH = MaskReach(shift, S, T)
@@ -59,7 +53,9 @@ FARTHEST = (
     + 2 * sqrt(DISTANCE * OPPOSED) * Max(0, 2 - d)
 )
 RULES = (
-    FeasibleRule(Condition(Gamma, "<=", (N - 1) * Gamma, "a single client has Gamma = 0"), (STRONGLY_CONVEX.name,)),
+    FeasibleRule(
+        Condition(Gamma, "<=", (N - 1) * Gamma, "a single client has Gamma = 0"), (assumptions.STRONGLY_CONVEX.name,)
+    ),
     FeasibleRule(
         Condition(
             TAKEN * (DISTANCE + SPREAD),
@@ -117,7 +113,7 @@ RULES = (
             L**2 * n.Dt,
             "smoothness: mean gradients at w_bar and at the masked models",
         ),
-        (LIPSCHITZ.name,),
+        (assumptions.LIPSCHITZ.name,),
     ),
 )
 FEASIBLE = FeasibleSets(

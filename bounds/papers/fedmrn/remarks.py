@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from sympy import sqrt
 
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    BELOW,
-    FIXED_MASKS,
-    LIPSCHITZ,
-    MASKED,
-    PROGRESSIVE,
-    QUADRATIC_GROWTH,
-    RELATIVE_ERROR,
-    STRONGLY_CONVEX,
-    USED,
-)
+from fedbounds.bounds.papers.fedmrn import assumptions
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION, new_result
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, SAMPLED, THEOREM_1, THEOREM_2
 from fedbounds.bounds.theory.measures import single
@@ -49,7 +39,7 @@ PROPOSITION_1 = new_result(
         ),
     ),
     equations=("10",),
-    assumptions=(RELATIVE_ERROR, PROGRESSIVE),
+    assumptions=(assumptions.RELATIVE_ERROR, assumptions.PROGRESSIVE),
 )
 
 
@@ -77,7 +67,7 @@ REMARK_2_CONVEX = same_rate(
             "printed",
             RATE,
             (SAMPLED, CURVATURE),
-            (*USED, QUADRATIC_GROWTH, STRONGLY_CONVEX),
+            (*assumptions.USED, assumptions.QUADRATIC_GROWTH, assumptions.STRONGLY_CONVEX),
             order_only=True,
             hidden=(*HIDDEN, q),
             note="O(1/T) under the conditions of Theorem 1, Assumption 4 (squared) among them: for operators with a "
@@ -93,7 +83,7 @@ REMARK_2_NONCONVEX = same_rate(
             "printed",
             ROOT_RATE,
             (SAMPLED,),
-            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            (*assumptions.MASKED, assumptions.FIXED_MASKS, assumptions.LIPSCHITZ, assumptions.BELOW),
             order_only=True,
             hidden=HIDDEN,
             note="O(1/T) + O(1/sqrt(T)) with the masks that Theorem 2 prescribes",

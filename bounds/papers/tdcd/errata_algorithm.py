@@ -8,13 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.tdcd.assumptions import (
-    BLOCK_SMOOTH,
-    BOUNDED,
-    ONE_BLOCK_SMOOTH,
-    SMOOTH_OBJECTIVE,
-    UNBIASED_CLIENTS,
-)
+from fedbounds.bounds.papers.tdcd import assumptions
 from fedbounds.bounds.papers.tdcd.results import CAP, LEMMA_CAP
 
 HALF = Fraction(1, 2)
@@ -22,10 +16,10 @@ SAMPLING_NOISE = "sigma_j^2 is the variance of sampling a batch, around the grad
 ALGORITHM = "Algorithm 1: all clients of a silo have the weight 1/K_j"
 ONE_EXCHANGE = "the silo with the labels returns derivatives once a round"
 PARABOLA = (
-    Check(SMOOTH_OBJECTIVE, "L = 1 is the second derivative", 1, "<=", 1),
-    Check(BLOCK_SMOOTH, "Lmax = 1 is the second derivative", 1, "<=", 1),
-    Check(BOUNDED, "f >= 0 at its minimum", 0, ">=", 0),
-    Check(UNBIASED_CLIENTS, "one client, its whole data in every batch: sigma^2", 0, "==", 0),
+    Check(assumptions.SMOOTH_OBJECTIVE, "L = 1 is the second derivative", 1, "<=", 1),
+    Check(assumptions.BLOCK_SMOOTH, "Lmax = 1 is the second derivative", 1, "<=", 1),
+    Check(assumptions.BOUNDED, "f >= 0 at its minimum", 0, ">=", 0),
+    Check(assumptions.UNBIASED_CLIENTS, "one client, its whole data in every batch: sigma^2", 0, "==", 0),
 )
 
 
@@ -134,7 +128,7 @@ def one_silos_constant() -> Replay:
         instance="Two silos with one client and one parameter each, f = x_1^2/200 + x_2^2/2, at (0, 1); Q = 2, Lmax = "
         "1/100 (silo 1's), eta = 25.",
         hypotheses=(
-            Check(ONE_BLOCK_SMOOTH, "silo j = 1: its second derivative is at most Lmax", flat, "<=", flat),
+            Check(assumptions.ONE_BLOCK_SMOOTH, "silo j = 1: its second derivative is at most Lmax", flat, "<=", flat),
             Check(LEMMA_CAP, "eta <= 1/(2 Q Lmax)", eta, "<=", 1 / (2 * Q * flat)),
         ),
         lines=(
@@ -173,8 +167,8 @@ def shards_are_noise() -> Replay:
         instance="One silo, two clients with (x - 1)^2/2 and 3 (x + 1)^2/2, all samples in every batch, Q = 2, eta = "
         "1/48; x_0 is where TDCD is at rest.",
         hypotheses=(
-            Check(SMOOTH_OBJECTIVE, "L = (1 + 3)/2 is the second derivative", 2, "<=", 2),
-            Check(BLOCK_SMOOTH, "Lmax = 3 is the larger second derivative", 3, "<=", 3),
+            Check(assumptions.SMOOTH_OBJECTIVE, "L = (1 + 3)/2 is the second derivative", 2, "<=", 2),
+            Check(assumptions.BLOCK_SMOOTH, "Lmax = 3 is the larger second derivative", 3, "<=", 3),
             Check(SAMPLING_NOISE, "all samples are drawn: sigma^2", 0, "==", 0),
             capped(eta, Q, 3),
         ),
@@ -209,8 +203,8 @@ def unequal_shards() -> Replay:
         instance="One silo, two clients with the labels 0 and 4, 4, 4, loss (x - y)^2/2, all samples in every batch, "
         "Q = 1, eta = 1/8; x_0 = 2.",
         hypotheses=(
-            Check(SMOOTH_OBJECTIVE, "L = 1 is the second derivative", 1, "<=", 1),
-            Check(BLOCK_SMOOTH, "Lmax = 1 is the second derivative", 1, "<=", 1),
+            Check(assumptions.SMOOTH_OBJECTIVE, "L = 1 is the second derivative", 1, "<=", 1),
+            Check(assumptions.BLOCK_SMOOTH, "Lmax = 1 is the second derivative", 1, "<=", 1),
             Check(ALGORITHM, "sum of the weights 1/2 and 1/2", HALF + HALF, "==", 1),
             capped(Fraction(1, 8), 1),
         ),

@@ -6,15 +6,7 @@ y\rangle$, the drift $D=\|\bar y-x_{t_0}\|^2$. Every constant of the results is 
 expression in the bounds of earlier steps, and a form is proved only if its own expression is where the chain ends.
 """
 
-from fedbounds.bounds.papers.arbitrary_participation.proof import participation
-from fedbounds.bounds.papers.arbitrary_participation.proof.corollaries import (
-    COROLLARY_3_2_PROOF,
-    COROLLARY_3_3_PROOF,
-    COROLLARY_4_3_PROOF,
-    COROLLARY_4_8_PROOF,
-    EXPECTED_COROLLARIES,
-    TABLE_1_PROOF,
-)
+from fedbounds.bounds.papers.arbitrary_participation.proof import corollaries, participation
 from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.expected import EXPECTED_PROOFS
 from fedbounds.bounds.papers.arbitrary_participation.proof.likely import LIKELY_PROOF
@@ -30,12 +22,12 @@ PROOFS = (
     TUNED_LEMMAS,
     TUNED_PROOF,
     *EXPECTED_PROOFS,
-    COROLLARY_3_2_PROOF,
-    COROLLARY_3_3_PROOF,
+    corollaries.COROLLARY_3_2_PROOF,
+    corollaries.COROLLARY_3_3_PROOF,
     *participation.PROOFS,
     LIKELY_PROOF,
-    COROLLARY_4_3_PROOF,
-    COROLLARY_4_8_PROOF,
-    *EXPECTED_COROLLARIES,
-    TABLE_1_PROOF,
+    corollaries.COROLLARY_4_3_PROOF,
+    corollaries.COROLLARY_4_8_PROOF,
+    *corollaries.EXPECTED_COROLLARIES,
+    corollaries.TABLE_1_PROOF,
 )

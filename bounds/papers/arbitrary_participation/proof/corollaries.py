@@ -7,14 +7,7 @@ from sympy import Expr, Integer, Rational, Symbol, sqrt
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialize
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
-    COHORT,
-    EXPECTED_COHORT,
-    EXPECTED_PARTICIPATION,
-    EXPECTED_WINDOW,
-    PARTICIPATION,
-    WINDOW,
-)
+from fedbounds.bounds.papers.arbitrary_participation import assumptions
 from fedbounds.bounds.papers.arbitrary_participation.expected import (
     COROLLARY_3_2_EXPECTED,
     COROLLARY_3_3_EXPECTED,
@@ -27,14 +20,8 @@ from fedbounds.bounds.papers.arbitrary_participation.participation import (
     COROLLARY_4_8,
     OVER_PARTICIPATION,
 )
+from fedbounds.bounds.papers.arbitrary_participation.proof import participation
 from fedbounds.bounds.papers.arbitrary_participation.proof.expected import expected_proofs
-from fedbounds.bounds.papers.arbitrary_participation.proof.participation import (
-    ANY_ROUND,
-    E7,
-    ERGODIC_PROOF,
-    INDEPENDENT_PROOF,
-    OTHER_ROUND,
-)
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import EACH as PROPOSITION_4_1_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import LHS as WINDOW_SQUARED
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import REGULAR as REGULAR_PROOF
@@ -120,8 +107,11 @@ COROLLARY_3_3_PROOF = c.proof(
 
 # --- Corollary 4.3 ----------------------------------------------------------------------------------------------------
 
-EVERY_ROUND = ((COHORT.name, le(OTHER_ROUND, nu**2)), (PARTICIPATION.name, le(ANY_ROUND, beta**2)))
-DIVERGENCES = (*EVERY_ROUND, (WINDOW.name, le(WINDOW_SQUARED, delta**2)))
+EVERY_ROUND = (
+    (assumptions.COHORT.name, le(participation.OTHER_ROUND, nu**2)),
+    (assumptions.PARTICIPATION.name, le(participation.ANY_ROUND, beta**2)),
+)
+DIVERGENCES = (*EVERY_ROUND, (assumptions.WINDOW.name, le(WINDOW_SQUARED, delta**2)))
 REGULAR = ((nu, d), (beta, d), (delta, Integer(0)))
 BOUNDED = Specialize(REGULAR, DIVERGENCES)  # two divergences by d, the window's by what participation makes it
 EVERY_CLIENT = f"{PAPER}/proposition-4.1/D4 {PAPER}/proposition-4.1/D3"
@@ -165,9 +155,9 @@ IN_EXPECTATION = f"{THEOREM_3_1_EXPECTED.key}[explicit]"
 OVER_BOTH = measure_symbol(OVER_PARTICIPATION)
 # bounds on the suprema of (5) and (6) bound their expectations as well
 RANDOM = (
-    (EXPECTED_COHORT.name, le(OTHER_ROUND, nu**2)),
-    (EXPECTED_PARTICIPATION.name, le(ANY_ROUND, beta**2)),
-    (EXPECTED_WINDOW.name, le(E7, delta**2)),
+    (assumptions.EXPECTED_COHORT.name, le(participation.OTHER_ROUND, nu**2)),
+    (assumptions.EXPECTED_PARTICIPATION.name, le(participation.ANY_ROUND, beta**2)),
+    (assumptions.EXPECTED_WINDOW.name, le(participation.E7, delta**2)),
 )
 INDEPENDENT, ANY_VARIANCE = f"{PAPER}/proposition-4.7/D2", f"{PAPER}/proposition-4.4/D4"
 
@@ -190,8 +180,8 @@ c = Chain(
         COROLLARY_4_8,
         COROLLARY_3_2_PROOF,
         PROPOSITION_4_1_PROOF,
-        ERGODIC_PROOF,
-        INDEPENDENT_PROOF,
+        participation.ERGODIC_PROOF,
+        participation.INDEPENDENT_PROOF,
     ),
 )
 for name, form, variance, source in (
