@@ -51,11 +51,7 @@ OWN_CONSTANT = N**2 * d**2 * log(2 / c) / (2 * P)
 
 
 def likely_forms(sampled: Derived) -> tuple[Form, ...]:
-    """What holds with probability 1 - c at every point, for one window and for all of them.
-
-    Args:
-        sampled: the rule for upsilon where S of N clients are drawn.
-    """
+    """What holds with probability 1 - c at every point, for one window and for all of them."""
 
     def form(name: str, value: sp.Expr, *conditions: Condition, every: bool = False, note: str) -> Form:
         return Form(

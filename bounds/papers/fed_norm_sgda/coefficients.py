@@ -19,11 +19,6 @@ def coefficients_missing(
     Without the last entry, and one that is the largest if the last is not, $m$ numbers in $[0,b]$ with sum $s$ remain.
     Their squares sum to $s^2/m$ at least, and at most to $kb^2+(s-kb)^2$, $k=\lfloor s/b\rfloor$; all between occur.
 
-    Args:
-        total, squares: sums of the entries and of their squares, shape of the clients.
-        last, largest: one entry each.
-        steps: how many there are.
-
     Example:
         >>> [float(coefficients_missing(3, squares, 1, 1, 3)) for squares in (3, 2.5)]  # (1, 1, 1), and none
         [0.0, 1.0]

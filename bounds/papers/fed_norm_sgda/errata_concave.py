@@ -24,11 +24,7 @@ HYPOTHESES = (*PRINTED.assumptions, ONE_POINT_CONCAVE, *PRINTED.conditions)
 
 
 def ascent_block(ascent: Fraction, top: Fraction, S: int) -> tuple[Fraction, Fraction, Fraction]:
-    r"""Ascent on $-\frac12(y-\text{top})^2$ from 0 over a block of $S$ rounds.
-
-    Returns:
-        $R$, the largest $|y_t|^2$; $4R/(\Gamma_yS)$; the average of $\max f-f(y_t)$ over $t<S$.
-    """
+    r"""Ascent on $-\frac12(y-\text{top})^2$ from 0 over a block of $S$ rounds."""
     y, gaps, most = ZERO, ZERO, ZERO
     for _ in range(S):
         gaps += (y - top) ** 2 / 2

@@ -192,9 +192,6 @@ def ascent_sides(
 ) -> tuple[Fraction, Fraction, Fraction]:
     r"""Both sides of (34) from $x=y=0$ and $\mathbb E\langle\nabla_yF(x^+,y),g_y\rangle$, over all signs of two
     clients.
-
-    Returns:
-        claimed, true and the product that (34) takes to be that with $h_y$ for $g_y$, which is 0 here.
     """
     total = [Fraction(0)] * 3
     draws = list(product((1, -1), repeat=4))

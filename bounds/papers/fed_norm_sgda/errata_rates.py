@@ -33,10 +33,6 @@ def exponents(a: Fraction) -> dict[str, Fraction]:
 
     $\Gamma_y=\tau\gamma_y\propto\tau^{3/4}T^{-1/4}$, $\Gamma_x=\tau\gamma_x\propto\tau^{1/4}T^{-3/4}$,
     $S\propto(T/\tau)^{1/2}$; the terms of (48) follow.
-
-    Example:
-        >>> exponents(Fraction(1))["Gamma_y"], exponents(Fraction(1, 3))["Gamma_y"]
-        (Fraction(1, 2), Fraction(0, 1))
     """
     ascent, descent, period = Fraction(3, 4) * a - Fraction(1, 4), a / 4 - Fraction(3, 4), (1 - a) / 2
     return {
@@ -51,10 +47,6 @@ def exponents(a: Fraction) -> dict[str, Fraction]:
 def floor_cubed(T: Fraction, cap: Fraction = Fraction(1, 16), constants: tuple[int, int, int] = (1, 1, 1)) -> Fraction:
     r"""The cube of the least $\frac{c_1}{\Gamma_xT}+c_2\Gamma_xS+\frac{c_3}{\Gamma_yS}$ over $\Gamma_x,S>0$ and
     $\Gamma_y\le$ cap: $27\,c_1c_2c_3/(T\,{\rm cap})$, where the three are equal.
-
-    Example:
-        >>> floor_cubed(Fraction(432))
-        Fraction(1, 1)
     """
     a, b, c = constants
     return 27 * a * b * c / (T * cap)
@@ -70,10 +62,6 @@ def uncapped_fourth(T: Fraction, work: Fraction) -> Fraction:
 def caps_of_a_sample(n: int, P: int) -> tuple[Fraction, Fraction]:
     r"""$c=\frac{n(P-1)}{P(n-1)}$ and $\frac dP$ for clients of equal weight: with $\beta_L=0$ the conditions of Theorem
     4 say $\Gamma_y\max\{c,d/P\}\le\frac1{16L_f}$. As $c+\frac dP=1$, that is $\Gamma_y\le\frac1{8L_f}$ at most.
-
-    Example:
-        >>> caps_of_a_sample(3, 2), caps_of_a_sample(4, 4)
-        ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 1), Fraction(0, 1)))
     """
     return Fraction(n * (P - 1), P * (n - 1)), Fraction(n - P, P * (n - 1))
 

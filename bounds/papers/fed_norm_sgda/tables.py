@@ -44,17 +44,11 @@ ALIKE: Mapping[sp.Expr, sp.Expr] = {  # equal weights 1/n, SGDA with tau steps, 
 
 @dataclass(frozen=True)
 class TableCase:
-    """One theorem where all clients are alike and take part.
+    """One theorem where all clients are alike and take part."""
 
-    Args:
-        result: the theorem.
-        steps: what may depend on T besides the work.
-        capped: whether its conditions must hold.
-    """
-
-    result: Result
-    steps: tuple[sp.Symbol, ...]
-    capped: bool = True
+    result: Result  # the theorem
+    steps: tuple[sp.Symbol, ...]  # what may depend on T besides the work
+    capped: bool = True  # whether its conditions must hold
 
     def complexity(self) -> Complexity:
         """The best exponents that its bound admits.
@@ -108,19 +102,12 @@ CONCAVE_RATES_NOTE = "as (7), at steps that Theorem 4's cap excludes once n tau 
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of a table.
+    """One row of a table."""
 
-    Args:
-        order: one expression, or several by name.
-        assumptions: of the theorem, or CITED.
-        refuted_by: an erratum.
-        note: in a line.
-    """
-
-    order: sp.Expr | Mapping[str, sp.Expr]
-    assumptions: tuple[Assumption, ...] = (CITED,)
-    refuted_by: str = ""
-    note: str = CITED_NOTE
+    order: sp.Expr | Mapping[str, sp.Expr]  # one expression, or several by name
+    assumptions: tuple[Assumption, ...] = (CITED,)  # of the theorem, or CITED
+    refuted_by: str = ""  # an erratum
+    note: str = CITED_NOTE  # in a line
 
     @property
     def terms(self) -> tuple[Term, ...]:

@@ -52,12 +52,7 @@ def cap_checks(gamma: Fraction, step: Fraction, I: int) -> tuple[Check, ...]:
 
 
 def round_of_noise(gamma: Fraction, I: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    r"""$F=-x^2/2$ from $x_t=0$ over all $2^I$ noise paths.
-
-    Returns:
-        $\mathbb E|a+V|^2$, $\mathbb E|a|^2$, $\mathbb E|V|^2$ and $\mathbb E\sum_i|\nabla F(y_i)|^2$ for the sums $a$
-        of the noise and $V$ of the gradients.
-    """
+    r"""$F=-x^2/2$ from $x_t=0$ over all $2^I$ noise paths."""
     totals = [Fraction(0)] * 4
     for noise in product((1, -1), repeat=I):
         y, a, V, squares = Fraction(0), 0, Fraction(0), Fraction(0)

@@ -32,12 +32,7 @@ def intervals(record: Record, K: int | None) -> list[int]:
 
 
 def weight(record: Record, K: int | None) -> Fraction:
-    """The weight of Algorithm 2 after a record: the mean of the completed intervals, 1 where there is none.
-
-    Example:
-        >>> weight((1, 0, 0), None), weight((0, 0, 1), 2)
-        (Fraction(1, 1), Fraction(3, 2))
-    """
+    """The weight of Algorithm 2 after a record: the mean of the completed intervals, 1 where there is none."""
     found = intervals(record, K)
     return Fraction(sum(found), len(found)) if found else Fraction(1)
 
@@ -140,9 +135,6 @@ def variance_of_random_count(p: Fraction = HALF, K: int = 2, t: int = 1) -> Repl
 
 def exact_log(T: int, c: Fraction, most: int = 12) -> Fraction:
     """log_c T where T^b = c^a for small a, b.
-
-    Raises:
-        StopIteration: it is no such fraction.
 
     Example:
         >>> exact_log(8, Fraction(4))

@@ -112,18 +112,6 @@ def weight_statistics(rates: ArrayLike, rounds: int, cut_off: float = math.inf) 
 def exact_weight_moments(p: Fraction, K: int | None, rounds: int) -> list[tuple[Fraction, Fraction]]:
     r"""$(\mathbb E\,\omega_t,\ \mathbb E(p\,\omega_t-1)^2)$ for $t=0,\dots,$ `rounds` - 1, in rationals.
 
-    Args:
-        p: participation probability, in (0, 1].
-        K: cut-off length >= 1, or None for no cut-off.
-        rounds: how many; the cost grows with its cube.
-
-    Raises:
-        FedboundsError: a probability outside (0, 1], or a cut-off or number of rounds below 1.
-
-    Example:
-        >>> [str(error) for _, error in exact_weight_moments(Fraction(1, 2), 2, 4)]
-        ['1/4', '1/4', '1/8', '3/32']
-
     Source: Wang & Ji 2024, Algorithm 2.
     """
     if not 0 < p <= 1:
@@ -159,18 +147,6 @@ def mean_weight(p: float, K: float, rounds: int) -> np.ndarray:
 
     because, given their number, the completed intervals are exchangeable.
 
-    Args:
-        p: participation probability, in (0, 1].
-        K: cut-off length >= 1, inf for none.
-        rounds: how many.
-
-    Returns:
-        (rounds,) means.
-
-    Example:
-        >>> mean_weight(1 / 3, 3, 5) * 9
-        array([ 9.,  9., 11., 19., 19.])
-
     Source: Wang & Ji 2024, eq. (B.6.8), whose step (a) it replaces.
     """
     t = np.arange(rounds, dtype=float)
@@ -182,18 +158,6 @@ def mean_weight(p: float, K: float, rounds: int) -> np.ndarray:
 
 def mean_square(p: float, K: float, rounds: int) -> np.ndarray:
     r"""$\mathbb E\,\omega_t^2$ for $t=0,\dots,$ `rounds` - 1, by one Fourier transform.
-
-    Args:
-        p: participation probability, in (0, 1].
-        K: cut-off length >= 1, inf for none; any K >= `rounds` is none.
-        rounds: how many.
-
-    Returns:
-        (rounds,) second moments; $p^2$ times them is exact to 1e-11 up to 2^16 rounds.
-
-    Example:
-        >>> np.round(mean_square(0.5, 2, 4) * 8, 9)
-        array([ 8.,  8., 20., 19.])
 
     Source: Wang & Ji 2024, Algorithm 2.
     """
@@ -207,18 +171,6 @@ def mean_square(p: float, K: float, rounds: int) -> np.ndarray:
 
 def squared_error(p: float, K: float, rounds: int) -> np.ndarray:
     r"""$\mathbb E(p\,\omega_t-1)^2$ for $t=0,\dots,$ `rounds` - 1, by one Fourier transform.
-
-    Args:
-        p: participation probability, in (0, 1].
-        K: cut-off length >= 1, inf for none; any K >= `rounds` is none.
-        rounds: how many.
-
-    Returns:
-        (rounds,) mean squared errors, to an absolute error of 1e-11 up to 2^16 rounds.
-
-    Example:
-        >>> np.round(squared_error(0.5, 2, 4) * 32, 9)
-        array([8., 8., 4., 3.])
 
     Source: Wang & Ji 2024, Algorithm 2.
     """
@@ -357,21 +309,6 @@ def weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) ->
 
     $$W=\frac1{NT}\sum_{t<T}\sum_n\mathbb E(p_n\omega_t^n-1)^2$$
 
-    Args:
-        p: (..., N) participation probabilities, in (0, 1].
-        K: (...) cut-off lengths, integers >= 1 or inf.
-        T: (...) rounds, integers >= 1.
-
-    Returns:
-        (...) weight errors.
-
-    Raises:
-        FedboundsError: more rounds than a transform can hold, with a rate so small that none of them is late.
-
-    Example:
-        >>> float(round(weight_error(np.array([0.5]), 2, 6)[()] * 4608, 6))
-        683.0
-
     Source: Wang & Ji 2024, the left-hand side of eq. (7).
     """
     mean, square, rates = _average_square(*(np.asarray(one, dtype=float) for one in (p, K, T)))
@@ -384,21 +321,6 @@ def mean_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | flo
     $$\bar Q=\frac1{NT}\sum_{t<T}\sum_np_n\mathbb E(\omega_t^n)^2$$
 
     Far below the bound on every path: at most $\frac1N\sum_n(\frac{2-p_n}{p_n}+p_n)$ whatever K is.
-
-    Args:
-        p: (..., N) participation probabilities, in (0, 1].
-        K: (...) cut-off lengths, integers >= 1 or inf.
-        T: (...) rounds, integers >= 1.
-
-    Returns:
-        (...) means.
-
-    Raises:
-        FedboundsError: more rounds than a transform can hold, with a rate so small that none of them is late.
-
-    Example:
-        >>> float(round(mean_weight_moment(np.array([0.5]), 2, 3)[()] * 4, 9))
-        3.0
 
     Source: Wang & Ji 2024, Theorem 2, whose last term needs it and no more.
     """
@@ -413,18 +335,6 @@ def largest_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | 
 
     The weights are largest together when nobody takes part until the cut-off or the round before last.
 
-    Args:
-        p: (..., N) participation probabilities, in (0, 1].
-        K: (...) cut-off lengths, integers >= 1 or inf.
-        T: (...) rounds, integers >= 1.
-
-    Returns:
-        (...) suprema.
-
-    Example:
-        >>> float(largest_weight_moment(np.array([0.5, 1.0]), 3, 10))
-        2.75
-
     Source: Wang & Ji 2024, Theorem 2, whose step sizes need Q before the run.
     """
     p = np.asarray(p, dtype=float)
@@ -438,18 +348,6 @@ def largest_weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | f
 
     In round $m$ every client whose $p_n<1$ may have any of the weights 1 (present in every round) and $m$ (present in
     the round before at most), whatever the others do, and no weight lies outside $[1,m]$.
-
-    Args:
-        p: (..., N) participation probabilities, in (0, 1].
-        K: (...) cut-off lengths, integers >= 1 or inf.
-        T: (...) rounds, integers >= 1.
-
-    Returns:
-        (...) suprema.
-
-    Example:
-        >>> float(largest_weight_error(np.array([0.5, 1.0]), 4, 10))
-        0.5
 
     Source: Wang & Ji 2024, Assumption 5, Option 1.
     """

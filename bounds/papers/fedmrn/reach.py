@@ -19,11 +19,6 @@ def mask_reach(shift: ArrayLike, local_steps: ArrayLike, iterations: ArrayLike) 
 
     Rounds start at $t_0=1,1+S,\dots$; gradients are taken in the iterations $t=1,\dots,T-1$.
 
-    Args:
-        shift: $\gamma+1$, positive; any shape.
-        local_steps: S >= 1; broadcasts against the others.
-        iterations: T >= 1; broadcasts against the others.
-
     Example:
         >>> [round(float(mask_reach(8, 1, T)), 12) for T in (1, 2, 3)]  # 0, 2/8, 2/8 + 2/9
         [0.0, 0.25, 0.472222222222]

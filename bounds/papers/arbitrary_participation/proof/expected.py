@@ -69,12 +69,7 @@ def expected_step(step: Step, ids: Mapping[str, str]) -> Step:
 def expected_proofs(
     proofs: tuple[Proof, ...], ends: Mapping[str, tuple[Result, Mapping[str, str]]]
 ) -> tuple[Proof, ...]:
-    """Those steps of the proofs that lead to these ends, in expectation.
-
-    Args:
-        proofs: in order.
-        ends: of a proof by its id: the result and the steps at which its forms stand.
-    """
+    """Those steps of the proofs that lead to these ends, in expectation."""
     whole = {f"{proof.id}/{step.id}": (proof, step) for proof in proofs for step in proof.steps}
     waiting = [f"{name}/{step}" for name, (_, at) in ends.items() for step in at.values()]
     needed = set[str]()

@@ -58,23 +58,15 @@ STEP = -gamma * eta * I * P * (mean + noise)  # x_{t_0+P} - x_{t_0}
 
 @dataclass(frozen=True)
 class WindowChain:
-    """How one form uses the lemmas: which bounds on spread and drift, and how much of the gradient is kept.
+    """How one form uses the lemmas: which bounds on spread and drift, and how much of the gradient is kept."""
 
-    Args:
-        name: the suffix of its steps.
-        spread, drift: the claims used.
-        spread_bound, drift_bound: where those claims end, with S_t replaced by what holds in every round.
-        kept: the share w of the gradient's coefficient that the form divides by; 1/2 in the paper.
-        conditions: of the claims used.
-    """
-
-    name: str
-    spread: str
-    spread_bound: Expr
+    name: str  # the suffix of its steps
+    spread: str  # the claims used
+    spread_bound: Expr  # where those claims end, with S_t replaced by what holds in every round
     drift: str
     drift_bound: Expr
-    kept: Expr = HALF_STEP
-    conditions: tuple[Condition, ...] = ()
+    kept: Expr = HALF_STEP  # the share w of the gradient's coefficient that the form divides by; 1/2 in the paper
+    conditions: tuple[Condition, ...] = ()  # of the claims used
 
     @property
     def bound(self) -> Expr:

@@ -88,21 +88,13 @@ def raw() -> sp.Expr:
 
 @dataclass(frozen=True)
 class Contraction:
-    """The constants of (43): how much of the dual gap is lost in a round, and what is added to it.
+    """The constants of (43): how much of the dual gap is lost in a round, and what is added to it."""
 
-    Args:
-        suffix: of the steps.
-        kept: of Gamma_y mu delta_t.
-        gradient: of Gamma_y/kappa^2 times the squared gradient.
-        local: of nu Gamma_y V.
-        noise: of nu Gamma_y^2 Lf N/2.
-    """
-
-    suffix: str
-    kept: sp.Rational
-    gradient: sp.Rational
-    local: sp.Rational
-    noise: sp.Rational
+    suffix: str  # of the steps
+    kept: sp.Rational  # of Gamma_y mu delta_t
+    gradient: sp.Rational  # of Gamma_y/kappa^2 times the squared gradient
+    local: sp.Rational  # of nu Gamma_y V
+    noise: sp.Rational  # of nu Gamma_y^2 Lf N/2
 
     @property
     def adds(self) -> sp.Expr:

@@ -30,21 +30,13 @@ ASCENT = Gammay * L  # what the caps on Gamma_y bound
 
 @dataclass(frozen=True)
 class Caps:
-    """The conditions of one form of Theorem 1.
+    """The conditions of one form of Theorem 1."""
 
-    Args:
-        suffix: of the steps.
-        price: of noise and drift mixing.
-        conditions: (a), (b), (c), (g), (f) in y, (f) in x and (m).
-        g_factor: what multiplies Gamma_y Lf r S_2 in (g).
-        g: what p Gamma_y Lf r S_2 is at most.
-    """
-
-    suffix: str
-    price: sp.Expr
-    conditions: tuple[Condition, ...]
-    g_factor: sp.Expr
-    g: sp.Expr
+    suffix: str  # of the steps
+    price: sp.Expr  # of noise and drift mixing
+    conditions: tuple[Condition, ...]  # (a), (b), (c), (g), (f) in y, (f) in x and (m)
+    g_factor: sp.Expr  # what multiplies Gamma_y Lf r S_2 in (g)
+    g: sp.Expr  # what p Gamma_y Lf r S_2 is at most
 
     def enter(self, s: Chain) -> None:
         """All of them in letters, and what they give."""

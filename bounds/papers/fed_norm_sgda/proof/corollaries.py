@@ -68,19 +68,12 @@ NEEDED = measure_symbol(COROLLARY_1_2.measure)
 
 @dataclass(frozen=True)
 class FirstAt:
-    """A target that is met from a number of rounds on is met after so many, rounded up.
+    """A target that is met from a number of rounds on is met after so many, rounded up."""
 
-    Args:
-        rounds: T.
-        least: from where on the premise holds, which the steps below assume as a condition.
-        target: what the premise shows.
-        count: the symbol of the number of rounds needed.
-    """
-
-    rounds: sp.Symbol
-    least: sp.Expr
-    target: sp.Expr
-    count: sp.Symbol
+    rounds: sp.Symbol  # T
+    least: sp.Expr  # from where on the premise holds, which the steps below assume as a condition
+    target: sp.Expr  # what the premise shows
+    count: sp.Symbol  # the symbol of the number of rounds needed
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what is to be reached"

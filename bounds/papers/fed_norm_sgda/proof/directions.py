@@ -40,17 +40,11 @@ NOISY = (BLOCK_NOISE, MARTINGALE, SAMPLING)
 
 @dataclass(frozen=True)
 class Block:
-    """The vectors of one block, and how its gradient at the round's start is bounded.
+    """The vectors of one block, and how its gradient at the round's start is bounded."""
 
-    Args:
-        name: "x" or "y".
-        at_start: the step that bounds the squared gradient of F~ there.
-        bound: that bound.
-    """
-
-    name: str
-    at_start: str
-    bound: sp.Expr
+    name: str  # "x" or "y"
+    at_start: str  # the step that bounds the squared gradient of F~ there
+    bound: sp.Expr  # that bound
 
     def __getattr__(self, letter: str) -> Vec:
         """`block.h` is the vector `hx` or `hy`."""

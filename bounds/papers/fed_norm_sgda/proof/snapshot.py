@@ -70,14 +70,10 @@ class BoundedGradient(Schema):
 
     $\sum_iw_i\cdot w_i=\sum_iw_i^2$, $\sum_i\frac{w_i^2}{\|a_i\|_1^2}\sum_k[a_i^{(k)}]^2=Z$, and the weights of the
     drift sum to D at most.
-
-    Args:
-        vector: a gradient in x, or a mean of such.
-        prefix: how it is scaled; "" if it is not.
     """
 
-    vector: str
-    prefix: str = ""
+    vector: str  # a gradient in x, or a mean of such
+    prefix: str = ""  # how it is scaled; "" if it is not
     axiom: str = "Lipschitz in x: |grad_x f_i| <= Gx everywhere"
     needs: tuple[str, ...] = (LIPSCHITZ.name,)
 

@@ -32,13 +32,7 @@ SINGLE = 60  # coefficients compared one by one, besides the argument for all
 
 
 def mean_power_sum(multiplier: sp.Expr, steps: sp.Expr) -> sp.Expr:
-    r"""$\frac1n\sum_{i<n}(1+m+\dots+m^{i-1})$.
-
-    Example:
-        >>> m = sp.Symbol("m")
-        >>> sp.factor(mean_power_sum(m, sp.Integer(3)))
-        (m + 2)/3
-    """
+    r"""$\frac1n\sum_{i<n}(1+m+\dots+m^{i-1})$."""
     return (power_sum(multiplier, steps) - steps) / ((multiplier - 1) * steps)
 
 
@@ -51,16 +45,11 @@ def half_step_ratio(steps: sp.Expr) -> sp.Expr:
 class HalfStepSum:
     r"""$1+r+\dots+r^{n-1}\le cn$ for $r=1+\frac1{n-1/2}$, every $n\ge1$ and $c\ge e-1$; on average over the lengths
     0, ..., n-1 of the sum, $c\ge e-2$.
-
-    Args:
-        steps: n, a product of whole numbers.
-        constant: c.
-        average: whether the sum is averaged.
     """
 
-    steps: sp.Expr
-    constant: sp.Expr
-    average: bool = False
+    steps: sp.Expr  # n, a product of whole numbers
+    constant: sp.Expr  # c
+    average: bool = False  # whether the sum is averaged
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
@@ -143,12 +132,7 @@ def average_dominates(single: int = SINGLE) -> bool:
 
 
 def measured(n: int, average: bool) -> Fraction:
-    """The sum divided by n, exactly.
-
-    Example:
-        >>> measured(1, average=True), measured(2, average=False)
-        (Fraction(0, 1), Fraction(4, 3))
-    """
+    """The sum divided by n, exactly."""
     ratio = 1 + Fraction(2, 2 * n - 1)
     sums, total = Fraction(0), Fraction(0)  # of i powers, and of the first i of these
     for _ in range(n):

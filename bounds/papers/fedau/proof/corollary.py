@@ -140,17 +140,7 @@ def product(which: int | Literal["largest"] | None, multiple: Expr = S.One) -> P
 def enter_explicit(
     c: Chain, result: Result, source: str, double: int, of_error: Expr, *conditions: Condition, error: Expr = W
 ) -> None:
-    """The paper's constants at these steps.
-
-    Args:
-        c: where C9 and C11 are entered.
-        result: whose explicit form it becomes.
-        source: the theorem, where all caps hold.
-        double: 2 where all constants are doubled.
-        of_error: what multiplies the weight error.
-        conditions: of the form.
-        error: the weight error; without it the steps C1 to C10 are those of Corollary 4.
-    """
+    """The paper's constants at these steps."""
     first, speed, inverse, root = (name if error else f"{COROLLARY_4.key}/{name}" for name in ("C1", "C3", "C6", "C10"))
     noise_growth = double * (180 * sigma**2 * error + 20 * (sigma**2 + 6 * I * delta**2)) * L**2 * I
     last = double * L * Q / N * (Rational(17, 4) * sigma**2 + Rational(27, 2) * I * delta**2)

@@ -44,21 +44,13 @@ ROOT_AT_MOST, KAPPA_AT_MOST = Rational(17, 20), Rational(18, 25)
 
 @dataclass(frozen=True)
 class RoundChain:
-    """One way through the chain.
+    """One way through the chain."""
 
-    Args:
-        name: the suffix of its steps.
-        drift: the step that bounds the averaged drift by k I (gamma^2 sigma^2 + ...).
-        k: that constant.
-        rho: Young's parameter for the product of noise and drift; 0 drops the product, as (B.3.8)(a) does.
-        conditions: of the drift.
-    """
-
-    name: str
-    drift: str
-    k: sp.Expr
-    rho: sp.Expr
-    conditions: tuple[Condition, ...] = ()
+    name: str  # the suffix of its steps
+    drift: str  # the step that bounds the averaged drift by k I (gamma^2 sigma^2 + ...)
+    k: sp.Expr  # that constant
+    rho: sp.Expr  # Young's parameter for the product of noise and drift; 0 drops the product, as (B.3.8)(a) does
+    conditions: tuple[Condition, ...] = ()  # of the drift
 
     def apart(self, o: DescentObjective) -> sp.Expr:
         """The bound on |v - grad F_n(x_t)|^2."""

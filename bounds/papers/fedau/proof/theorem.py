@@ -55,27 +55,16 @@ def in_round(bound: sp.Expr) -> sp.Expr:
 
 @dataclass(frozen=True)
 class Option:
-    """One of the two options of Assumption 5.
+    """One of the two options of Assumption 5."""
 
-    Args:
-        result: the theorem.
-        gradient: G, or 0.
-        bound: what the option bounds, and by what.
-        assumption: the option.
-        slope: what the gradient keeps in the sharp chain.
-        kept: what it keeps in the paper's.
-        by_weights: what multiplies the option where the weight error multiplies the gradient.
-        says: in words.
-    """
-
-    result: Result
-    gradient: sp.Expr
-    bound: Relation
-    assumption: Assumption
-    slope: sp.Expr
-    kept: sp.Expr
-    by_weights: sp.Expr
-    says: str = "Assumption 5"
+    result: Result  # the theorem
+    gradient: sp.Expr  # G, or 0
+    bound: Relation  # what the option bounds, and by what
+    assumption: Assumption  # the option
+    slope: sp.Expr  # what the gradient keeps in the sharp chain
+    kept: sp.Expr  # what it keeps in the paper's
+    by_weights: sp.Expr  # what multiplies the option where the weight error multiplies the gradient
+    says: str = "Assumption 5"  # in words
 
     def explicit(self, second: sp.Expr) -> sp.Expr:
         """Where the paper's chain ends: (B.5.3), and twice that without G, (B.5.5)."""

@@ -23,17 +23,12 @@ class SummedRecursion:
     r"""$\sum_{s<n}u_s\le\frac b{m-1}\big(\frac{m^n-1}{m-1}-n\big)$ from $u_0=0$ and $u_{s+1}\le mu_s+b$, m > 1, b >= 0.
 
     The premises are the start and the recursion.
-
-    Args:
-        now, after: the sequence at s and at s + 1, as they stand in the premises.
-        steps: n.
-        total: the symbol of the sum.
     """
 
-    now: sp.Expr
+    now: sp.Expr  # the sequence at s and at s + 1, as they stand in the premises
     after: sp.Expr
-    steps: sp.Expr
-    total: sp.Symbol
+    steps: sp.Expr  # n
+    total: sp.Symbol  # the symbol of the sum
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
@@ -80,17 +75,11 @@ def unfit(now: sp.Expr, after: sp.Expr, premises: Sequence[Relation]) -> str:
 
 @dataclass(frozen=True)
 class Compound:
-    r"""$(1+\frac an)^n\le c$ for every whole $n\ge1$, $a>0$ and $c\ge e^a$, as $\log(1+y)\le y$.
+    r"""$(1+\frac an)^n\le c$ for every whole $n\ge1$, $a>0$ and $c\ge e^a$, as $\log(1+y)\le y$."""
 
-    Args:
-        rate: a, a rational number.
-        steps: n.
-        constant: c, a rational number.
-    """
-
-    rate: sp.Expr
-    steps: sp.Symbol
-    constant: sp.Expr
+    rate: sp.Expr  # a, a rational number
+    steps: sp.Symbol  # n
+    constant: sp.Expr  # c, a rational number
     axiom: str = ""
     needs: tuple[str, ...] = ()
 

@@ -23,23 +23,15 @@ class SummedGrowth:
 
     By induction $u_s\le\rho_s^2b$ with $\rho_s=(1+x)^s-1$: the choice $\rho=\rho_s$ gives $\nu=\rho_{s+1}$; in the
     first step, where $u_0=0$, let $\rho\to0$. The premises are the start and the recursion.
-
-    Args:
-        now, after: the sequence at s and at s + 1, as they stand in the premises.
-        free: rho.
-        rate: x.
-        level: b.
-        steps: n.
-        total: the symbol of the sum.
     """
 
-    now: sp.Expr
+    now: sp.Expr  # the sequence at s and at s + 1, as they stand in the premises
     after: sp.Expr
-    free: sp.Symbol
-    rate: sp.Expr
-    level: sp.Expr
-    steps: sp.Expr
-    total: sp.Symbol
+    free: sp.Symbol  # rho
+    rate: sp.Expr  # x
+    level: sp.Expr  # b
+    steps: sp.Expr  # n
+    total: sp.Symbol  # the symbol of the sum
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
