@@ -1,8 +1,4 @@
-r"""The divergences of Assumption 3' against each other: claims about any record of participation.
-
-All of them say that a square of a weighted mean is at most the weighted mean of squares, with different weights and
-vectors; every quantity is recomputed from its definition in exact arithmetic.
-"""
+"""Inequalities between the divergences of Assumption 3', exact for any record of participation."""
 
 from __future__ import annotations
 

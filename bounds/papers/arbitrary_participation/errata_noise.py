@@ -49,11 +49,7 @@ def theorem_bound(gamma: Fraction, step: Fraction, P: int, T: int, rho2: Fractio
 
 
 def shared_noise(N: int = 7, T: int = 200, rounds: int = 200) -> Replay:
-    r"""q = 1/N, I = P = 1, gamma = 1/1000, eta = 500, x_0 = 1, and the same unit noise at every client.
-
-    E x^2 obeys m <- (1 - a)^2 m + a^2 with a = gamma*eta = 1/2. From m = 1 it falls towards its fixed point 1/3:
-    m - 1/3 is divided by four in every round.
-    """
+    """q = 1/N, I = P = 1, gamma eta = 1/2, the same unit noise at every client: E x^2 decreases towards 1/3."""
     gamma, a, F = Fraction(1, 1000), Fraction(1, 2), Fraction(1, 2)
     rho2 = Fraction(1, N)
     m, fixed, above = Fraction(1), a / (2 - a), True
@@ -87,10 +83,9 @@ def shared_noise(N: int = 7, T: int = 200, rounds: int = 200) -> Replay:
 
 
 def participation_follows_the_noise(T: int = 1000) -> Replay:
-    r"""Two clients with independent standard normal noise; the one with the larger noise takes part.
+    """Two clients with independent standard normal noise; the one with the larger noise takes part.
 
-    The larger of two normals has mean m = 1/sqrt(pi), so E x_t = -m + (1 - gamma)^t (x_0 + m) stays below -m while
-    x_0 < -m, and E x_t^2 >= m^2 = 1/pi > 7/22.
+    The larger of two normals has mean m = 1/sqrt(pi), so E x_t stays below -m while x_0 < -m: E x_t^2 >= 1/pi > 7/22.
     """
     gamma, x0 = Fraction(1, 50), Fraction(-1)
     m2 = Fraction(7, 22)
@@ -169,12 +164,10 @@ LASTING = (Fraction(3, 10), Fraction(7, 20))
 
 
 def noise_with_memory(P: int = 8, T: int = 10**4) -> Replay:
-    r"""F = x^2/2, N = I = 1, eta = 10^5, gamma eta = 1/(2P), x_0 = 1: noise that remembers the window's start.
+    r"""F = x^2/2, N = I = 1, eta = 10^5, gamma eta = 1/(2P), x_0 = 1: noise that depends on the window's start.
 
-    In the first window the noise is independent. In a later one $\xi_j=c_j\xi+e_j(x_{t_0}-\mathbb Ex_{t_0})$ with one
-    fresh standard normal $\xi$ for the window; all is normal, so $\operatorname{Cov}(\xi_j,y_j)=0$ gives
-    $\mathbb E[\xi_j\mid y_j]=0$. After three windows the variance is in [0.3, 0.35], and a window maps this interval
-    into itself.
+    From the second window on $\xi_j=c_j\xi+e_j(x_{t_0}-\mathbb Ex_{t_0})$ with one normal $\xi$ per window, and
+    $\operatorname{Cov}(\xi_j,y_j)=0$; after three windows the variance stays in [0.3, 0.35].
     """
     eta = 10**5
     step = Fraction(1, 2 * P)
@@ -230,11 +223,7 @@ def noise_with_memory(P: int = 8, T: int = 10**4) -> Replay:
 
 
 def earlier_rounds_in_lemma_c2(N: int = 2) -> Replay:
-    """I = 1, P = 2, all clients in the first round and one in the second: the noise in D at the start of round t_0 + 1.
-
-    One step of (C.9) from D = 0 has made it rho^2 + (1 - S_{t_0})/(6P), in units of (gamma sigma)^2; the unrolled sum
-    has S_t of the current round in its place.
-    """
+    """I = 1, P = 2, all clients in the first round, one in the second: the noise in D at the start of round t_0 + 1."""
     P, rho2 = 2, Fraction(1)
 
     def sides(first: int, second: int) -> tuple[Fraction, Fraction]:

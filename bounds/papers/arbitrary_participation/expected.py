@@ -1,9 +1,7 @@
-r"""Theorem 3.1 and Corollaries 3.2, 3.3 and 4.3 for random participation: in expectation over participation as well.
+r"""Theorem 3.1 and Corollaries 3.2, 3.3 and 4.3 in expectation over random participation as well.
 
-The paper's results hold given the participation $\mathcal Q$, with constants that bound every round. A run with random
-participation is measured in expectation over $\mathcal Q$ too. Every step of the proof of Theorem 3.1 is linear in
-$\sum_n(q_t^n)^2$ and in the left-hand sides of (5), (6) and (7), so the same bound holds for
-$\min_t\mathbb E\|\nabla f(\mathbf x_t)\|^2$ if these are bounded in expectation instead of in every realization.
+Every step of the proof of Theorem 3.1 is linear in $\sum_n(q_t^n)^2$ and in the left-hand sides of (5), (6) and (7), so
+that bounds on their expectations suffice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-r"""Theorem 3.1 and Corollaries 3.2, 3.3, the decomposition (11) and the lemmas of the proof.
+"""Theorem 3.1 and Corollaries 3.2, 3.3, the decomposition (11) and the lemmas of the proof.
 
-Read it beside the paper: the algorithm is $\mathbf x_{t+1}=\mathbf x_t+\sum_nq_t^n\Delta_t^n$, amplified by $\eta$
-every $P$ rounds. All letters are those of the paper; `nu`, `beta`, `delta` are the roots of its tilde quantities.
+`nu`, `beta`, `delta` are the roots of the paper's tilde quantities.
 """
 
 from __future__ import annotations
@@ -202,11 +201,7 @@ THEOREM_3_1 = new_result(
 
 
 def at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: object) -> Form:
-    """A form of Theorem 3.1 with gamma and eta replaced by the corollary's; the caps then hold by construction.
-
-    Every branch of a minimum is put in by itself: with no initial gap, or no noise, eta alone is 0 or infinite, but the
-    terms are not.
-    """
+    """A form of Theorem 3.1 at the corollary's gamma and eta, with every branch of a minimum put in by itself."""
     branches = steps["eta"].args if isinstance(steps["eta"], Min) else (steps["eta"],)
 
     def substituted(expression: sp.Expr) -> sp.Expr:

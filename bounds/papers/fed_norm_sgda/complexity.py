@@ -1,8 +1,7 @@
-r"""How many rounds, and how much work in each, a bound needs for a target, its free steps chosen best: exact exponents.
+r"""The rounds, and the work in each, that a bound needs for a target, in exact exponents.
 
-With every free letter $z=T^{v_z}$ each term of a bound grows like a power of T that is linear in v, and so does each
-side of a condition. The largest $\rho$ with every term $O(T^{-\rho})$ is a linear program over fractions; a target
-$\epsilon^2$ is then met after $T=O(\epsilon^{-2/\rho})$ rounds.
+With every free symbol $z=T^{v_z}$, the largest $\rho$ with every term $O(T^{-\rho})$ is a linear program over
+fractions; a target $\epsilon^2$ is met after $T=O(\epsilon^{-2/\rho})$ rounds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 r"""Theorems 2, 3 and 4: nonconvex-concave and nonconvex-one-point-concave problems, Fed-Norm-SGDA+.
 
-$\tilde\Phi$ need not be differentiable here; what converges is the gradient of its Moreau envelope
-$\tilde\Phi_{1/2L_f}(x)=\min_{x'}\tilde\Phi(x')+L_f\|x'-x\|^2$. The local ascent is taken at a snapshot
-$\hat x^{(s)}$ that is renewed every $S$ rounds. Theorem 3 has the bound of Theorem 4 with another hypothesis.
+They bound the gradient of the Moreau envelope $\tilde\Phi_{1/2L_f}(x)=\min_{x'}\tilde\Phi(x')+L_f\|x'-x\|^2$. The
+local ascent is taken at a snapshot $\hat x^{(s)}$ that is renewed every $S$ rounds.
 """
 
 from __future__ import annotations

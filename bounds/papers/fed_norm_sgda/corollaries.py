@@ -1,8 +1,4 @@
-r"""Corollaries 1.1 and 2.1, from the weighted objective to the one that is meant, and the complexities 1.2 and 2.2.
-
-With weights $w\ne p$ the method minimizes the envelope of $\sum_iw_if_i$. How far its gradient is from that of
-$\sum_ip_if_i$ is measured by $\chi^2_{p\|w}$ and by the distance of the two maximizers, which do not vanish.
-"""
+"""Corollaries 1.1 and 2.1, from the weighted objective to the intended one, and complexities 1.2 and 2.2."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-r"""Counterexamples to Lemmas C.1, C.2 and C.4 as printed: noise in x that grows with the gradient in y.
-
-Assumption 2 bounds the noise of the gradient as a whole. Two identical clients who both take part draw $\pm1$ each,
-times $\beta_L|\nabla_yf|$, all of it in x, where the lemmas see $\beta_LG_x$ at most.
-"""
+"""Counterexamples to Lemmas C.1, C.2 and C.4 as printed: noise in x that grows with the gradient in y."""
 
 from __future__ import annotations
 

@@ -53,11 +53,7 @@ def descent_ascent(x: Fraction, y: Fraction, descent: Fraction, ascent: Fraction
 
 
 def lost_dual_gap(y: Fraction = ONE, clients: int = 64) -> Replay:
-    """f = x y - y^2/2 from the minimizer x_0 = 0 of the envelope, but y_0 = 1: x moves away.
-
-    With T = 4 P the step sqrt(P/T)/Lf of (4) is 1/(2 Lf), the largest that (18) admits, and with 64 clients the
-    conditions of Appendix B.5 hold as well: one run refutes all three.
-    """
+    """f = x y - y^2/2 from x_0 = 0, y_0 = 1, T = 4 P and 64 clients: one run refutes (4), (18) and Appendix B.5."""
     T, ascent = 4 * clients, 1 / (2 * SMOOTHNESS)
     descent = ascent / (156 * SMOOTHNESS**2)
     steps = dict(gammax=descent, gammay=ascent, etax=1 / (SMOOTHNESS * isqrt(T)), etay=1 / (SMOOTHNESS * isqrt(T)))

@@ -1,8 +1,4 @@
-r"""Counterexamples about noise: products that are dropped in (19), (25) and (34), and Assumption 2 for each block.
-
-Two identical clients who both take part ($n=P=2$, so $c=1$, $d=0$) and noise $\pm1$ are enough; then all paths can be
-enumerated.
-"""
+"""Counterexamples about noise: products that are dropped in (19), (25) and (34), and Assumption 2 for each block."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-r"""Counterexamples about rates: the rounds of nonconvex-concave problems, Remark 1, and where the exponents come from.
+r"""Counterexamples about rates: the rounds of nonconvex-concave problems, Remark 1, and the origin of the exponents.
 
-With $R,G_x,\bar\Delta,L_f>0$ the right-hand side of Theorem 4 contains, for every sample of $P$ clients,
-$\frac{\bar\Delta}{\Gamma_xT}$, $\Gamma_xL_fG_x^2S$ and $\frac{L_fR}{\Gamma_yS}$, whose product is
+Theorem 4 contains $\frac{\bar\Delta}{\Gamma_xT}$, $\Gamma_xL_fG_x^2S$ and $\frac{L_fR}{\Gamma_yS}$, whose product is
 $\frac{\bar\Delta L_f^2G_x^2R}{\Gamma_yT}$; a cap on $\Gamma_y$ is a floor of order $T^{-1/3}$ under the sum.
 """
 

@@ -1,7 +1,4 @@
-r"""The lemmas behind Theorem 1 (Appendix B): nonconvex-strongly-concave problems.
-
-Where a lemma drops the product of noise and later local gradients, its repaired form pays the price $\nu$ for it.
-"""
+r"""The lemmas behind Theorem 1 (Appendix B); $\nu$ is the price of the product of noise and gradients."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-r"""The lemmas behind Theorem 4 (Appendix C): nonconvex-concave problems, with the ascent taken at a snapshot.
-
-Where a lemma drops the product of noise and later local gradients, its repaired form pays the price $\nu$ for it.
-"""
+r"""The lemmas behind Theorem 4 (Appendix C); $\nu$ is the price of the product of noise and gradients."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-r"""The letters of Sharma et al. (2023), and names for what is computed from them.
-
-`sigmaL` and `sigmaG` are roots, `R` is a squared radius; `tau`, `w`, `p` and the norms of the local coefficients
-$\boldsymbol a_i$ hold one number per client.
-"""
+"""The symbols of Sharma et al. (2023); `sigmaL` and `sigmaG` are roots, `R` is a squared radius."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-r"""Theorem 1 (nonconvex-strongly-concave): the full bound, and the bound at the steps the paper sets.
-
-The certified chain differs from the paper's in four places: noise and later local gradients are separated at the price
-$\nu=2$, the ascent is measured at the old $x$, the envelope's smoothness is $(1+\kappa)L_f$, and the initial dual gap
-stays.
-"""
+"""Theorem 1 (nonconvex-strongly-concave): the full bound, and the bound at the steps the paper sets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-r"""What Sharma et al. (2023) say besides their results: problem, update rules, definitions, assumptions, remarks
-without a bound, the step sizes of Theorem 4 and its special cases.
-"""
+"""Statements of Sharma et al. (2023) besides its results: definitions, assumptions, remarks, special cases."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-r"""Tables 1 and 2 of Sharma et al. (2023): what the paper says of rounds and gradients, and what its bounds imply.
-
-For equal weights, equal local steps and all clients the orders are computed here from the theorems themselves: every
-step size, the snapshot period and the local steps may be powers of T, under the theorem's own conditions, and the best
-exponents are a linear program (`fedbounds.bounds.papers.fed_norm_sgda.complexity`). The rows of other papers are cited
-and not checked.
-"""
+"""Tables 1 and 2 of Sharma et al. (2023): orders as printed, and as computed from the theorems."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 r"""FedAU with the cut-off of Corollary 4: Lemmas B.6.1 and B.7.1, Corollary 4, and the comparison of Appendix A.3.
 
-$K=\log_cT$ with $c=(1-\min_np_n)^{-2}$ balances variance and bias of the weights. It is seldom a whole number; here it
-is $\max\{1,\lceil R\log T\rceil\}$, $R=1/\log c$, and $R=0$ where everybody always takes part.
+The cut-off $K=\log_cT$, $c=(1-\min_np_n)^{-2}$, is here the whole number $\max\{1,\lceil R\log T\rceil\}$,
+$R=1/\log c$.
 """
 
 from __future__ import annotations
@@ -176,11 +176,7 @@ EXPLICIT_4 = tuple(map(Rational, ("43/2", "180", "81/2", "16", "216", "20", "120
 
 
 def at_the_steps(form: Form) -> tuple[Term, ...]:
-    """The terms of a sharp form of Theorem 2 at the corollary's steps; the caps then hold.
-
-    The initial gap is divided by each branch of the minimum by itself: without a gap the step is 0, but the term is 0
-    as well.
-    """
+    """A sharp form of Theorem 2 at the corollary's steps; the initial gap at each branch of the minimum by itself."""
     slope = form.terms[0].expression * gamma * eta * I * T / F  # 1/what the gradient keeps
     steps = {gamma: LOCAL_STEP, eta: GLOBAL_STEP / LOCAL_STEP}
     gap = largest(*(F / (step * I * T) for step in GLOBAL_STEPS))

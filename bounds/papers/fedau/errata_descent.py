@@ -1,7 +1,4 @@
-r"""Counterexamples about one round: the cross term that (B.3.8) drops, Lemmas B.3.3 and B.5.1, and (B.4.4).
-
-One client with $F=f$, so $\delta=0$ and $\varphi=1$, and noise $\pm1$ are enough; then all paths can be enumerated.
-"""
+"""Counterexamples about one round: the cross term that (B.3.8) drops, Lemmas B.3.3 and B.5.1, and (B.4.4)."""
 
 from __future__ import annotations
 
@@ -52,7 +49,7 @@ def cap_checks(gamma: Fraction, step: Fraction, I: int) -> tuple[Check, ...]:
 
 
 def round_of_noise(gamma: Fraction, I: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    r"""$F=-x^2/2$ from $x_t=0$ over all $2^I$ noise paths."""
+    r"""$E|a+V|^2$, $E|a|^2$, $E|V|^2$ and $E\sum_i|\nabla F(y_i)|^2$ over the $2^I$ noise paths of $F=-x^2/2$."""
     totals = [Fraction(0)] * 4
     for noise in product((1, -1), repeat=I):
         y, a, V, squares = Fraction(0), 0, Fraction(0), Fraction(0)

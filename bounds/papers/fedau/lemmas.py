@@ -1,7 +1,6 @@
 r"""The one-step lemmas of Appendices B.3 and B.5: divergence from a weighted objective, local drift, descent.
 
-$\tilde f=\sum_n\varphi_nF_n$ is the objective of Definition B.3.1. The paper's proof of the descent lemma loses a cross
-term of noise and drift; it holds for smaller local steps, for one local step, or with two larger constants.
+$\tilde f=\sum_n\varphi_nF_n$ is the objective of Definition B.3.1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The letters of Wang & Ji (2024), and names for its sums over clients.
-
-`W` is the weight error; `p`, `omega`, `alphatilde`, `varphi` hold one number per client. The paper's sums in the
-one-step lemmas are letters here (`V`, `Z`, `Wt`, `Qt`), given as numbers or by the vectors they are sums of.
-"""
+"""The symbols of Wang & Ji (2024); `p`, `omega`, `alphatilde`, `varphi` hold one number per client."""
 
 from __future__ import annotations
 

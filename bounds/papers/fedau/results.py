@@ -1,9 +1,4 @@
-r"""Theorems 1, 2 and 3.
-
-$x_{t+1}=x_t+\frac\eta N\sum_n\mathbb 1_t^n\omega_t^n\Delta_t^n$. Theorem 2 holds for any weights made of the past;
-FedAU's enter through the weight error $W$ (Theorem 3) and through $Q$, which sets the largest step size and must
-therefore be known before the run.
-"""
+r"""Theorems 1, 2 and 3: $x_{t+1}=x_t+\frac\eta N\sum_n\mathbb 1_t^n\omega_t^n\Delta_t^n$."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What the theorems of Li et al. (2024) assume: as printed, and as proved.
-
-Assumptions 2 and 3 are read as bounds on squares, as their sentences have them ("variance", "squared norm"); no
-sentence says so of Assumption 4, which is listed as printed (a first moment) and squared.
-"""
+"""Assumptions of Li et al. (2024), as printed and as proved; 2 and 3 are read as bounds on squares."""
 
 from __future__ import annotations
 

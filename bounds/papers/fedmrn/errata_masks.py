@@ -200,10 +200,7 @@ def slope(w: Fraction) -> Fraction:
 
 
 def leaving(N: int, q: int) -> tuple[Fraction, Fraction]:
-    """(12) at T = 4 for N = K clients with L = G = S = 1 that start at the minimizer, and its left side at least.
-
-    |F'(w)| is at least |w|/2, so that E F'(w_1)^2 is at least (E w_1)^2/4, and the first of T = 4 terms is 0.
-    """
+    """(12) at T = 4 for N = K clients with L = G = S = 1 from the minimizer, and (E w_1)^2/4, at most its left side."""
     mean = -HALF * (slope(Fraction(1)) + slope(Fraction(-1))) / 2
     return Fraction(4 * q**2, N) / 2, mean**2 / 4 / 4
 

@@ -1,7 +1,7 @@
-r"""Counterexamples to what the paper infers from a first moment, about one client of several, and from curvature above.
+r"""Counterexamples from a first moment, about one client of several, and from curvature above.
 
-A first moment: masks whose relative error is $\pm M$ with probability $\frac1{2M}$ each and else 0 have $E|S(x)-x|=|x|$
-and $E|S(x)-x|^2=M|x|^2$.
+Masks whose relative error is $\pm M$ with probability $\frac1{2M}$ each and else 0 have $E|S(x)-x|=|x|$ and
+$E|S(x)-x|^2=M|x|^2$.
 """
 
 from __future__ import annotations
@@ -114,10 +114,7 @@ def gap_of_theorem_1() -> Replay:
 
 
 def average_gradient(N: int) -> tuple[Fraction, Fraction]:
-    """(12) at T = 4, L = S = q = 1, G = 2 from the minimizer, and its left side at least: one mask of N is far off.
-
-    With M = 2 N such a mask moves the mean of the models by 1, to where |grad F| is 1.
-    """
+    """(12) at T = 4, L = S = q = 1, G = 2 from the minimizer, and a lower bound on its left side; M = 2 N."""
     M = 2 * N
     return 4 * share(N) * 4 / 2, N * Fraction(1, M) * (1 - Fraction(1, M)) ** (N - 1) / 4
 

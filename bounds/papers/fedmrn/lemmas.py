@@ -1,8 +1,4 @@
-r"""Lemmas 1 to 5 (Appendix B): gradient noise, drift of the masked models, synchronization, and one step of either
-theorem.
-
-Lemma 2 is false for a client of its own and true on average over the clients, which is all that the theorems use.
-"""
+"""Lemmas 1 to 5 (Appendix B); Lemma 2 is false for a single client and true on average over the clients."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-r"""Theorems 1 and 2, eq. (11) and (12): both are printed with their constants.
+r"""Theorems 1 and 2, eqs. (11) and (12).
 
-The paper's single constant $c=\frac{q^2(N-1)+N-K}{K(N-1)}$ is $0/0$ for one client; split as
-$\frac{q^2}K+\frac{N-K}{K(N-1)}$ the second part is the error of sampling $K$ of $N$ and vanishes at $N=K=1$.
+The paper's constant $\frac{q^2(N-1)+N-K}{K(N-1)}$ is split into $\frac{q^2}K+\frac{N-K}{K(N-1)}$, which has a value at
+$N=K=1$.
 """
 
 from __future__ import annotations

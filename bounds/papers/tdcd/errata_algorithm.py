@@ -1,7 +1,4 @@
-r"""Counterexamples about indices, about which constant is meant, about what clients hold: all on scalar quadratics.
-
-One client with $f=\frac12x^2$, step size $\eta$ and Q local steps has $x_{t+1}=(1-\eta)x_t$.
-"""
+r"""Counterexamples about indices, constants and what clients hold, on scalar quadratics: $x_{t+1}=(1-\eta)x_t$."""
 
 from __future__ import annotations
 

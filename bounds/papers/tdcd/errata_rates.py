@@ -1,7 +1,7 @@
-r"""Counterexamples to what is said of rates: Remark 3's order, Remark 5's silence, N silos, and time.
+r"""Counterexamples about rates: Remark 3's order, Remark 5, N silos, and time.
 
-With $f=\frac12x^2$ and noise $\xi=\pm1$ drawn once a round, $x_{r+1}=\rho x_r-(1-\rho)\xi_r$, where
-$\rho=(1-\eta)^Q$: the mean square stays at $\frac{1-\rho}{1+\rho}$ once it is there.
+With $f=\frac12x^2$ and noise $\xi=\pm1$ once a round, $x_{r+1}=\rho x_r-(1-\rho)\xi_r$, $\rho=(1-\eta)^Q$: the mean
+square stays at $\frac{1-\rho}{1+\rho}$.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-r"""The letters of Das et al. (2022); `sigma` and `K` have one entry for each silo.
+r"""The symbols of Das et al. (2022); `sigma` and `K` have one entry for each silo.
 
-Two gaps: `Delta` is what the objective falls by in a run, $f(\theta^0)-\mathbb Ef(\theta^T)$; `Deltainf` is the most
-that it can fall by, known a priori, and stands in for `Delta` where that is not given. (15) has the first.
+`Delta` is $f(\theta^0)-\mathbb Ef(\theta^T)$ as in (15); `Deltainf`, known a priori, replaces it where it is not given.
 """
 
 from __future__ import annotations

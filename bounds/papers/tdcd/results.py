@@ -1,8 +1,4 @@
-r"""Theorem 1, eq. (15), read at the synchronized iterates, and the sharper bounds that its proof gives.
-
-One round moves the hubs' model from $\theta$ to $\theta^+=\theta-\eta\sum_{s<Q}G^s$. With $u=\eta Q$ the paper's
-bound is $4\Delta/(uR)+4(uL+4u^2L_{max}^2+8u^3LL_{max}^2)S$: it sees step size and local steps only through $u$.
-"""
+"""Theorem 1, eq. (15), at the synchronized iterates, and the sharper bounds that its proof gives."""
 
 from __future__ import annotations
 

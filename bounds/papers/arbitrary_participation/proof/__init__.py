@@ -1,9 +1,8 @@
-r"""The proofs of Wang & Ji (2022), step by step, for a machine that believes nothing.
+r"""The proofs of Wang & Ji (2022), step by step.
 
 Inside one round the bracket is $\langle u,v\rangle=\sum_nq_t^n\mathbb E[\langle u_n,v_n\rangle\mid\mathcal Q]$,
 inside one window its average over the window's rounds and local steps. The spread is $V=\langle y-\bar y,y-\bar
-y\rangle$, the drift $D=\|\bar y-x_{t_0}\|^2$. Every constant of the results is recomputed here: a step's bound is an
-expression in the bounds of earlier steps, and a form is proved only if its own expression is where the chain ends.
+y\rangle$, the drift $D=\|\bar y-x_{t_0}\|^2$.
 """
 
 from fedbounds.bounds.papers.arbitrary_participation.proof import corollaries, participation

@@ -1,9 +1,7 @@
-r"""The proofs of Theorem 3.1 and its corollaries once more, in expectation over the participation as well.
+r"""The proofs of Theorem 3.1 and its corollaries, in expectation over the participation as well.
 
-The bracket also averages over the participation, $S_t$ stands for $\mathbb E\sum_n(q_t^n)^2$, and the hypotheses on
-participation are those in expectation. Every step is read so and checked again: the noise has mean zero given the past
-and the participation, Jensen's inequality and the identities hold in every realization and therefore in expectation,
-and the recursions have the same constant ratios. No step is taken over unchecked.
+The bracket also averages over the participation, $S_t$ is $\mathbb E\sum_n(q_t^n)^2$, and the hypotheses on
+participation hold in expectation; every step is checked again.
 """
 
 from __future__ import annotations

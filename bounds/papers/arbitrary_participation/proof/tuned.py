@@ -1,8 +1,6 @@
-"""Theorem 3.1 with the free parameters of the chain left open: weights in Jensen's inequality, Young's factor.
+"""Theorem 3.1 with free weights in Jensen's inequality and a free factor in Young's.
 
-The paper splits sums of three and four vectors evenly and takes 2 in Young's inequality. Here every split has weights
-that sum to 1, the steps are checked for these weights, and the weights were found by minimizing the product of the
-seven constants at the largest step size, subject to none being above the evenly split chain's.
+The weights minimize the product of the seven constants at the largest step size; none exceeds the evenly split one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-r"""Lemma B.5: how the dual gap shrinks from round to round, and its average, eqs. (34) to (44).
+"""Lemma B.5: how the dual gap shrinks from round to round, and its average, eqs. (34) to (44).
 
-$\delta_{t+1}-\delta_t$ is what the envelope gains less what the objective gains, in x and then in y. (34) replaces
-$\mathbb E\langle\nabla_y\tilde F(x_{t+1},y_t),g_y\rangle$ by the same with exact gradients, although $x_{t+1}$ comes
-from the same samples as $g_y$; here the gradient is taken at $x_t$ instead.
+(34) ignores that $x_{t+1}$ and $g_y$ come from the same samples; here the gradient is taken at $x_t$ instead.
 """
 
 from __future__ import annotations

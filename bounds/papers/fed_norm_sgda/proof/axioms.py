@@ -1,7 +1,4 @@
-r"""What the proofs of Sharma et al. (2023) trust of the algorithm, of its noise and of smoothness, as schemas.
-
-Every schema yields one relation from the declared meaning of the vectors and names the assumptions it needs.
-"""
+"""Axiom schemas of the proofs: the algorithm, its noise and smoothness; each names the assumptions it needs."""
 
 from __future__ import annotations
 

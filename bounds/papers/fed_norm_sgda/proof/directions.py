@@ -1,8 +1,4 @@
-r"""Lemmas B.2, B.7 and B.8 and eqs. (36), (37): how large the server's two directions are.
-
-A direction is $s+\zeta$, sums over the sample of exact and of noisy parts. (19) takes their product for 0; at the price
-$\nu$ it need not be.
-"""
+"""Lemmas B.2, B.7 and B.8 and eqs. (36), (37): how large the server's two directions are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-r"""Fed-Norm-SGDA+: the two directions, eqs. (63) and (69), and Lemma C.2, where the ascent is at a snapshot.
-
-The gradient in y is taken at $(\hat x^{(s)},y)$, that in x, bounded by $G_x$ everywhere, at the local model.
-"""
+"""Fed-Norm-SGDA+: the two directions, eqs. (63) and (69), and Lemma C.2, with the ascent at a snapshot."""
 
 from __future__ import annotations
 

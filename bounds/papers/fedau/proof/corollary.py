@@ -1,9 +1,4 @@
-r"""Lemma B.7.1 and Corollary 4: Theorem 3 at the cut-off $K=\max\{1,\lceil R\log T\rceil\}$, Theorem 2 at step sizes.
-
-The paper's $K=\log_cT$ need be neither whole nor at least 1, and its last step needs R bounded below. Here R may be
-anything: $(1-p_n)^a\le e^{-a/(2R)}$ is small with R, which pays for the parts of the weight error that R does not
-multiply.
-"""
+r"""Lemma B.7.1 and Corollary 4: Theorem 3 at $K=\max\{1,\lceil R\log T\rceil\}$, Theorem 2 at step sizes."""
 
 from __future__ import annotations
 

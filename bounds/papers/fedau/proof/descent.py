@@ -1,8 +1,7 @@
 r"""Lemmas B.3.3 and B.5.1: one round, eqs. (B.3.5) to (B.3.10) and (B.5.1), with the cross term of (B.3.8) kept.
 
-With $v$ the mean gradient and $a$ the mean noise of one client over its local steps, (B.3.8)(a) takes $\langle a,v
-\rangle$ for 0, but later gradients depend on earlier noise (step S10, which nothing shows). What holds is $\langle a,
-v\rangle=\langle a,v-\nabla F_n(x_t)\rangle$, which Young's inequality splits into noise and drift (S10').
+(B.3.8)(a) takes $\langle a,v\rangle$ for 0 (step S10); what holds is $\langle a,v\rangle=\langle a,v-\nabla
+F_n(x_t)\rangle$, which Young's inequality splits into noise and drift (S10').
 """
 
 from __future__ import annotations

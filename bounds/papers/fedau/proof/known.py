@@ -1,9 +1,4 @@
-r"""Appendix A.3: known participation statistics, $\omega_t^n=1/p_n$.
-
-No round has a weight error, so what multiplies it, the gradient included, is gone: neither option of Assumption 5 is
-needed, and the constants of Option 2 remain. $Q_t=\frac1N\sum_n\frac1{p_n}$ in every round, which is $\frac NS$
-where every $p_n$ is $\frac SN$.
-"""
+r"""Appendix A.3: known participation statistics, $\omega_t^n=1/p_n$ and $Q_t=\frac1N\sum_n\frac1{p_n}$."""
 
 from __future__ import annotations
 

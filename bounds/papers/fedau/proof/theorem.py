@@ -1,8 +1,6 @@
-r"""Theorem 2 under both options of Assumption 5, and Theorem B.4.1: the one-step lemmas summed over the rounds.
+"""Theorem 2 under both options of Assumption 5, and Theorem B.4.1: the one-step lemmas summed over the rounds.
 
-The printed Theorem 2 survives the cross term that its one-step lemma drops: where the growth factors $A_\tau$, $B_\tau$
-exceed 17/16 and 27/8, the drift's 5 leaves more over the true $e-2$ than $\gamma\eta LIQ/N\le\frac1{27}$ of the excess
-takes (T4a to T4c).
+The printed Theorem 2 survives the dropped cross term: the drift's 5 exceeds the true $e-2$ by enough (T4a to T4c).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 r"""Lemma B.6.1 and Theorem 3: one participation interval, one weight, and the weights of all clients and rounds.
 
-The paper takes the mean and the variance of $\omega_t$, an average of a random number of intervals, as if that number
-were fixed, (B.6.8)(a) and (b). For $t<K$ both lines are false; they stand here as steps that do not follow. Instead:
-given their number, the completed intervals are exchangeable. So the mean of $\omega_t$ is that of the first interval,
-and $\omega_t$ is the conditional mean of the average of the first $\lfloor t/K\rfloor$ intervals, which varies more.
+(B.6.8)(a) and (b) treat the random number of intervals as fixed, which is false for $t<K$. Instead, given their number
+the completed intervals are exchangeable: the mean of $\omega_t$ is that of the first interval, and $\omega_t$ is the
+conditional mean of the average of the first $\lfloor t/K\rfloor$ intervals.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-r"""Theorem 1, eqs. (20) to (25): Lemma 4 in every iteration, then induction on t.
-
-With $x=\gamma+t$ the steps are $\frac2{\mu x}$, and $x\ge\gamma+1=\max\{8\kappa,S\}$ since the first iteration is
-t = 1. The induction keeps the larger of $4B/\mu^2$ and the initial distance's part; (24) adds them.
-"""
+r"""Theorem 1, eqs. (20) to (25): Lemma 4 in every iteration, then induction on t; steps $\frac2{\mu(\gamma+t)}$."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 r"""Lemma 4, eqs. (44) to (54): one step towards the minimizer, for the mean over the clients.
 
-The paper's chain needs unbiased masks (S17) and ends at the sharp form. (19) itself needs no mean of the masked models:
-half of what (54) drops, $-\frac38\eta_t\mu\|\bar w_t-w^*\|^2$, pays for the bias (S17m, S20m).
+(19) needs no mean of the masked models: $-\frac38\eta_t\mu\|\bar w_t-w^*\|^2$ pays for the bias (S17m, S20m).
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-r"""Lemmas 1 to 3: noise of the averaged gradient, distance of the masked models, one synchronization.
-
-(34) to (37) for a client of its own are false: a client may move away from the others. On average over the clients they
-hold, with an equality that (35) does not need (S6).
-"""
+"""Lemmas 1 to 3: noise of the averaged gradient, distance of the masked models, one synchronization."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-r"""Theorem 2, eqs. (27) to (30), for a constant step size.
-
-Steps of one size need no 4, and only one iteration in S masks and draws (S12m): (29) has both, so that it follows from
-less. Under real signed masks the drift and the cohort take their share of $da^2$.
-"""
+"""Theorem 2, eqs. (27) to (30), for a constant step size; only one iteration in S masks and samples (S12m)."""
 
 from __future__ import annotations
 
