@@ -56,7 +56,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Body:
-    """What a statement says: in words, as a displayed formula; its equations and claims, separated by blanks; a note."""
+    """The text of a statement; the numbers of its equations, and its claims, are separated by blanks."""
 
     says: str
     latex: str = ""

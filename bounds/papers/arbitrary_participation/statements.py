@@ -31,8 +31,8 @@ STATEMENTS = PAPER.table(
             r"\Pr\Big\{\big(\overline{q^n_{t_0}}-\mu_{t_0}\big)^2\le\tfrac{\hat\upsilon^2}{cP}\Big\}\ge1-c",
             number="16",
             claims="erratum/chebyshev-for-one-window",
-            note="By Chebyshev's inequality it holds wherever Var(qbar_n) <= upsilonhat^2/P, which Lemma 4.5 gives as P "
-            "grows. The erratum is about its use for all windows at once.",
+            note="By Chebyshev's inequality it holds wherever Var(qbar_n) <= upsilonhat^2/P, which Lemma 4.5 gives as "
+            "P grows. The erratum is about its use for all windows at once.",
         ),
         (
             "equation-17",
@@ -44,8 +44,8 @@ STATEMENTS = PAPER.table(
             r"\Pr\Big\{\big(\overline{q^n_{t_0}}-\mu_{t_0}\big)^2\le\tfrac{\ln(2/c)}{2P}\Big\}\ge1-c",
             number="17",
             claims="erratum/per-client-is-not-all-clients erratum/one-window-is-not-all-windows",
-            note="It holds, by Hoeffding's inequality, for one client and one window. The errata are about its use for all "
-            "clients and all windows at once.",
+            note="It holds, by Hoeffding's inequality, for one client and one window. The errata are about its use for "
+            "all clients and all windows at once.",
         ),
         ("equation-c.1", "equation", "Jensen's inequality for a mean", JENSEN): Body(
             "|(1/M) sum_m z_m|^2 <= (1/M) sum_m |z_m|^2",
@@ -90,7 +90,8 @@ STATEMENTS = PAPER.table(
             "From one round to the next, and the geometric sum of a window",
             "Proof of Lemma C.2",
         ): Body(
-            "what is unrolled in the display after (C.12): a round starts where the last one ended, so at most IP steps",
+            "what is unrolled in the display after (C.12): a round starts where the last one ended, so at most IP "
+            "steps",
             number="C.10 C.11 C.12",
             claims="lemma-c.2/L2.8b lemma-c.2/L2.9",
             note="Listed by their place between (C.9) and the unrolled display.",
@@ -131,8 +132,8 @@ STATEMENTS = PAPER.table(
             note="The rows are results of their own: table-1-regularized, -ergodic, -mixing, -independent, -yan, -gu.",
         ),
         ("table-d.1", "remark", "Best local step sizes after the initial phase", "Table D.1"): Body(
-            "FashionMNIST and CIFAR-10: wait-minibatch 0.1, 0.05; wait-full 0.1, 0.05; Algorithm 1 without amplification "
-            "(eta = 1) 1e-5, 5e-5; with amplification (eta = 10, P = 500) 1e-5, 5e-6",
+            "FashionMNIST and CIFAR-10: wait-minibatch 0.1, 0.05; wait-full 0.1, 0.05; Algorithm 1 without "
+            "amplification (eta = 1) 1e-5, 5e-5; with amplification (eta = 10, P = 500) 1e-5, 5e-6",
             note="The grid is {1, 0.1, 0.01, 0.001, 0.0001} times the initial rate, 0.1 and 0.05.",
         ),
     }

@@ -21,9 +21,8 @@ PROBLEM = PAPER.table(
             note="The constants L, sigma and delta of every result are then those of the scaled F_n.",
         ),
         ("problem-1", "definition", "Problem 1: the goal of the weights", "Section 3"): Body(
-            "choose omega_t^n from the past so that its average over the rounds is about the inverse of the client's share "
-            "of "
-            "rounds: (1/T) sum_t omega_t^n ~ 1/((1/T) sum_t 1_t^n)",
+            "choose omega_t^n from the past so that its average over the rounds is about the inverse of the client's "
+            "share of rounds: (1/T) sum_t omega_t^n ~ 1/((1/T) sum_t 1_t^n)",
             r"\frac1T\sum_{t<T}\omega_t^n\approx\Big(\frac1T\sum_{t<T}\mathbb 1_t^n\Big)^{-1}",
             note="The average interval is T/M only if the client takes part in the last round: erratum "
             "rounds-per-participation.",
@@ -38,29 +37,26 @@ PROBLEM = PAPER.table(
 ALGORITHMS = PAPER.table(
     {
         ("algorithm-1", "definition", "FedAvg with pluggable aggregation weights", "Section 3, Algorithm 1"): Body(
-            "participants take I local SGD steps of size gamma from x_t and send their update Delta_t^n; with weights made "
-            "of "
-            "who took part before round t, x_(t+1) = x_t + (eta/N) sum_n omega_t^n Delta_t^n, divided by N whoever takes "
-            "part",
+            "participants take I local SGD steps of size gamma from x_t and send their update Delta_t^n; with weights "
+            "made of who took part before round t, x_(t+1) = x_t + (eta/N) sum_n omega_t^n Delta_t^n, divided by N "
+            "whoever takes part",
             r"\mathbf x_{t+1}=\mathbf x_t+\frac\eta N\sum_{n=1}^N\omega_t^n\Delta_t^n",
             note="In a round without participants the formula leaves the model as it is.",
         ),
         ("algorithm-2", "definition", "FedAU's weights", "Section 3, Algorithm 2"): Body(
-            "omega_t^n is the mean of the client's completed participation intervals, each cut off at K rounds; it is 1 "
-            "until "
-            "the first is complete. Algorithm 1 with these weights is FedAU",
-            note="The last interval counts when the client takes part or K rounds have passed; its counter is then reset.",
+            "omega_t^n is the mean of the client's completed participation intervals, each cut off at K rounds; it is "
+            "1 until the first is complete. Algorithm 1 with these weights is FedAU",
+            note="The last interval counts when the client takes part or K rounds have passed; its counter is then "
+            "reset.",
         ),
         ("algorithm-3", "definition", "The equivalent algorithm of the proofs", "Appendix B, Algorithm 3"): Body(
-            "all clients compute their update, and x_(t+1) = x_t + (eta/N) sum_n 1_t^n omega_t^n Delta_t^n: the same law "
-            "of "
-            "x_t as Algorithm 1",
+            "all clients compute their update, and x_(t+1) = x_t + (eta/N) sum_n 1_t^n omega_t^n Delta_t^n: the same "
+            "law of x_t as Algorithm 1",
             r"\mathbf x_{t+1}=\mathbf x_t+\frac\eta N\sum_{n=1}^N\mathbb 1_t^n\omega_t^n\Delta_t^n",
         ),
         ("grouped-clients", "remark", "Clients that participate once", "Section 3"): Body(
-            "where a client takes part only once, clients that are alike may share one set of Algorithm 2's variables, M, "
-            "S and "
-            "omega, as a group",
+            "where a client takes part only once, clients that are alike may share one set of Algorithm 2's variables, "
+            "M, S and omega, as a group",
             note="Not analyzed and not run in the paper, nor here.",
         ),
         ("weights-at-the-client", "remark", "Weights that the clients apply", "Section 3"): Body(
@@ -96,12 +92,12 @@ ASSUMPTIONS = PAPER.table(
             r"\mathbb 1_t^n\sim\mathrm{Bernoulli}(p_n)",
         ),
         ("assumption-5", "assumption", "Either nearly optimal weights or a bounded gradient", "Assumption 5"): Body(
-            "Option 1, nearly optimal weights: (1/N) sum_n (p_n omega_t^n - 1)^2 <= 1/81 for all t, and then Psi_G = 0. "
-            "Option 2, bounded global gradient: |grad f(x)|^2 <= G^2 for all x, and then Psi_G = G^2",
+            "Option 1, nearly optimal weights: (1/N) sum_n (p_n omega_t^n - 1)^2 <= 1/81 for all t, and then Psi_G = "
+            "0. Option 2, bounded global gradient: |grad f(x)|^2 <= G^2 for all x, and then Psi_G = G^2",
             r"\frac1N\sum_{n=1}^N(p_n\omega_t^n-1)^2\le\frac1{81}\quad\text{or}\quad\|\nabla f(\mathbf x)\|^2\le G^2",
             claims="theorem-2-option-1/T0 theorem-2/T0",
-            note="8/(9 p_n) <= omega_t^n <= 10/(9 p_n) is enough for Option 1. FedAU's own weights meet it almost never: "
-            "repair option-1-is-vacuous-for-fedau.",
+            note="8/(9 p_n) <= omega_t^n <= 10/(9 p_n) is enough for Option 1. FedAU's own weights meet it almost "
+            "never: repair option-1-is-vacuous-for-fedau.",
         ),
     }
 )
@@ -143,15 +139,15 @@ LINES = PAPER.table(
             claims="theorem-b.4.1/H2a",
         ),
         ("equation-b.5.2", "equation", "One round under Option 2", "Appendix B.5"): Body(
-            "Lemma B.5.1 under the caps of Theorem 2 and Option 2: beside the error terms the gradient keeps 1/8 of its "
-            "square",
+            "Lemma B.5.1 under the caps of Theorem 2 and Option 2: beside the error terms the gradient keeps 1/8 of "
+            "its square",
             number="B.5.2",
             claims="theorem-2/T2 theorem-2/T4",
             note="Lemma B.5.1 is false as printed; the step is proved from its repair.",
         ),
         ("equation-b.5.4", "equation", "One round under Option 1", "Appendix B.5"): Body(
-            "Lemma B.5.1 under the caps of Theorem 2 and Option 1: beside the error terms the gradient keeps 1/16 of its "
-            "square",
+            "Lemma B.5.1 under the caps of Theorem 2 and Option 1: beside the error terms the gradient keeps 1/16 of "
+            "its square",
             number="B.5.4",
             claims="theorem-2-option-1/T2 theorem-2-option-1/T4",
             note="Lemma B.5.1 is false as printed; the step is proved from its repair.",
@@ -164,8 +160,7 @@ LINES = PAPER.table(
         ),
         ("equation-c.6.1", "equation", "Participation rates of the experiments", "Appendix C.6"): Body(
             "p_n = <kappa_n, q>/lambda with lambda = 1/(C mu): kappa_n the client's mix of C classes, q one Dirichlet "
-            "draw, mu "
-            "the mean rate; then p_n is raised to 0.02",
+            "draw, mu the mean rate; then p_n is raised to 0.02",
             r"p_n=\frac1\lambda\langle\kappa_n,\mathbf q\rangle,\qquad\lambda=\frac1{C\mu}",
             number="C.6.1",
             note="It exceeds 1 for some clients with 100 classes: erratum rate-above-one.",

@@ -1,4 +1,4 @@
-"""Statements of Li et al. (2024) besides their results: problem, algorithm, assumptions, and the lines of their proofs."""
+"""Statements of Li et al. (2024) besides their results: problem, algorithm, assumptions, lines of proofs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PROBLEM = PAPER.table(
             note="The analysis has p_k = 1/N.",
         ),
         ("fedavg", "definition", "FedAvg", "Section 3"): Body(
-            "K clients take S steps of stochastic gradient descent on F_k(w + u) from u = 0, and the server adds the mean "
-            "of their u, weighted by p_k among those who take part",
+            "K clients take S steps of stochastic gradient descent on F_k(w + u) from u = 0, and the server adds the "
+            "mean of their u, weighted by p_k among those who take part",
             number="2 3",
         ),
         ("heterogeneity", "definition", "Gamma", "Theorem 1"): Body(
@@ -60,15 +60,16 @@ ALGORITHM = PAPER.table(
             number="9",
         ),
         ("progressive-masking", "definition", "Progressive masking", "Section 4"): Body(
-            "in the tau-th of S local steps a coordinate is masked with probability tau/S and else clipped to its noise",
+            "in the tau-th of S local steps a coordinate is masked with probability tau/S and else clipped to its "
+            "noise",
             r"\hat{\mathbf u}=(1-P)\odot\bar{\mathbf u}+P\odot\mathcal S(\mathbf u,\mathbf n),\quad"
             r"P\sim\operatorname{Bern}(\tau/S)",
             number="10",
             claims="proposition-1/P1 erratum/progressive-masking-squares-its-probability",
         ),
         ("analyzed-algorithm", "definition", "The algorithm of the analysis", "Appendix B"): Body(
-            "all N clients run: v_k = w_k - eta_t grad F_k(x_k, xi), x_k = w_bar_{t0} + S(w_k - w_bar_{t0}, G(s_k)); every "
-            "S iterations all w_k become the mean over K clients of w_bar_{t0} + S(v_k - w_bar_{t0}, G(s_k))",
+            "all N clients run: v_k = w_k - eta_t grad F_k(x_k, xi), x_k = w_bar_{t0} + S(w_k - w_bar_{t0}, G(s_k)); "
+            "every S iterations all w_k become the mean over K clients of w_bar_{t0} + S(v_k - w_bar_{t0}, G(s_k))",
             r"\mathbf x_k^t=\bar{\mathbf w}_{t_0}+\mathcal S(\mathbf w_k^t-\bar{\mathbf w}_{t_0},\mathcal G(s_k^t))",
             number="13 14 15",
             claims="wording/fresh-noise",
@@ -103,7 +104,8 @@ ASSUMPTIONS = PAPER.table(
         ),
         ("remark-1", "remark", "Special cases", "Remark 1"): Body(
             "q = 0 gives the rate of FedAvg (Li et al. 2020); K = N and S = 1 that of SignSGD; all three that of SGD",
-            claims="limit/remark-1-fedavg limit/remark-1-sgd limit/remark-1-one-step-of-everybody-nonconvex erratum/one-local-step-is-not-sign-sgd",
+            claims="limit/remark-1-fedavg limit/remark-1-sgd limit/remark-1-one-step-of-everybody-nonconvex "
+            "erratum/one-local-step-is-not-sign-sgd",
         ),
     }
 )
@@ -172,7 +174,8 @@ LINES = PAPER.lines(
         ),
         ("40", "Masking error of the upload"): Body(
             "at most q^2/K times the mean of E|v_k - w_bar_{t0}|^2",
-            r"\frac1{K^2}\mathbb E\sum_{k\in\mathbb C}\|\mathcal S(\mathbf v_k)-\mathbf v_k\|^2\le\frac4Kq^2\eta_t^2S^2G^2",
+            r"\frac1{K^2}\mathbb E\sum_{k\in\mathbb C}\|\mathcal S(\mathbf v_k)-\mathbf v_k\|^2"
+            r"\le\frac4Kq^2\eta_t^2S^2G^2",
             claims="lemma-3/S11 lemma-3/S8v",
         ),
         ("41", "Sampling error"): Body(
@@ -181,8 +184,8 @@ LINES = PAPER.lines(
             claims="lemma-3/S10",
         ),
         ("44 45", "The distance after a step, expanded"): Body(
-            "|v_bar_{t+1} - w*|^2 in the distance of w_bar_t - eta_t g_bar_t, the noise, whose product with it has mean 0, "
-            "and -2 eta_t <w_bar_t - w*, g_bar_t> + eta_t^2 |g_bar_t|^2",
+            "|v_bar_{t+1} - w*|^2 in the distance of w_bar_t - eta_t g_bar_t, the noise, whose product with it has "
+            "mean 0, and -2 eta_t <w_bar_t - w*, g_bar_t> + eta_t^2 |g_bar_t|^2",
             claims="lemma-4/S20a",
         ),
         ("46", "Gradient and gap"): Body(
@@ -201,15 +204,16 @@ LINES = PAPER.lines(
             "-<x_k - w*, grad F_k(x_k)> <= -(F_k(x_k) - F_k(w*)) - mu/2 |x_k - w*|^2", claims="lemma-4/S16"
         ),
         ("51 52", "One step, collected, and its value gap"): Body(
-            "C = 2 eta_t^2 L mean of (F_k(x_k) - F_k*) and -2 eta_t mean of (F_k(x_k) - F_k(w*)), twice the first; with "
-            "gamma_t = 2 eta_t (1 - 2 L eta_t) it is -gamma_t mean of (F_k(x_k) - F*) + 4 L eta_t^2 Gamma",
+            "C = 2 eta_t^2 L mean of (F_k(x_k) - F_k*) and -2 eta_t mean of (F_k(x_k) - F_k(w*)), twice the first; "
+            "with gamma_t = 2 eta_t (1 - 2 L eta_t) it is -gamma_t mean of (F_k(x_k) - F*) + 4 L eta_t^2 Gamma",
             r"C=-\gamma_t\frac1N\sum_k(F_k(\mathbf x_k)-F^*)+4L\eta_t^2\Gamma",
             claims="lemma-4/S13 lemma-4/S20",
-            note="The line after (51) is said of every client, which is false of one alone (drift-of-one-client); (19) holds "
-            "without it.",
+            note="The line after (51) is said of every client, which is false of one alone (drift-of-one-client); (19) "
+            "holds without it.",
         ),
         ("53", "The gap at masked models"): Body(
-            "mean of (F_k(x_k) - F*) >= (1 - eta_t L)(F(w_bar) - F*) - eta_t L Gamma - mean of |x_k - w_bar|^2/(2 eta_t)",
+            "mean of (F_k(x_k) - F*) >= (1 - eta_t L)(F(w_bar) - F*) - eta_t L Gamma - mean of |x_k - w_bar|^2/(2 "
+            "eta_t)",
             claims="lemma-4/S19",
         ),
         ("54", "The value gap"): Body(
@@ -221,7 +225,8 @@ LINES = PAPER.lines(
             note="Biased masks are covered: the part of the gap that (54) drops pays for the bias.",
         ),
         ("57 58 59", "One step down"): Body(
-            "E F(w_bar_{t+1}) <= E F(v_bar_{t+1}) + L/2 E|w_bar_{t+1} - v_bar_{t+1}|^2, and the descent lemma for v_bar",
+            "E F(w_bar_{t+1}) <= E F(v_bar_{t+1}) + L/2 E|w_bar_{t+1} - v_bar_{t+1}|^2, and the descent lemma for "
+            "v_bar",
             claims="lemma-5/S27a lemma-5/S28",
         ),
         ("60", "A product as three squares"): Body(

@@ -1,4 +1,4 @@
-"""Statements of Das et al. (2022) besides their results: problem, algorithm, assumptions, and the lines of their proofs."""
+"""Statements of Das et al. (2022) besides their results: problem, algorithm, assumptions, lines of proofs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ PAPER = PaperStatements("tdcd", "Das et al. 2022", "Appendix")
 PROBLEM = PAPER.table(
     {
         ("objective", "definition", "The objective", "Section 3"): Body(
-            "L(theta) is the mean over M samples of the loss at the sum of the silos' embeddings h_j(theta_j; X_j) of the "
-            "sample; theta = (theta_1, ..., theta_N)",
-            r"\mathcal L(\tilde\theta)=\frac1M\sum_{p=1}^M\ell\Big(\sum_{j=1}^Nh_j(\tilde\theta_j;X_j^{(p)});y^{(p)}\Big)",
+            "L(theta) is the mean over M samples of the loss at the sum of the silos' embeddings h_j(theta_j; X_j) of "
+            "the sample; theta = (theta_1, ..., theta_N)",
+            r"\mathcal L(\tilde\theta)=\frac1M\sum_{p=1}^M\ell"
+            r"\Big(\sum_{j=1}^Nh_j(\tilde\theta_j;X_j^{(p)});y^{(p)}\Big)",
             number="1 2 3",
             claims="erratum/unequal-shards wording/concatenated wording/others-sum",
         ),
@@ -87,12 +88,14 @@ REMARKS = PAPER.table(
             claims="erratum/labels-returned-once repair/labels-returned-once",
         ),
         ("remark-3", "remark", "One silo", "Remark 3"): Body(
-            "for N = 1 TDCD is local SGD, with a rate similar to that of Yu et al. (2019) in the orders of Q, K_j and L",
+            "for N = 1 TDCD is local SGD, with a rate similar to that of Yu et al. (2019) in the orders of Q, K_j and "
+            "L",
             claims="erratum/order-of-local-steps repair/order-of-local-steps",
         ),
         ("remark-4", "remark", "One client in each silo", "Remark 4"): Body(
             "for K_j = 1 TDCD is vertical federated learning, with a rate like that of Liu et al. (2020) in Q, N and L",
-            claims="limit/one-client-in-each-silo limit/remark-4-in-root-t-rounds repair/remark-4-rounds repair/remark-4-rate",
+            claims="limit/one-client-in-each-silo limit/remark-4-in-root-t-rounds repair/remark-4-rounds "
+            "repair/remark-4-rate",
         ),
     }
 )
