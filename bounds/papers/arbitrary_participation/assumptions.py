@@ -1,7 +1,5 @@
 """What the results of Wang & Ji (2022) assume, stated and unstated."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory import assumptions as common
 from fedbounds.bounds.theory.assumptions import (
     DIVERGENCE,

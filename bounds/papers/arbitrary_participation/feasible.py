@@ -15,8 +15,6 @@ $\frac L2\eta^2\gamma^2\rho^2\sigma^2\sum_{i<I}(1-\gamma L)^{2i}\sum_{j<P}c^{2j}
 $c=1-\eta(1-(1-\gamma L)^I)$, or by less.
 """
 
-from __future__ import annotations
-
 from sympy import Max, Min
 
 from fedbounds.bounds.papers.arbitrary_participation import assumptions

@@ -1,7 +1,5 @@
 """The letters of Wang & Ji (2022); `nu`, `beta`, `delta` are the roots of the paper's tilde quantities."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Statements of Wang & Ji (2022) besides their results: displayed equations, remarks with rates, and a table."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.statement import Body, PaperStatements
 
 PAPER = PaperStatements("arbitrary-participation", "Wang & Ji 2022")

@@ -1,7 +1,5 @@
 """The symbols of Sharma et al. (2023); `sigmaL` and `sigmaG` are roots, `R` is a squared radius."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the results of Wang & Ji (2024) assume, stated and unstated."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     DIVERGENCE,

@@ -1,7 +1,5 @@
 """The symbols of Wang & Ji (2024); `p`, `omega`, `alphatilde`, `varphi` hold one number per client."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Statements of Wang & Ji (2024) besides their results: the problem, assumptions, definitions, algorithms, lines."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.statement import Body, PaperStatements
 
 PAPER = PaperStatements("fedau", "Wang & Ji 2024")

@@ -1,7 +1,5 @@
 """Assumptions of Li et al. (2024), as printed and as proved; 2 and 3 are read as bounds on squares."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     HORIZONTAL,

@@ -1,7 +1,5 @@
 """The letters of Li et al. (2024); `Delta1` is E|w_1 - w*|^2 and `F` is F(w_0) - F*."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from fedbounds.bounds.theory.result import paper_result

@@ -1,7 +1,5 @@
 """Statements of Li et al. (2024) besides their results: problem, algorithm, assumptions, lines of proofs."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.statement import Body, PaperStatements
 
 PAPER = PaperStatements("fedmrn", "Li et al. 2024", "Appendix B")

@@ -5,8 +5,6 @@ gradients are values, and any occur on a slope. $S=\sum_j\sigma_j^2$ and $S_K=\s
 same letters: $S_K\le S$, and $S_K>0$ unless $S=0$; two silos, one with a single client, have any ratio in $(0,1]$.
 """
 
-from __future__ import annotations
-
 from fedbounds.bounds.papers.tdcd.notation import NOTATION
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition

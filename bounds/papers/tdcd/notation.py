@@ -3,8 +3,6 @@ r"""The symbols of Das et al. (2022); `sigma` and `K` have one entry for each si
 `Delta` is $f(\theta^0)-\mathbb Ef(\theta^T)$ as in (15); `Deltainf`, known a priori, replaces it where it is not given.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Statements of Das et al. (2022) besides their results: problem, algorithm, assumptions, lines of proofs."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.statement import Body, PaperStatements
 
 PAPER = PaperStatements("tdcd", "Das et al. 2022", "Appendix")

@@ -4,8 +4,6 @@ $v_n(x)=\nabla F_n(x)-\nabla f(x)$. The bracket of the vectors compares one roun
 them: it weighs client n by $(q^n+q'^n)/2$, and $s_n=(q^n-q'^n)/(q^n+q'^n)$ lies in [-1, 1].
 """
 
-from __future__ import annotations
-
 from sympy import Symbol, log, sqrt
 
 from fedbounds.bounds.audit.axioms import Jensen

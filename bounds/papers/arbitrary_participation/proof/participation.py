@@ -1,7 +1,5 @@
 """Section 4: what bounded divergence and the pattern of participation make of the three divergences."""
 
-from __future__ import annotations
-
 from sympy import Abs, Integer, Symbol, log
 
 from fedbounds.bounds.audit.axioms import Jensen, MeanOf

@@ -3,8 +3,6 @@
 The weights minimize the product of the seven constants at the largest step size; none exceeds the evenly split one.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Rational
 
