@@ -2,14 +2,20 @@ r"""Lemma B.7.1 and Corollary 4: Theorem 3 at $K=\max\{1,\lceil R\log T\rceil\}$
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
+import sympy as sp
 from sympy import Add, Expr, Integer, Max, Min, Rational, S, exp, log, sqrt
 
 from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Prescribed, Specialize
-from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
+from fedbounds.bounds.audit.nonnegative import ProofFinding, same
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
 from fedbounds.bounds.papers.fedau.assumptions import FEDAU_WEIGHTS
 from fedbounds.bounds.papers.fedau.corollaries import (
@@ -26,11 +32,58 @@ from fedbounds.bounds.papers.fedau.corollaries import (
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof import weights
 from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
-from fedbounds.bounds.papers.fedau.proof.step_products import PrescribedProduct
 from fedbounds.bounds.papers.fedau.proof.whole_numbers import WholeNumber
 from fedbounds.bounds.papers.fedau.results import THEOREM_2, THEOREM_2_OPTION_1, THEOREM_3, TWO_ROUNDS
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT
 from fedbounds.bounds.theory.result import Condition, Result
+
+
+@dataclass(frozen=True)
+class PrescribedProduct:
+    """What a product a b that is a minimum satisfies, where a is one too and b is the quotient of the two.
+
+    Args:
+        first, second: a and b.
+        least: the values that a is the least of.
+        branches: the values that a b is the least of.
+        which: the branch it is compared with; None for the inverse, which is at most the sum of theirs; "largest" for
+            a multiple of the inverse, which is that of the largest.
+        multiple: of the inverse.
+    """
+
+    first: sp.Symbol
+    second: sp.Symbol
+    least: tuple[sp.Expr, ...]
+    branches: tuple[sp.Expr, ...]
+    which: int | Literal["largest"] | None
+    multiple: sp.Expr = sp.S.One
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    @cached_property
+    def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+        """The second number as the result should prescribe it."""
+        return ((self.second, sp.Min(*self.branches) / sp.Min(*self.least)),)
+
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+        """At most this branch, or the inverse at most their sum or their largest."""
+        product = self.first * self.second
+        if self.which == "largest":
+            return Relation(self.multiple / product, sp.Max(*(self.multiple / b for b in self.branches)))
+        if self.which is None:
+            return Relation(1 / product, sp.Add(*(1 / b for b in self.branches)))
+        return Relation(product, self.branches[self.which])
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
+        """The relation is one of these."""
+        if self.which == "largest" and not self.multiple.is_nonnegative:
+            return ProofFinding(False, "minimum", f"{self.multiple} may be negative")
+        wanted = self.relation(setting, premises)
+        equal = conclusion.op == "<=" and same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
+        return ProofFinding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")
+
 
 NO_VECTORS, PAPER, PER_CLIENT = weights.NO_VECTORS, weights.PAPER, weights.PER_CLIENT
 THEOREM_PROOF, TOTAL, cut, p, q = weights.THEOREM_PROOF, weights.TOTAL, weights.cut, weights.p, weights.q

@@ -13,8 +13,7 @@ from fedbounds.bounds.papers.tdcd.assumptions import BLOCK_SMOOTH, UNBIASED_CLIE
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_1, LEMMA_2
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import symbols as letters
-from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound, SummedRecursion
-from fedbounds.bounds.papers.tdcd.proof.rules import SummedGrowth
+from fedbounds.bounds.papers.tdcd.proof.rules import Compound, SummedGrowth, SummedRecursion
 from fedbounds.bounds.papers.tdcd.proof.symbols import (
     GROWN,
     OF_A_SILO,

@@ -16,8 +16,7 @@ from fedbounds.bounds.papers.tdcd.assumptions import BOUNDED, SMOOTH_OBJECTIVE, 
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof.drift import DRIFT_PROOF, enter_first_gradient
-from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound
-from fedbounds.bounds.papers.tdcd.proof.rules import Realized
+from fedbounds.bounds.papers.tdcd.proof.rules import Compound, Realized
 from fedbounds.bounds.papers.tdcd.proof.symbols import DECREASE, EACH, OF_A_SILO, PSI, f, fs, g0, gs, m0, ms, x, xs
 from fedbounds.bounds.papers.tdcd.results import (
     ALL_ITERATES,
