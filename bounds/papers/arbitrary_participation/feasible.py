@@ -19,11 +19,10 @@ from sympy import Max, Min
 
 from fedbounds.bounds.papers.arbitrary_participation import assumptions
 from fedbounds.bounds.papers.arbitrary_participation.expected import RESULTS as EXPECTED
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets
 from fedbounds.bounds.theory.result import Condition
 
-n = NOTATION
 L, I, P, N, S, gamma, eta, sigma, rho, upsilon = n.L, n.I, n.P, n.N, n.S, n.gamma, n.eta, n.sigma, n.rho, n.upsilon
 
 ROOM2 = Max(0, (N - 1) * (N * rho**2 - 1))  # s^2

@@ -286,10 +286,7 @@ ORDERS = with_statements(
             "printed-corollary-3.3-order", c33("explicit"), times(8, c33("printed")), facts=(RHO,)
         ),
         "the repaired Corollary 4.3 is at most 16 times the printed order, for I, P >= 1": at_most(
-            "printed-corollary-4.3-order",
-            terms_of(C43, "repaired"),
-            times(16, terms_of(C43, "printed")),
-            facts=(RHO,),
+            "printed-corollary-4.3-order", terms_of(C43, "repaired"), times(16, terms_of(C43, "printed")), facts=(RHO,)
         ),
         "repaired:integer-P, its window term at the printed P, is at most 8 times the printed order": at_most(
             "printed-corollary-4.8-order",

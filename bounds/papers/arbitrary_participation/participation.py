@@ -26,7 +26,8 @@ from fedbounds.bounds.papers.arbitrary_participation.likely import (
     SQUARED_DIVERGENCE,
     likely_forms,
 )
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION, new_result
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.notation import new_result
 from fedbounds.bounds.papers.arbitrary_participation.results import (
     COROLLARY_3_2,
     DRIFT_NOISE,
@@ -41,11 +42,8 @@ from fedbounds.bounds.theory.measures import LEAST_GRADIENT, single
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived, length_of
 
-n = NOTATION
-beta, F, I, L, nu, P, rho, sigma, T = n.beta, n.F, n.I, n.L, n.nu, n.P, n.rho, n.sigma, n.T
-d, N, S, upsilon, upsilonhat, c, windowvar, theta = (
-    n.d, n.N, n.S, n.upsilon, n.upsilonhat, n.c, n.windowvar, n.theta,
-)  # fmt: skip
+beta, F, I, L, nu, P, rho, sigma, T, d, N, S = n.beta, n.F, n.I, n.L, n.nu, n.P, n.rho, n.sigma, n.T, n.d, n.N, n.S
+upsilon, upsilonhat, c, windowvar, theta = n.upsilon, n.upsilonhat, n.c, n.windowvar, n.theta
 SAMPLED = Derived(
     "upsilon", ("N", "S"), sqrt((N - S) / S) / N, "S of N uniformly without replacement: upsilon^2 = (N - S)/(S N^2)"
 )
@@ -265,16 +263,11 @@ PROPOSITION_4_7 = new_result(
     "at all points x at once, as (7) asks, is stated for one window, for all windows and for their average.",
     (
         Form(
-            "printed",
-            (Term("window divergence", SPREAD * upsilon**2 / P),),
-            assumptions=INDEPENDENT,
-            derived=(SAMPLED,),
-            note="in expectation",
+            "printed", (Term("window divergence", SPREAD * upsilon**2 / P),), derived=(SAMPLED,), note="in expectation"
         ),
         Form(
             "printed:probability",
             (Term("window divergence", SPREAD * log(2 / c) / (2 * P)),),
-            assumptions=INDEPENDENT,
             refuted_by="one-window-is-not-all-windows",
             note="with probability 1 - c, by Hoeffding for one client and one window",
             measure=ALL_WINDOWS,
@@ -282,7 +275,6 @@ PROPOSITION_4_7 = new_result(
         Form(
             "repaired:probability",
             (Term("window divergence", SPREAD * TAIL),),
-            assumptions=INDEPENDENT,
             note="sub-Gaussian mean weights (range [0, 1]); no independence across clients or windows; any theta",
             measure=AVERAGE_WINDOW,
         ),
@@ -296,7 +288,6 @@ PROPOSITION_4_7 = new_result(
         Form(
             "repaired:markov",
             (Term("window divergence", SPREAD * upsilon**2 / (c * P)),),
-            assumptions=INDEPENDENT,
             derived=(SAMPLED,),
             note="Markov's inequality for the average over the windows",
             measure=AVERAGE_WINDOW,
@@ -304,6 +295,7 @@ PROPOSITION_4_7 = new_result(
         *likely_forms(SAMPLED),
     ),
     default="printed",
+    assumptions=INDEPENDENT,
 )
 
 

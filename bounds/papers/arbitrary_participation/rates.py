@@ -7,7 +7,8 @@ from dataclasses import replace
 from sympy import Expr, Integer, Rational, log, sqrt
 
 from fedbounds.bounds.papers.arbitrary_participation import assumptions as given
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION, new_result
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.notation import new_result
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.theory.assumptions import Assumption
@@ -15,7 +16,6 @@ from fedbounds.bounds.theory.measures import LEAST_GRADIENT, Measure
 from fedbounds.bounds.theory.problem_class import box, where
 from fedbounds.bounds.theory.result import Form, Result, Term
 
-n = NOTATION
 HIDDEN = "one numerical constant, L, F, d (the table ignores other variables) and every term of lower order in T"
 LIKELY = replace(LEAST_GRADIENT, given="participation, an event of probability at least 1 - c")
 EVERYONE_CALLED = Assumption(

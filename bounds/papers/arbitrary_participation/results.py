@@ -20,18 +20,16 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     THEOREM,
     WEIGHTS,
 )
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION, new_result
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.notation import new_result
 from fedbounds.bounds.theory.expressions import largest, least
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT, single
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import PARAMETER, Derived
 
-PAPER = "Wang & Ji 2022"
-n = NOTATION
-L, F, I, P, T = n.L, n.F, n.I, n.P, n.T
-gamma, eta, rho, sigma, nu, beta, delta = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta
-sumsq, gradsq, s = n.sumsq, n.gradsq, n.s
+L, F, I, P, T, gamma, eta, rho, sigma, nu, beta = n.L, n.F, n.I, n.P, n.T, n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta
+delta, sumsq, gradsq, s = n.delta, n.sumsq, n.gradsq, n.s
 
 EQUAL_WEIGHTS = Derived("rho", ("S",), 1 / sqrt(n.S), "S equal weights: rho = 1/sqrt(S)")
 
@@ -239,21 +237,13 @@ COROLLARY_3_2 = new_result(
         Form(
             "printed",
             (Term("noise", sigma * SPEEDUP), Term("initial gap", L * P * F / T), *ORDER_DIVERGENCES, ORDER_NOISE),
-            (HALF,),
-            THEOREM,
             order_only=True,
             hides="one numerical constant for each term",
-            prescribes=STEPS_3_2,
-            derived=(EQUAL_WEIGHTS,),
             note="eq. (9) as printed; every hidden constant is 1",
         ),
         Form(
             "explicit",
             (Term("noise", 12 * sigma * SPEEDUP), Term("initial gap", 16 * L * P * F / T), *DIVERGENCES, DRIFT_NOISE),
-            (HALF,),
-            THEOREM,
-            prescribes=STEPS_3_2,
-            derived=(EQUAL_WEIGHTS,),
             note="12 = 8 + 4; 1/min{a, b} <= 1/a + 1/b",
         ),
         at_step_sizes(
@@ -262,6 +252,10 @@ COROLLARY_3_2 = new_result(
     ),
     equations=("9",),
     default="sharp",
+    conditions=(HALF,),
+    assumptions=THEOREM,
+    prescribes=STEPS_3_2,
+    derived=(EQUAL_WEIGHTS,),
 )
 
 FLAT = Condition(T, ">=", 4 * L * I * P**2 * F / rho**2, "gamma eta <= 1/(2LIP) at these step sizes", T)
@@ -276,29 +270,21 @@ COROLLARY_3_3 = new_result(
             "printed",
             (Term("noise", (1 + sigma**2) * SPEEDUP), *ORDER_DIVERGENCES, ORDER_NOISE),
             (Condition(sqrt(F) / (rho * sqrt(L * I * T)), "<=", 1 / (2 * L * I * P), FLAT.why, T), HALF),
-            THEOREM,
             order_only=True,
             hides="one numerical constant for each term, and a scale of unit x/f",
-            prescribes=STEPS_3_3,
-            derived=(EQUAL_WEIGHTS,),
             note="eq. (10) as printed; every hidden constant is 1",
         ),
         Form(
             "explicit",
             (Term("noise", (8 + 4 * sigma**2) * SPEEDUP), *DIVERGENCES, DRIFT_NOISE),
             (FLAT, HALF),
-            THEOREM,
-            prescribes=STEPS_3_3,
-            derived=(EQUAL_WEIGHTS,),
             note="the theorem's constants at these step sizes, an equality",
         ),
         Form(
             "repaired:s",
             (Term("noise", (8 / s + 4 * s * sigma**2) * SPEEDUP), *DIVERGENCES, DRIFT_NOISE),
             (Condition(T, ">=", 4 * s**2 * L * I * P**2 * F / rho**2, FLAT.why, T), HALF),
-            THEOREM,
             prescribes={"gamma": LOCAL_STEP, "eta": s * STEPS_3_3["eta"]},
-            derived=(EQUAL_WEIGHTS,),
             note="the hidden scale s made visible; s = 1 is the paper's, s = 1/sigma Corollary 3.2's first branch",
         ),
         at_step_sizes(
@@ -311,6 +297,9 @@ COROLLARY_3_3 = new_result(
     ),
     equations=("10",),
     default="sharp",
+    assumptions=THEOREM,
+    prescribes=STEPS_3_3,
+    derived=(EQUAL_WEIGHTS,),
 )
 
 # --- The decomposition (11) and the lemmas of Appendix C --------------------------------------------------------

@@ -14,7 +14,8 @@ from sympy import Integer, Rational, ceiling, sqrt
 from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
 from fedbounds.bounds.papers.fed_norm_sgda import composites
 from fedbounds.bounds.papers.fed_norm_sgda.composites import K, Q, W, Z, a_m, c, d, full_synchronization, r
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.notation import new_result
 from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import SumOverClients
@@ -23,28 +24,10 @@ from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
-notation = NOTATION
 RADIUS_ERRATUM = "radius-of-the-iterates-only"
-Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (
-    notation.Lf,
-    notation.sigmaL,
-    notation.betaL,
-    notation.sigmaG,
-    notation.betaG,
-    notation.Gx,
-    notation.R,
-)
-P, S, T, taueff, taubar, nu, w = (
-    notation.P,
-    notation.S,
-    notation.T,
-    notation.taueff,
-    notation.taubar,
-    notation.nu,
-    notation.w,
-)
-etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-C_w, D, E_w, Deltabar = notation.C_w, notation.D, notation.E_w, notation.Deltabar
+Lf, sigmaL, betaL, sigmaG, betaG, Gx, R, P, S, T = n.Lf, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.Gx, n.R, n.P, n.S, n.T
+taueff, taubar, nu, w, etax, etay, Gammax, Gammay = n.taueff, n.taubar, n.nu, n.w, n.etax, n.etay, n.Gammax, n.Gammay
+C_w, D, E_w, Deltabar = n.C_w, n.D, n.E_w, n.Deltabar
 
 I_1_SQUARED = r * Z * (sigmaL**2 + betaL**2 * Gx**2) + Gx**2 * (c + r * d * SumOverClients(w**2))
 I_1 = sqrt(I_1_SQUARED)  # root of the bound on E|g_x|^2

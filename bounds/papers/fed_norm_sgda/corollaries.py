@@ -29,24 +29,10 @@ from fedbounds.bounds.theory.symbols import GRADIENT, NONE
 MOREAU_ERRATUM = "factor-of-corollary-2.1"
 ROUNDS_ERRATUM = "rounds-beyond-the-cap"
 notation = NOTATION
-Lf, kappa, sigmaG, betaG, eps, R = (
-    notation.Lf,
-    notation.kappa,
-    notation.sigmaG,
-    notation.betaG,
-    notation.eps,
-    notation.R,
-)
-chi2, epsopt, lag, epsbar, proxlag = notation.chi2, notation.epsopt, notation.lag, notation.epsbar, notation.proxlag
-n, P, T, nu, taubar, Delta, Deltabar = (
-    notation.n,
-    notation.P,
-    notation.T,
-    notation.nu,
-    notation.taubar,
-    notation.Delta,
-    notation.Deltabar,
-)
+Lf, kappa, sigmaG, betaG, eps = notation.Lf, notation.kappa, notation.sigmaG, notation.betaG, notation.eps
+R, chi2, epsopt, lag, epsbar = notation.R, notation.chi2, notation.epsopt, notation.lag, notation.epsbar
+proxlag, n, P, T, nu, taubar = notation.proxlag, notation.n, notation.P, notation.T, notation.nu, notation.taubar
+Delta, Deltabar = notation.Delta, notation.Deltabar
 
 MEANT = Condition(SumOverClients(notation.p), "==", Integer(1), "the weights of F are on the simplex", legal=True)
 TRUE_ENVELOPE = Measure(

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from sympy import Abs, Min, sqrt
 
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import LIPSCHITZ
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
@@ -77,7 +77,6 @@ class CoefficientsMissing(sp.Function):
         ) -> sp.Expr: ...
 
 
-n = NOTATION
 Lf, kappa, tau, w, a1, a2, alast, amax = n.Lf, n.kappa, n.tau, n.w, n.a1, n.a2, n.alast, n.amax
 gradsq, gap, drift, direction, gradxsq, noisysq = n.gradsq, n.gap, n.drift, n.direction, n.gradxsq, n.noisysq
 

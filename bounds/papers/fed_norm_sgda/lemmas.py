@@ -26,7 +26,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     r,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.concave import NOISE
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.notation import new_result
 from fedbounds.bounds.papers.fed_norm_sgda.results import (
     AS_PRINTED,
     CROSS_TERM,
@@ -42,31 +43,12 @@ from fedbounds.bounds.theory.measures import Measure, single
 from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import GRADIENT, OBJECTIVE, SMOOTHNESS
 
-notation = NOTATION
-Lf, kappa, sigmaL, betaL, sigmaG, betaG = (
-    notation.Lf,
-    notation.kappa,
-    notation.sigmaL,
-    notation.betaL,
-    notation.sigmaG,
-    notation.betaG,
-)
-T, nu, C_w, D, delta0 = notation.T, notation.nu, notation.C_w, notation.D, notation.delta0
+Lf, kappa, sigmaL, betaL, sigmaG, betaG, T, nu = n.Lf, n.kappa, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.T, n.nu
+C_w, D, delta0 = n.C_w, n.D, n.delta0
 mu = Lf / kappa
-etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-gradsq, gap, drift, direction, epsopt = (
-    notation.gradsq,
-    notation.gap,
-    notation.drift,
-    notation.direction,
-    notation.epsopt,
-)
-gradxsq, noisysq, sampledrift, noisydrift = (
-    notation.gradxsq,
-    notation.noisysq,
-    notation.sampledrift,
-    notation.noisydrift,
-)
+etax, etay, Gammax, Gammay, gradsq, gap, drift = n.etax, n.etay, n.Gammax, n.Gammay, n.gradsq, n.gap, n.drift
+direction, epsopt, gradxsq, noisysq, sampledrift = n.direction, n.epsopt, n.gradxsq, n.noisysq, n.sampledrift
+noisydrift = n.noisydrift
 SMOOTHNESS_ERRATUM = "smoothness-of-the-envelope"
 DESCENT_ERRATUM = "descent-without-the-cross-term"
 DESCENT_SMOOTHNESS_ERRATUM = "descent-with-too-smooth-an-envelope"
@@ -264,7 +246,7 @@ LEMMA_B_4 = lemma(
                 Condition(
                     largest(etax, etay),
                     "<=",
-                    1 / (2 * Lf * MaxOverClients(notation.a1) * sqrt(2 * (1 + betaL**2))),
+                    1 / (2 * Lf * MaxOverClients(n.a1) * sqrt(2 * (1 + betaL**2))),
                     "the recursion",
                 ),
             ),

@@ -18,7 +18,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     recursion_cap,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import DRIFT_MEASURE, ONE, RANDOM, drift_step, lemma, two_forms
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients
 from fedbounds.bounds.theory.expressions import largest
@@ -26,19 +26,9 @@ from fedbounds.bounds.theory.measures import Measure, single
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import OBJECTIVE
 
-notation = NOTATION
-Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (
-    notation.Lf,
-    notation.sigmaL,
-    notation.betaL,
-    notation.sigmaG,
-    notation.betaG,
-    notation.Gx,
-    notation.R,
-)
-S, nu, C_w, D = notation.S, notation.nu, notation.C_w, notation.D
-etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-gradsq, gap, staledual, drift = notation.gradsq, notation.gap, notation.staledual, notation.drift
+Lf, sigmaL, betaL, sigmaG, betaG, Gx, R, S, nu = n.Lf, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.Gx, n.R, n.S, n.nu
+C_w, D, etax, etay, Gammax, Gammay, gradsq, gap = n.C_w, n.D, n.etax, n.etay, n.Gammax, n.Gammay, n.gradsq, n.gap
+staledual, drift = n.staledual, n.drift
 ROUND_PRINTED = without(
     given.CONCAVE_PRINTED, given.BOUNDED_ITERATES
 )  # Lemmas C.1 and C.2 list concavity and do not use it
@@ -111,7 +101,7 @@ LEMMA_C_2 = lemma(
                     Condition(
                         etay,
                         "<=",
-                        1 / (2 * Lf * MaxOverClients(notation.a1) * sqrt(2 * largest(1, betaL**2))),
+                        1 / (2 * Lf * MaxOverClients(n.a1) * sqrt(2 * largest(1, betaL**2))),
                         "the recursion",
                         etay,
                     ),

@@ -19,26 +19,17 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     full_synchronization,
     r,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.notation import new_result
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
 PAPER = "Sharma et al. 2023"
-notation = NOTATION
-Lf, kappa, sigmaL, betaL, sigmaG, betaG = (
-    notation.Lf,
-    notation.kappa,
-    notation.sigmaL,
-    notation.betaL,
-    notation.sigmaG,
-    notation.betaG,
-)
-P, T, taueff, taubar, nu = notation.P, notation.T, notation.taueff, notation.taubar, notation.nu
-etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-C_w, D = notation.C_w, notation.D
-Delta, delta0 = notation.Delta, notation.delta0
+Lf, kappa, sigmaL, betaL, sigmaG, betaG, P, T = n.Lf, n.kappa, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.P, n.T
+taueff, taubar, nu, etax, etay, Gammax, Gammay = n.taueff, n.taubar, n.nu, n.etax, n.etay, n.Gammax, n.Gammay
+C_w, D, Delta, delta0 = n.C_w, n.D, n.Delta, n.delta0
 
 drift_step = (etax**2 + etay**2) * Lf**2
 
@@ -192,12 +183,12 @@ def terms_at_the_steps(
     $$\frac{\kappa^2}{\sqrt{P\bar\tau T}}\Big((c_1\Delta+c_2\delta_0)L_f\frac{\bar\tau}{\tau_{\rm eff}}+c_3A_w\sigma_L^2
       +c_4\sigma_G^2(B_w\beta_L^2+\tau_{\rm eff}dE_w)\Big)+\kappa^2\frac{c_5C_w\sigma_L^2+c_6D\sigma_G^2}{\bar\tau^2T}$$
     """
-    noise_terms = noise * notation.A_w * sigmaL**2 + heterogeneity * notation.B_w * betaL**2 * sigmaG**2
+    noise_terms = noise * n.A_w * sigmaL**2 + heterogeneity * n.B_w * betaL**2 * sigmaG**2
     return (
         Term("initial gap", gap * kappa**2 * Delta * Lf * taubar / (taueff * SPEED)),
         Term("initial dual gap", dual * kappa**2 * delta0 * Lf * taubar / (taueff * SPEED)),
         Term("full synchronization", kappa**2 * noise_terms / SPEED),
-        Term("partial participation", heterogeneity * kappa**2 * taueff * d * notation.E_w * sigmaG**2 / SPEED),
+        Term("partial participation", heterogeneity * kappa**2 * taueff * d * n.E_w * sigmaG**2 / SPEED),
         Term(
             "local updates",
             kappa**2 * (drift * C_w * sigmaL**2 + drift_heterogeneity * D * sigmaG**2) / (taubar**2 * T),
@@ -205,11 +196,11 @@ def terms_at_the_steps(
     )
 
 
-GROWS = largest(betaL**2 * notation.B_w, taueff * d * notation.E_w)
+GROWS = largest(betaL**2 * n.B_w, taueff * d * n.E_w)
 ENOUGH_ROUNDS = (
     Condition(T, ">=", 4 * nu**2 * taueff**2 * P / taubar, "(a) at these steps", T),
     Condition(T, ">=", (64 * nu * kappa * betaG**2 * GROWS) ** 2 / (P * taubar), "(b) at these steps", T),
-    Condition(T, ">=", (4 * nu * taueff * notation.n * S_2) ** 2 / (P * taubar), "(g) at these steps", T),
+    Condition(T, ">=", (4 * nu * taueff * n.n * S_2) ** 2 / (P * taubar), "(g) at these steps", T),
     Condition(T, ">=", 4096 * nu * kappa**2 * betaG**2 * D / taubar**2, "(f) at these steps", T),
     Condition(T, ">=", 8 * nu * a_m / taubar**2, "(m) at these steps", T),
 )
@@ -228,32 +219,18 @@ THEOREM_1_AT_ITS_STEPS = new_result(
             PRINTED,
             order_only=True,
             hides=HIDDEN,
-            prescribes=STEPS,
-            derived=DERIVED,
             refuted_by="lost-initial-dual-gap",
             note="eq. (4) as printed, with Delta Lf kept: without noise and with x_0 optimal it says 0",
         ),
         Form(
             "explicit",
             terms_at_the_steps(*map(Integer, (936, 60, 91, 182, 572, 1144))),
-            (*LEGAL, CURVATURE, *ENOUGH_ROUNDS),
-            USED,
-            prescribes=STEPS,
-            derived=DERIVED,
             refuted_by=CROSS_TERM,
             note="the paper's chain with its constants at these steps: 6 * 156 = 936; (c) and (g) leave "
             "91 of the noise's and 286 of the drift's constants",
         ),
         *(
-            Form(
-                name,
-                certified_terms_at_the_steps(*constants),
-                (*LEGAL, CURVATURE, *ENOUGH_ROUNDS),
-                USED,
-                prescribes=STEPS,
-                derived=DERIVED,
-                note=note,
-            )
+            Form(name, certified_terms_at_the_steps(*constants), note=note)
             for name, constants, note in (
                 ("repaired", CERTIFIED, "the certified Theorem 1 here: 3 * 156 = 468, and 2 * 23 for two local steps"),
                 ("sharp", TIGHT, "the sharp Theorem 1 here: 21/10 * 156 = 327.6, and 2 * 23/2 for two local steps"),
@@ -263,5 +240,9 @@ THEOREM_1_AT_ITS_STEPS = new_result(
     number="Theorem 1",
     equations=("4",),
     default="sharp",
+    conditions=(*LEGAL, CURVATURE, *ENOUGH_ROUNDS),
+    assumptions=USED,
+    prescribes=STEPS,
+    derived=DERIVED,
 )
 RESULTS = (THEOREM_1, THEOREM_1_AT_ITS_STEPS)

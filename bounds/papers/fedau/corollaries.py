@@ -14,7 +14,8 @@ from sympy import Integer, Rational, ceiling, floor, log, sqrt
 
 from fedbounds.bounds.papers.fedau import assumptions as given
 from fedbounds.bounds.papers.fedau.lemmas import CLIENTS
-from fedbounds.bounds.papers.fedau.notation import NOTATION, RARITY, new_result
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.notation import RARITY, new_result
 from fedbounds.bounds.papers.fedau.results import (
     DERIVED,
     DERIVED_1,
@@ -32,10 +33,8 @@ from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, single
 from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived
 
-n = NOTATION
 delta, eta, F, G, gamma, I, K, L, N, p, Q = n.delta, n.eta, n.F, n.G, n.gamma, n.I, n.K, n.L, n.N, n.p, n.Q
-sigma, T, W = n.sigma, n.T, n.W
-R, rate, S = n.R, n.rate, n.S
+sigma, T, W, R, rate, S = n.sigma, n.T, n.W, n.R, n.rate, n.S
 
 # --- Lemma B.6.1: one participation interval ----------------------------------------------------------------------
 

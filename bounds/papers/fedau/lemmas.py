@@ -11,15 +11,14 @@ import sympy as sp
 from sympy import Abs, Integer, Rational, sqrt
 
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS, ONE_STEP
-from fedbounds.bounds.papers.fedau.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.notation import new_result
 from fedbounds.bounds.theory.client_reductions import MeanOverClients, MedianOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import single
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import OBJECTIVE, PARAMETER, Derived, length_of
 
-PAPER = "Wang & Ji 2024"
-n = NOTATION
 L, I, N, gamma, eta, sigma, delta, p = n.L, n.I, n.N, n.gamma, n.eta, n.sigma, n.delta, n.p
 deltatilde, gradsq = n.deltatilde, n.gradsq
 

@@ -28,9 +28,8 @@ from fedbounds.bounds.papers.fedau.results import (
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
 from fedbounds.bounds.theory.result import Result, Term
 
-L, F, I, N, T, S = n.L, n.F, n.I, n.N, n.T, n.S
-gamma, eta, sigma, delta, G, W, Q, K, p, rate = n.gamma, n.eta, n.sigma, n.delta, n.G, n.W, n.Q, n.K, n.p, n.rate
-R = n.R
+L, F, I, N, T, S, gamma, eta, sigma, delta, G = n.L, n.F, n.I, n.N, n.T, n.S, n.gamma, n.eta, n.sigma, n.delta, n.G
+W, Q, K, p, rate, R = n.W, n.Q, n.K, n.p, n.rate, n.R
 kappa, x = Symbol("kappa", positive=True), Symbol("x", positive=True)
 s = Symbol("s", nonnegative=True)
 FIRST_LOCAL = 1 / (L * I * sqrt(T))  # the first branch of gamma in Corollary 4

@@ -27,7 +27,8 @@ from fedbounds.bounds.papers.fedau.lemmas import (
     deltatilde,
     tau,
 )
-from fedbounds.bounds.papers.fedau.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.notation import new_result
 from fedbounds.bounds.papers.fedau.weight_error import (
     largest_weight_error,
     largest_weight_moment,
@@ -39,7 +40,6 @@ from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, Measure
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived
 
-n = NOTATION
 L, F, I, N, T = n.L, n.F, n.I, n.N, n.T
 gamma, eta, sigma, delta, G, W, Q, K, p = n.gamma, n.eta, n.sigma, n.delta, n.G, n.W, n.Q, n.K, n.p
 

@@ -34,7 +34,7 @@ from sympy import Max, floor, sqrt
 from sympy.printing.latex import LatexPrinter
 
 from fedbounds.bounds.papers.fedmrn import assumptions
-from fedbounds.bounds.papers.fedmrn.notation import NOTATION
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.results import SAMPLING_ERROR, shift
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
@@ -77,7 +77,6 @@ class MaskReach(sp.Function):
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
 
 
-n = NOTATION
 L, mu, G, Gamma, Delta1, N, S, T, d = n.L, n.mu, n.G, n.Gamma, n.Delta1, n.N, n.S, n.T, n.d
 
 BOUNDED = (assumptions.STRONGLY_CONVEX.name, assumptions.GRADIENT_BOUND.name)

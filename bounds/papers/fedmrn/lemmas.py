@@ -15,7 +15,8 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     STRONGLY_CONVEX,
     WALK,
 )
-from fedbounds.bounds.papers.fedmrn.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
+from fedbounds.bounds.papers.fedmrn.notation import new_result
 from fedbounds.bounds.papers.fedmrn.results import (
     CURVATURE,
     EVERYONE,
@@ -30,7 +31,6 @@ from fedbounds.bounds.theory.measures import single
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import OBJECTIVE, PARAMETER
 
-n = NOTATION
 L, mu, sigma, G, q, Gamma, N, K, S = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.N, n.K, n.S
 etat, Deltat, V, Dt, M, gradsq, meansq = n.etat, n.Deltat, n.V, n.Dt, n.M, n.gradsq, n.meansq
 

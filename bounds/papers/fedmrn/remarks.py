@@ -5,13 +5,13 @@ from __future__ import annotations
 from sympy import sqrt
 
 from fedbounds.bounds.papers.fedmrn import assumptions
-from fedbounds.bounds.papers.fedmrn.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
+from fedbounds.bounds.papers.fedmrn.notation import new_result
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, SAMPLED, THEOREM_1, THEOREM_2
 from fedbounds.bounds.theory.measures import single
 from fedbounds.bounds.theory.result import Form, Result, Term
 from fedbounds.bounds.theory.symbols import Dimension
 
-n = NOTATION
 q, S, T = n.q, n.S, n.T
 
 PROPOSITION_1 = new_result(

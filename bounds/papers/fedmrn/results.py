@@ -22,15 +22,14 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     STRONGLY_CONVEX,
     USED,
 )
-from fedbounds.bounds.papers.fedmrn.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
+from fedbounds.bounds.papers.fedmrn.notation import new_result
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT, OBJECTIVE
 
-PAPER = "Li et al. 2024"
 FIRST_MOMENT = "first-moment-of-masks"
-n = NOTATION
 L, mu, sigma, G, q, Gamma, Delta1, F = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.Delta1, n.F
 N, K, S, T, d, a, eta = n.N, n.K, n.S, n.T, n.d, n.a, n.eta
 

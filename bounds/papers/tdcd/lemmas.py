@@ -5,13 +5,13 @@ from __future__ import annotations
 import sympy as sp
 
 from fedbounds.bounds.papers.tdcd.assumptions import BLOCK_SMOOTH, ONE_BLOCK_SMOOTH, UNBIASED_CLIENTS, UNBIASED_SILOS
-from fedbounds.bounds.papers.tdcd.notation import NOTATION, new_result
+from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
+from fedbounds.bounds.papers.tdcd.notation import new_result
 from fedbounds.bounds.papers.tdcd.results import DRIFT_GROWTH, KAPPA_GROWTH, LEMMA_CAP, PRINTED_GROWTH
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.measures import single
 from fedbounds.bounds.theory.result import Condition, Form, Term
 
-n = NOTATION
 FIRST_GRADIENT = (Term("gradient noise", n.sigmaj**2), Term("gradient", n.gradsq))
 
 LEMMA_1 = new_result(

@@ -18,9 +18,7 @@ from fedbounds.bounds.papers.tdcd.remarks import BEST, LATENCY, REMARK_5, SCALED
 from fedbounds.bounds.papers.tdcd.results import CAP, THEOREM_1
 from fedbounds.bounds.theory.result import Condition, Term
 
-L, Lmax, Delta, Deltainf, S, SK, Q, R, eta, c = (
-    n.L, n.Lmax, n.Delta, n.Deltainf, n.S, n.SK, n.Q, n.R, n.eta, n.c
-)  # fmt: skip
+L, Lmax, Delta, Deltainf, S, SK, Q, R, eta, c = n.L, n.Lmax, n.Delta, n.Deltainf, n.S, n.SK, n.Q, n.R, n.eta, n.c
 m, x, T = Symbol("m", positive=True, integer=True), Symbol("x", positive=True), Symbol("T", positive=True)
 remark_5, theorem_1 = (partial(terms_of, result) for result in (REMARK_5, THEOREM_1))
 PRINTED = theorem_1("repaired")

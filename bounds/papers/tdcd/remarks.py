@@ -6,14 +6,13 @@ import sympy as sp
 from sympy import floor, sqrt
 
 from fedbounds.bounds.papers.tdcd.assumptions import AS_USED, BOUNDED
-from fedbounds.bounds.papers.tdcd.notation import NOTATION, new_result
+from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
+from fedbounds.bounds.papers.tdcd.notation import new_result
 from fedbounds.bounds.papers.tdcd.results import FROM_SILOS, LARGEST, SYNCHRONIZED, THEOREM_1
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import Derived
 
-n = NOTATION
-L, Lmax, Deltainf, S, Q, R, c = n.L, n.Lmax, n.Deltainf, n.S, n.Q, n.R, n.c
-W, tcomm, tcomp = n.W, n.tcomm, n.tcomp
+L, Lmax, Deltainf, S, Q, R, c, W, tcomm, tcomp = n.L, n.Lmax, n.Deltainf, n.S, n.Q, n.R, n.c, n.W, n.tcomm, n.tcomp
 
 # --- Remark 5 -------------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,7 @@ from fedbounds.bounds.papers.arbitrary_participation.results import EQUATION_11
 from fedbounds.bounds.theory.client_reductions import MedianOverClients
 from fedbounds.bounds.theory.client_reductions import SumOverClients as Sum
 
-N, P, S, d, theta, nu, beta = n.N, n.P, n.S, n.d, n.theta, n.nu, n.beta
-upsilon, windowvar = n.upsilon, n.windowvar
+N, P, S, d, theta, nu, beta, upsilon, windowvar = n.N, n.P, n.S, n.d, n.theta, n.nu, n.beta, n.upsilon, n.windowvar
 
 # --- (11) and Proposition 4.1 ---------------------------------------------------------------------------------------
 

@@ -18,17 +18,15 @@ from fedbounds.bounds.papers.arbitrary_participation.proof import window
 from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF, IN_WINDOW, L1
 
 AVERAGED, C16, COMPLETE, L2, LEAST = window.AVERAGED, window.C16, window.COMPLETE, window.L2, window.LEAST
-WHOLE_WINDOW, WINDOW_PROOF, WINDOWS = window.WHOLE_WINDOW, window.WINDOW_PROOF, window.WINDOWS
-at_mean, at_start, mean = window.at_mean, window.at_start, window.mean
-noise = window.noise
+WHOLE_WINDOW, WINDOW_PROOF, WINDOWS, at_mean = window.WHOLE_WINDOW, window.WINDOW_PROOF, window.WINDOWS, window.at_mean
+at_start, mean, noise = window.at_start, window.mean, window.noise
 
 AFTER_DRIFT, AFTER_SPREAD, DRIFT, EACH = lemma.AFTER_DRIFT, lemma.AFTER_SPREAD, lemma.DRIFT, lemma.EACH
 HALF_STEP, IN_ROUND, PAPER, ROUND = lemma.HALF_STEP, lemma.IN_ROUND, lemma.PAPER, lemma.ROUND
 SMALL_CAP, SPREAD, SPREAD_PROOF, G = lemma.SMALL_CAP, lemma.SPREAD, lemma.SPREAD_PROOF, lemma.G
 
-L, F, I, P = n.L, n.F, n.I, n.P
-gamma, eta, rho, sigma, nu, beta, delta, sumsq = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta, n.sumsq
-decrease, r = n.decrease, n.r
+L, F, I, P, gamma, eta, rho, sigma, nu, beta = n.L, n.F, n.I, n.P, n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta
+delta, sumsq, decrease, r = n.delta, n.sumsq, n.decrease, n.r
 y, ybar, x0, gy, mgy, gm, mgm, mg0, f0 = (
     Vec.atom(name) for name in ("y", "ybar", "x0", "gy", "mgy", "gm", "mgm", "mg0", "f0")
 )

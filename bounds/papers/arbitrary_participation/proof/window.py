@@ -25,9 +25,8 @@ PAPER, PAST, SPREAD, SPREAD_ADDS = lemma.PAPER, lemma.PAST, lemma.SPREAD, lemma.
 SPREAD_PROOF, G = lemma.SPREAD_PROOF, lemma.G
 DRIFT_PROOF, IN_WINDOW, L1, LEAST_SUM = drift.DRIFT_PROOF, drift.IN_WINDOW, drift.L1, drift.LEAST_SUM
 ONE_ROUND, drift_bound, printed_bound = drift.ONE_ROUND, drift.drift_bound, drift.printed_bound
-L, F, I, P, T = n.L, n.F, n.I, n.P, n.T
-gamma, eta, rho, sigma, nu, beta, delta = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta
-sumsq, decrease = n.sumsq, n.decrease
+L, F, I, P, T, gamma, eta, rho, sigma, nu, beta = n.L, n.F, n.I, n.P, n.T, n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta
+delta, sumsq, decrease = n.delta, n.sumsq, n.decrease
 K1, K2, LOCAL_CAP, SLOPE = results.K1, results.K2, results.LOCAL_CAP, results.SLOPE
 
 WINDOW_ATOMS = (

@@ -26,8 +26,7 @@ from fedbounds.bounds.papers.fedau.proof.weights import NO_VECTORS
 from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, THEOREM_2, theorem_terms, tight_terms
 from fedbounds.bounds.theory.result import Term
 
-L, F, I, T, Q, W = n.L, n.F, n.I, n.T, n.Q, n.W
-sigma, delta = n.sigma, n.delta
+L, F, I, T, Q, W, sigma, delta = n.L, n.F, n.I, n.T, n.Q, n.W, n.sigma, n.delta
 WEIGHT = Symbol("[omega_t^n]", nonnegative=True)
 NO_ERROR = Relation(n.Wt, Integer(0))
 BY_WEIGHTS = Rational(3, 2) * GRADIENT_GROWTH * G

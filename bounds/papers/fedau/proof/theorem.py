@@ -26,8 +26,7 @@ from fedbounds.bounds.theory.client_reductions import SumOverClients
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT
 from fedbounds.bounds.theory.result import Result, Term
 
-L, F, I, N, T, Q, W = n.L, n.F, n.I, n.N, n.T, n.Q, n.W
-gamma, eta, sigma, delta = n.gamma, n.eta, n.sigma, n.delta
+L, F, I, N, T, Q, W, gamma, eta, sigma, delta = n.L, n.F, n.I, n.N, n.T, n.Q, n.W, n.gamma, n.eta, n.sigma, n.delta
 HALF, EIGHTH = Rational(1, 2), Rational(1, 8)
 ROUND = "for every round t"
 AVERAGE = measure_symbol(AVERAGE_GRADIENT)

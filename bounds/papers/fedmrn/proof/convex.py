@@ -41,9 +41,8 @@ from fedbounds.bounds.papers.fedmrn.results import (
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.result import Term
 
-L, mu, S, T, G, d, sigma, N, Delta1, Deltat, eta, etat = (
-    n.L, n.mu, n.S, n.T, n.G, n.d, n.sigma, n.N, n.Delta1, n.Deltat, n.eta, n.etat
-)  # fmt: skip
+L, mu, S, T, G, d, sigma, N, Delta1, Deltat = n.L, n.mu, n.S, n.T, n.G, n.d, n.sigma, n.N, n.Delta1, n.Deltat
+eta, etat = n.eta, n.etat
 b, ws, vb, va, wn = letters.b, letters.ws, letters.vb, letters.va, letters.wn
 SURE = (ROUND_MASKS, RELATIVE.assumptions[1], SURE_GRADIENT_BOUND)
 # masks that all point one way move the model by at most 2 sqrt(d) G (T - 1)/(mu (gamma + T - 1)) <= G/mu

@@ -17,9 +17,8 @@ from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, cohort, e
 from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, MARTINGALE, SAMPLING, Masking
 
 L, etat, Dt, M = n.L, n.etat, n.Dt, n.M
-b, x, g, gb, g0, f0, nb, vb, va, wn = (
-    letters.b, letters.x, letters.g, letters.gb, letters.g0, letters.f0, letters.nb, letters.vb, letters.va, letters.wn
-)  # fmt: skip
+b, x, g, gb, g0, f0, nb = letters.b, letters.x, letters.g, letters.gb, letters.g0, letters.f0, letters.nb
+vb, va, wn = letters.vb, letters.va, letters.wn
 HALF = Rational(1, 2)
 DECREASE = Symbol("[E F(w_bar_t) - E F(w_bar_{t+1})]", real=True)
 

@@ -21,9 +21,7 @@ from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, MARTINGALE, SAMPL
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE
 
 L, mu, Gamma, etat, Deltat, Dt = n.L, n.mu, n.Gamma, n.etat, n.Deltat, n.Dt
-b, w, x, ws, g, gb, g0, nb = (
-    letters.b, letters.w, letters.x, letters.ws, letters.g, letters.gb, letters.g0, letters.nb
-)  # fmt: skip
+b, w, x, ws, g, gb, g0, nb = letters.b, letters.w, letters.x, letters.ws, letters.g, letters.gb, letters.g0, letters.nb
 EXCESS = Symbol("[mean of F_k(x_k) - F_k(w*)]", real=True)
 GAP = Symbol("[F(w_bar_t) - F*]", nonnegative=True)
 AFTER = square(b - etat * (gb + nb) - ws)

@@ -17,9 +17,8 @@ from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, EARLY, RELATIVE, 
 from fedbounds.bounds.papers.fedmrn.results import SAMPLED, SAMPLING_ERROR
 
 q, G, d, S, K, N, etat = n.q, n.G, n.d, n.S, n.K, n.N, n.etat
-b, s, w, x, v, vb, y, va, wn = (
-    letters.b, letters.s, letters.w, letters.x, letters.v, letters.vb, letters.y, letters.va, letters.wn
-)  # fmt: skip
+b, s, w, x, v, vb, y, va = letters.b, letters.s, letters.w, letters.x, letters.v, letters.vb, letters.y, letters.va
+wn = letters.wn
 MEAN_NEEDS = (SAMPLING.name,)
 
 

@@ -31,9 +31,7 @@ from fedbounds.bounds.papers.fedmrn.results import AVERAGE, FIRST_CONDITION, SAM
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.result import Condition
 
-L, S, T, G, F, N, a, eta, etat, sigma, M, Dt = (
-    n.L, n.S, n.T, n.G, n.F, n.N, n.a, n.eta, n.etat, n.sigma, n.M, n.Dt
-)  # fmt: skip
+L, S, T, G, F, N, a, eta, etat, sigma, M, Dt = n.L, n.S, n.T, n.G, n.F, n.N, n.a, n.eta, n.etat, n.sigma, n.M, n.Dt
 AVERAGED = measure_symbol(AVERAGE)
 MEAN_CHANCE = Symbol("[mean of p_t]", nonnegative=True)
 MEAN_ERROR = Symbol("[mean of M]", nonnegative=True)
