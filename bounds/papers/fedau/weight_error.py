@@ -4,8 +4,7 @@ Let a client take part with probability $p$, $q=1-p$, and let $S$ be its interva
 $\Pr\{S=k\}=pq^{k-1}$ for $k<K$, $\Pr\{S=K\}=q^{K-1}$. After $t$ rounds with $M\ge1$ completed intervals and $s<K$
 rounds since the last, the weight is $\omega_t=(t-s)/M$; with $M=0$ (only for $t<K$) it is 1.
 
-Small cases are done in rationals, by dynamic programming over (intervals, rounds since the last). Large ones by renewal
-theory: with $\varphi$ the generating function of $S$,
+By renewal theory, with $\varphi$ the generating function of $S$,
 $\mathbb E[\omega_t^2;M\ge1]=\sum_{s<K}q^sj^2[z^j]\,\mathrm{Li}_2(\varphi(z))$, $j=t-s$. Since
 $1-\varphi(z)=(1-z)A(z)$ with $A(z)=\sum_{s<K}(qz)^s$, and $j^2[z^j]$ is the operator $(z\,d/dz)^2$, all of it is
 $[z^t]$ of an elementary function, whose coefficients come from one fast Fourier transform on a circle inside the unit
@@ -22,7 +21,6 @@ and the sum over $t$ is the same integral with a geometric sum in it.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count, check_memory, check_vector, quote
+from fedbounds.bounds.inputs.checks import check_count, check_memory, check_vector
 
 LONGEST = 2**20  # rounds: a transform of eight times that many points, or a little more
 SETTLED = 48.0  # over p: rounds after which q^t is below 1e-20, so that the integral is all there is
@@ -107,36 +105,6 @@ def weight_statistics(rates: ArrayLike, rounds: int, cut_off: float = math.inf) 
     return WeightStatistics(
         mean, error, float(error.mean()), float(second.mean()), float(largest_weight_moment(p, K, T))
     )
-
-
-def exact_weight_moments(p: Fraction, K: int | None, rounds: int) -> list[tuple[Fraction, Fraction]]:
-    r"""$(\mathbb E\,\omega_t,\ \mathbb E(p\,\omega_t-1)^2)$ for $t=0,\dots,$ `rounds` - 1, in rationals.
-
-    Source: Wang & Ji 2024, Algorithm 2.
-    """
-    if not 0 < p <= 1:
-        raise FedboundsError(f"p = {quote(p)} must lie in (0, 1]")
-    if K is not None:
-        check_count("K", K, why="or None for no cut-off")
-    check_count("rounds", rounds)
-    states: dict[tuple[int, int], Fraction] = {(0, 0): Fraction(1)}  # (intervals, rounds since the last)
-    moments = []
-    for t in range(rounds):
-        mean = error = Fraction(0)
-        for (intervals, since), probability in states.items():
-            weight = Fraction(t - since, intervals) if intervals else Fraction(1)
-            mean += probability * weight
-            error += probability * (p * weight - 1) ** 2
-        moments.append((mean, error))
-        following: dict[tuple[int, int], Fraction] = {}
-        for (intervals, since), probability in states.items():
-            completed, running = (intervals + 1, 0), (intervals, since + 1)
-            absent = completed if since + 1 == K else running
-            for state, chance in ((completed, p), (absent, 1 - p)):
-                if chance:
-                    following[state] = following.get(state, Fraction(0)) + probability * chance
-        states = following
-    return moments
 
 
 def mean_weight(p: float, K: float, rounds: int) -> np.ndarray:

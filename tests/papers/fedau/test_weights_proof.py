@@ -27,8 +27,9 @@ from fedbounds.bounds.papers.fedau.proof.corollary import PrescribedProduct
 from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
 from fedbounds.bounds.papers.fedau.proof.whole_numbers import Cases, Division, WholeNumber
 from fedbounds.bounds.papers.fedau.results import THEOREM_2
-from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, weight_error
+from fedbounds.bounds.papers.fedau.weight_error import weight_error
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
+from tests.papers.fedau.exact_weights import exact_weight_moments
 
 a, b, x, y, L, F = sp.symbols("a b x y L F", positive=True)
 k, m, n, T = sp.symbols("k m n T", integer=True, positive=True)
