@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above
 
 LN_20_BELOW, LN_20_ABOVE = Fraction(299, 100), Fraction(3)
 
@@ -31,14 +31,6 @@ def sampling_checks(N: int, S: int) -> tuple[Check, ...]:
             "==",
             upsilon2,
         ),
-    )
-
-
-def logarithms() -> tuple[Line, ...]:
-    """ln(20) between two rationals."""
-    return (
-        Line("a rational above exp(2.99), which is below 20, so ln(20) > 2.99", exp_above(LN_20_BELOW)),
-        Line("a rational below exp(3), which is above 20, so ln(20) < 3", exp_below(LN_20_ABOVE)),
     )
 
 

@@ -132,8 +132,7 @@ BRACKET = (
 X = Symbol("[X_t]", nonnegative=True)
 DELTA = Symbol("[delta_t]", nonnegative=True)
 x0, y0, xs, ys = (Vec.atom(name) for name in ("x0", "y0", "xs", "ys"))
-gx, gy, Fx, Fy = (Vec.atom(name) for name in ("gx", "gy", "Fx", "Fy"))
-hx, hy, Hx, Hy, sx, sy, nx, ny = (Vec.atom(name) for name in ("hx", "hy", "Hx", "Hy", "sx", "sy", "nx", "ny"))
+Fx, Fy = Vec.atom("Fx"), Vec.atom("Fy")
 
 
 def local_distance(prefix: str = "") -> sp.Expr:
