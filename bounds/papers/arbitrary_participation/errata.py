@@ -235,7 +235,7 @@ SUPPLEMENTS: Sequence[Supplement] = (
         "Appendix B, convergence to a neighborhood of x*",
         "The amplified iteration converges to a point at distance of order gamma from x*, 0.0342 for gamma = 0.05, the "
         "same for all eta",
-        argument=noise.toy_rest_is_near,
+        argument=noise.toy_center_is_near,
     ),
     Supplement(
         "one-window-of-three-clients",

@@ -120,7 +120,7 @@ DIGITS = 10**30
 Interval = tuple[Fraction, Fraction]
 
 
-def outward(low: Fraction, high: Fraction) -> Interval:
+def round_outward(low: Fraction, high: Fraction) -> Interval:
     """The interval with its ends rounded outward to thirty digits."""
     return Fraction(low.numerator * DIGITS // low.denominator, DIGITS), -Fraction(
         -high.numerator * DIGITS // high.denominator, DIGITS
@@ -153,10 +153,10 @@ def window_with_memory(V: Interval, P: int, gamma: Fraction, eta: int) -> Window
         e_low, e_high = -c_low * b_high / (a_high * V[1]), -c_high * b_low / (a_low * V[0])
         covariance = max(covariance, abs(c_low * b_high + e_low * a_high * V[1]))
         variance = max(variance, c_low**2 * (1 + ratio_high))
-        a_low, a_high = outward(keep * a_low - gamma * e_high, keep * a_high - gamma * e_low)
-        b_low, b_high = outward(keep * b_low - gamma * c_high, keep * b_high - gamma * c_low)
+        a_low, a_high = round_outward(keep * a_low - gamma * e_high, keep * a_high - gamma * e_low)
+        b_low, b_high = round_outward(keep * b_low - gamma * c_high, keep * b_high - gamma * c_low)
     start = (1 + eta * (a_low - 1), 1 + eta * (a_high - 1))  # of x_{t_0} in the amplified point; positive
-    ends = outward(start[0] ** 2 * V[0] + (eta * b_high) ** 2, start[1] ** 2 * V[1] + (eta * b_low) ** 2)
+    ends = round_outward(start[0] ** 2 * V[0] + (eta * b_high) ** 2, start[1] ** 2 * V[1] + (eta * b_low) ** 2)
     return Window(ends if start[0] > 0 else (zero, ends[1]), least, covariance, variance)
 
 
@@ -175,7 +175,7 @@ def noise_with_memory(P: int = 8, T: int = 10**4) -> Replay:
     keep = 1 - gamma
     shrink = 1 + eta * (keep**P - 1)  # of the mean, in a window
     inside = [keep ** (2 * j) + gamma**2 * sum(keep ** (2 * i) for i in range(j)) for j in range(P)]
-    V = outward(*[(eta * gamma) ** 2 * sum(keep ** (2 * j) for j in range(P))] * 2)
+    V = round_outward(*[(eta * gamma) ** 2 * sum(keep ** (2 * j) for j in range(P))] * 2)
     average, least = shrink, min(inside)
     starts, windows = [average**2 + V[0]], []
     for _ in range(2):
@@ -280,7 +280,7 @@ def toy_cycle(x: Sequence[Fraction], gamma: Fraction, eta: int) -> tuple[Fractio
     return tuple(a + eta * (b - a) for a, b in zip(x, y, strict=True))
 
 
-def toy_rest(gamma: Fraction) -> tuple[Fraction, ...]:
+def toy_center(gamma: Fraction) -> tuple[Fraction, ...]:
     """Where the cycle rests: the mean of the z_n with weights b^2, b, 1, where b = 1 - gamma."""
     b = 1 - gamma
     weights = (b**2, b, Fraction(1))
@@ -288,9 +288,9 @@ def toy_rest(gamma: Fraction) -> tuple[Fraction, ...]:
     return tuple(sum((w * z[i] for w, z in zip(weights, TOY, strict=True)), Fraction(0)) / total for i in (0, 1))
 
 
-def toy_moved(gamma: Fraction, eta: int) -> Fraction:
+def toy_shift(gamma: Fraction, eta: int) -> Fraction:
     """How far one cycle moves its rest."""
-    rest = toy_rest(gamma)
+    rest = toy_center(gamma)
     return max(abs(a - b) for a, b in zip(toy_cycle(rest, gamma, eta), rest, strict=True))
 
 
@@ -304,7 +304,7 @@ def toy_distance2(x: Sequence[Fraction]) -> Fraction:
     return x[0] ** 2 + 3 * (x[1] - Fraction(1, 3)) ** 2
 
 
-def toy_rest_is_near(gamma: Fraction = Fraction(1, 20)) -> Argument:
+def toy_center_is_near(gamma: Fraction = Fraction(1, 20)) -> Argument:
     """The rest is at distance of order gamma, the same for all eta."""
     weights = ((1 - gamma) ** 2, 1 - gamma, Fraction(1))
     return Argument(
@@ -321,9 +321,9 @@ def toy_rest_is_near(gamma: Fraction = Fraction(1, 20)) -> Argument:
             Check("weights", "largest |weight - 1/3| < gamma",
                   max(abs(w / sum(weights) - Fraction(1, 3)) for w in weights),
                   "<", gamma),
-            Check("distance", "squared distance <= 27 gamma^2", toy_distance2(toy_rest(gamma)), "<=", 27 * gamma**2),
+            Check("distance", "squared distance <= 27 gamma^2", toy_distance2(toy_center(gamma)), "<=", 27 * gamma**2),
             *(
-                Check("fixed point", f"how far a cycle with eta = {eta} moves it", toy_moved(gamma, eta), "==", 0)
+                Check("fixed point", f"how far a cycle with eta = {eta} moves it", toy_shift(gamma, eta), "==", 0)
                 for eta in (1, 2, 5, 10)
             ),
             Check("convergence", "largest |1 - eta (1 - b^3)| drawn", toy_factor(gamma), "<", 1),

@@ -22,7 +22,7 @@ def expected_form(form: Form) -> Form:
     return replace(form, assumptions=tuple(IN_EXPECTATION.get(a, a) for a in form.assumptions))
 
 
-def in_expectation(result: Result, *forms: str) -> Result:
+def expected_result(result: Result, *forms: str) -> Result:
     """A result given the participation as one in expectation over it, in those of its forms that are proved so."""
     return replace(
         result,
@@ -36,8 +36,8 @@ def in_expectation(result: Result, *forms: str) -> Result:
     )
 
 
-THEOREM_3_1_EXPECTED = in_expectation(THEOREM_3_1, "explicit", "explicit:any-P", "sharp", "sharp:tuned")
-COROLLARY_3_2_EXPECTED = in_expectation(COROLLARY_3_2, "explicit", "sharp")
-COROLLARY_3_3_EXPECTED = in_expectation(COROLLARY_3_3, "explicit", "repaired:s", "sharp")
-COROLLARY_4_3_EXPECTED = in_expectation(COROLLARY_4_3, "repaired", "sharp")
+THEOREM_3_1_EXPECTED = expected_result(THEOREM_3_1, "explicit", "explicit:any-P", "sharp", "sharp:tuned")
+COROLLARY_3_2_EXPECTED = expected_result(COROLLARY_3_2, "explicit", "sharp")
+COROLLARY_3_3_EXPECTED = expected_result(COROLLARY_3_3, "explicit", "repaired:s", "sharp")
+COROLLARY_4_3_EXPECTED = expected_result(COROLLARY_4_3, "repaired", "sharp")
 RESULTS = (THEOREM_3_1_EXPECTED, COROLLARY_3_2_EXPECTED, COROLLARY_3_3_EXPECTED, COROLLARY_4_3_EXPECTED)

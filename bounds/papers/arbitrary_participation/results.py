@@ -70,7 +70,7 @@ def theorem_terms(
     )
 
 
-def without(terms: Sequence[Term], *names: str) -> tuple[Term, ...]:
+def drop_terms(terms: Sequence[Term], *names: str) -> tuple[Term, ...]:
     """The terms that do not have these names."""
     return tuple(term for term in terms if term.name not in names)
 
@@ -147,14 +147,14 @@ THEOREM_3_1 = new_result(
         ),
         Form(
             "explicit:I=1",
-            without(EXPLICIT, "cohort divergence", "local noise"),
+            drop_terms(EXPLICIT, "cohort divergence", "local noise"),
             (*CAPS, Condition(I, "==", Integer(1), "no local drift with one local step")),
             tuple(a for a in THEOREM if a != COHORT),
             note="one local step: the only drift used is zero",
         ),
         Form(
             "explicit:I=P=1",
-            without(EXPLICIT, "cohort divergence", "local noise", "participation divergence", "drift noise"),
+            drop_terms(EXPLICIT, "cohort divergence", "local noise", "participation divergence", "drift noise"),
             (
                 *CAPS,
                 Condition(I, "==", Integer(1), "no local drift with one local step"),
@@ -198,7 +198,7 @@ THEOREM_3_1 = new_result(
 # --- Corollaries 3.2 and 3.3: Theorem 3.1 at step sizes ---------------------------------------------------------
 
 
-def at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: object) -> Form:
+def form_at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: object) -> Form:
     """A form of Theorem 3.1 at the corollary's gamma and eta, with every branch of a minimum put in by itself."""
     branches = steps["eta"].args if isinstance(steps["eta"], Min) else (steps["eta"],)
 
@@ -246,7 +246,7 @@ COROLLARY_3_2 = new_result(
             (Term("noise", 12 * sigma * SPEEDUP), Term("initial gap", 16 * L * P * F / T), *DIVERGENCES, DRIFT_NOISE),
             note="12 = 8 + 4; 1/min{a, b} <= 1/a + 1/b",
         ),
-        at_step_sizes(
+        form_at_step_sizes(
             THEOREM_3_1.form("sharp"), "sharp", STEPS_3_2, conditions=(ONCE,), note="the sharp theorem at these steps"
         ),
     ),
@@ -287,7 +287,7 @@ COROLLARY_3_3 = new_result(
             prescribes={"gamma": LOCAL_STEP, "eta": s * STEPS_3_3["eta"]},
             note="the hidden scale s made visible; s = 1 is the paper's, s = 1/sigma Corollary 3.2's first branch",
         ),
-        at_step_sizes(
+        form_at_step_sizes(
             THEOREM_3_1.form("sharp"),
             "sharp",
             STEPS_3_3,

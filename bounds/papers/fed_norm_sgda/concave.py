@@ -190,7 +190,7 @@ PRINTED_STEPS = {
 }
 
 
-def at_the_printed_steps(condition: Condition) -> Condition:
+def form_at_printed_steps(condition: Condition) -> Condition:
     """A condition on the steps in y, where they are those that Theorem 2 sets."""
     left = condition.left.xreplace({Gammay: taueff * PRINTED_ASCENT, etay: PRINTED_LOCAL})
     assert isinstance(left, sp.Expr)
@@ -247,7 +247,7 @@ THEOREM_2 = new_result(
                 Term("local updates", (C_w * sigmaL**2 + D * (Gx**2 + sigmaG**2)) / (taubar**2 * T ** Rational(3, 4))),
                 Term("partial participation", Lf * Deltabar * (d * E_w / (P * T)) ** Rational(1, 4)),
             ),
-            (composites.SIMPLEX, composites.SAMPLED, *map(at_the_printed_steps, ascent_conditions(Integer(1)))),
+            (composites.SIMPLEX, composites.SAMPLED, *map(form_at_printed_steps, ascent_conditions(Integer(1)))),
             given.CONCAVE_PRINTED,
             order_only=True,
             hides="a factor for each term, with R, G_x, sigma_L and sigma_G",

@@ -6,7 +6,12 @@ from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import CONCAVE, JOINTLY_SMOOTH, LIPSCHITZ, NOISE
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import (
+    as_fraction,
+    condition_checks,
+    equal_clients,
+    evaluate_in_fractions,
+)
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1, LEMMA_C_2, LEMMA_C_4
 
@@ -40,8 +45,8 @@ def envelope_round(beta: Fraction, step: Fraction, knee: Fraction) -> tuple[Frac
     """
     moved = [(step * beta * sign, chance) for sign, chance in MEAN_OF_SIGNS]
     assert all(2 * abs(x) / 3 <= knee for x, _ in moved)
-    values = alike(2, 1, Lf=1, betaL=beta, Gx=knee, gammax=step, gradsq=0, gap=HALF, drift=0)
-    bound = as_fraction(in_fractions(LEMMA_C_1.form("printed").bound, values, 2))
+    values = equal_clients(2, 1, Lf=1, betaL=beta, Gx=knee, gammax=step, gradsq=0, gap=HALF, drift=0)
+    bound = as_fraction(evaluate_in_fractions(LEMMA_C_1.form("printed").bound, values, 2))
     return bound, sum((chance * x**2 / 3 for x, chance in moved), Fraction(0)), values
 
 
@@ -62,7 +67,7 @@ def one_block_in_c_1(beta: Fraction = Fraction(32), step: Fraction = Fraction(1,
             Line("Moreau envelope there, x^2/3", (step * beta) ** 2 / 3),
             Line("the dual gap, y^2/2", HALF),
             *(
-                Line(f"right-hand side, {term.name}", as_fraction(in_fractions(term.expression, values, 2)))
+                Line(f"right-hand side, {term.name}", as_fraction(evaluate_in_fractions(term.expression, values, 2)))
                 for term in form.terms
             ),
         ),
@@ -82,8 +87,8 @@ def one_block_in_c_1(beta: Fraction = Fraction(32), step: Fraction = Fraction(1,
 
 def drift_of_one_block(y: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
     r"""Two local steps of $f=-\frac12y^2$, $\eta_x=1$, $\eta_y=0$, $\beta_L=1$: the bound of Lemma C.2 and $X_t$."""
-    values = alike(2, 2, Lf=1, betaL=1, Gx=1, etax=1, etay=0, staledual=y**2 / 2)
-    bound = as_fraction(in_fractions(LEMMA_C_2.form("printed").bound, values, 2))
+    values = equal_clients(2, 2, Lf=1, betaL=1, Gx=1, etax=1, etay=0, staledual=y**2 / 2)
+    bound = as_fraction(evaluate_in_fractions(LEMMA_C_2.form("printed").bound, values, 2))
     return bound, y**2 / 2, values  # the second of two local models is y away from the start
 
 
@@ -123,8 +128,8 @@ def stale_gap(beta: Fraction, slope: Fraction, step: Fraction) -> tuple[Fraction
     gaps = [(huber(slope * step * (slope + beta * sign), ONE), chance) for sign, chance in MEAN_OF_SIGNS]
     average = (HALF + sum((chance * gap for gap, chance in gaps), Fraction(0))) / 2
     stale = (HALF + huber(Fraction(0), ONE)) / 2
-    values = alike(2, 1, Lf=2, betaL=beta, Gx=slope, gammax=step, S=2, staledual=stale)
-    return as_fraction(in_fractions(LEMMA_C_4.form("printed").bound, values, 2)), average, values
+    values = equal_clients(2, 1, Lf=2, betaL=beta, Gx=slope, gammax=step, S=2, staledual=stale)
+    return as_fraction(evaluate_in_fractions(LEMMA_C_4.form("printed").bound, values, 2)), average, values
 
 
 def one_block_in_c_4(

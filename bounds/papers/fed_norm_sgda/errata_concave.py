@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     NOISE,
     ONE_POINT_CONCAVE,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import condition_checks, equal_clients
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.errata_rates import ASCENT_CAP, SECOND_CAP
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3
@@ -51,7 +51,7 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
                 ONE_POINT_CONCAVE, "a concave f_i is one-point concave, and both have the same maximizer", 1, ">=", 0
             ),
             Check(BOUNDED_ITERATES, "max over t <= T of |y_t|^2 <= R", R, "<=", R),
-            *condition_checks(PRINTED, alike(2, Lf=1, etay=0, Gammay=ascent), 2),
+            *condition_checks(PRINTED, equal_clients(2, Lf=1, etay=0, Gammay=ascent), 2),
         ),
         lines=(
             Line("y_1 = Gamma_y", ascent * top),

@@ -7,7 +7,12 @@ from fractions import Fraction
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import (
+    as_fraction,
+    condition_checks,
+    equal_clients,
+    evaluate_in_fractions,
+)
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import sign_noise_checks, twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
 
@@ -83,8 +88,8 @@ def descent_at_the_saddle_of_the_envelope(mu: int = 5, b: Fraction = Fraction(12
     step = Fraction(1, 2 * L) / (156 * Fraction(L, mu) ** 2)
 
     def sides(curvature: Fraction, L: int, mu: int, step: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
-        values = alike(2, 1, Lf=L, mu=mu, gammax=step, sigmaL=1, gradsq=0, gap=0, direction=0, drift=0)
-        return as_fraction(in_fractions(form.bound, values, 2)), curvature / 2 * step**2 / 2, values
+        values = equal_clients(2, 1, Lf=L, mu=mu, gammax=step, sigmaL=1, gradsq=0, gap=0, direction=0, drift=0)
+        return as_fraction(evaluate_in_fractions(form.bound, values, 2)), curvature / 2 * step**2 / 2, values
 
     claimed, true, values = sides(curvature, L, mu, step)
     even = sides(Fraction(4), 2, 1, step)

@@ -7,7 +7,12 @@ from itertools import product
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import (
+    as_fraction,
+    condition_checks,
+    equal_clients,
+    evaluate_in_fractions,
+)
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_3
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
@@ -72,7 +77,7 @@ def cross_term(tau: int = 2, eta: Fraction = Fraction(1, 8)) -> Replay:
             Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
             *sign_noise_checks(ONE, ONE, Fraction(0), ONE),
             *twin_checks(),
-            *condition_checks(LEMMA_B_2.form("printed"), alike(2, tau, Lf=1), 2),
+            *condition_checks(LEMMA_B_2.form("printed"), equal_clients(2, tau, Lf=1), 2),
             Check("cap of Lemma B.4, which Lemma B.2 does not even ask for",
                   "squared: 8 (eta Lf tau)^2 <= 1", 8 * (eta * tau) ** 2, "<=", 1),
         ),
@@ -120,14 +125,14 @@ def descent_at_the_saddle(tau: int = 2, step: Fraction = Fraction(10)) -> Replay
 
     def sides(tau: int, step: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
         true, direction, drift = saddle_round(b, mu, eta, step, noise, tau)
-        values = alike(2, tau, Lf=1, mu=mu, etax=0, etay=eta, gammax=step, sigmaL=1, gradsq=0, gap=0) | {
+        values = equal_clients(2, tau, Lf=1, mu=mu, etax=0, etay=eta, gammax=step, sigmaL=1, gradsq=0, gap=0) | {
             "direction": direction,
             "drift": drift,
         }
-        return as_fraction(in_fractions(form.bound, values, 2)), true, values
+        return as_fraction(evaluate_in_fractions(form.bound, values, 2)), true, values
 
     claimed, true, values = sides(tau, step)
-    terms = {term.name: as_fraction(in_fractions(term.expression, values, 2)) for term in form.terms}
+    terms = {term.name: as_fraction(evaluate_in_fractions(term.expression, values, 2)) for term in form.terms}
     return Replay(
         instance=f"n = P = 2 identical clients f_i = {b} x y - {mu / 2} y^2, w_i = 1/2, kappa = 10, the envelope is "
         f"81/20 x^2; noise ({noise[0]}, {noise[1]}) times +1 or -1; tau_i = {tau} plain steps with eta_x = 0, "

@@ -11,7 +11,7 @@ from math import isqrt
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, NOISE, STRONGLY_CONCAVE
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import condition_checks, equal_clients
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.remarks import REMARK_1
 
@@ -208,7 +208,7 @@ def gap_of_remark_1(T: int = 1) -> Replay:
             Check(STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
             Check(NOISE, "no noise: its variance <= 0", 0, "<=", 0),
             *twin_checks(),
-            *condition_checks(REMARK_1.form("printed"), alike(2, 1, Lf=1, T=T), 2),
+            *condition_checks(REMARK_1.form("printed"), equal_clients(2, 1, Lf=1, T=T), 2),
         ),
         lines=(
             Line("(6): every term has sigmaL or sigmaG", 0),

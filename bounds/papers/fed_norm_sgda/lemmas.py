@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Integer, Rational, sqrt
 
 from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import without
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import drop_assumptions
 from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     CURVATURE,
     DERIVED,
@@ -147,7 +147,7 @@ LEMMA_B_2 = lemma(
     two_forms(
         (direction_terms(ONE), direction_terms(nu)),
         (LEGAL, LEGAL),
-        (without(given.PRINTED, *given.NO_RUN), without(given.USED, *given.NO_RUN)),
+        (drop_assumptions(given.PRINTED, *given.NO_RUN), drop_assumptions(given.USED, *given.NO_RUN)),
         ("eq. (14); (19) drops the product of noise and later gradients", "(14) at the price nu"),
     ),
 )
@@ -164,7 +164,7 @@ def descent_of_the_envelope(nu: sp.Expr, smoothness: sp.Expr) -> tuple[Term, ...
     )
 
 
-def small_descent(nu: sp.Expr, smoothness: sp.Expr) -> tuple[Condition, ...]:
+def descent_conditions(nu: sp.Expr, smoothness: sp.Expr) -> tuple[Condition, ...]:
     """Conditions (i), (ii) and (iii) of Lemma B.3 with the price nu and this smoothness of the envelope."""
     step = nu * Gammax * smoothness * r
     return (
@@ -191,7 +191,7 @@ LEMMA_B_3 = lemma(
         Form(
             "printed",
             descent_of_the_envelope(ONE, PRINTED_SMOOTHNESS),
-            (*LEGAL, CURVATURE, *small_descent(ONE, PRINTED_SMOOTHNESS)),
+            (*LEGAL, CURVATURE, *descent_conditions(ONE, PRINTED_SMOOTHNESS)),
             given.PRINTED,
             refuted_by=DESCENT_SMOOTHNESS_ERRATUM,
             note="eq. (15), with the smoothness (kappa/2 + 1) Lf of Lemma B.1",
@@ -199,7 +199,7 @@ LEMMA_B_3 = lemma(
         Form(
             "explicit",
             descent_of_the_envelope(ONE, ENVELOPE_SMOOTHNESS),
-            (*LEGAL, CURVATURE, *small_descent(ONE, ENVELOPE_SMOOTHNESS)),
+            (*LEGAL, CURVATURE, *descent_conditions(ONE, ENVELOPE_SMOOTHNESS)),
             given.USED,
             refuted_by=DESCENT_ERRATUM,
             note="the paper's chain with (1 + kappa) Lf; (19) drops the product of noise and later gradients",
@@ -207,7 +207,7 @@ LEMMA_B_3 = lemma(
         Form(
             "repaired",
             descent_of_the_envelope(nu, ENVELOPE_SMOOTHNESS),
-            (*LEGAL, CURVATURE, *small_descent(nu, ENVELOPE_SMOOTHNESS)),
+            (*LEGAL, CURVATURE, *descent_conditions(nu, ENVELOPE_SMOOTHNESS)),
             given.USED,
             note="(1 + kappa) Lf, and the squared direction at the price nu",
         ),

@@ -6,7 +6,7 @@ import sympy as sp
 from sympy import Integer, Rational, sqrt
 
 from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import without
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import drop_assumptions
 from fedbounds.bounds.papers.fed_norm_sgda.composites import LEGAL, r
 from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     DRIFT,
@@ -29,10 +29,10 @@ from fedbounds.bounds.theory.symbols import OBJECTIVE
 Lf, sigmaL, betaL, sigmaG, betaG, Gx, R, S, nu = n.Lf, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.Gx, n.R, n.S, n.nu
 C_w, D, etax, etay, Gammax, Gammay, gradsq, gap = n.C_w, n.D, n.etax, n.etay, n.Gammax, n.Gammay, n.gradsq, n.gap
 staledual, drift = n.staledual, n.drift
-ROUND_PRINTED = without(
+ROUND_PRINTED = drop_assumptions(
     given.CONCAVE_PRINTED, given.BOUNDED_ITERATES
 )  # Lemmas C.1 and C.2 list concavity and do not use it
-ROUND_USED = without(given.CONCAVE_USED, *given.NO_ASCENT)
+ROUND_USED = drop_assumptions(given.CONCAVE_USED, *given.NO_ASCENT)
 ONE_BLOCK = "noise-of-one-block-in-lemma-c"  # and the lemma's number
 CONCAVE_DRIFT = (etax**2 + etay**2) * DRIFT  # V_C
 
@@ -62,7 +62,7 @@ LEMMA_C_1 = lemma(
     two_forms(
         (moreau_terms(ONE), moreau_terms(nu)),
         (LEGAL, LEGAL),
-        (without(ROUND_PRINTED, given.HETEROGENEITY), without(ROUND_USED, given.HETEROGENEITY)),
+        (drop_assumptions(ROUND_PRINTED, given.HETEROGENEITY), drop_assumptions(ROUND_USED, given.HETEROGENEITY)),
         (
             "(63) drops the product of noise and later gradients, and takes noise in x to grow with the gradient in x",
             "E|g_x|^2 <= nu I_1^2",
@@ -179,7 +179,7 @@ LEMMA_C_3 = lemma(
     (),
     STALE_GAP,
     "The ascent restarts at every snapshot from a point at most 4R (squared) from the maximizer.",
-    ascent_forms(without(given.CONCAVE_PRINTED, given.LIPSCHITZ), given.CONCAVE_USED),
+    ascent_forms(drop_assumptions(given.CONCAVE_PRINTED, given.LIPSCHITZ), given.CONCAVE_USED),
 )
 LEMMA_C_5 = lemma(
     "C.5",
@@ -207,7 +207,7 @@ LEMMA_C_4 = lemma(
             "printed",
             stale_terms(Integer(2)),
             LEGAL,
-            without(ROUND_PRINTED, given.CONCAVE),
+            drop_assumptions(ROUND_PRINTED, given.CONCAVE),
             refuted_by=f"{ONE_BLOCK}.4",
             note="as printed, where noise in x may grow with the gradient in y",
         ),
@@ -215,7 +215,7 @@ LEMMA_C_4 = lemma(
             "explicit",
             stale_terms(Integer(2)),
             LEGAL,
-            without(ROUND_USED, given.HETEROGENEITY),
+            drop_assumptions(ROUND_USED, given.HETEROGENEITY),
             note="the printed bound where noise is bounded block by block; true, although (63) is not: it counts a lag "
             "of S - 1 rounds, and half of that is the mean",
         ),
@@ -223,7 +223,7 @@ LEMMA_C_4 = lemma(
             "repaired",
             stale_terms(sqrt(nu)),
             LEGAL,
-            without(ROUND_USED, given.HETEROGENEITY),
+            drop_assumptions(ROUND_USED, given.HETEROGENEITY),
             note="the snapshot is (S - 1)/2 rounds old on average",
         ),
     ),

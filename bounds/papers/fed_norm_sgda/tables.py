@@ -52,15 +52,15 @@ class TableCase:
             (Fraction(6, 1), Fraction(4, 1))
         """
         form = self.result.form()
-        terms = [Term(t.name, alike(t.expression)) for t in form.terms]
+        terms = [Term(t.name, equal_clients(t.expression)) for t in form.terms]
         about_steps = [c for c in form.conditions if (c.left.free_symbols | c.right.free_symbols) & set(self.steps)]
         kept = [c for c in about_steps if c.op != "=="] if self.capped else []
-        conditions = [Condition(alike(c.left), c.op, alike(c.right), c.why) for c in kept]
+        conditions = [Condition(equal_clients(c.left), c.op, equal_clients(c.right), c.why) for c in kept]
         whole = (WORK, n.S) if n.S in self.steps else (WORK,)
         return best_complexity(terms, conditions, n.T, (*self.steps, WORK), WORK, whole=whole)
 
 
-def alike(expression: sp.Expr) -> sp.Expr:
+def equal_clients(expression: sp.Expr) -> sp.Expr:
     """An expression where all clients have the weight 1/n, take the same local steps, and take part; S - 1 as S."""
     values = {K: n.n**-1 / n.taubar, a_m: n.taubar**2, SumOverClients(n.w**2): 1 / n.n, n.S - 1: n.S}
     special = expression.xreplace(values).subs(n.P, n.n).xreplace(dict(ALIKE)).xreplace(dict(ALIKE))

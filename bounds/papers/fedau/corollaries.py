@@ -174,7 +174,7 @@ ONE = (Integer(1),) * 7
 EXPLICIT_4 = tuple(map(Rational, ("43/2", "180", "81/2", "16", "216", "20", "120")))
 
 
-def at_the_steps(form: Form) -> tuple[Term, ...]:
+def terms_at_steps(form: Form) -> tuple[Term, ...]:
     """A sharp form of Theorem 2 at the corollary's steps; the initial gap at each branch of the minimum by itself."""
     slope = form.terms[0].expression * gamma * eta * I * T / F  # 1/what the gradient keeps
     steps = {gamma: LOCAL_STEP, eta: GLOBAL_STEP / LOCAL_STEP}
@@ -239,7 +239,7 @@ def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
         ),
         Form(
             "sharp",
-            at_the_steps(theorem.form("sharp:mean-Q")),
+            terms_at_steps(theorem.form("sharp:mean-Q")),
             needed,
             fedau,
             prescribes={**STEPS, "K": WHOLE_K},
@@ -282,7 +282,7 @@ PROBABILITY = Condition(S, "<=", N, "p_n = S/N is a probability", S)
 WITHOUT_ERROR = {n.Qmean: Q, W: Integer(0)}
 
 
-def known(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+def terms_at_known_rates(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Without weight error; the weights do not change, so Q is its own mean over the rounds."""
     return tuple(Term(t.name, substitute(t.expression, WITHOUT_ERROR)) for t in terms if t.name != "weight error")
 
@@ -291,7 +291,7 @@ def known_form(name: str, terms: tuple[Term, ...], note: str) -> Form:
     """A form for weights 1/p_n that keeps Q as a letter."""
     return Form(
         name,
-        known(terms),
+        terms_at_known_rates(terms),
         (KNOWN_MOMENT,),
         given.KNOWN_RATES,
         prescribes=STEPS,
@@ -309,7 +309,7 @@ APPENDIX_A_3_UNEQUAL = new_result(
     "with their constants are ours.",
     (
         known_form("explicit", corollary_terms(EXPLICIT_4, W, G), "Corollary 4's constants without the weight error"),
-        known_form("sharp", at_the_steps(THEOREM_2.form("sharp")), "the sharp Theorem 2 at these steps"),
+        known_form("sharp", terms_at_steps(THEOREM_2.form("sharp")), "the sharp Theorem 2 at these steps"),
     ),
     number="Appendix A.3",
     default="sharp",
@@ -319,7 +319,7 @@ KNOWN_STEPS = {name: substitute(step, {Q: KNOWN_Q}) for name, step in STEPS.item
 RATE_HIDDEN = "one numerical constant, L, F, I, delta, sigma and every term of lower order in T"
 
 
-def comparison(name: str, title: str, statement: str, expression: sp.Expr, note: str, *more: Form) -> Result:
+def cited_rate(name: str, title: str, statement: str, expression: sp.Expr, note: str, *more: Form) -> Result:
     """One rate of Appendix A.3."""
     return new_result(
         f"appendix-a.3{name}",
@@ -346,7 +346,7 @@ def comparison(name: str, title: str, statement: str, expression: sp.Expr, note:
     )
 
 
-def equal(name: str, note: str) -> Form:
+def equal_rates_form(name: str, note: str) -> Form:
     """A form for weights 1/p_n where every p_n is S/N."""
     return Form(
         name,
@@ -359,15 +359,15 @@ def equal(name: str, note: str) -> Form:
 
 
 SPEED = sqrt(S * T)
-APPENDIX_A_3 = comparison(
+APPENDIX_A_3 = cited_rate(
     "",
     "Known participation statistics",
     "Corollary 4 with omega_t^n = 1/p_n and p_n = S/N: no weight error, Q = N/S, and neither option of Assumption 5 is "
     "needed. Participation is Bernoulli; the S of N clients of a fixed-size sample are not independent.",
     1 / SPEED,
     "the rate with S participants per round, as printed",
-    equal("explicit", "Corollary 4's constants without the weight error; N drops out"),
-    equal("sharp", "the sharp Theorem 2 at these steps"),
+    equal_rates_form("explicit", "Corollary 4's constants without the weight error; N drops out"),
+    equal_rates_form("sharp", "the sharp Theorem 2 at these steps"),
 )
 RESULTS = (
     LEMMA_B_6_1,
@@ -377,14 +377,14 @@ RESULTS = (
     COROLLARY_4_OPTION_1,
     APPENDIX_A_3,
     APPENDIX_A_3_UNEQUAL,
-    comparison(
+    cited_rate(
         "-karimireddy",
         "Rate of Karimireddy et al. as cited",
         "S of N clients uniformly at random (Karimireddy et al. 2020, Theorem 1). Not checked here.",
         1 / SPEED,
         "a cited rate, whose assumptions are not stated here",
     ),
-    comparison(
+    cited_rate(
         "-yang",
         "Rate of Yang et al. as cited",
         "S of N clients uniformly at random (Yang et al. 2021, Corollary 2). Not checked here.",

@@ -36,15 +36,15 @@ FIRST_LOCAL = 1 / (L * I * sqrt(T))  # the first branch of gamma in Corollary 4
 UNBIASED = {W: Integer(0)}
 
 
-def alike(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr] | None = None) -> tuple[Term, ...]:
+def equal_clients(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr] | None = None) -> tuple[Term, ...]:
     """The terms where all clients have one and the same p, so that means over clients are their arguments."""
     same = [Term(t.name, t.expression.replace(MeanOverClients, lambda a: a)) for t in terms]
     return substitute_terms(same, values or {})
 
 
-def weight(result: Result, form: str, **values: sp.Expr) -> tuple[Term, ...]:
+def theorem_3_at_equal_clients(result: Result, form: str, **values: sp.Expr) -> tuple[Term, ...]:
     """A form of Theorem 3 where all clients are alike."""
-    return alike(terms_of(result, form), {n[name].symbol: value for name, value in values.items()})
+    return equal_clients(terms_of(result, form), {n[name].symbol: value for name, value in values.items()})
 
 
 def steps(product: sp.Expr) -> dict[sp.Expr, sp.Expr]:
@@ -114,7 +114,7 @@ EQUALITIES = (
         Limit(
             f"appendix-a.3-equal-rates-{form}",
             f"Appendix A.3 at any rates is that of equal ones where every p_n is S/N, {form}",
-            alike(
+            equal_clients(
                 substitute_terms(terms_of(corollaries.APPENDIX_A_3_UNEQUAL, form), {Q: corollaries.INVERSE_MEAN}),
                 {p: S / N},
             ),
@@ -220,14 +220,16 @@ EQUALITIES = (
                 at={K: Integer(1)},
             ),
             "p = 1: the sharp Theorem 3 vanishes, as the weight error does": equal(
-                "theorem-3-everybody", weight(THEOREM_3, "sharp", p=Integer(1)), one(0)
+                "theorem-3-everybody", theorem_3_at_equal_clients(THEOREM_3, "sharp", p=Integer(1)), one(0)
             ),
             "every K >= T gives the weights of no cut-off: the sharp Theorem 3 does not change beyond K = T": equal(
-                "theorem-3-no-cut-off", weight(THEOREM_3, "sharp", K=T + s), weight(THEOREM_3, "sharp", K=T)
+                "theorem-3-no-cut-off",
+                theorem_3_at_equal_clients(THEOREM_3, "sharp", K=T + s),
+                theorem_3_at_equal_clients(THEOREM_3, "sharp", K=T),
             ),
             "T -> infinity at fixed K: the bias (1-p)^(2K) remains": equal(
                 "theorem-3-many-rounds",
-                weight(THEOREM_3, "sharp:per-client"),
+                theorem_3_at_equal_clients(THEOREM_3, "sharp:per-client"),
                 one((1 - p) ** (2 * K)),
                 at={T: 1 / x},
                 tends=(x, Integer(0)),
@@ -237,7 +239,7 @@ EQUALITIES = (
                 "B.7.1"
             ): equal(
                 "lemma-b.7.1-from-theorem-3",
-                (*weight(THEOREM_3, "explicit", K=R * sp.log(T) + 1)[:1], Term("bias", 1 / T)),
+                (*theorem_3_at_equal_clients(THEOREM_3, "explicit", K=R * sp.log(T) + 1)[:1], Term("bias", 1 / T)),
                 terms_of(corollaries.LEMMA_B_7_1, "repaired"),
             ),
             "R = 0: everybody always takes part, and the constant form vanishes with the error": equal(
@@ -264,29 +266,29 @@ SCALED = {gamma: Symbol("a", positive=True) / (L * I)}  # the constants see gamm
 LETTERS = {log(T): ell, HarmonicNumber(T - 1): h, log(2): lam}
 
 
-def lettered(terms: Sequence[Term], **values: sp.Expr) -> tuple[Term, ...]:
+def with_symbols(terms: Sequence[Term], **values: sp.Expr) -> tuple[Term, ...]:
     """The terms where all clients are alike, with letters for what is not rational."""
-    special = alike(terms, {K: values["K"]} if "K" in values else {})
+    special = equal_clients(terms, {K: values["K"]} if "K" in values else {})
     powers = {(1 - p) ** (2 * K): u, (1 - p) ** (2 * K + 2 * s): u * v, (1 - p) ** (2 * T): u}
-    letters = tuple(Term(t.name, t.expression.replace(_power, _expanded).xreplace(powers)) for t in special)
+    letters = tuple(Term(t.name, t.expression.replace(_is_power, _expand_exponent).xreplace(powers)) for t in special)
     return substitute_terms(letters, LETTERS)
 
 
-def _power(e: sp.Basic) -> bool:
+def _is_power(e: sp.Basic) -> bool:
     return isinstance(e, sp.Pow) and not e.exp.is_number
 
 
-def _expanded(e: sp.Pow) -> sp.Expr:
+def _expand_exponent(e: sp.Pow) -> sp.Expr:
     return sp.Pow(e.base, sp.expand(e.exp))
 
 
-def cut(form: str, **values: sp.Expr) -> tuple[Term, ...]:
+def theorem_3_terms(form: str, **values: sp.Expr) -> tuple[Term, ...]:
     """A form of Theorem 3 in letters; K <= T, so that min(K, T) = K."""
     terms = substitute_terms(terms_of(THEOREM_3, form), {sp.Min(K, T): K})
-    return lettered(terms, **values)
+    return with_symbols(terms, **values)
 
 
-def summed(terms: Sequence[Term]) -> tuple[Term, ...]:
+def one_term(terms: Sequence[Term]) -> tuple[Term, ...]:
     """The terms as one."""
     return one(sp.Add(*(t.expression for t in terms)))
 
@@ -296,7 +298,7 @@ def product(terms: Sequence[Term]) -> tuple[Term, ...]:
     return substitute_terms(terms, {eta: kappa / gamma})
 
 
-def rising(name: str, letter: sp.Symbol) -> Limit:
+def monotone_limit(name: str, letter: sp.Symbol) -> Limit:
     """Theorem 2 increases in a letter."""
     return Limit(
         f"theorem-2-increases-with-{name}",
@@ -312,7 +314,7 @@ THIRD_SMALLER = Relation(N * delta**2 * T, 729 * L * F * Q)
 lemma_b_7_1 = partial(terms_of, corollaries.LEMMA_B_7_1)
 ORDERS = (
     *(
-        rising(name, letter)
+        monotone_limit(name, letter)
         for name, letter in (
             ("the-initial-gap", F),
             ("noise", sigma),
@@ -387,29 +389,37 @@ ORDERS = (
         {
             "delta = 0, first branches: Theorem 2 is at most the explicit Corollary 4": at_most(
                 "corollary-4-no-divergence",
-                summed(substitute_terms(EXPLICIT, steps(GLOBAL_STEPS[0]))),
-                summed(terms_of(corollaries.COROLLARY_4, "explicit")),
+                one_term(substitute_terms(EXPLICIT, steps(GLOBAL_STEPS[0]))),
+                one_term(terms_of(corollaries.COROLLARY_4, "explicit")),
                 at={delta: Integer(0)},
             ),
             "K <= T: the sharp Theorem 3 is at most sharp:per-client": at_most(
-                "theorem-3-sharp-below-per-client", cut("sharp"), cut("sharp:per-client"), facts=CUT
+                "theorem-3-sharp-below-per-client",
+                theorem_3_terms("sharp"),
+                theorem_3_terms("sharp:per-client"),
+                facts=CUT,
             ),
             "sharp:per-client is at most the explicit Theorem 3": at_most(
-                "theorem-3-per-client-below-explicit", cut("sharp:per-client"), cut("explicit"), facts=CUT
+                "theorem-3-per-client-below-explicit",
+                theorem_3_terms("sharp:per-client"),
+                theorem_3_terms("explicit"),
+                facts=CUT,
             ),
             "K >= T: the sharp Theorem 3 is at most the explicit one": at_most(
                 "theorem-3-no-cut-off-below-explicit",
-                lettered(terms_of(THEOREM_3, "sharp"), K=T + s),
-                summed(substitute_terms(cut("explicit"), {K: T + s, u: Integer(0)})),
+                with_symbols(terms_of(THEOREM_3, "sharp"), K=T + s),
+                one_term(substitute_terms(theorem_3_terms("explicit"), {K: T + s, u: Integer(0)})),
                 facts=(Relation(u, ONE), RARE, HARMONIC),
             ),
             "the first term of the explicit Theorem 3 increases in K": at_most(
-                "theorem-3-variance-increases-with-the-cut-off", cut("explicit")[:1], cut("explicit", K=K + s)[:1]
+                "theorem-3-variance-increases-with-the-cut-off",
+                theorem_3_terms("explicit")[:1],
+                theorem_3_terms("explicit", K=K + s)[:1],
             ),
             "the second term of the explicit Theorem 3 decreases in K": at_most(
                 "theorem-3-bias-decreases-with-the-cut-off",
-                cut("explicit", K=K + s)[1:],
-                cut("explicit")[1:],
+                theorem_3_terms("explicit", K=K + s)[1:],
+                theorem_3_terms("explicit")[1:],
                 facts=(Relation(v, ONE),),
             ),
             "a cut-off only takes variance away": at_most(
@@ -438,7 +448,7 @@ ORDERS = (
             "the explicit Theorem 2 is convex in gamma eta: its second derivative is 16 F/(gamma eta)^3/(I T)": at_most(
                 "theorem-2-convex-in-the-global-step",
                 one(0),
-                one(sp.diff(summed(product(EXPLICIT))[0].expression, kappa, 2)),
+                one(sp.diff(one_term(product(EXPLICIT))[0].expression, kappa, 2)),
             ),
         }
     ),

@@ -239,7 +239,7 @@ SUPPLEMENTS: Sequence[Supplement] = (
         "<= 1 is needed, and so T <= 1 + gamma/(2 sqrt(d) - 1), so that (11) falls by 1.65 times at most before its "
         "hypotheses end; that the gap falls on in runs, no form here claims. A server that projects its model onto a "
         "ball around w_1 that holds w* keeps the hypotheses: of the proof (20) alone changes, whose = becomes <=",
-        argument=masks.outrun,
+        argument=masks.masks_exceed_gradient_bound,
     ),
 )
 

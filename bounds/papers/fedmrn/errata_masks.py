@@ -199,7 +199,7 @@ def slope(w: Fraction) -> Fraction:
     return min(w, Fraction(1)) if w >= 0 else max(w / 2, Fraction(-1))
 
 
-def leaving(N: int, q: int) -> tuple[Fraction, Fraction]:
+def sides_of_12(N: int, q: int) -> tuple[Fraction, Fraction]:
     """(12) at T = 4 for N = K clients with L = G = S = 1 from the minimizer, and (E w_1)^2/4, at most its left side."""
     mean = -HALF * (slope(Fraction(1)) + slope(Fraction(-1))) / 2
     return Fraction(4 * q**2, N) / 2, mean**2 / 4 / 4
@@ -208,7 +208,7 @@ def leaving(N: int, q: int) -> tuple[Fraction, Fraction]:
 def many_clients_leave_the_minimizer() -> Replay:
     """All clients have one function, whose slope is not the same on both sides of its minimizer."""
     N = 2049
-    claimed, true = leaving(N, 1)
+    claimed, true = sides_of_12(N, 1)
     points = [Fraction(k, 4) for k in range(-12, 13)]
     steepest = max(abs(slope(v) - slope(u)) / abs(v - u) for u in points for v in points if u != v)
     return Replay(
@@ -236,7 +236,10 @@ def many_clients_leave_the_minimizer() -> Replay:
         true=true,
         sides=("(12), with P = 4 q^2/N and Q = 0", "mean of E F'(w_t)^2, at least"),
         minimal="one parameter, one local step; with as many clients as make both sides equal, this shows nothing",
-        smaller=(Smaller("2048 clients", *leaving(2048, 1)), Smaller("8192 clients at q = 2", *leaving(8192, 2))),
+        smaller=(
+            Smaller("2048 clients", *sides_of_12(2048, 1)),
+            Smaller("8192 clients at q = 2", *sides_of_12(8192, 2)),
+        ),
     )
 
 
@@ -268,7 +271,7 @@ def wrong_minimum() -> Replay:
     )
 
 
-def outrun() -> Argument:
+def masks_exceed_gradient_bound() -> Argument:
     """Rounds in which all masks point one way."""
     rounds = [Fraction(2, 7 + t) for t in range(1, 6)]
     return Argument(

@@ -26,7 +26,7 @@ CALM = (
 )
 
 
-def all_taken(N: int) -> tuple[Check, ...]:
+def full_participation_checks(N: int) -> tuple[Check, ...]:
     """All of N clients in every round."""
     return (
         Check(given.SAMPLING, "weights 1/N, and all N clients drawn in every round: K", N, "==", N),
@@ -35,7 +35,7 @@ def all_taken(N: int) -> tuple[Check, ...]:
     )
 
 
-def rare(M: int) -> tuple[Check, ...]:
+def rare_masks(M: int) -> tuple[Check, ...]:
     """Masks S(x) = (1 +- M) x with probability 1/(2M) each and else x, drawn by each client for itself; q = 1."""
     return (
         Check(given.FIRST_ERROR, f"E|S(x) - x|/|x| = {M}/{M} <= q", Fraction(M, M), "<=", 1),
@@ -61,8 +61,8 @@ def masks_of_lemma_3() -> Replay:
         "q = 1, G = 1, N = K = 2, S = 1.",
         hypotheses=(
             Check(given.GRADIENT_BOUND, "|grad F| <= G", 1, "<=", 1),
-            *rare(8),
-            *all_taken(2),
+            *rare_masks(8),
+            *full_participation_checks(2),
             Check(given.FALLING_STEPS, "every step is 1", 1, "<=", 2),
         ),
         lines=(
@@ -93,8 +93,8 @@ def gap_of_theorem_1() -> Replay:
         "72) x with probability 1/144 each and else x.",
         hypotheses=(
             *CALM,
-            *rare(M),
-            *all_taken(2),
+            *rare_masks(M),
+            *full_participation_checks(2),
             Check(given.GRADIENT_BOUND, "|grad F_k(w_1)|, the only gradients that are taken", 1, "<=", 1),
             Check(given.QUADRATIC_GROWTH, "L = 1 is the second derivative", 1, "<=", 1),
             Check(given.STRONGLY_CONVEX, "mu = 1 is the second derivative", 1, ">=", 1),
@@ -128,8 +128,8 @@ def gradient_of_theorem_2() -> Replay:
         "1, T = 4, eta = 1/2, q = 1, G = 2; S(x) = (1 +- 256) x with probability 1/512 each and else x.",
         hypotheses=(
             *CALM,
-            *rare(2 * N),
-            *all_taken(N),
+            *rare_masks(2 * N),
+            *full_participation_checks(N),
             Check(given.GRADIENT_BOUND, "|grad F_k| <= 1 + 1, surely", 2, "<=", 2),
             Check(given.QUADRATIC_GROWTH, "L = 1 is the largest second derivative", 1, "<=", 1),
             Check(given.BELOW, "F = H >= 0", 0, ">=", 0),
@@ -150,7 +150,7 @@ def gradient_of_theorem_2() -> Replay:
 # --- Lemma 2 for one client -----------------------------------------------------------------------------------------
 
 
-def apart(N: int, steps: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+def drift_sides(N: int, steps: tuple[int, ...]) -> tuple[Fraction, Fraction]:
     """Both sides of (17) for a client with gradient 1 among N with gradient -1, before the step after these."""
     walked, last = sum(steps[:-1]), steps[-1]
     mean = Fraction((N - 1) * walked - walked, N)
@@ -159,7 +159,7 @@ def apart(N: int, steps: tuple[int, ...]) -> tuple[Fraction, Fraction]:
 
 def drift_of_one_client() -> Replay:
     """One client moves away from the others."""
-    claimed, true = apart(3, (2, 1))
+    claimed, true = drift_sides(3, (2, 1))
     return Replay(
         instance="Three clients with F_1 = w, F_2 = F_3 = -w, no masks (q = 0), S = 2, steps 2 and 1; t = t_0 + 1, "
         "client 1.",
@@ -181,9 +181,9 @@ def drift_of_one_client() -> Replay:
         sides=("(17)", "|w_bar_t - x_1^t|^2"),
         minimal="fewest clients and steps",
         smaller=(
-            Smaller("two clients", *apart(2, (2, 1))),
-            Smaller("one local step", *apart(3, (2,))),
-            Smaller("equal steps", *apart(3, (1, 1))),
+            Smaller("two clients", *drift_sides(2, (2, 1))),
+            Smaller("one local step", *drift_sides(3, (2,))),
+            Smaller("equal steps", *drift_sides(3, (1, 1))),
         ),
     )
 

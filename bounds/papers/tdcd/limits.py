@@ -26,26 +26,26 @@ A_PRIORI = Relation(Delta, Deltainf)
 FEWER = Relation(SK, S)
 
 
-def sum_of(terms: Sequence[Term]) -> tuple[Term, ...]:
+def one_term(terms: Sequence[Term]) -> tuple[Term, ...]:
     """The terms as one."""
     return one(sp.Add(*(term.expression for term in terms)))
 
 
-def counted(terms: Sequence[Term], steps: int) -> tuple[Term, ...]:
+def terms_at_local_steps(terms: Sequence[Term], steps: int) -> tuple[Term, ...]:
     """The terms at so many local steps, the growth of the drift written out."""
-    return tuple(Term(t.name, _counted(t.expression, steps)) for t in terms)
+    return tuple(Term(t.name, _at_local_steps(t.expression, steps)) for t in terms)
 
 
-def _counted(expression: sp.Expr, steps: int) -> sp.Expr:
+def _at_local_steps(expression: sp.Expr, steps: int) -> sp.Expr:
     def summed(rate: sp.Expr, number: sp.Expr) -> sp.Expr:
         return sp.Add(*(((1 + rate) ** s - 1) ** 2 for s in range(int(number))))
 
     return expression.xreplace({Q: Integer(steps)}).replace(DriftGrowth, summed)
 
 
-def counted_condition(condition: Condition, steps: int) -> Condition:
+def condition_at_local_steps(condition: Condition, steps: int) -> Condition:
     """The same of a condition."""
-    left, right = (_counted(side, steps) for side in (condition.left, condition.right))
+    left, right = (_at_local_steps(side, steps) for side in (condition.left, condition.right))
     return Condition(left, condition.op, right, condition.why)
 
 
@@ -72,17 +72,19 @@ EQUALITIES = with_statements(
             "Q = 1: nothing drifts in the forms that count the steps, and what is left is stochastic gradient descent"
         ): equal(
             "one-local-step",
-            counted(theorem_1("sharp:B3"), 1),
+            terms_at_local_steps(theorem_1("sharp:B3"), 1),
             one((Delta / R + eta**2 * L * S) / (eta / 2 * (1 - 2 * eta * L))),
         ),
         "Q = 1: (54) says the same": equal(
-            "one-local-step-kappa", counted(theorem_1("sharp:B2"), 1), counted(theorem_1("sharp:B3"), 1)
+            "one-local-step-kappa",
+            terms_at_local_steps(theorem_1("sharp:B2"), 1),
+            terms_at_local_steps(theorem_1("sharp:B3"), 1),
         ),
         "Q = 1: gradients do not drift": equal(
-            "no-drift-before-a-step", counted(terms_of(LEMMA_2, "sharp:growth"), 1), one(0)
+            "no-drift-before-a-step", terms_at_local_steps(terms_of(LEMMA_2, "sharp:growth"), 1), one(0)
         ),
         "Q = 2: they drift once, by eta Lmax times the first gradient": equal(
-            "two-local-steps", counted(terms_of(LEMMA_2, "sharp:growth"), 2), one((eta * Lmax) ** 2 * n.G0)
+            "two-local-steps", terms_at_local_steps(terms_of(LEMMA_2, "sharp:growth"), 2), one((eta * Lmax) ** 2 * n.G0)
         ),
         "K_j = 1: averaging gains nothing": equal(
             "one-client-in-each-silo", theorem_1("sharp:Bind"), PRINTED, at={SK: S}
@@ -134,8 +136,8 @@ ORDERS = (
         Limit(
             f"{small}-{large}".replace(":", "-"),
             f"[{small}] is at most [{large}]",
-            sum_of(terms_of(THEOREM_1, small)),
-            sum_of(terms_of(THEOREM_1, large)),
+            one_term(terms_of(THEOREM_1, small)),
+            one_term(terms_of(THEOREM_1, large)),
             "<=",
             facts=facts,
         )
@@ -145,10 +147,10 @@ ORDERS = (
         Limit(
             f"{small}-{large}-{steps}-steps".replace(":", "-"),
             f"[{small}] is at most [{large}] with {steps} local steps",
-            sum_of(counted(terms_of(THEOREM_1, small), steps)),
-            sum_of(counted(terms_of(THEOREM_1, large), steps)),
+            one_term(terms_at_local_steps(terms_of(THEOREM_1, small), steps)),
+            one_term(terms_at_local_steps(terms_of(THEOREM_1, large), steps)),
             "<=",
-            facts=(counted_condition(CAP, steps),),
+            facts=(condition_at_local_steps(CAP, steps),),
         )
         for small, large in (("sharp:B3", "sharp:B2"), ("sharp:B2", "sharp:B1"))
         for steps in (2, 3)

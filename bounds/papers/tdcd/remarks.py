@@ -83,7 +83,7 @@ AFFORDED = Derived("R", ("W", "tcomm", "Q", "tcomp"), ROUNDS_IN_TIME, "as many r
 ONE_ROUND = Condition(W, ">=", LATENCY, "one round fits into the time", W)
 
 
-def within_time(form: Form) -> Form:
+def form_within_time(form: Form) -> Form:
     """A form of Theorem 1 with as many rounds as fit into the time."""
     return Form(
         form.name,
@@ -102,7 +102,7 @@ WALL_CLOCK = new_result(
     "Theorem 1 with as many rounds as fit into the time W, a round taking 3 tcomm + Q tcomp. With a given "
     "step size there is a best number of local steps, near sqrt(3 Delta tcomm/(eta^2 L S W)) where noise is what "
     "limits it; with a step size that is chosen anew for every Q it is 1, since the bound sees eta Q alone.",
-    tuple(within_time(THEOREM_1.form(name)) for name in ("repaired", "repaired:B0inf", "sharp:B3")),
+    tuple(form_within_time(THEOREM_1.form(name)) for name in ("repaired", "repaired:B0inf", "sharp:B3")),
     number="Section 5, the latency of a round, with Theorem 1",
     default="sharp:B3",
 )

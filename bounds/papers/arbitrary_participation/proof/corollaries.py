@@ -162,7 +162,7 @@ RANDOM = (
 INDEPENDENT, ANY_VARIANCE = f"{PAPER}/proposition-4.7/D2", f"{PAPER}/proposition-4.4/D4"
 
 
-def at_random(variance: Expr) -> tuple[tuple[Symbol, Expr], ...]:
+def random_participation_proof(variance: Expr) -> tuple[tuple[Symbol, Expr], ...]:
     """The divergences when only the variance of the window means is known."""
     return ((nu, d), (beta, d), (delta, N * d * sqrt(variance)))
 
@@ -190,7 +190,7 @@ for name, form, variance, source in (
 ):
     c[name, "Theorem 3.1 in expectation at these step sizes; both caps hold"] = by(
         le(OVER_BOTH, bound(COROLLARY_4_8, form)),
-        Specialize((*AT_NO_NOISE, *at_random(variance)), RANDOM, AT_NO_NOISE),
+        Specialize((*AT_NO_NOISE, *random_participation_proof(variance)), RANDOM, AT_NO_NOISE),
         f"{IN_EXPECTATION} {EVERY_CLIENT} {source}",
         *COROLLARY_4_8.form(form).conditions,
     )
@@ -210,7 +210,7 @@ c["D6", "the initial gap and the update noise by the branches of eta"] = by(
 )
 c["D7", "with what bounded divergence and independent rounds make of the divergences"] = by(
     le(OVER_BOTH, bound(COROLLARY_4_8, "repaired:any-I")),
-    Specialize(at_random(n.upsilon**2 / P), RANDOM),
+    Specialize(random_participation_proof(n.upsilon**2 / P), RANDOM),
     f"D6 {EVERY_CLIENT} {INDEPENDENT}",
     HALF,
 )
