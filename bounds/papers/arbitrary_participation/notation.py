@@ -1,4 +1,4 @@
-"""The letters of Wang & Ji (2022); `nu`, `beta`, `delta` are the roots of the paper's tilde quantities."""
+"""The symbols of Wang & Ji (2022); `nu`, `beta`, `delta` are the roots of the paper's tilde quantities."""
 
 from functools import partial
 

@@ -49,7 +49,7 @@ def best_complexity(
     at: Mapping[sp.Expr, sp.Expr] | None = None,
     whole: Iterable[sp.Symbol] = (),
 ) -> Complexity:
-    r"""The best exponents of the free letters, and of the work the least with which the rate is still reached."""
+    r"""The best exponents of the free symbols, and of the work the least with which the rate is still reached."""
     letters, values = [rounds, *free], dict(at or {})
     rows: list[list[Fraction]] = []
     limits: list[Fraction] = []

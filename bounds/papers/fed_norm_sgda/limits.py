@@ -154,7 +154,7 @@ def gauge_limits() -> Iterator[Limit]:
 
 
 def monotone_limit(name: str, terms: tuple[Term, ...], letter: sp.Symbol, falls: bool = False) -> Limit:
-    """A bound that increases, or falls, in a letter, everything else fixed."""
+    """A bound that increases, or falls, in a symbol, everything else fixed."""
     more = substitute_terms(terms, {letter: letter + s})
     sides = (more, terms) if falls else (terms, more)
     word = "falls" if falls else "increases"

@@ -288,7 +288,7 @@ def terms_at_known_rates(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 
 def known_form(name: str, terms: tuple[Term, ...], note: str) -> Form:
-    """A form for weights 1/p_n that keeps Q as a letter."""
+    """A form for weights 1/p_n that keeps Q as a symbol."""
     return Form(
         name,
         terms_at_known_rates(terms),

@@ -267,7 +267,7 @@ LETTERS = {log(T): ell, HarmonicNumber(T - 1): h, log(2): lam}
 
 
 def with_symbols(terms: Sequence[Term], **values: sp.Expr) -> tuple[Term, ...]:
-    """The terms where all clients are alike, with letters for what is not rational."""
+    """The terms where all clients are alike, with symbols for what is not rational."""
     special = equal_clients(terms, {K: values["K"]} if "K" in values else {})
     powers = {(1 - p) ** (2 * K): u, (1 - p) ** (2 * K + 2 * s): u * v, (1 - p) ** (2 * T): u}
     letters = tuple(Term(t.name, t.expression.replace(_is_power, _expand_exponent).xreplace(powers)) for t in special)
@@ -283,7 +283,7 @@ def _expand_exponent(e: sp.Pow) -> sp.Expr:
 
 
 def theorem_3_terms(form: str, **values: sp.Expr) -> tuple[Term, ...]:
-    """A form of Theorem 3 in letters; K <= T, so that min(K, T) = K."""
+    """A form of Theorem 3 in symbols; K <= T, so that min(K, T) = K."""
     terms = substitute_terms(terms_of(THEOREM_3, form), {sp.Min(K, T): K})
     return with_symbols(terms, **values)
 
@@ -299,7 +299,7 @@ def product(terms: Sequence[Term]) -> tuple[Term, ...]:
 
 
 def monotone_limit(name: str, letter: sp.Symbol) -> Limit:
-    """Theorem 2 increases in a letter."""
+    """Theorem 2 increases in a symbol."""
     return Limit(
         f"theorem-2-increases-with-{name}",
         f"the explicit Theorem 2 increases in {letter}",

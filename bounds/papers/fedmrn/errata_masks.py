@@ -134,7 +134,7 @@ def hypotheses_exclude_each_other() -> Replay:
 
 
 def room_for_masks() -> Argument:
-    """A strongly convex problem on which the repaired amplitude leaves room."""
+    """A strongly convex problem on which the repaired amplitude leaves slack."""
     S, L, G = 2, 4, 1
     eta = Fraction(2, 8 * L)
     a = eta * S * G

@@ -1,4 +1,4 @@
-"""The letters of Li et al. (2024); `Delta1` is E|w_1 - w*|^2 and `F` is F(w_0) - F*."""
+"""The symbols of Li et al. (2024); `Delta1` is E|w_1 - w*|^2 and `F` is F(w_0) - F*."""
 
 from functools import partial
 

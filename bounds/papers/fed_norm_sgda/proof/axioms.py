@@ -94,7 +94,7 @@ class SampleSquare(Schema):
         return AS_A_MEAN
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
-        """The letters c, d and r must stand for these probabilities."""
+        """The symbols c, d and r must stand for these probabilities."""
         each = _sampled(setting, self.sample)
         one, two = n.P / n.n, n.P * (n.P - 1) / (n.n * (n.n - 1))
         more = {sp.Max(1, n.n - 1): n.n - 1}  # from two clients on

@@ -82,7 +82,7 @@ def concave_steps(s: Chain, concavity: Assumption, home: str) -> None:
 
 
 def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
-    """The conditions of Theorem 4 in letters, and what the proof of Lemma C.3 takes from them."""
+    """The conditions of Theorem 4 in symbols, and what the proof of Lemma C.3 takes from them."""
     step, factor = price * Gammay * L, sp.Max(betaG**2, 1)
     noise, ascent = sp.Max(betaL**2 * Q, d * W), sp.Max(1 - d, betaL**2 * K)
     rows = (

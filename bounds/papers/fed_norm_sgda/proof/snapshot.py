@@ -129,7 +129,7 @@ START = ASCENT_START.xreplace({square(IN_SNAPSHOT.g): betaG**2 * 2 * L * STALE +
 
 
 def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
-    """The cap of Lemma C.2 in letters."""
+    """The cap of Lemma C.2 in symbols."""
     spelled = le(2 * price * L**2 * etay**2 * a_m, HALF)
     if not suffix:
         s["m", "the cap", ""] = spelled, Unfolded, recursion_cap(nu)

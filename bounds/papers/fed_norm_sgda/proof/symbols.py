@@ -51,7 +51,7 @@ CONSTANTS: Mapping[sp.Symbol, sp.Expr] = {
 
 
 def closed(letters: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
-    """Every letter by what it stands for, without letters."""
+    """Every letter by what it stands for, without symbols."""
     found = dict(letters)
     while any(value.free_symbols & set(found) for value in found.values()):
         found = {letter: value.xreplace(found) for letter, value in found.items()}

@@ -184,7 +184,7 @@ def descent_chain(o: DescentObjective) -> Chain:
     growth = {"K-A": second * sigma**2 / I, "K-B": second * square_sum, "K-D": 3 * HALF * move * o.gap * square_sum}
 
     def end(constants: tuple[sp.Expr, ...]) -> Relation:
-        """The form with these constants, in the letters of the steps."""
+        """The form with these constants, in the symbols of the steps."""
         terms = lemmas.descent_terms(*[*constants, *sums])
         return le(-DECREASE, sp.Add(*(t.expression for t in terms)).xreplace({n.gradsq: G}))
 

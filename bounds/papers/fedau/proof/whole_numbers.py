@@ -97,7 +97,7 @@ class WholeNumber:
         return ((self.symbol, self.value if self.which == "equal" else rounded),)
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
-        """The letter against its value."""
+        """The symbol against its value."""
         n, v = self.letter, self.value
         return {"at least": Relation(v, n), "at most": Relation(n, v + 1), "equal": Relation(n, v, "==")}[self.which]
 

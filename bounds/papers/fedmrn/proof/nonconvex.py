@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.papers.fedmrn.assumptions import ANY_MASKS, BELOW, FIXED_MASKS, PROGRESSIVE, SURE_GRADIENT_BOUND
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols
 from fedbounds.bounds.papers.fedmrn.proof.descent import DECREASE, descent_proof
 from fedbounds.bounds.papers.fedmrn.proof.iteration import NOISE_PROOF, enter_drift, enter_synchronization, enter_walk
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
@@ -75,7 +75,7 @@ def enter_average(c: Chain, masking: Masking, lemma: Proof) -> None:
 
 def theorem_proof() -> Proof:
     """The forms for operators with a relative error."""
-    c = Chain(letters.SETTING, EACH, (DESCENT_PROOF, NOISE_PROOF))
+    c = Chain(symbols.SETTING, EACH, (DESCENT_PROOF, NOISE_PROOF))
     enter_average(c, RELATIVE, DESCENT_PROOF)
     c["29-printed", "with the paper's 4, charged in every iteration, eq. (29)", ""] = by(
         le(AVERAGED, THEOREM_2.form("explicit:any-step").bound), {"29'": 1}, SAMPLED
@@ -92,7 +92,7 @@ def progressive_proof() -> tuple[Proof, Proof]:
     """The form for operators with a relative error, masked progressively."""
     masking = replace(RELATIVE, suffix="-progressive", progressive=True)
     lemma = descent_proof(masking)
-    c = Chain(letters.SETTING, EACH, (lemma, NOISE_PROOF))
+    c = Chain(symbols.SETTING, EACH, (lemma, NOISE_PROOF))
     enter_average(c, masking, lemma)
     c["30'", "at eta = 1/(L sqrt(T))", ""] = Specialize(((eta, STEP),), prescribes=((eta, STEP),)), "29'", SAMPLED
     return lemma, c.proof(f"{THEOREM_2.key}-progressive", THEOREM_2, {"sharp:progressive": "30'"})
@@ -101,7 +101,7 @@ def progressive_proof() -> tuple[Proof, Proof]:
 def masked_proof(masking: Masking) -> tuple[Proof, Proof]:
     """The forms for real signed masks."""
     lemma = descent_proof(masking)
-    c = Chain(letters.SETTING, EACH, (lemma, NOISE_PROOF))
+    c = Chain(symbols.SETTING, EACH, (lemma, NOISE_PROOF))
     enter_average(c, masking, lemma)
     c["A", "the amplitude that Theorem 2 prescribes", ""] = by(
         eq(AMPLITUDE, 2 * eta * S * G), FIXED_MASKS, SURE_GRADIENT_BOUND
