@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import sympy as sp
 
@@ -78,6 +79,21 @@ class Limit:
     def _special(self, expression: sp.Expr) -> sp.Expr:
         special = expression.subs(list(self.at.items()), simultaneous=True)
         return special if self.tends is None else sp.limit(special, *self.tends, dir="+")
+
+
+def equal(name: str, left: Sequence[Term], right: Sequence[Term], **special: Any) -> Limit:
+    """Two sums that are equal; `special` holds the other fields of `Limit`."""
+    return Limit(name, "", left, right, **special)
+
+
+def at_most(name: str, left: Sequence[Term], right: Sequence[Term], **special: Any) -> Limit:
+    """A sum that is at most another; `special` holds the other fields of `Limit`."""
+    return Limit(name, "", left, right, "<=", **special)
+
+
+def with_statements(limits: Mapping[str, Limit]) -> tuple[Limit, ...]:
+    """The special cases of a table from statement to case."""
+    return tuple(replace(limit, text=text) for text, limit in limits.items())
 
 
 def _content(terms: Sequence[Term]) -> list[str]:

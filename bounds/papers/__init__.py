@@ -1,1 +1,1 @@
-"""The five papers, one room each, furnished alike."""
+"""The five papers, one package each, with the same modules."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import sympy as sp
 
@@ -396,6 +396,45 @@ class Result(Shown):
 
     def _repr_latex_(self) -> str:
         return self.in_latex(self.form()).display
+
+
+def paper_result(
+    paper: str,
+    citation: str,
+    notation: Notation,
+    name: str,
+    title: str,
+    measure: Measure,
+    statement: str,
+    forms: Iterable[Form],
+    *,
+    number: str = "",
+    equations: tuple[str, ...] = (),
+    kind: ResultKind | None = None,
+    default: str = "",
+    conditions: tuple[Condition, ...] = (),
+    assumptions: tuple[Assumption, ...] = (),
+    prescribes: Mapping[str, sp.Expr] | None = None,
+    derived: tuple[Derived, ...] = (),
+) -> Result:
+    """One result of a paper, with the fields that its forms share written once.
+
+    Args:
+        paper, citation, notation: of the paper.
+        name: the key without the paper; "lemma-b.3" is a lemma, what is no theorem, corollary, proposition or lemma is
+            a remark unless `kind` says otherwise.
+        title, measure, statement, forms: as in `Result`.
+        number, equations: of the source; the number is the name in words ("Lemma B.3") where it is not given.
+        default: the name of the strongest form that is not refuted; the last form where it is not given.
+        conditions, assumptions, prescribes, derived: of every form that has none of its own.
+    """
+    shared = {"conditions": conditions, "assumptions": assumptions, "prescribes": prescribes or {}, "derived": derived}
+    own = tuple(replace(f, **{key: getattr(f, key) or value for key, value in shared.items()}) for f in forms)
+    first = name.partition("-")[0]
+    guessed = cast(ResultKind, first if first in ("theorem", "corollary", "proposition", "lemma") else "remark")
+    source = Source(citation, number or name.replace("-", " ").title(), equations)
+    key, strongest = f"{paper}/{name}", default or own[-1].name
+    return Result(key, kind or guessed, title, source, measure, notation, own, strongest, statement)
 
 
 def reachable(form: Form, *, prescribed: bool = False) -> set[str]:

@@ -4,6 +4,7 @@ equations, remarks without a bound.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,17 +55,23 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Sayings:
-    """Writes down what one paper says.
+class Body:
+    """The text of a statement; the numbers of its equations, and its claims, are separated by blanks."""
 
-    Args:
-        paper: its name here.
-        citation: authors and year.
-        proofs: where its proofs stand.
+    says: str
+    latex: str = ""
+    number: str = ""
+    claims: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PaperStatements:
+    """Builds the statements of one paper from tables.
 
     Example:
-        >>> book = Sayings("textbook", "Author 2000", "Appendix A")
-        >>> book.line("7 8", "Young", "|a + b|^2 <= 2|a|^2 + 2|b|^2", "", "lemma-1/7").key
+        >>> book = PaperStatements("textbook", "Author 2000", "Appendix A")  # where its proofs stand
+        >>> book.lines({("7 8", "Young"): Body("|a + b|^2 <= 2|a|^2 + 2|b|^2", claims="lemma-1/7")})[0].key
         'textbook/equation-7'
     """
 
@@ -72,23 +79,18 @@ class Sayings:
     citation: str
     proofs: str = ""
 
-    def said(
-        self,
-        name: str,
-        kind: StatementKind,
-        title: str,
-        where: str,
-        says: str,
-        latex: str = "",
-        number: str = "",
-        claims: tuple[str, ...] = (),
-        note: str = "",
-    ) -> Statement:
-        """One statement; the numbers of its equations are separated by blanks."""
-        source = Source(self.citation, where, tuple(number.split()))
-        return Statement(f"{self.paper}/{name}", kind, title, source, says, latex, claims, note)
+    def table(self, entries: Mapping[tuple[str, StatementKind, str, str], Body]) -> tuple[Statement, ...]:
+        """Statements by name, kind, title and place."""
+        return tuple(self._statement(*heading, body, body.number) for heading, body in entries.items())
 
-    def line(self, number: str, title: str, says: str, latex: str, claims: str, note: str = "") -> Statement:
-        """A displayed line of a proof, with the steps that state or prove it."""
-        name = f"equation-{number.partition(' ')[0]}"
-        return self.said(name, "equation", title, self.proofs, says, latex, number, tuple(claims.split()), note)
+    def lines(self, entries: Mapping[tuple[str, str], Body]) -> tuple[Statement, ...]:
+        """Displayed lines of a proof by their numbers and title."""
+        return tuple(
+            self._statement(f"equation-{number.partition(' ')[0]}", "equation", title, self.proofs, body, number)
+            for (number, title), body in entries.items()
+        )
+
+    def _statement(self, name: str, kind: StatementKind, title: str, place: str, body: Body, number: str) -> Statement:
+        source = Source(self.citation, place, tuple(number.split()))
+        claims = tuple(body.claims.split())
+        return Statement(f"{self.paper}/{name}", kind, title, source, body.says, body.latex, claims, body.note)

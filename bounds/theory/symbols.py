@@ -295,6 +295,18 @@ def _length(vector: np.ndarray) -> float:
     return float(vector.shape[-1])
 
 
+@dataclass(frozen=True)
+class Meaning:
+    """A quantity without its name, LaTeX and concept, which are the heading of its row in a table of a notation."""
+
+    meaning: str
+    domain: Domain = NONNEGATIVE
+    dimension: Dimension = NONE
+    shape: Shape = ()
+    default: float | None = None
+    total: float | None = None
+
+
 class Notation(Mapping[str, Quantity]):
     """The symbols of one paper; looks a constant up by its symbol or by its concept.
 
@@ -305,8 +317,20 @@ class Notation(Mapping[str, Quantity]):
         'L'
     """
 
-    def __init__(self, quantities: list[Quantity], floors: Sequence[Derived] = ()) -> None:
-        """The symbols, and what they are never below: each floor a rule whose value no given one may undercut."""
+    def __init__(
+        self,
+        quantities: Sequence[Quantity] | Mapping[tuple[str, str, str], Meaning],
+        floors: Sequence[Derived] = (),
+    ) -> None:
+        """The symbols, as quantities or as a table, and what they are never below (`floors`).
+
+        Each floor is a rule whose value no given one may undercut.
+        """
+        if isinstance(quantities, Mapping):
+            quantities = [
+                Quantity(name, latex, m.meaning, concept, m.domain, m.dimension, m.shape, m.default, m.total)
+                for (name, latex, concept), m in quantities.items()
+            ]
         self.floors = tuple(floors)
         self._by_name = {quantity.name: quantity for quantity in quantities}
         self._by_concept = {quantity.concept: quantity for quantity in quantities}

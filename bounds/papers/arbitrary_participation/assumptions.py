@@ -1,7 +1,5 @@
 """What the results of Wang & Ji (2022) assume, stated and unstated."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory import assumptions as common
 from fedbounds.bounds.theory.assumptions import (
     DIVERGENCE,
@@ -30,18 +28,10 @@ SOMEBODY = where(  # whatever the pattern; of coins a round may be empty
 )
 
 WEIGHTS = Assumption(
-    "weights",
-    "q_t^n >= 0 and sum_n q_t^n = 1 in every round t",
-    "Section 3",
-    participation=True,
-    cover=SOMEBODY,
+    "weights", "q_t^n >= 0 and sum_n q_t^n = 1 in every round t", "Section 3", participation=True, cover=SOMEBODY
 )
 NORM = Assumption(
-    "participation-norm",
-    "sum_n (q_t^n)^2 <= rho^2 in every round t",
-    "Section 3",
-    participation=True,
-    cover=SOMEBODY,
+    "participation-norm", "sum_n (q_t^n)^2 <= rho^2 in every round t", "Section 3", participation=True, cover=SOMEBODY
 )
 COHORT = Assumption(
     "cohort-divergence",
@@ -151,12 +141,6 @@ UNIFORMLY_SAMPLED = Assumption(
     cover=SOMEBODY,
 )
 
-NOISE = (
-    SMOOTH.labeled("Assumption 1"),
-    UNBIASED.labeled("Assumption 2"),
-    INDEPENDENT_CLIENTS,
-    MARTINGALE,
-    EXOGENOUS,
-)
+NOISE = (SMOOTH.labeled("Assumption 1"), UNBIASED.labeled("Assumption 2"), INDEPENDENT_CLIENTS, MARTINGALE, EXOGENOUS)
 THEOREM = (*NOISE[:2], PARTICIPATION, COHORT, WINDOW, WEIGHTS, NORM, *NOISE[2:], BOUNDED_BELOW)
 BOUNDED = (*NOISE[:2], BOUNDED_DIVERGENCE, WEIGHTS, NORM, *NOISE[2:], BOUNDED_BELOW)

@@ -1,8 +1,4 @@
-r"""The divergences of Assumption 3' against each other: claims about any record of participation.
-
-All of them say that a square of a weighted mean is at most the weighted mean of squares, with different weights and
-vectors; every quantity is recomputed from its definition in exact arithmetic.
-"""
+"""Inequalities between the divergences of Assumption 3', exact for any record of participation."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ def means(record: Record, interval: int) -> list[list[Fraction]]:
     return [[sum(column, Fraction(0)) / interval for column in zip(*window, strict=True)] for window in windows]
 
 
-def pulls(record: Record, interval: int) -> list[list[Fraction]]:
+def mean_offsets(record: Record, interval: int) -> list[list[Fraction]]:
     """sum_n qbar_n v_n for each of these windows."""
     return [weighted_sum(mean, record.offsets) for mean in means(record, interval)]
 
@@ -45,7 +41,7 @@ def cohort2(weights: Vector, offsets: Sequence[Vector]) -> Fraction:
 
 def delta2(record: Record, interval: int) -> Fraction:
     """delta^2(P), eq. (7), over aligned windows."""
-    return max(map(norm2, pulls(record, interval)))
+    return max(map(norm2, mean_offsets(record, interval)))
 
 
 def beta2(record: Record) -> Fraction:
@@ -63,16 +59,16 @@ def d2(record: Record) -> Fraction:
     return max(map(norm2, record.offsets))
 
 
-def decomposed(record: Record) -> tuple[Fraction, Fraction]:
+def decomposition_sides(record: Record) -> tuple[Fraction, Fraction]:
     """The largest left and right side of (11) over the rounds."""
     lefts = [
         sum((w * norm2(v) for w, v in zip(weights, record.offsets, strict=True)), Fraction(0))
         for weights in record.weights
     ]
-    return max(lefts), together(record)
+    return max(lefts), largest_sum(record)
 
 
-def together(record: Record) -> Fraction:
+def largest_sum(record: Record) -> Fraction:
     """The largest sum of the left sides of (5) and (6) in one and the same round."""
     sides = [
         (norm2(weighted_sum(weights, record.offsets)), cohort2(weights, record.offsets)) for weights in record.weights
@@ -91,7 +87,7 @@ def cohorts(record: Record) -> list[Group]:
     return [Group(weights, record.offsets) for weights in record.weights]
 
 
-def uniform(vectors: Sequence[Vector]) -> Group:
+def equal_weight_group(vectors: Sequence[Vector]) -> Group:
     """Vectors of equal weight."""
     return Group([Fraction(1, len(vectors))] * len(vectors), vectors)
 
@@ -100,17 +96,17 @@ def windows_of(length: int, interval: int) -> Callable[[Record], list[Group]]:
     """Every aligned window of `length` rounds as the group of the windows of `interval` rounds inside it."""
 
     def groups(record: Record) -> list[Group]:
-        inside, per_window = pulls(record, interval), length // interval
-        return [uniform(inside[i : i + per_window]) for i in range(0, len(inside), per_window)]
+        inside, per_window = mean_offsets(record, interval), length // interval
+        return [equal_weight_group(inside[i : i + per_window]) for i in range(0, len(inside), per_window)]
 
     return groups
 
 
-def deviating_offsets(record: Record) -> list[Group]:
+def scaled_deviations(record: Record) -> list[Group]:
     """z_n = N (qbar_n - 1/N) v_n for the first window."""
     clients = len(record.offsets)
     shares = zip(deviations(record), record.offsets, strict=True)
-    return [uniform([[clients * a * x for x in v] for a, v in shares])]
+    return [equal_weight_group([[clients * a * x for x in v] for a, v in shares])]
 
 
 ROUND = "w = q_t, z_n = grad F_n - grad f"
@@ -123,7 +119,7 @@ SPREADS = (
         "==",
         ROUND,
         cohorts,
-        decomposed,
+        decomposition_sides,
         axiom="",
         source="eq. (11)",
     ),
@@ -135,7 +131,7 @@ SPREADS = (
         "<=",
         ROUND,
         cohorts,
-        lambda r: (together(r), d2(r)),
+        lambda r: (largest_sum(r), d2(r)),
         source="Proposition 4.1",
     ),
     Spread(
@@ -202,8 +198,8 @@ SPREADS = (
         MEAN_SQUARE,
         "<=",
         "w = 1/N, z_n = N (qbar_n - 1/N) v_n, whose mean is sum_n qbar_n v_n because the v_n sum to zero",
-        deviating_offsets,
-        lambda r: (norm2(pulls(r, WINDOW)[0]), len(r.offsets) * norm2(deviations(r)) * d2(r)),
+        scaled_deviations,
+        lambda r: (norm2(mean_offsets(r, WINDOW)[0]), len(r.offsets) * norm2(deviations(r)) * d2(r)),
         axiom=LARGEST_OFFSET,
         source="eq. (15)",
     ),
@@ -214,7 +210,7 @@ SPREADS = (
         MEAN_SQUARE,
         "<=",
         "w = 1/N, z_n = N |qbar_n - 1/N|",
-        lambda r: [uniform([[len(r.offsets) * abs(a)] for a in deviations(r)])],
+        lambda r: [equal_weight_group([[len(r.offsets) * abs(a)] for a in deviations(r)])],
         lambda r: (sum(map(abs, deviations(r)), Fraction(0)) ** 2, len(r.offsets) * norm2(deviations(r))),
         axiom="",
         source="eq. (15)",

@@ -1,8 +1,4 @@
-r"""Claims of Wang & Ji (2022) that fail, each with a counterexample in exact arithmetic and what holds instead.
-
-A counterexample shows that its instance meets the stated hypotheses and recomputes both sides from scratch:
-`fedbounds refute ID` replays it. Where a number is irrational, `claimed` is rounded up and `true` is rounded down.
-"""
+"""Claims of Wang & Ji (2022) that fail, each with a counterexample in exact arithmetic and what holds instead."""
 
 from __future__ import annotations
 
@@ -239,7 +235,7 @@ SUPPLEMENTS: Sequence[Supplement] = (
         "Appendix B, convergence to a neighborhood of x*",
         "The amplified iteration converges to a point at distance of order gamma from x*, 0.0342 for gamma = 0.05, the "
         "same for all eta",
-        argument=noise.toy_rest_is_near,
+        argument=noise.toy_center_is_near,
     ),
     Supplement(
         "one-window-of-three-clients",
@@ -281,10 +277,7 @@ WORDING: Sequence[Wording] = (
         "grad F_n - grad f; differentiating (12) gives it",
     ),
     Wording(
-        "scaled-objective-without-a-client",
-        "Remark after Corollary 4.8",
-        "F' without a client's index",
-        "F_n' = a F_n",
+        "scaled-objective-without-a-client", "Remark after Corollary 4.8", "F' without a client's index", "F_n' = a F_n"
     ),
     Wording(
         "mean-that-cannot-vary",
@@ -305,12 +298,7 @@ WORDING: Sequence[Wording] = (
         "the index t of sum_n (q_t^n)^2 is left free after the sum over t",
         "1 - sum_n (q_t^n)^2 is at most 1 in every round, which is what is used",
     ),
-    Wording(
-        "indices-swapped",
-        "discussion of Assumption 3'",
-        "q_n^t",
-        "q_t^n",
-    ),
+    Wording("indices-swapped", "discussion of Assumption 3'", "q_n^t", "q_t^n"),
     Wording(
         "letters-used-twice",
         "Appendix C.1 and Section 5",

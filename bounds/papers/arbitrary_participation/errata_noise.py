@@ -49,11 +49,7 @@ def theorem_bound(gamma: Fraction, step: Fraction, P: int, T: int, rho2: Fractio
 
 
 def shared_noise(N: int = 7, T: int = 200, rounds: int = 200) -> Replay:
-    r"""q = 1/N, I = P = 1, gamma = 1/1000, eta = 500, x_0 = 1, and the same unit noise at every client.
-
-    E x^2 obeys m <- (1 - a)^2 m + a^2 with a = gamma*eta = 1/2. From m = 1 it falls towards its fixed point 1/3:
-    m - 1/3 is divided by four in every round.
-    """
+    """q = 1/N, I = P = 1, gamma eta = 1/2, the same unit noise at every client: E x^2 decreases towards 1/3."""
     gamma, a, F = Fraction(1, 1000), Fraction(1, 2), Fraction(1, 2)
     rho2 = Fraction(1, N)
     m, fixed, above = Fraction(1), a / (2 - a), True
@@ -87,10 +83,9 @@ def shared_noise(N: int = 7, T: int = 200, rounds: int = 200) -> Replay:
 
 
 def participation_follows_the_noise(T: int = 1000) -> Replay:
-    r"""Two clients with independent standard normal noise; the one with the larger noise takes part.
+    """Two clients with independent standard normal noise; the one with the larger noise takes part.
 
-    The larger of two normals has mean m = 1/sqrt(pi), so E x_t = -m + (1 - gamma)^t (x_0 + m) stays below -m while
-    x_0 < -m, and E x_t^2 >= m^2 = 1/pi > 7/22.
+    The larger of two normals has mean m = 1/sqrt(pi), so E x_t stays below -m while x_0 < -m: E x_t^2 >= 1/pi > 7/22.
     """
     gamma, x0 = Fraction(1, 50), Fraction(-1)
     m2 = Fraction(7, 22)
@@ -125,7 +120,7 @@ DIGITS = 10**30
 Interval = tuple[Fraction, Fraction]
 
 
-def outward(low: Fraction, high: Fraction) -> Interval:
+def round_outward(low: Fraction, high: Fraction) -> Interval:
     """The interval with its ends rounded outward to thirty digits."""
     return Fraction(low.numerator * DIGITS // low.denominator, DIGITS), -Fraction(
         -high.numerator * DIGITS // high.denominator, DIGITS
@@ -158,13 +153,10 @@ def window_with_memory(V: Interval, P: int, gamma: Fraction, eta: int) -> Window
         e_low, e_high = -c_low * b_high / (a_high * V[1]), -c_high * b_low / (a_low * V[0])
         covariance = max(covariance, abs(c_low * b_high + e_low * a_high * V[1]))
         variance = max(variance, c_low**2 * (1 + ratio_high))
-        a_low, a_high = outward(keep * a_low - gamma * e_high, keep * a_high - gamma * e_low)
-        b_low, b_high = outward(keep * b_low - gamma * c_high, keep * b_high - gamma * c_low)
+        a_low, a_high = round_outward(keep * a_low - gamma * e_high, keep * a_high - gamma * e_low)
+        b_low, b_high = round_outward(keep * b_low - gamma * c_high, keep * b_high - gamma * c_low)
     start = (1 + eta * (a_low - 1), 1 + eta * (a_high - 1))  # of x_{t_0} in the amplified point; positive
-    ends = outward(
-        start[0] ** 2 * V[0] + (eta * b_high) ** 2,
-        start[1] ** 2 * V[1] + (eta * b_low) ** 2,
-    )
+    ends = round_outward(start[0] ** 2 * V[0] + (eta * b_high) ** 2, start[1] ** 2 * V[1] + (eta * b_low) ** 2)
     return Window(ends if start[0] > 0 else (zero, ends[1]), least, covariance, variance)
 
 
@@ -172,12 +164,10 @@ LASTING = (Fraction(3, 10), Fraction(7, 20))
 
 
 def noise_with_memory(P: int = 8, T: int = 10**4) -> Replay:
-    r"""F = x^2/2, N = I = 1, eta = 10^5, gamma eta = 1/(2P), x_0 = 1: noise that remembers the window's start.
+    r"""F = x^2/2, N = I = 1, eta = 10^5, gamma eta = 1/(2P), x_0 = 1: noise that depends on the window's start.
 
-    In the first window the noise is independent. In a later one $\xi_j=c_j\xi+e_j(x_{t_0}-\mathbb Ex_{t_0})$ with one
-    fresh standard normal $\xi$ for the window; all is normal, so $\operatorname{Cov}(\xi_j,y_j)=0$ gives
-    $\mathbb E[\xi_j\mid y_j]=0$. After three windows the variance is in [0.3, 0.35], and a window maps this interval
-    into itself.
+    From the second window on $\xi_j=c_j\xi+e_j(x_{t_0}-\mathbb Ex_{t_0})$ with one normal $\xi$ per window, and
+    $\operatorname{Cov}(\xi_j,y_j)=0$; after three windows the variance stays in [0.3, 0.35].
     """
     eta = 10**5
     step = Fraction(1, 2 * P)
@@ -185,7 +175,7 @@ def noise_with_memory(P: int = 8, T: int = 10**4) -> Replay:
     keep = 1 - gamma
     shrink = 1 + eta * (keep**P - 1)  # of the mean, in a window
     inside = [keep ** (2 * j) + gamma**2 * sum(keep ** (2 * i) for i in range(j)) for j in range(P)]
-    V = outward(*[(eta * gamma) ** 2 * sum(keep ** (2 * j) for j in range(P))] * 2)
+    V = round_outward(*[(eta * gamma) ** 2 * sum(keep ** (2 * j) for j in range(P))] * 2)
     average, least = shrink, min(inside)
     starts, windows = [average**2 + V[0]], []
     for _ in range(2):
@@ -233,11 +223,7 @@ def noise_with_memory(P: int = 8, T: int = 10**4) -> Replay:
 
 
 def earlier_rounds_in_lemma_c2(N: int = 2) -> Replay:
-    """I = 1, P = 2, all clients in the first round and one in the second: the noise in D at the start of round t_0 + 1.
-
-    One step of (C.9) from D = 0 has made it rho^2 + (1 - S_{t_0})/(6P), in units of (gamma sigma)^2; the unrolled sum
-    has S_t of the current round in its place.
-    """
+    """I = 1, P = 2, all clients in the first round, one in the second: the noise in D at the start of round t_0 + 1."""
     P, rho2 = 2, Fraction(1)
 
     def sides(first: int, second: int) -> tuple[Fraction, Fraction]:
@@ -294,7 +280,7 @@ def toy_cycle(x: Sequence[Fraction], gamma: Fraction, eta: int) -> tuple[Fractio
     return tuple(a + eta * (b - a) for a, b in zip(x, y, strict=True))
 
 
-def toy_rest(gamma: Fraction) -> tuple[Fraction, ...]:
+def toy_center(gamma: Fraction) -> tuple[Fraction, ...]:
     """Where the cycle rests: the mean of the z_n with weights b^2, b, 1, where b = 1 - gamma."""
     b = 1 - gamma
     weights = (b**2, b, Fraction(1))
@@ -302,9 +288,9 @@ def toy_rest(gamma: Fraction) -> tuple[Fraction, ...]:
     return tuple(sum((w * z[i] for w, z in zip(weights, TOY, strict=True)), Fraction(0)) / total for i in (0, 1))
 
 
-def toy_moved(gamma: Fraction, eta: int) -> Fraction:
+def toy_shift(gamma: Fraction, eta: int) -> Fraction:
     """How far one cycle moves its rest."""
-    rest = toy_rest(gamma)
+    rest = toy_center(gamma)
     return max(abs(a - b) for a, b in zip(toy_cycle(rest, gamma, eta), rest, strict=True))
 
 
@@ -318,7 +304,7 @@ def toy_distance2(x: Sequence[Fraction]) -> Fraction:
     return x[0] ** 2 + 3 * (x[1] - Fraction(1, 3)) ** 2
 
 
-def toy_rest_is_near(gamma: Fraction = Fraction(1, 20)) -> Argument:
+def toy_center_is_near(gamma: Fraction = Fraction(1, 20)) -> Argument:
     """The rest is at distance of order gamma, the same for all eta."""
     weights = ((1 - gamma) ** 2, 1 - gamma, Fraction(1))
     return Argument(
@@ -335,9 +321,9 @@ def toy_rest_is_near(gamma: Fraction = Fraction(1, 20)) -> Argument:
             Check("weights", "largest |weight - 1/3| < gamma",
                   max(abs(w / sum(weights) - Fraction(1, 3)) for w in weights),
                   "<", gamma),
-            Check("distance", "squared distance <= 27 gamma^2", toy_distance2(toy_rest(gamma)), "<=", 27 * gamma**2),
+            Check("distance", "squared distance <= 27 gamma^2", toy_distance2(toy_center(gamma)), "<=", 27 * gamma**2),
             *(
-                Check("fixed point", f"how far a cycle with eta = {eta} moves it", toy_moved(gamma, eta), "==", 0)
+                Check("fixed point", f"how far a cycle with eta = {eta} moves it", toy_shift(gamma, eta), "==", 0)
                 for eta in (1, 2, 5, 10)
             ),
             Check("convergence", "largest |1 - eta (1 - b^3)| drawn", toy_factor(gamma), "<", 1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above
 
 LN_20_BELOW, LN_20_ABOVE = Fraction(299, 100), Fraction(3)
 
@@ -34,22 +34,11 @@ def sampling_checks(N: int, S: int) -> tuple[Check, ...]:
     )
 
 
-def logarithms() -> tuple[Line, ...]:
-    """ln(20) between two rationals."""
-    return (
-        Line("a rational above exp(2.99), which is below 20, so ln(20) > 2.99", exp_above(LN_20_BELOW)),
-        Line("a rational below exp(3), which is above 20, so ln(20) < 3", exp_below(LN_20_ABOVE)),
-    )
-
-
 # --- E10 and its root: Corollaries 3.3 and 4.8 -------------------------------------------------------------------
 
 
 def step_size_with_a_unit() -> Replay:
-    """Corollary 3.3's eta^2 = 144 P^2 L I F/rho^2 for one problem, f measured in a unit and in half of it.
-
-    eta multiplies a displacement, so it is a number and cannot depend on the unit; L and F both double.
-    """
+    """Corollary 3.3's eta^2 = 144 P^2 L I F/rho^2, a dimensionless number, for one problem with f in two units."""
     P, I, T, rho2 = 1, 1, 8, Fraction(1)
 
     def squared(L: int, F: Fraction) -> Fraction:
@@ -93,10 +82,7 @@ def cap_free_of_rounds(N: int = 250, S: int = 10) -> Argument:
 
 
 def interval_is_not_a_whole_number(T: int = 9) -> Replay:
-    """N = 2, S = 1, I = 1 and LF at Corollary 4.8's cap: T against 4LIP^2F/rho^2 at the next whole number P.
-
-    upsilon^2 = 1/4, rho = 1, so P^2 = upsilon^4 N^5 I T = 2T and the cap is LF = 1/8.
-    """
+    """N = 2, S = 1, I = 1 and LF = 1/8, Corollary 4.8's cap: T against 4LIP^2F/rho^2 at the next whole number P."""
     upsilon2, rho2 = sampled(2, 1)
     LF = rho2 / (4 * upsilon2**2 * 2**5)
 
@@ -134,11 +120,7 @@ def interval_is_not_a_whole_number(T: int = 9) -> Replay:
 
 
 def lost_weight_variance(N: int = 250, S: int = 10) -> Replay:
-    r"""At Corollary 4.8's P the likely term is 3 d^2 ln(2/c)/(upsilon^2 sqrt(NIT)), not of order ln(2/c)/sqrt(SIT).
-
-    Divided by d^2 ln(2/c)/sqrt(SIT) it is 3 sqrt(S/N)/upsilon^2, squared 9 S/(N upsilon^4). Table 1 keeps S and ignores
-    other variables, so this factor should not change with S.
-    """
+    """At Corollary 4.8's P the likely term over d^2 ln(2/c)/sqrt(SIT), squared, is 9 S/(N upsilon^4)."""
 
     def squared(chosen: int) -> Fraction:
         return 9 * Fraction(chosen, N) / sampled(N, chosen)[0] ** 2

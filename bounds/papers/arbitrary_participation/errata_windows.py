@@ -10,15 +10,7 @@ from fractions import Fraction
 from itertools import count, pairwise, product
 from math import comb
 
-from fedbounds.bounds.audit.counterexample import (
-    Argument,
-    Check,
-    Line,
-    Replay,
-    Smaller,
-    exp_above,
-    exp_below,
-)
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
 
 OFFSETS = (Fraction(-1), Fraction(1))
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
@@ -135,19 +127,13 @@ def per_client_is_not_all_clients(N: int = 3, c: Fraction = Fraction(83, 100)) -
 
 
 def some_window_exceeds(threshold: Fraction, windows: int, P: int) -> Fraction:
-    """Two clients, v = (-1, 1), a fair one-hot coin each round: the probability that (7) exceeds the threshold.
-
-    The left-hand side of (7) is (2 k/P - 1)^2 for k heads, and (15) is an equality.
-    """
+    """Probability that (7), (2 k/P - 1)^2 for k heads of a fair coin, exceeds the threshold in some window."""
     bad = sum(comb(P, k) for k in range(P + 1) if (Fraction(2 * k, P) - 1) ** 2 > threshold)
     return 1 - (1 - Fraction(bad, 2**P)) ** windows
 
 
 def one_window_is_not_all_windows(windows: int = 9, P: int = 20) -> Replay:
-    """c = 1/10: with nine windows of twenty tosses one exceeds N^2 d^2 ln(2/c)/(2P) with probability above c.
-
-    ln(20) is replaced by the larger rational 3, which only makes fewer windows fail.
-    """
+    """c = 1/10: one of nine windows of twenty tosses exceeds N^2 d^2 ln(2/c)/(2P) with probability above c."""
     threshold = 4 * Fraction(3) / (2 * P)
     return Replay(
         instance=f"Two clients, v = (-1, 1); a fair coin decides each round. P = {P}, c = 1/10, {windows} windows.",
@@ -173,10 +159,7 @@ def one_window_is_not_all_windows(windows: int = 9, P: int = 20) -> Replay:
 
 
 def chebyshev_for_one_window(windows: int = 262, P: int = 20) -> Replay:
-    """c = 1/10: with many windows one exceeds N^2 d^2 upsilonhat^2/(c P) with probability above c.
-
-    The weights are independent over rounds, so strongly mixing with upsilonhat^2 = Var = 1/4.
-    """
+    """c = 1/10, upsilonhat^2 = 1/4: one of many windows exceeds N^2 d^2 upsilonhat^2/(c P) with probability above c."""
     c, long_run = TENTH, Fraction(1, 4)
     threshold = 4 * long_run / (c * P)
     return Replay(
@@ -224,10 +207,7 @@ def window_variance(covariances: Sequence[Fraction], P: int) -> Fraction:
 
 
 def finite_window_ratio(r: Fraction, P: int) -> Fraction:
-    r"""The exact variance of a mean over upsilonhat^2/P, for a stationary two-state chain with correlation r.
-
-    Var(q) = 1/4 and Cov(q_0, q_p) = r^p/4; in closed form the ratio is 1 - 2 r (1 - r^P)/(P (1 - r^2)).
-    """
+    """Exact variance of a mean over upsilonhat^2/P for Cov(q_0, q_p) = r^p/4: 1 - 2 r (1 - r^P)/(P (1 - r^2))."""
     variance = Fraction(1, 4)
     return window_variance([variance * r**p for p in range(P)], P) / (variance * (1 + r) / (1 - r) / P)
 

@@ -1,9 +1,7 @@
-r"""Theorem 3.1 and Corollaries 3.2, 3.3 and 4.3 for random participation: in expectation over participation as well.
+r"""Theorem 3.1 and Corollaries 3.2, 3.3 and 4.3 in expectation over random participation as well.
 
-The paper's results hold given the participation $\mathcal Q$, with constants that bound every round. A run with random
-participation is measured in expectation over $\mathcal Q$ too. Every step of the proof of Theorem 3.1 is linear in
-$\sum_n(q_t^n)^2$ and in the left-hand sides of (5), (6) and (7), so the same bound holds for
-$\min_t\mathbb E\|\nabla f(\mathbf x_t)\|^2$ if these are bounded in expectation instead of in every realization.
+Every step of the proof of Theorem 3.1 is linear in $\sum_n(q_t^n)^2$ and in the left-hand sides of (5), (6) and (7), so
+that bounds on their expectations suffice.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ def expected_form(form: Form) -> Form:
     return replace(form, assumptions=tuple(IN_EXPECTATION.get(a, a) for a in form.assumptions))
 
 
-def in_expectation(result: Result, *forms: str) -> Result:
+def expected_result(result: Result, *forms: str) -> Result:
     """A result given the participation as one in expectation over it, in those of its forms that are proved so."""
     return replace(
         result,
@@ -38,8 +36,8 @@ def in_expectation(result: Result, *forms: str) -> Result:
     )
 
 
-THEOREM_3_1_EXPECTED = in_expectation(THEOREM_3_1, "explicit", "explicit:any-P", "sharp", "sharp:tuned")
-COROLLARY_3_2_EXPECTED = in_expectation(COROLLARY_3_2, "explicit", "sharp")
-COROLLARY_3_3_EXPECTED = in_expectation(COROLLARY_3_3, "explicit", "repaired:s", "sharp")
-COROLLARY_4_3_EXPECTED = in_expectation(COROLLARY_4_3, "repaired", "sharp")
+THEOREM_3_1_EXPECTED = expected_result(THEOREM_3_1, "explicit", "explicit:any-P", "sharp", "sharp:tuned")
+COROLLARY_3_2_EXPECTED = expected_result(COROLLARY_3_2, "explicit", "sharp")
+COROLLARY_3_3_EXPECTED = expected_result(COROLLARY_3_3, "explicit", "repaired:s", "sharp")
+COROLLARY_4_3_EXPECTED = expected_result(COROLLARY_4_3, "repaired", "sharp")
 RESULTS = (THEOREM_3_1_EXPECTED, COROLLARY_3_2_EXPECTED, COROLLARY_3_3_EXPECTED, COROLLARY_4_3_EXPECTED)

@@ -15,23 +15,14 @@ $\frac L2\eta^2\gamma^2\rho^2\sigma^2\sum_{i<I}(1-\gamma L)^{2i}\sum_{j<P}c^{2j}
 $c=1-\eta(1-(1-\gamma L)^I)$, or by less.
 """
 
-from __future__ import annotations
-
 from sympy import Max, Min
 
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
-    EXPECTED_NORM,
-    NORM,
-    SHARED_EQUALLY,
-    UNBIASED_SAMPLING,
-    WEIGHTS,
-)
+from fedbounds.bounds.papers.arbitrary_participation import assumptions
 from fedbounds.bounds.papers.arbitrary_participation.expected import RESULTS as EXPECTED
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets
 from fedbounds.bounds.theory.result import Condition
 
-n = NOTATION
 L, I, P, N, S, gamma, eta, sigma, rho, upsilon = n.L, n.I, n.P, n.N, n.S, n.gamma, n.eta, n.sigma, n.rho, n.upsilon
 
 ROOM2 = Max(0, (N - 1) * (N * rho**2 - 1))  # s^2
@@ -40,22 +31,24 @@ CARRIED = (1 - eta * (1 - (1 - gamma * L) ** I)) ** 2
 RISE = L / 2 * (eta * gamma * rho * sigma) ** 2 * (1 - KEPT**I) / (1 - KEPT) * (1 - CARRIED**P) / (1 - CARRIED)
 
 RULES = (
-    FeasibleRule(Condition(n.sumsq, "<=", rho**2, "rho^2 bounds every round's sum of squared weights"), (NORM.name,)),
-    FeasibleRule(Condition(S, "<=", N, "weights of at most 1/S sum to one"), (SHARED_EQUALLY.name,)),
+    FeasibleRule(
+        Condition(n.sumsq, "<=", rho**2, "rho^2 bounds every round's sum of squared weights"), (assumptions.NORM.name,)
+    ),
+    FeasibleRule(Condition(S, "<=", N, "weights of at most 1/S sum to one"), (assumptions.SHARED_EQUALLY.name,)),
     FeasibleRule(
         Condition((N * upsilon) ** 2, "<=", N - 1, "weights in [0, 1] whose mean is 1/N"),
-        (WEIGHTS.name, UNBIASED_SAMPLING.name),
+        (assumptions.WEIGHTS.name, assumptions.UNBIASED_SAMPLING.name),
         ("proposition-4.7",),
     ),
     FeasibleRule(
         Condition(
             (N * upsilon) ** 2, "<=", Min(N - 1, ROOM2), "weights in [0, 1], of mean 1/N and bounded mean squares"
         ),
-        (WEIGHTS.name, UNBIASED_SAMPLING.name, EXPECTED_NORM.name),
+        (assumptions.WEIGHTS.name, assumptions.UNBIASED_SAMPLING.name, assumptions.EXPECTED_NORM.name),
     ),
     FeasibleRule(
         Condition(-n.decrease, "<=", RISE, "a slope, or noise around the minimum of a quadratic"),
-        (WEIGHTS.name,),
+        (assumptions.WEIGHTS.name,),
         witness=True,
     ),
 )

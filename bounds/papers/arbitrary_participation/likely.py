@@ -1,8 +1,6 @@
-r"""Proposition 4.7 with high probability, for all points x at once, as (7) asks.
+"""Proposition 4.7 with high probability, for all points x at once, as (7) requires.
 
-Hoeffding's inequality speaks of one client, and an inequality for sums of random vectors of one point x; (7) is about
-every x. The largest left-hand side over all x is a function of the P rounds of a window, whose mean square (15)
-bounds, and one round moves its root by at most 2d/P.
+One round changes the root of the largest left-hand side over all x, whose mean square (15) bounds, by at most 2d/P.
 """
 
 from __future__ import annotations
@@ -51,11 +49,7 @@ OWN_CONSTANT = N**2 * d**2 * log(2 / c) / (2 * P)
 
 
 def likely_forms(sampled: Derived) -> tuple[Form, ...]:
-    """What holds with probability 1 - c at every point, for one window and for all of them.
-
-    Args:
-        sampled: the rule for upsilon where S of N clients are drawn.
-    """
+    """What holds with probability 1 - c at every point, for one window and for all of them."""
 
     def form(name: str, value: sp.Expr, *conditions: Condition, every: bool = False, note: str) -> Form:
         return Form(

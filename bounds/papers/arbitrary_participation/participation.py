@@ -26,45 +26,28 @@ from fedbounds.bounds.papers.arbitrary_participation.likely import (
     SQUARED_DIVERGENCE,
     likely_forms,
 )
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.notation import new_result
 from fedbounds.bounds.papers.arbitrary_participation.results import (
     COROLLARY_3_2,
     DRIFT_NOISE,
     EQUAL_WEIGHTS,
     HALF,
     LOCAL_STEP,
-    PAPER,
     SPEEDUP,
     STEPS_3_2,
-    F,
-    I,
-    L,
-    P,
-    T,
-    beta,
-    nu,
-    rho,
-    sigma,
 )
 from fedbounds.bounds.theory.client_reductions import MedianOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT, single
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived, length_of
 
-n = NOTATION
-d, N, S, upsilon, upsilonhat, c, windowvar, theta = (
-    n.d, n.N, n.S, n.upsilon, n.upsilonhat, n.c, n.windowvar, n.theta,
-)  # fmt: skip
+beta, F, I, L, nu, P, rho, sigma, T, d, N, S = n.beta, n.F, n.I, n.L, n.nu, n.P, n.rho, n.sigma, n.T, n.d, n.N, n.S
+upsilon, upsilonhat, c, windowvar, theta = n.upsilon, n.upsilonhat, n.c, n.windowvar, n.theta
 SAMPLED = Derived(
-    "upsilon",
-    ("N", "S"),
-    sqrt((N - S) / S) / N,
-    "S of N uniformly without replacement: upsilon^2 = (N - S)/(S N^2)",
+    "upsilon", ("N", "S"), sqrt((N - S) / S) / N, "S of N uniformly without replacement: upsilon^2 = (N - S)/(S N^2)"
 )
-WINDOW_DIVERGENCE = single(
-    SQUARED_DIVERGENCE,
-    r"\tilde\delta^2(P)",
-)
+WINDOW_DIVERGENCE = single(SQUARED_DIVERGENCE, r"\tilde\delta^2(P)")
 EXPECTED_WINDOW = single(WINDOW_DIVERGENCE.of, r"\mathbb E[\tilde\delta^2(P)]", expectation="participation")
 AVERAGE_WINDOW = single(
     "average over the complete windows of the squared divergence (7)",
@@ -78,91 +61,71 @@ OVER_PARTICIPATION = replace(
     given="",
 )
 
-PROPOSITION_4_1 = Result(
-    key="arbitrary-participation/proposition-4.1",
-    kind="proposition",
-    title="Bounded divergence bounds the divergences of the participants",
-    source=Source(PAPER, "Proposition 4.1"),
-    measure=single("sum of the squared divergences of (5) and (6)", r"\tilde\beta^2+\tilde\nu^2"),
-    notation=NOTATION,
-    default="repaired",
-    statement="(5) and (6) are suprema over rounds, which may be attained in different rounds: each is at most d^2, "
+PROPOSITION_4_1 = new_result(
+    "proposition-4.1",
+    "Bounded divergence bounds the divergences of the participants",
+    single("sum of the squared divergences of (5) and (6)", r"\tilde\beta^2+\tilde\nu^2"),
+    "(5) and (6) are suprema over rounds, which may be attained in different rounds: each is at most d^2, "
     "their sum need not be.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("divergence", d**2),),
-            (),
-            (BOUNDED_DIVERGENCE, WEIGHTS),
             refuted_by="suprema-at-different-rounds",
             note="false when the weights change over time",
         ),
         Form(
             "repaired",
             (Term("participation divergence", d**2), Term("cohort divergence", d**2)),
-            (),
-            (BOUNDED_DIVERGENCE, WEIGHTS),
             note="each separately, by (11)",
         ),
     ),
+    assumptions=(BOUNDED_DIVERGENCE, WEIGHTS),
 )
 
-PROPOSITION_4_2 = Result(
-    key="arbitrary-participation/proposition-4.2",
-    kind="proposition",
-    title="Regularized participation has no window divergence",
-    source=Source(PAPER, "Proposition 4.2"),
-    measure=WINDOW_DIVERGENCE,
-    notation=NOTATION,
-    default="printed",
-    statement="If every client has the same mean weight over every interval of P rounds, (7) holds with delta = 0. "
+PROPOSITION_4_2 = new_result(
+    "proposition-4.2",
+    "Regularized participation has no window divergence",
+    WINDOW_DIVERGENCE,
+    "If every client has the same mean weight over every interval of P rounds, (7) holds with delta = 0. "
     "(Intervals from multiples of P are enough, at which Algorithm 1 sets t_0.)",
-    forms=(Form("printed", (Term("window divergence", Integer(0)),), (), (REGULARIZED, WEIGHTS)),),
+    (Form("printed", (Term("window divergence", Integer(0)),), assumptions=(REGULARIZED, WEIGHTS)),),
 )
 
-EQUATION_15 = Result(
-    key="arbitrary-participation/equation-15",
-    kind="remark",
-    title="Window divergence from the mean weights alone",
-    source=Source(PAPER, "Section 4.2", ("15",)),
-    measure=WINDOW_DIVERGENCE,
-    notation=NOTATION,
-    default="sharp:median",
-    statement="For a window with mean weights qbar. Any common mu may be subtracted, because the gradient offsets sum "
+EQUATION_15 = new_result(
+    "equation-15",
+    "Window divergence from the mean weights alone",
+    WINDOW_DIVERGENCE,
+    "For a window with mean weights qbar. Any common mu may be subtracted, because the gradient offsets sum "
     "to zero, by (12) after differentiating it; mu = 1/N with Cauchy-Schwarz gives (15), the median with the triangle "
     "inequality less.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("window divergence", N * SumOverClients((n.qbar - 1 / N) ** 2) * d**2),),
-            (),
-            (BOUNDED_DIVERGENCE, WEIGHTS),
             derived=(length_of("qbar", "N"),),
             note="eq. (15)",
         ),
         Form(
             "sharp:median",
             (Term("window divergence", d**2 * sp.Pow(SumOverClients(Abs(n.qbar - MedianOverClients(n.qbar))), 2)),),
-            (),
-            (BOUNDED_DIVERGENCE, WEIGHTS),
             note="|sum_n (qbar_n - mu) v_n| <= d sum_n |qbar_n - mu|, least at the median",
         ),
     ),
+    number="Section 4.2",
+    equations=("15",),
+    assumptions=(BOUNDED_DIVERGENCE, WEIGHTS),
 )
 
 NOISE_4_3 = Term("noise", 12 * sigma * SPEEDUP)
 GAP_4_3 = Term("initial gap", 16 * L * P * F / T)
 REPAIRED_DIVERGENCE = Term("divergence", (1 + Rational(7, 8) / P**2) * d**2 / T)
-COROLLARY_4_3 = Result(
-    key="arbitrary-participation/corollary-4.3",
-    kind="corollary",
-    title="Convergence under regularized participation",
-    source=Source(PAPER, "Corollary 4.3", ("14",)),
-    measure=LEAST_GRADIENT,
-    notation=NOTATION,
-    default="sharp",
-    statement="Corollary 3.2 with delta = 0 and the other divergences bounded by d.",
-    forms=(
+COROLLARY_4_3 = new_result(
+    "corollary-4.3",
+    "Convergence under regularized participation",
+    LEAST_GRADIENT,
+    "Corollary 3.2 with delta = 0 and the other divergences bounded by d.",
+    (
         Form(
             "printed",
             (
@@ -171,31 +134,17 @@ COROLLARY_4_3 = Result(
                 Term("divergence", d**2 / T),
                 Term("drift noise", sigma**2 / T),
             ),
-            (HALF,),
-            (*BOUNDED, REGULARIZED),
             order_only=True,
             hides="one numerical constant for each term",
-            prescribes=STEPS_3_2,
-            derived=(EQUAL_WEIGHTS,),
             note="eq. (14) as printed; every hidden constant is 1",
         ),
         Form(
             "explicit",
             (NOISE_4_3, GAP_4_3, Term("divergence", d**2 / T), DRIFT_NOISE),
-            (HALF,),
-            (*BOUNDED, REGULARIZED),
-            prescribes=STEPS_3_2,
-            derived=(EQUAL_WEIGHTS,),
             note="the paper argues by Proposition 4.1, which is false; the sharp constants have room for beta = nu = d",
         ),
         Form(
-            "repaired",
-            (NOISE_4_3, GAP_4_3, REPAIRED_DIVERGENCE, DRIFT_NOISE),
-            (HALF,),
-            (*BOUNDED, REGULARIZED),
-            prescribes=STEPS_3_2,
-            derived=(EQUAL_WEIGHTS,),
-            note="beta <= d and nu <= d separately",
+            "repaired", (NOISE_4_3, GAP_4_3, REPAIRED_DIVERGENCE, DRIFT_NOISE), note="beta <= d and nu <= d separately"
         ),
         Form(
             "sharp",
@@ -205,31 +154,28 @@ COROLLARY_4_3 = Result(
                 if t.name != "window divergence"
             ),
             COROLLARY_3_2.form("sharp").conditions,
-            (*BOUNDED, REGULARIZED),
-            prescribes=STEPS_3_2,
-            derived=(EQUAL_WEIGHTS,),
             note="Corollary 3.2's sharp form with beta = nu = d and delta = 0",
         ),
     ),
+    equations=("14",),
+    conditions=(HALF,),
+    assumptions=(*BOUNDED, REGULARIZED),
+    prescribes=STEPS_3_2,
+    derived=(EQUAL_WEIGHTS,),
 )
 
 SPREAD = N**2 * d**2  # (15) in expectation: N sum_n Var(qbar_n) d^2 <= N^2 d^2 max_n Var(qbar_n)
-PROPOSITION_4_4 = Result(
-    key="arbitrary-participation/proposition-4.4",
-    kind="proposition",
-    title="Ergodic participation has a vanishing window divergence",
-    source=Source(PAPER, "Proposition 4.4"),
-    measure=EXPECTED_WINDOW,
-    notation=NOTATION,
-    default="repaired",
-    statement="Mean-ergodicity for each fixed t_0 does not bound all windows at once; a bound on the variance that is "
+PROPOSITION_4_4 = new_result(
+    "proposition-4.4",
+    "Ergodic participation has a vanishing window divergence",
+    EXPECTED_WINDOW,
+    "Mean-ergodicity for each fixed t_0 does not bound all windows at once; a bound on the variance that is "
     "uniform in the windows used does.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("window divergence", Integer(0)),),
-            (),
-            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, ERGODIC, WEIGHTS),
+            assumptions=(BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, ERGODIC, WEIGHTS),
             asymptotic="P -> infinity",
             refuted_by="ergodic-but-not-uniformly",
             note="the limit is claimed for a delta that does not depend on t_0",
@@ -237,57 +183,46 @@ PROPOSITION_4_4 = Result(
         Form(
             "repaired",
             (Term("window divergence", SPREAD * windowvar),),
-            (),
-            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
+            assumptions=(BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
             note="windowvar bounds the variance of every client's mean weight over every window used",
         ),
     ),
 )
 
-LEMMA_4_5 = Result(
-    key="arbitrary-participation/lemma-4.5",
-    kind="lemma",
-    title="Central limit theorem for the mean weight of a window",
-    source=Source(PAPER, "Lemma 4.5 (Billingsley, Theorem 27.4)"),
-    measure=single(
+LEMMA_4_5 = new_result(
+    "lemma-4.5",
+    "Central limit theorem for the mean weight of a window",
+    single(
         "variance of a client's mean weight over a window of P rounds",
         r"\operatorname{Var}(\overline{q^n_{t_0}})",
         NONE,
         expectation="participation",
     ),
-    notation=NOTATION,
-    default="printed",
-    statement="A central limit theorem: as P grows the mean weight qbar is asymptotically normal, with mean mu_{t_0} "
+    "A central limit theorem: as P grows the mean weight qbar is asymptotically normal, with mean mu_{t_0} "
     "and variance upsilonhat^2/P. What can be evaluated here is that variance; of a finite P it says nothing.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("variance", upsilonhat**2 / P),),
-            (),
-            (MIXING,),
+            assumptions=(MIXING,),
             asymptotic="P -> infinity",
             note="the variance of the limiting normal law",
         ),
     ),
+    number="Lemma 4.5 (Billingsley, Theorem 27.4)",
 )
 
 MARKOV = SPREAD * windowvar / c
-PROPOSITION_4_6 = Result(
-    key="arbitrary-participation/proposition-4.6",
-    kind="proposition",
-    title="Window divergence of mixing participation",
-    source=Source(PAPER, "Proposition 4.6"),
-    measure=EXPECTED_WINDOW,
-    notation=NOTATION,
-    default="repaired",
-    statement="As P grows, upsilonhat^2/P is the variance of the window mean where upsilonhat > 0; at a finite P use "
+PROPOSITION_4_6 = new_result(
+    "proposition-4.6",
+    "Window divergence of mixing participation",
+    EXPECTED_WINDOW,
+    "As P grows, upsilonhat^2/P is the variance of the window mean where upsilonhat > 0; at a finite P use "
     "the exact variance.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("window divergence", SPREAD * upsilonhat**2 / P),),
-            (),
-            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS),
             asymptotic="P -> infinity",
             refuted_by="vanishing-long-run-variance",
             note="in expectation",
@@ -295,88 +230,72 @@ PROPOSITION_4_6 = Result(
         Form(
             "printed:probability",
             (Term("window divergence", SPREAD * upsilonhat**2 / (c * P)),),
-            (),
-            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS),
             asymptotic="P -> infinity",
             refuted_by="chebyshev-for-one-window",
-            measure=ALL_WINDOWS,
             note="with probability 1 - c, by Chebyshev for one client and one window",
+            measure=ALL_WINDOWS,
         ),
         Form(
             "repaired",
             (Term("window divergence", SPREAD * windowvar),),
-            (),
-            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
+            assumptions=(BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
             note="the exact variance of the window mean",
         ),
         Form(
             "repaired:probability",
             (Term("window divergence", MARKOV),),
-            (),
-            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
-            measure=AVERAGE_WINDOW,
+            assumptions=(BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
             note="Markov's inequality for the average over the windows, which is all that the theorem's proof needs",
+            measure=AVERAGE_WINDOW,
         ),
     ),
+    default="repaired",
+    assumptions=(BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS),
 )
 
 TAIL = (log(1 / c) + log(1 / (1 - theta)) / 2) / (2 * theta * P)
 INDEPENDENT = (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS)
-PROPOSITION_4_7 = Result(
-    key="arbitrary-participation/proposition-4.7",
-    kind="proposition",
-    title="Window divergence of participation that is independent over rounds",
-    source=Source(PAPER, "Proposition 4.7"),
-    measure=EXPECTED_WINDOW,
-    notation=NOTATION,
-    default="printed",
-    statement="In expectation as printed. With high probability (17) is about one window and one client; what follows "
+PROPOSITION_4_7 = new_result(
+    "proposition-4.7",
+    "Window divergence of participation that is independent over rounds",
+    EXPECTED_WINDOW,
+    "In expectation as printed. With high probability (17) is about one window and one client; what follows "
     "at all points x at once, as (7) asks, is stated for one window, for all windows and for their average.",
-    forms=(
+    (
         Form(
-            "printed",
-            (Term("window divergence", SPREAD * upsilon**2 / P),),
-            (),
-            INDEPENDENT,
-            derived=(SAMPLED,),
-            note="in expectation",
+            "printed", (Term("window divergence", SPREAD * upsilon**2 / P),), derived=(SAMPLED,), note="in expectation"
         ),
         Form(
             "printed:probability",
             (Term("window divergence", SPREAD * log(2 / c) / (2 * P)),),
-            (),
-            INDEPENDENT,
             refuted_by="one-window-is-not-all-windows",
-            measure=ALL_WINDOWS,
             note="with probability 1 - c, by Hoeffding for one client and one window",
+            measure=ALL_WINDOWS,
         ),
         Form(
             "repaired:probability",
             (Term("window divergence", SPREAD * TAIL),),
-            (),
-            INDEPENDENT,
-            measure=AVERAGE_WINDOW,
             note="sub-Gaussian mean weights (range [0, 1]); no independence across clients or windows; any theta",
+            measure=AVERAGE_WINDOW,
         ),
         Form(
             "repaired:equal-weights",
             (Term("window divergence", SPREAD * TAIL / S**2),),
-            (),
-            (*INDEPENDENT, SHARED_EQUALLY),
-            measure=AVERAGE_WINDOW,
+            assumptions=(*INDEPENDENT, SHARED_EQUALLY),
             note="the same for weights in [0, 1/S]",
+            measure=AVERAGE_WINDOW,
         ),
         Form(
             "repaired:markov",
             (Term("window divergence", SPREAD * upsilon**2 / (c * P)),),
-            (),
-            INDEPENDENT,
             derived=(SAMPLED,),
-            measure=AVERAGE_WINDOW,
             note="Markov's inequality for the average over the windows",
+            measure=AVERAGE_WINDOW,
         ),
         *likely_forms(SAMPLED),
     ),
+    default="printed",
+    assumptions=INDEPENDENT,
 )
 
 
@@ -456,12 +375,7 @@ def corollary_4_8_forms() -> tuple[Form, ...]:
         ),
         Form(
             "repaired:integer-P",
-            (
-                noise,
-                Term("window divergence", 6 * N**2 * d**2 * upsilon**2 / P),
-                REPAIRED_DIVERGENCE,
-                DRIFT_NOISE,
-            ),
+            (noise, Term("window divergence", 6 * N**2 * d**2 * upsilon**2 / P), REPAIRED_DIVERGENCE, DRIFT_NOISE),
             (HALF, Condition(T, ">=", 4 * L * I * P**2 * F / rho**2, "gamma eta <= 1/(2LIP)", T)),
             sampled,
             prescribes=steps(P),
@@ -514,17 +428,15 @@ def corollary_4_8_forms() -> tuple[Form, ...]:
     )
 
 
-COROLLARY_4_8 = Result(
-    key="arbitrary-participation/corollary-4.8",
-    kind="corollary",
-    title="Convergence under mixing or independent participation",
-    source=Source(PAPER, "Corollary 4.8", ("18",)),
-    measure=OVER_PARTICIPATION,
-    notation=NOTATION,
-    default="repaired:integer-P",
-    statement="Propositions 4.6 or 4.7 in Corollary 3.3 with P = upsilon^2 N^(5/2) sqrt(I T). The cap on I does not "
+COROLLARY_4_8 = new_result(
+    "corollary-4.8",
+    "Convergence under mixing or independent participation",
+    OVER_PARTICIPATION,
+    "Propositions 4.6 or 4.7 in Corollary 3.3 with P = upsilon^2 N^(5/2) sqrt(I T). The cap on I does not "
     "involve T, so a large T cannot repair it.",
-    forms=corollary_4_8_forms(),
+    corollary_4_8_forms(),
+    equations=("18",),
+    default="repaired:integer-P",
 )
 
 RESULTS = (

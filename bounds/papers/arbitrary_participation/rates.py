@@ -6,27 +6,16 @@ from dataclasses import replace
 
 from sympy import Expr, Integer, Rational, log, sqrt
 
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
-    BOUNDED,
-    BOUNDED_BELOW,
-    ERGODIC,
-    IN_WINDOWS,
-    INDEPENDENT_ROUNDS,
-    MIXING,
-    NOISE,
-    REGULARIZED,
-    UNBIASED_SAMPLING,
-)
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation import assumptions as given
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.notation import new_result
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
-from fedbounds.bounds.papers.arbitrary_participation.results import PAPER
 from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT, Measure
 from fedbounds.bounds.theory.problem_class import box, where
-from fedbounds.bounds.theory.result import Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Form, Result, Term
 
-n = NOTATION
 HIDDEN = "one numerical constant, L, F, d (the table ignores other variables) and every term of lower order in T"
 LIKELY = replace(LEAST_GRADIENT, given="participation, an event of probability at least 1 - c")
 EVERYONE_CALLED = Assumption(
@@ -34,7 +23,7 @@ EVERYONE_CALLED = Assumption(
     "in every window of P rounds every client makes at least M independent oracle calls at the window's first model",
     "Section 5",
     participation=True,
-    cover=where(box(participation=IN_WINDOWS), perhaps=[box()]),
+    cover=where(box(participation=given.IN_WINDOWS), perhaps=[box()]),
 )
 CITED = CITED_ELSEWHERE.labeled("Table 1")
 
@@ -66,16 +55,14 @@ def rate(
         )
         for form, expression in expressions.items()
     )
-    return Result(
-        key=f"arbitrary-participation/{name}",
-        kind="remark",
-        title=title,
-        source=Source(PAPER, "Table 1" if name.startswith("table") else "Section 5"),
-        measure=measure,
-        notation=NOTATION,
+    return new_result(
+        f"{name}",
+        title,
+        measure,
+        statement,
+        forms,
+        number="Table 1" if name.startswith("table") else "Section 5",
         default="printed",
-        statement=statement,
-        forms=forms,
     )
 
 
@@ -87,7 +74,7 @@ RESULTS = (
         "Rate under regularized participation",
         "The order of centralized SGD with S I T oracle calls (Corollary 4.3).",
         {"printed": n.sigma / SPEED},
-        (*BOUNDED, REGULARIZED),
+        (*given.BOUNDED, given.REGULARIZED),
     ),
     rate(
         "table-1-ergodic",
@@ -96,7 +83,7 @@ RESULTS = (
         "the mean over the window at kP is (k + 1) times the mean of the first (k + 1)P rounds less k times that of "
         "the first kP, which are means from the fixed t_0 = 0.",
         {"printed": Integer(0)},
-        (*BOUNDED, UNBIASED_SAMPLING, ERGODIC),
+        (*given.BOUNDED, given.UNBIASED_SAMPLING, given.ERGODIC),
         OVER_PARTICIPATION,
         note="the limit for P that grows slowly with T is argued in words",
     ),
@@ -106,7 +93,7 @@ RESULTS = (
         "In expectation, and with probability 1 - c (Proposition 4.6, Corollary 4.8); both need Corollary 4.8's cap on "
         "I, which no T satisfies by itself.",
         {"printed": ONE_PLUS_NOISE / SPEED, "printed:probability": ONE_PLUS_NOISE / (n.c * SPEED)},
-        (*BOUNDED, UNBIASED_SAMPLING, MIXING),
+        (*given.BOUNDED, given.UNBIASED_SAMPLING, given.MIXING),
         OVER_PARTICIPATION,
         note="follows only under Corollary 4.8's cap on I, which no T satisfies by itself; whether the order holds "
         "beyond the cap is open",
@@ -117,7 +104,7 @@ RESULTS = (
         "In expectation (Proposition 4.7, Corollary 4.8), under Corollary 4.8's cap on I, which no T satisfies by "
         "itself. The entry with probability 1 - c does not follow from Corollary 4.8's P: a factor 1/upsilon^2 stays.",
         {"printed": ONE_PLUS_NOISE / SPEED, "printed:probability": ONE_PLUS_NOISE * log(2 / n.c) / SPEED},
-        (*BOUNDED, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS),
+        (*given.BOUNDED, given.UNBIASED_SAMPLING, given.INDEPENDENT_ROUNDS),
         OVER_PARTICIPATION,
         note="follows only under Corollary 4.8's cap on I, which no T satisfies by itself; whether the order holds "
         "beyond the cap is open",
@@ -145,7 +132,7 @@ RESULTS = (
         "Rate of waiting until every client has taken part",
         "One step per window of P rounds with M oracle calls per client; with M = P S I/N it equals Corollary 4.3's.",
         {"printed": n.sigma * sqrt(n.P) / sqrt(n.M * n.N * n.T)},
-        (*NOISE, EVERYONE_CALLED, BOUNDED_BELOW),
+        (*given.NOISE, EVERYONE_CALLED, given.BOUNDED_BELOW),
         note="the paper gives neither the update nor its step size",
     ),
 )

@@ -1,7 +1,6 @@
-r"""Theorem 3.1 and Corollaries 3.2, 3.3, the decomposition (11) and the lemmas of the proof.
+"""Theorem 3.1 and Corollaries 3.2, 3.3, the decomposition (11) and the lemmas of the proof.
 
-Read it beside the paper: the algorithm is $\mathbf x_{t+1}=\mathbf x_t+\sum_nq_t^n\Delta_t^n$, amplified by $\eta$
-every $P$ rounds. All letters are those of the paper; `nu`, `beta`, `delta` are the roots of its tilde quantities.
+`nu`, `beta`, `delta` are the roots of the paper's tilde quantities.
 """
 
 from __future__ import annotations
@@ -21,29 +20,23 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     THEOREM,
     WEIGHTS,
 )
-from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.notation import new_result
 from fedbounds.bounds.theory.expressions import largest, least
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT, single
 from fedbounds.bounds.theory.named_numbers import NamedNumber
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import PARAMETER, Derived
 
-PAPER = "Wang & Ji 2022"
-n = NOTATION
-L, F, I, P, T = n.L, n.F, n.I, n.P, n.T
-gamma, eta, rho, sigma, nu, beta, delta = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta
-sumsq, gradsq, s = n.sumsq, n.gradsq, n.s
+L, F, I, P, T, gamma, eta, rho, sigma, nu, beta = n.L, n.F, n.I, n.P, n.T, n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta
+delta, sumsq, gradsq, s = n.delta, n.sumsq, n.gradsq, n.s
 
 EQUAL_WEIGHTS = Derived("rho", ("S",), 1 / sqrt(n.S), "S equal weights: rho = 1/sqrt(S)")
 
 # --- Theorem 3.1, eq. (8) ---------------------------------------------------------------------------------------
 
 LOCAL_CAP = Condition(
-    gamma,
-    "<=",
-    1 / (12 * L * I * P),
-    "Lemmas C.1 and C.2, and the coefficient of the gradient in (C.16)",
-    gamma,
+    gamma, "<=", 1 / (12 * L * I * P), "Lemmas C.1 and C.2, and the coefficient of the gradient in (C.16)", gamma
 )
 GLOBAL_CAP = Condition(gamma * eta, "<=", 1 / (2 * L * I * P), "the squared update in (C.15) must not ascend", gamma)
 HALF = Condition(P, "<=", T / 2, "P floor(T/P) >= T/2 when telescoping", P)
@@ -77,7 +70,7 @@ def theorem_terms(
     )
 
 
-def without(terms: Sequence[Term], *names: str) -> tuple[Term, ...]:
+def drop_terms(terms: Sequence[Term], *names: str) -> tuple[Term, ...]:
     """The terms that do not have these names."""
     return tuple(term for term in terms if term.name not in names)
 
@@ -123,42 +116,26 @@ YOUNG_CAP = Condition(gamma * eta, "<", 1 / (L * I * P), "Young's inequality for
 ODDS_CAP = Condition(
     (1 + r) * (gamma * L * I * P) ** 2, "<=", Rational(1, 16), "what the gradient keeps is at least 1/4", gamma
 )
-THEOREM_3_1 = Result(
-    key="arbitrary-participation/theorem-3.1",
-    kind="theorem",
-    title="Convergence of generalized FedAvg under arbitrary participation",
-    source=Source(PAPER, "Theorem 3.1", ("8",)),
-    measure=LEAST_GRADIENT,
-    notation=NOTATION,
-    default="sharp",
-    statement="For any exogenous weights q_t^n with sum 1, the least expected squared gradient norm over the rounds, "
+THEOREM_3_1 = new_result(
+    "theorem-3.1",
+    "Convergence of generalized FedAvg under arbitrary participation",
+    LEAST_GRADIENT,
+    "For any exogenous weights q_t^n with sum 1, the least expected squared gradient norm over the rounds, "
     "given the participation, is bounded by the initial gap, the divergences of Assumption 3' and the noise. The proof "
     "sums over the complete windows, so delta^2 may be the average of (7) over them instead of its largest value.",
-    forms=(
+    (
         Form(
             "printed",
             theorem_terms(*[Integer(1)] * 7),
-            CAPS,
-            THEOREM,
             order_only=True,
             hides="one numerical constant for each term",
-            derived=(EQUAL_WEIGHTS,),
             note="eq. (8) as printed; every hidden constant is 1",
         ),
-        Form(
-            "explicit",
-            EXPLICIT,
-            CAPS,
-            THEOREM,
-            derived=(EQUAL_WEIGHTS,),
-            note="the constants of the last display of Appendix C.3",
-        ),
+        Form("explicit", EXPLICIT, note="the constants of the last display of Appendix C.3"),
         Form(
             "explicit:any-P",
             (Term("initial gap", 4 * F / (gamma * eta * I * COMPLETE_WINDOWS)), *EXPLICIT[1:]),
             (LOCAL_CAP, GLOBAL_CAP, ONCE),
-            THEOREM,
-            derived=(EQUAL_WEIGHTS,),
             note="before P floor(T/P) >= T/2 is used: any P up to T",
         ),
         Form(
@@ -166,77 +143,63 @@ THEOREM_3_1 = Result(
             tuple(
                 replace(t, expression=t.expression * (1 - sumsq)) if t.name == "local noise" else t for t in EXPLICIT
             ),
-            CAPS,
-            THEOREM,
-            derived=(EQUAL_WEIGHTS,),
             note="before 1 - S_t <= 1 is used: sumsq is the least S_t, so the term vanishes for one-hot weights",
         ),
         Form(
             "explicit:I=1",
-            without(EXPLICIT, "cohort divergence", "local noise"),
+            drop_terms(EXPLICIT, "cohort divergence", "local noise"),
             (*CAPS, Condition(I, "==", Integer(1), "no local drift with one local step")),
             tuple(a for a in THEOREM if a != COHORT),
-            derived=(EQUAL_WEIGHTS,),
             note="one local step: the only drift used is zero",
         ),
         Form(
             "explicit:I=P=1",
-            without(EXPLICIT, "cohort divergence", "local noise", "participation divergence", "drift noise"),
+            drop_terms(EXPLICIT, "cohort divergence", "local noise", "participation divergence", "drift noise"),
             (
                 *CAPS,
                 Condition(I, "==", Integer(1), "no local drift with one local step"),
                 Condition(P, "==", Integer(1), "no drift within a window of one round"),
             ),
             tuple(a for a in THEOREM if a not in (COHORT, PARTICIPATION)),
-            derived=(EQUAL_WEIGHTS,),
             note="one local step and no amplification window: no drift at all",
         ),
         Form(
             "sharp",
             SHARP,
             (LOCAL_CAP, GLOBAL_CAP, ONCE),
-            THEOREM,
-            derived=(EQUAL_WEIGHTS,),
             note="the same proof with the exact suprema of the geometric sums, the slope kept and floor(T/P) kept",
         ),
         Form(
             "sharp:worst",
             theorem_terms(*map(Rational, ("3.861", "33.79", "41.30", "3.861", "5.631", "5.163", "2.574"))),
-            CAPS,
-            THEOREM,
-            derived=(EQUAL_WEIGHTS,),
             note="the sharp form at its largest step size and P floor(T/P) >= 2T/3, rounded up",
         ),
         Form(
             "sharp:tuned",
             TUNED,
             (LOCAL_CAP, YOUNG_CAP, ODDS_CAP, ONCE),
-            THEOREM,
-            derived=(EQUAL_WEIGHTS,),
             note="the same proof with its free parameters chosen by minimization; at the largest gamma no constant is "
             "above those of sharp:worst, the divergences' are 0.48 and 0.63 of theirs; r weighs the window divergence",
         ),
         Form(
             "sharp:initial-gap",
             theorem_terms(*map(Integer, (6, 126, 144, 6, 21, 18, 4))),
-            CAPS,
-            THEOREM,
-            derived=(EQUAL_WEIGHTS,),
             note="the paper's constants but P floor(T/P) >= 2T/3, which holds whenever P <= T/2",
         ),
     ),
+    equations=("8",),
+    default="sharp",
+    conditions=CAPS,
+    assumptions=THEOREM,
+    derived=(EQUAL_WEIGHTS,),
 )
 
 
 # --- Corollaries 3.2 and 3.3: Theorem 3.1 at step sizes ---------------------------------------------------------
 
 
-def at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: object) -> Form:
-    """A form of Theorem 3.1 with gamma and eta replaced by the corollary's; the caps then hold by construction.
-
-    Every branch of a minimum is put in by itself: with no initial gap, or no noise, eta alone is 0 or infinite, but the
-    terms are not.
-    """
+def form_at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: object) -> Form:
+    """A form of Theorem 3.1 at the corollary's gamma and eta, with every branch of a minimum put in by itself."""
     branches = steps["eta"].args if isinstance(steps["eta"], Min) else (steps["eta"],)
 
     def substituted(expression: sp.Expr) -> sp.Expr:
@@ -265,98 +228,66 @@ ORDER_DIVERGENCES = (
 )
 ORDER_NOISE = Term("drift noise", sigma**2 / (I * P * T))
 
-COROLLARY_3_2 = Result(
-    key="arbitrary-participation/corollary-3.2",
-    kind="corollary",
-    title="Theorem 3.1 at step sizes that know the noise",
-    source=Source(PAPER, "Corollary 3.2", ("9",)),
-    measure=LEAST_GRADIENT,
-    notation=NOTATION,
-    default="sharp",
-    statement="gamma = 1/(12 L I P sqrt(T)) and eta = min{12 P sqrt(L I F)/(sigma rho), 6 sqrt(T)} in Theorem 3.1.",
-    forms=(
+COROLLARY_3_2 = new_result(
+    "corollary-3.2",
+    "Theorem 3.1 at step sizes that know the noise",
+    LEAST_GRADIENT,
+    "gamma = 1/(12 L I P sqrt(T)) and eta = min{12 P sqrt(L I F)/(sigma rho), 6 sqrt(T)} in Theorem 3.1.",
+    (
         Form(
             "printed",
-            (
-                Term("noise", sigma * SPEEDUP),
-                Term("initial gap", L * P * F / T),
-                *ORDER_DIVERGENCES,
-                ORDER_NOISE,
-            ),
-            (HALF,),
-            THEOREM,
+            (Term("noise", sigma * SPEEDUP), Term("initial gap", L * P * F / T), *ORDER_DIVERGENCES, ORDER_NOISE),
             order_only=True,
             hides="one numerical constant for each term",
-            prescribes=STEPS_3_2,
-            derived=(EQUAL_WEIGHTS,),
             note="eq. (9) as printed; every hidden constant is 1",
         ),
         Form(
             "explicit",
-            (
-                Term("noise", 12 * sigma * SPEEDUP),
-                Term("initial gap", 16 * L * P * F / T),
-                *DIVERGENCES,
-                DRIFT_NOISE,
-            ),
-            (HALF,),
-            THEOREM,
-            prescribes=STEPS_3_2,
-            derived=(EQUAL_WEIGHTS,),
+            (Term("noise", 12 * sigma * SPEEDUP), Term("initial gap", 16 * L * P * F / T), *DIVERGENCES, DRIFT_NOISE),
             note="12 = 8 + 4; 1/min{a, b} <= 1/a + 1/b",
         ),
-        at_step_sizes(
-            THEOREM_3_1.form("sharp"),
-            "sharp",
-            STEPS_3_2,
-            conditions=(ONCE,),
-            note="the sharp theorem at these steps",
+        form_at_step_sizes(
+            THEOREM_3_1.form("sharp"), "sharp", STEPS_3_2, conditions=(ONCE,), note="the sharp theorem at these steps"
         ),
     ),
+    equations=("9",),
+    default="sharp",
+    conditions=(HALF,),
+    assumptions=THEOREM,
+    prescribes=STEPS_3_2,
+    derived=(EQUAL_WEIGHTS,),
 )
 
 FLAT = Condition(T, ">=", 4 * L * I * P**2 * F / rho**2, "gamma eta <= 1/(2LIP) at these step sizes", T)
-COROLLARY_3_3 = Result(
-    key="arbitrary-participation/corollary-3.3",
-    kind="corollary",
-    title="Theorem 3.1 at step sizes that do not know the noise",
-    source=Source(PAPER, "Corollary 3.3", ("10",)),
-    measure=LEAST_GRADIENT,
-    notation=NOTATION,
-    default="sharp",
-    statement="gamma = 1/(12 L I P sqrt(T)) and eta = 12 P sqrt(L I F)/rho in Theorem 3.1, for T large enough. The sum "
+COROLLARY_3_3 = new_result(
+    "corollary-3.3",
+    "Theorem 3.1 at step sizes that do not know the noise",
+    LEAST_GRADIENT,
+    "gamma = 1/(12 L I P sqrt(T)) and eta = 12 P sqrt(L I F)/rho in Theorem 3.1, for T large enough. The sum "
     "1 + sigma^2 adds a number to a squared gradient: the step size hides a scale s of unit x/f.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("noise", (1 + sigma**2) * SPEEDUP), *ORDER_DIVERGENCES, ORDER_NOISE),
             (Condition(sqrt(F) / (rho * sqrt(L * I * T)), "<=", 1 / (2 * L * I * P), FLAT.why, T), HALF),
-            THEOREM,
             order_only=True,
             hides="one numerical constant for each term, and a scale of unit x/f",
-            prescribes=STEPS_3_3,
-            derived=(EQUAL_WEIGHTS,),
             note="eq. (10) as printed; every hidden constant is 1",
         ),
         Form(
             "explicit",
             (Term("noise", (8 + 4 * sigma**2) * SPEEDUP), *DIVERGENCES, DRIFT_NOISE),
             (FLAT, HALF),
-            THEOREM,
-            prescribes=STEPS_3_3,
-            derived=(EQUAL_WEIGHTS,),
             note="the theorem's constants at these step sizes, an equality",
         ),
         Form(
             "repaired:s",
             (Term("noise", (8 / s + 4 * s * sigma**2) * SPEEDUP), *DIVERGENCES, DRIFT_NOISE),
             (Condition(T, ">=", 4 * s**2 * L * I * P**2 * F / rho**2, FLAT.why, T), HALF),
-            THEOREM,
             prescribes={"gamma": LOCAL_STEP, "eta": s * STEPS_3_3["eta"]},
-            derived=(EQUAL_WEIGHTS,),
             note="the hidden scale s made visible; s = 1 is the paper's, s = 1/sigma Corollary 3.2's first branch",
         ),
-        at_step_sizes(
+        form_at_step_sizes(
             THEOREM_3_1.form("sharp"),
             "sharp",
             STEPS_3_3,
@@ -364,59 +295,57 @@ COROLLARY_3_3 = Result(
             note="the sharp theorem at these steps",
         ),
     ),
+    equations=("10",),
+    default="sharp",
+    assumptions=THEOREM,
+    prescribes=STEPS_3_3,
+    derived=(EQUAL_WEIGHTS,),
 )
 
 # --- The decomposition (11) and the lemmas of Appendix C --------------------------------------------------------
 
 
-EQUATION_11 = Result(
-    key="arbitrary-participation/equation-11",
-    kind="remark",
-    title="Decomposition of the divergence of the participants",
-    source=Source(PAPER, "Section 4", ("11",)),
-    measure=single(
+EQUATION_11 = new_result(
+    "equation-11",
+    "Decomposition of the divergence of the participants",
+    single(
         "weighted mean squared distance of the participants' gradients from grad f",
         r"\sum_nq_t^n\|\nabla F_n-\nabla f\|^2",
     ),
-    notation=NOTATION,
-    default="printed",
-    statement="At one point and round the left-hand side is exactly the sum of the left-hand sides of (6) and (5), and "
+    "At one point and round the left-hand side is exactly the sum of the left-hand sides of (6) and (5), and "
     "at most d^2. (The paper names the two in the opposite order.)",
-    forms=(
+    (
         Form(
             "printed",
             (Term("divergence", n.d**2),),
-            (),
-            (BOUNDED_DIVERGENCE, WEIGHTS),
+            assumptions=(BOUNDED_DIVERGENCE, WEIGHTS),
             note="the last inequality",
         ),
         Form(
             "explicit",
             (Term("cohort divergence", nu**2), Term("participation divergence", beta**2)),
-            (),
-            (COHORT, PARTICIPATION, WEIGHTS),
+            assumptions=(COHORT, PARTICIPATION, WEIGHTS),
             note="the identity, with the suprema of (6) and (5)",
         ),
     ),
+    number="Section 4",
+    equations=("11",),
+    default="printed",
 )
 
 LEMMA_CAP = (LOCAL_CAP,)
-LEMMA_C_1 = Result(
-    key="arbitrary-participation/lemma-c.1",
-    kind="lemma",
-    title="Spread of the local models around their weighted mean",
-    source=Source(PAPER, "Lemma C.1", ("C.5",)),
-    measure=single(
+LEMMA_C_1 = new_result(
+    "lemma-c.1",
+    "Spread of the local models around their weighted mean",
+    single(
         "weighted mean squared distance of the local models from their mean, at local step i <= I of round t",
         r"\sum_nq_t^n\mathbb E[\|\mathbf y^n_{t,i}-\bar{\mathbf y}_{t,i}\|^2\mid\mathcal Q]",
         PARAMETER**2,
         expectation="gradient noise",
         given="participation",
     ),
-    notation=NOTATION,
-    default="sharp",
-    statement="sumsq is S_t = sum_n (q_t^n)^2; only gamma <= 1/(12LI) is used.",
-    forms=(
+    "sumsq is S_t = sum_n (q_t^n)^2; only gamma <= 1/(12LI) is used.",
+    (
         Form(
             "printed",
             (
@@ -424,7 +353,6 @@ LEMMA_C_1 = Result(
                 Term("noise", 3 * I * gamma**2 * sigma**2 * (1 - sumsq)),
             ),
             LEMMA_CAP,
-            (*NOISE, COHORT, WEIGHTS),
             note="eq. (C.5)",
         ),
         Form(
@@ -434,28 +362,25 @@ LEMMA_C_1 = Result(
                 Term("noise", K1 * I * gamma**2 * sigma**2 * (1 - sumsq)),
             ),
             (Condition(gamma, "<=", 1 / (12 * L * I), "the recursion of Lemma C.1", gamma),),
-            (*NOISE, COHORT, WEIGHTS),
             note="the geometric sum is below 1.3578 I, not 3 I, and P plays no part",
         ),
     ),
+    equations=("C.5",),
+    assumptions=(*NOISE, COHORT, WEIGHTS),
 )
 
-LEMMA_C_2 = Result(
-    key="arbitrary-participation/lemma-c.2",
-    kind="lemma",
-    title="Drift of the mean model from the window's start",
-    source=Source(PAPER, "Lemma C.2", ("C.8",)),
-    measure=single(
+LEMMA_C_2 = new_result(
+    "lemma-c.2",
+    "Drift of the mean model from the window's start",
+    single(
         "squared distance of the mean model from the start of its window",
         r"\mathbb E[\|\bar{\mathbf y}_{t,i}-\mathbf x_{t_0}\|^2\mid\mathcal Q]",
         PARAMETER**2,
         expectation="gradient noise",
         given="participation",
     ),
-    notation=NOTATION,
-    default="sharp",
-    statement="gradsq is E|grad f(x_{t_0})|^2 and sumsq is S_t; t_0 <= t < t_0 + P.",
-    forms=(
+    "gradsq is E|grad f(x_{t_0})|^2 and sumsq is S_t; t_0 <= t < t_0 + P.",
+    (
         Form(
             "printed",
             (
@@ -464,9 +389,6 @@ LEMMA_C_2 = Result(
                 Term("gradient", 24 * gamma**2 * I**2 * P**2 * gradsq),
                 Term("noise", 3 * gamma**2 * I * P * sigma**2 * (rho**2 + (1 - sumsq) / (6 * P))),
             ),
-            LEMMA_CAP,
-            (*NOISE, COHORT, PARTICIPATION, WEIGHTS, NORM),
-            derived=(EQUAL_WEIGHTS,),
             note="eq. (C.8)",
         ),
         Form(
@@ -477,29 +399,26 @@ LEMMA_C_2 = Result(
                 Term("gradient", 8 * K2 * gamma**2 * I**2 * P**2 * gradsq),
                 Term("noise", K2 * gamma**2 * I * P * sigma**2 * (rho**2 + K1 / (18 * P))),
             ),
-            LEMMA_CAP,
-            (*NOISE, COHORT, PARTICIPATION, WEIGHTS, NORM),
-            derived=(EQUAL_WEIGHTS,),
             note="both geometric sums at their exact suprema; 1 - S_t <= 1 because the rounds of a window may differ",
         ),
     ),
+    equations=("C.8",),
+    conditions=LEMMA_CAP,
+    assumptions=(*NOISE, COHORT, PARTICIPATION, WEIGHTS, NORM),
+    derived=(EQUAL_WEIGHTS,),
 )
 
-EQUATION_C_16 = Result(
-    key="arbitrary-participation/equation-c.16",
-    kind="remark",
-    title="One window of the proof of Theorem 3.1, before telescoping",
-    source=Source(PAPER, "Appendix C.3", ("C.16",)),
-    measure=single(
+EQUATION_C_16 = new_result(
+    "equation-c.16",
+    "One window of the proof of Theorem 3.1, before telescoping",
+    single(
         "squared gradient norm at the start of one complete window",
         r"\mathbb E[\|\nabla f(\mathbf x_{t_0})\|^2\mid\mathcal Q]",
         expectation="gradient noise",
         given="participation",
     ),
-    notation=NOTATION,
-    default="explicit",
-    statement="Summing it over the complete windows and using f >= f* gives Theorem 3.1.",
-    forms=(
+    "Summing it over the complete windows and using f >= f* gives Theorem 3.1.",
+    (
         Form(
             "explicit",
             (Term("decrease", 4 * n.decrease / (gamma * eta * I * P)), *EXPLICIT[1:]),
@@ -509,5 +428,7 @@ EQUATION_C_16 = Result(
             note="eq. (C.16)",
         ),
     ),
+    number="Appendix C.3",
+    equations=("C.16",),
 )
 RESULTS = (THEOREM_3_1, COROLLARY_3_2, COROLLARY_3_3, EQUATION_11, LEMMA_C_1, LEMMA_C_2, EQUATION_C_16)

@@ -126,6 +126,6 @@ ONE_POINT_USED = tuple(ONE_POINT_CONCAVE if a is CONCAVE else a for a in CONCAVE
 NO_ASCENT = (CONCAVE, BOUNDED_ITERATES, BOUNDED_MAXIMIZER, BOUNDED_BELOW)  # what descent in x alone has no use for
 
 
-def without(assumptions: tuple[Assumption, ...], *dropped: Assumption) -> tuple[Assumption, ...]:
+def drop_assumptions(assumptions: tuple[Assumption, ...], *dropped: Assumption) -> tuple[Assumption, ...]:
     """These assumptions but for some."""
     return tuple(a for a in assumptions if a not in dropped)

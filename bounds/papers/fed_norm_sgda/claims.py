@@ -1,4 +1,4 @@
-"""What this paper brings to trial besides its results and errata: proofs, limits, and what proofs need unsaid."""
+"""Claims besides results and errata: proofs, limits, and assumptions that proofs need and the paper omits."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ UNSTATED = (
 
 
 def claims() -> Iterator[Claim]:
-    """As `proved_and_compared`."""
+    """The claims, in the order of the audit."""
     return proof_and_limit_claims("fed-norm-sgda", PROOFS, LIMITS, UNSTATED)

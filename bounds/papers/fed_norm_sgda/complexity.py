@@ -1,8 +1,7 @@
-r"""How many rounds, and how much work in each, a bound needs for a target, its free steps chosen best: exact exponents.
+r"""The rounds, and the work in each, that a bound needs for a target, in exact exponents.
 
-With every free letter $z=T^{v_z}$ each term of a bound grows like a power of T that is linear in v, and so does each
-side of a condition. The largest $\rho$ with every term $O(T^{-\rho})$ is a linear program over fractions; a target
-$\epsilon^2$ is then met after $T=O(\epsilon^{-2/\rho})$ rounds.
+With every free symbol $z=T^{v_z}$, the largest $\rho$ with every term $O(T^{-\rho})$ is a linear program over
+fractions; a target $\epsilon^2$ is met after $T=O(\epsilon^{-2/\rho})$ rounds.
 """
 
 from __future__ import annotations
@@ -24,17 +23,11 @@ FIRST = 10**6  # the rate counts so much more than the work that it alone decide
 
 @dataclass(frozen=True)
 class Complexity:
-    r"""The best rate of a bound, and the least work at which it is reached.
+    r"""The best rate of a bound, and the least work at which it is reached."""
 
-    Attributes:
-        rate: $\rho$: the bound is $O(T^{-\rho})$, no choice of exponents makes it fall faster.
-        exponents: letter to the power of T that reaches it.
-        work: the letter of the work in a round.
-    """
-
-    rate: Fraction
-    exponents: Mapping[str, Fraction]
-    work: str
+    rate: Fraction  # $\rho$: the bound is $O(T^{-\rho})$, no choice of exponents makes it fall faster
+    exponents: Mapping[str, Fraction]  # letter to the power of T that reaches it
+    work: str  # the letter of the work in a round
 
     @property
     def rounds(self) -> Fraction:
@@ -56,27 +49,7 @@ def best_complexity(
     at: Mapping[sp.Expr, sp.Expr] | None = None,
     whole: Iterable[sp.Symbol] = (),
 ) -> Complexity:
-    r"""The best exponents of the free letters, and of the work the least with which the rate is still reached.
-
-    Args:
-        terms: of a bound.
-        conditions: inequalities of products, which must hold for large T; constants in them do not count.
-        rounds: T.
-        free: letters that may depend on T.
-        work: one of them: how much is done in a round.
-        at: what is put in first, e.g. all clients alike.
-        whole: free letters that are at least 1.
-
-    Raises:
-        FedboundsError: an order that cannot be told, or no best rate.
-
-    Example:
-        >>> T, eta, m = sp.symbols("T eta m", positive=True)
-        >>> sgd = [Term("gap", 1 / (eta * T)), Term("noise", eta / m)]
-        >>> one = best_complexity(sgd, [Condition(eta, "<=", sp.S.One, "a step")], T, [eta, m], m, whole=[m])
-        >>> one.rounds, one.total_work
-        (Fraction(2, 1), Fraction(4, 1))
-    """
+    r"""The best exponents of the free symbols, and of the work the least with which the rate is still reached."""
     letters, values = [rounds, *free], dict(at or {})
     rows: list[list[Fraction]] = []
     limits: list[Fraction] = []

@@ -24,27 +24,10 @@ from fedbounds.bounds.theory.result import Condition
 from fedbounds.bounds.theory.symbols import Derived, length_of
 
 notation = NOTATION
-Lf, mu, kappa, betaL, n, P, T, tau, w, p = (
-    notation.Lf,
-    notation.mu,
-    notation.kappa,
-    notation.betaL,
-    notation.n,
-    notation.P,
-    notation.T,
-    notation.tau,
-    notation.w,
-    notation.p,
-)
-rho, a1, a2, alast, amax, alpha = (
-    notation.rho,
-    notation.a1,
-    notation.a2,
-    notation.alast,
-    notation.amax,
-    notation.alpha,
-)
-taueff, A_w, B_w, E_w = notation.taueff, notation.A_w, notation.B_w, notation.E_w
+Lf, mu, kappa, betaL, n, P = notation.Lf, notation.mu, notation.kappa, notation.betaL, notation.n, notation.P
+T, tau, w, p, rho, a1, a2 = notation.T, notation.tau, notation.w, notation.p, notation.rho, notation.a1, notation.a2
+alast, amax, alpha, taueff, A_w = notation.alast, notation.amax, notation.alpha, notation.taueff, notation.A_w
+B_w, E_w = notation.B_w, notation.E_w
 
 
 # Sampling P of n: E|sum over the sample|^2 = c |mean|^2 + r d sum w_i^2 |.|^2; one client means c = 1, d = 0.

@@ -1,8 +1,7 @@
 r"""Theorems 2, 3 and 4: nonconvex-concave and nonconvex-one-point-concave problems, Fed-Norm-SGDA+.
 
-$\tilde\Phi$ need not be differentiable here; what converges is the gradient of its Moreau envelope
-$\tilde\Phi_{1/2L_f}(x)=\min_{x'}\tilde\Phi(x')+L_f\|x'-x\|^2$. The local ascent is taken at a snapshot
-$\hat x^{(s)}$ that is renewed every $S$ rounds. Theorem 3 has the bound of Theorem 4 with another hypothesis.
+They bound the gradient of the Moreau envelope $\tilde\Phi_{1/2L_f}(x)=\min_{x'}\tilde\Phi(x')+L_f\|x'-x\|^2$. The
+local ascent is taken at a snapshot $\hat x^{(s)}$ that is renewed every $S$ rounds.
 """
 
 from __future__ import annotations
@@ -12,59 +11,23 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
-    ONE_POINT_PRINTED,
-    ONE_POINT_USED,
-)
-from fedbounds.bounds.papers.fed_norm_sgda.composites import (
-    LEGAL,
-    SAMPLED,
-    SIMPLEX,
-    WHOLE_BLOCKS,
-    WITHOUT_CURVATURE,
-    K,
-    Q,
-    W,
-    Z,
-    a_m,
-    c,
-    d,
-    full_synchronization,
-    r,
-)
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
-from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM, PAPER
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
+from fedbounds.bounds.papers.fed_norm_sgda import composites
+from fedbounds.bounds.papers.fed_norm_sgda.composites import K, Q, W, Z, a_m, c, d, full_synchronization, r
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.notation import new_result
+from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import SumOverClients
 from fedbounds.bounds.theory.expressions import largest, least
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
-notation = NOTATION
 RADIUS_ERRATUM = "radius-of-the-iterates-only"
-Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (
-    notation.Lf,
-    notation.sigmaL,
-    notation.betaL,
-    notation.sigmaG,
-    notation.betaG,
-    notation.Gx,
-    notation.R,
-)
-P, S, T, taueff, taubar, nu, w = (
-    notation.P,
-    notation.S,
-    notation.T,
-    notation.taueff,
-    notation.taubar,
-    notation.nu,
-    notation.w,
-)
-etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-C_w, D, E_w, Deltabar = notation.C_w, notation.D, notation.E_w, notation.Deltabar
+Lf, sigmaL, betaL, sigmaG, betaG, Gx, R, P, S, T = n.Lf, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.Gx, n.R, n.P, n.S, n.T
+taueff, taubar, nu, w, etax, etay, Gammax, Gammay = n.taueff, n.taubar, n.nu, n.w, n.etax, n.etay, n.Gammax, n.Gammay
+C_w, D, E_w, Deltabar = n.C_w, n.D, n.E_w, n.Deltabar
 
 I_1_SQUARED = r * Z * (sigmaL**2 + betaL**2 * Gx**2) + Gx**2 * (c + r * d * SumOverClients(w**2))
 I_1 = sqrt(I_1_SQUARED)  # root of the bound on E|g_x|^2
@@ -83,13 +46,7 @@ MOREAU = Measure(
 
 
 def concave_terms(
-    gap: sp.Expr,
-    descent: sp.Expr,
-    stale: sp.Expr,
-    restart: sp.Expr,
-    noise: sp.Expr,
-    drift: sp.Expr,
-    twice: sp.Expr,
+    gap: sp.Expr, descent: sp.Expr, stale: sp.Expr, restart: sp.Expr, noise: sp.Expr, drift: sp.Expr, twice: sp.Expr
 ) -> tuple[Term, ...]:
     r"""The terms of eq. (48) with these constants; `twice` is 1 in the paper's orders and 2 in its chain.
 
@@ -107,8 +64,7 @@ def concave_terms(
         Term("full synchronization", ascent * full_synchronization(sigmaL**2, heterogeneity * betaL**2)),
         Term("partial participation", ascent * r * heterogeneity * d * W),
         Term(
-            "local updates",
-            drift * (etax**2 + etay**2) * Lf**2 * (sigmaL**2 * C_w + twice * D * (Gx**2 + sigmaG**2)),
+            "local updates", drift * (etax**2 + etay**2) * Lf**2 * (sigmaL**2 * C_w + twice * D * (Gx**2 + sigmaG**2))
         ),
     )
 
@@ -151,20 +107,20 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
         Form(
             "printed",
             concave_terms(*(Integer(1),) * 7),
-            (*LEGAL, *ascent_conditions(Integer(1))),
+            (*composites.LEGAL, *ascent_conditions(Integer(1))),
             printed,
             order_only=True,
             hides="one numerical constant for each term",
             refuted_by=RADIUS_ERRATUM,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             note="eq. (48) as printed; every hidden constant is 1, and S need not divide T",
         ),
         Form(
             "explicit",
             concave_terms(*map(Integer, (8, 8, 32, 72, 18, 104, 2))),
-            (*LEGAL, *ascent_conditions(Integer(1)), recursion_cap(Integer(1)), WHOLE_BLOCKS),
+            (*composites.LEGAL, *ascent_conditions(Integer(1)), recursion_cap(Integer(1)), composites.WHOLE_BLOCKS),
             used,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             refuted_by=CROSS_TERM,
             note="the paper's chain with its constants, 72 = 18 * 4 and 104 = 32 + 18 * 4; (63) and (65) drop the "
             "product of noise and later gradients",
@@ -172,18 +128,18 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
         Form(
             "repaired",
             concave_terms(Integer(8), 8 * nu, 16 * sqrt(nu), Integer(72), 18 * nu, 82 * nu, Integer(2)),
-            (*LEGAL, *ascent_conditions(nu), recursion_cap(nu), WHOLE_BLOCKS),
+            (*composites.LEGAL, *ascent_conditions(nu), recursion_cap(nu), composites.WHOLE_BLOCKS),
             used,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             note="noise and drift separated at the price nu = 2; the snapshot lags (S - 1)/2 rounds on average, and "
             "82 = 32 + 18 * 11/4 rounded up",
         ),
         Form(
             "sharp",
             concave_terms(Integer(8), 8 * nu, 16 * sqrt(nu), 72 / KEPT, 18 * nu / KEPT, TIGHT_DRIFT * nu, Integer(2)),
-            (*LEGAL, *ascent_conditions(nu), recursion_cap(nu), WHOLE_BLOCKS),
+            (*composites.LEGAL, *ascent_conditions(nu), recursion_cap(nu), composites.WHOLE_BLOCKS),
             used,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             note="the same chain, the gap at the snapshot keeping 69/64 of its factor",
         ),
         Form(
@@ -191,37 +147,34 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             concave_terms(
                 Integer(8), 8 * nu, 16 * sqrt(nu), 72 / KEPT * (1 + S / T), 18 * nu / KEPT, TIGHT_DRIFT * nu, Integer(2)
             ),
-            (*LEGAL, *ascent_conditions(nu), recursion_cap(nu)),
+            (*composites.LEGAL, *ascent_conditions(nu), recursion_cap(nu)),
             used,
-            derived=WITHOUT_CURVATURE,
+            derived=composites.WITHOUT_CURVATURE,
             note="where S need not divide T: the last block, which may be shorter, costs one more restart",
         ),
     )
 
 
-THEOREM_4 = Result(
-    key="fed-norm-sgda/theorem-4",
-    kind="theorem",
-    title="Convergence for nonconvex-concave problems",
-    source=Source(PAPER, "Theorem 4", ("48",)),
-    measure=MOREAU,
-    notation=NOTATION,
-    default="sharp",
-    statement="Fed-Norm-SGDA+ with a snapshot of x every S rounds. The step in y may not exceed 1/(8 Lf), and R bounds "
+THEOREM_4 = new_result(
+    "theorem-4",
+    "Convergence for nonconvex-concave problems",
+    MOREAU,
+    "Fed-Norm-SGDA+ with a snapshot of x every S rounds. The step in y may not exceed 1/(8 Lf), and R bounds "
     "the maximizer at the snapshots as well as the iterates.",
-    forms=forms(CONCAVE_PRINTED, CONCAVE_USED),
-)
-THEOREM_3 = Result(
-    key="fed-norm-sgda/theorem-3",
-    kind="theorem",
-    title="Convergence for nonconvex-one-point-concave problems",
-    source=Source(PAPER, "Theorem 3 and Appendix C.4", ("48",)),
-    measure=MOREAU,
-    notation=NOTATION,
+    forms(given.CONCAVE_PRINTED, given.CONCAVE_USED),
+    equations=("48",),
     default="sharp",
-    statement="The bound of Theorem 4 where every f_i(x, .) is one-point concave at a maximizer common to all clients; "
+)
+THEOREM_3 = new_result(
+    "theorem-3",
+    "Convergence for nonconvex-one-point-concave problems",
+    MOREAU,
+    "The bound of Theorem 4 where every f_i(x, .) is one-point concave at a maximizer common to all clients; "
     "only (70) used concavity. The main text states complexities only.",
-    forms=forms(ONE_POINT_PRINTED, ONE_POINT_USED),
+    forms(given.ONE_POINT_PRINTED, given.ONE_POINT_USED),
+    number="Theorem 3 and Appendix C.4",
+    equations=("48",),
+    default="sharp",
 )
 
 # --- Theorem 2: at steps that the paper sets, and at steps that its own cap admits --------------------------------
@@ -237,7 +190,7 @@ PRINTED_STEPS = {
 }
 
 
-def at_the_printed_steps(condition: Condition) -> Condition:
+def form_at_printed_steps(condition: Condition) -> Condition:
     """A condition on the steps in y, where they are those that Theorem 2 sets."""
     left = condition.left.xreplace({Gammay: taueff * PRINTED_ASCENT, etay: PRINTED_LOCAL})
     assert isinstance(left, sp.Expr)
@@ -259,9 +212,7 @@ DESCENT = least(*DESCENT_STEPS)
 FREE_ASCENT = (Rational(32, 9) * MIXED * DESCENT / (nu * NOISE) ** 2) ** Rational(1, 3)
 ADMISSIBLE_ASCENT = least(LARGEST_ASCENT, FREE_ASCENT)
 LOCAL = least(
-    PRINTED_LOCAL,
-    1 / (8 * Lf * sqrt(nu * D * largest(betaG**2 * r, Integer(1)))),
-    1 / (2 * Lf * sqrt(nu * a_m)),
+    PRINTED_LOCAL, 1 / (8 * Lf * sqrt(nu * D * largest(betaG**2 * r, Integer(1)))), 1 / (2 * Lf * sqrt(nu * a_m))
 )
 ADMISSIBLE_STEPS = {
     "Gammax": DESCENT,
@@ -273,18 +224,14 @@ ADMISSIBLE_STEPS = {
 DESCENT_NOISE = 16 * I_1 * sqrt(nu * Lf * Deltabar)  # over T^(1/2)
 CAPPED_ASCENT = 24 * (18 * Deltabar * Lf**2 * MIXED / LARGEST_ASCENT) ** Rational(1, 3)  # over T^(1/3)
 ASCENT_NOISE = 32 * (Rational(81, 2) * Deltabar * Lf**3 * nu * NOISE * MIXED) ** Rational(1, 4)  # over T^(1/4)
-THEOREM_2 = Result(
-    key="fed-norm-sgda/theorem-2",
-    kind="theorem",
-    title="The rate for nonconvex-concave problems",
-    source=Source(PAPER, "Theorem 2", ("7",)),
-    measure=MOREAU,
-    notation=NOTATION,
-    default="repaired",
-    statement="Theorem 4 at steps that depend on T. The paper's step in y is (taueff P)^{3/4}/T^{1/4}, over Lf, "
+THEOREM_2 = new_result(
+    "theorem-2",
+    "The rate for nonconvex-concave problems",
+    MOREAU,
+    "Theorem 4 at steps that depend on T. The paper's step in y is (taueff P)^{3/4}/T^{1/4}, over Lf, "
     "and exceeds the theorem's own cap unless T is at least of order (taueff P)^3; with the cap a "
     "term of order T^{-1/3} stays that no number of clients or local steps removes.",
-    forms=(
+    (
         Form(
             "printed",
             (
@@ -297,23 +244,15 @@ THEOREM_2 = Result(
                         + (taueff * P) ** Rational(1, 4) / T ** Rational(3, 4)
                     ),
                 ),
-                Term(
-                    "local updates",
-                    (C_w * sigmaL**2 + D * (Gx**2 + sigmaG**2)) / (taubar**2 * T ** Rational(3, 4)),
-                ),
+                Term("local updates", (C_w * sigmaL**2 + D * (Gx**2 + sigmaG**2)) / (taubar**2 * T ** Rational(3, 4))),
                 Term("partial participation", Lf * Deltabar * (d * E_w / (P * T)) ** Rational(1, 4)),
             ),
-            (
-                SIMPLEX,
-                SAMPLED,
-                *map(at_the_printed_steps, ascent_conditions(Integer(1))),
-            ),
-            CONCAVE_PRINTED,
+            (composites.SIMPLEX, composites.SAMPLED, *map(form_at_printed_steps, ascent_conditions(Integer(1)))),
+            given.CONCAVE_PRINTED,
             order_only=True,
             hides="a factor for each term, with R, G_x, sigma_L and sigma_G",
-            refuted_by=RADIUS_ERRATUM,
             prescribes=PRINTED_STEPS,
-            derived=WITHOUT_CURVATURE,
+            refuted_by=RADIUS_ERRATUM,
             note="eq. (7) as printed, with L_f times the gap for the unit, under the theorem's conditions at its steps",
         ),
         Form(
@@ -325,13 +264,14 @@ THEOREM_2 = Result(
                 Term("last block", 72 * Lf * R / T * largest(1 / LARGEST_ASCENT, 1 / FREE_ASCENT)),
                 Term("local updates", 82 * nu * 2 * LOCAL**2 * DRIFT),
             ),
-            LEGAL,
-            CONCAVE_USED,
+            composites.LEGAL,
+            given.CONCAVE_USED,
             prescribes=ADMISSIBLE_STEPS,
-            derived=WITHOUT_CURVATURE,
             note="the certified Theorem 4 at admissible steps, each term at its own step in x; the last block of S "
             "rounds may be shorter, which costs at most one more restart; without a gap the steps vanish",
         ),
     ),
+    equations=("7",),
+    derived=composites.WITHOUT_CURVATURE,
 )
 RESULTS = (THEOREM_4, THEOREM_3, THEOREM_2)

@@ -1,8 +1,4 @@
-r"""Corollaries 1.1 and 2.1, from the weighted objective to the one that is meant, and the complexities 1.2 and 2.2.
-
-With weights $w\ne p$ the method minimizes the envelope of $\sum_iw_if_i$. How far its gradient is from that of
-$\sum_ip_if_i$ is measured by $\chi^2_{p\|w}$ and by the distance of the two maximizers, which do not vanish.
-"""
+"""Corollaries 1.1 and 2.1, from the weighted objective to the intended one, and complexities 1.2 and 2.2."""
 
 from __future__ import annotations
 
@@ -11,25 +7,7 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    CONCAVE,
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
-    HETEROGENEITY,
-    JOINTLY_SMOOTH,
-    LIPSCHITZ,
-    PRINTED,
-    STRONGLY_CONCAVE,
-    USED,
-)
-from fedbounds.bounds.papers.fed_norm_sgda.composites import (
-    CURVATURE,
-    DERIVED,
-    LEGAL,
-    SAMPLED,
-    SIMPLEX,
-    WITHOUT_CURVATURE,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions, composites
 from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     ASCENT_NOISE,
     CAPPED_ASCENT,
@@ -40,35 +18,21 @@ from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     MIXED,
     NOISE,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
-from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, PAPER, SPEED, THEOREM_1_AT_ITS_STEPS
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION, new_result
+from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, SPEED, THEOREM_1_AT_ITS_STEPS
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import Measure, single
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT, NONE
 
 MOREAU_ERRATUM = "factor-of-corollary-2.1"
 ROUNDS_ERRATUM = "rounds-beyond-the-cap"
 notation = NOTATION
-Lf, kappa, sigmaG, betaG, eps, R = (
-    notation.Lf,
-    notation.kappa,
-    notation.sigmaG,
-    notation.betaG,
-    notation.eps,
-    notation.R,
-)
-chi2, epsopt, lag, epsbar, proxlag = notation.chi2, notation.epsopt, notation.lag, notation.epsbar, notation.proxlag
-n, P, T, nu, taubar, Delta, Deltabar = (
-    notation.n,
-    notation.P,
-    notation.T,
-    notation.nu,
-    notation.taubar,
-    notation.Delta,
-    notation.Deltabar,
-)
+Lf, kappa, sigmaG, betaG, eps = notation.Lf, notation.kappa, notation.sigmaG, notation.betaG, notation.eps
+R, chi2, epsopt, lag, epsbar = notation.R, notation.chi2, notation.epsopt, notation.lag, notation.epsbar
+proxlag, n, P, T, nu, taubar = notation.proxlag, notation.n, notation.P, notation.T, notation.nu, notation.taubar
+Delta, Deltabar = notation.Delta, notation.Deltabar
 
 MEANT = Condition(SumOverClients(notation.p), "==", Integer(1), "the weights of F are on the simplex", legal=True)
 TRUE_ENVELOPE = Measure(
@@ -86,17 +50,13 @@ TRUE_MOREAU = Measure(
     GRADIENT**2,
 )
 NO_MISMATCH = "if w = p it is what the weighted objective has, without the factor 2"
-COROLLARY_1_1 = Result(
-    key="fed-norm-sgda/corollary-1.1",
-    kind="corollary",
-    title="Stationarity of the objective that is meant",
-    source=Source(PAPER, "Corollary 1.1", ("5",)),
-    measure=TRUE_ENVELOPE,
-    notation=NOTATION,
-    default="sharp",
-    statement="On every run, for the iterates of any algorithm, and for the average over the rounds as well. A client "
+COROLLARY_1_1 = new_result(
+    "corollary-1.1",
+    "Stationarity of the objective that is meant",
+    TRUE_ENVELOPE,
+    "On every run, for the iterates of any algorithm, and for the average over the rounds as well. A client "
     "with p_i > 0 = w_i makes chi^2 infinite: nothing is known about it.",
-    forms=(
+    (
         Form(
             "printed",
             (
@@ -104,67 +64,57 @@ COROLLARY_1_1 = Result(
                 Term("weight mismatch", 4 * chi2 * (betaG**2 * epsopt + sigmaG**2)),
                 Term("maximizer mismatch", 4 * Lf**2 * lag),
             ),
-            (SIMPLEX, MEANT),
-            PRINTED,
-            derived=DERIVED,
+            assumptions=assumptions.PRINTED,
             note="eq. (5), with beta_G where the paper prints beta_H",
         ),
         Form(
             "sharp",
             (Term("all three", (sqrt(epsopt) + sqrt(chi2 * (betaG**2 * epsopt + sigmaG**2)) + Lf * sqrt(lag)) ** 2),),
-            (SIMPLEX, MEANT),
-            (JOINTLY_SMOOTH, HETEROGENEITY, STRONGLY_CONCAVE),
-            derived=DERIVED,
+            assumptions=(assumptions.JOINTLY_SMOOTH, assumptions.HETEROGENEITY, assumptions.STRONGLY_CONCAVE),
             note=f"the triangle inequality in the mean over the rounds instead of 2 + 4 + 4; {NO_MISMATCH}",
         ),
     ),
+    equations=("5",),
+    conditions=(composites.SIMPLEX, MEANT),
+    derived=composites.DERIVED,
 )
-COROLLARY_2_1 = Result(
-    key="fed-norm-sgda/corollary-2.1",
-    kind="corollary",
-    title="Stationarity of the objective that is meant, nonconvex-concave",
-    source=Source(PAPER, "Corollary 2.1", ("54", "55")),
-    measure=TRUE_MOREAU,
-    notation=NOTATION,
-    default="sharp",
-    statement="On every run. The gradient of a Moreau envelope at 1/(2 Lf) is 2 Lf times the way to the proximal "
+COROLLARY_2_1 = new_result(
+    "corollary-2.1",
+    "Stationarity of the objective that is meant, nonconvex-concave",
+    TRUE_MOREAU,
+    "On every run. The gradient of a Moreau envelope at 1/(2 Lf) is 2 Lf times the way to the proximal "
     "point, so two envelopes differ by 4 Lf^2 times the squared distance of their proximal points.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("weighted objective", epsbar), Term("proximal mismatch", 8 * Lf**2 * proxlag)),
-            (),
-            CONCAVE_PRINTED,
+            assumptions=assumptions.CONCAVE_PRINTED,
             refuted_by=MOREAU_ERRATUM,
             note="the main text, without the factor 2 of (55)",
         ),
         Form(
             "explicit",
             (Term("weighted objective", 2 * epsbar), Term("proximal mismatch", 8 * Lf**2 * proxlag)),
-            (),
-            (JOINTLY_SMOOTH, CONCAVE, LIPSCHITZ),
             note="eq. (55) of the appendix",
         ),
         Form(
             "sharp",
             (Term("both", (sqrt(epsbar) + 2 * Lf * sqrt(proxlag)) ** 2),),
-            (),
-            (JOINTLY_SMOOTH, CONCAVE, LIPSCHITZ),
             note=f"the triangle inequality in the mean over the rounds instead of 2 + 2; {NO_MISMATCH}",
         ),
     ),
+    equations=("54", "55"),
+    assumptions=(assumptions.JOINTLY_SMOOTH, assumptions.CONCAVE, assumptions.LIPSCHITZ),
 )
 
 # --- Corollaries 1.2 and 2.2: how many rounds until E|gradient| <= eps ---------------------------------------------
 
 ROUNDS = single(
-    "number of rounds after which the mean squared gradient norm of the envelope is at most eps^2",
-    r"T_\epsilon",
-    NONE,
+    "number of rounds after which the mean squared gradient norm of the envelope is at most eps^2", r"T_\epsilon", NONE
 )
 EQUAL_CLIENTS = (
-    SIMPLEX,
-    SAMPLED,
+    composites.SIMPLEX,
+    composites.SAMPLED,
     Condition(n * MaxOverClients(notation.w), "==", Integer(1), "equal weights"),
     Condition(MaxOverClients(notation.tau), "==", taubar, "equal local steps"),
 )
@@ -180,58 +130,49 @@ FAST = AT_ITS_STEPS[-1].expression * T  # over T: the local updates
 ROUNDS_NEEDED = largest(
     4 * SLOW**2 / (P * taubar * eps**4), 2 * FAST / eps**2, *(condition.right for condition in ENOUGH_ROUNDS)
 )
-COROLLARY_1_2 = Result(
-    key="fed-norm-sgda/corollary-1.2",
-    kind="corollary",
-    title="Rounds for nonconvex-strongly-concave problems",
-    source=Source(PAPER, "Corollary 1.2"),
-    measure=ROUNDS,
-    notation=NOTATION,
-    default="repaired",
-    statement="eps bounds the norm, as in the paper's tables; the theorems bound its square. With all clients and "
+COROLLARY_1_2 = new_result(
+    "corollary-1.2",
+    "Rounds for nonconvex-strongly-concave problems",
+    ROUNDS,
+    "eps bounds the norm, as in the paper's tables; the theorems bound its square. With all clients and "
     "n tau of order T it is kappa^2/eps^2 rounds; at fixed tau it is kappa^4/(n tau eps^4).",
-    forms=(
+    (
         Form(
             "printed",
             (Term("rounds", kappa**2 * Lf * Delta / eps**2),),
-            (*EQUAL, CURVATURE),
-            PRINTED,
+            (*EQUAL, composites.CURVATURE),
             order_only=True,
             hides=COMPLEXITY_HIDDEN,
-            derived=DERIVED,
             note="full participation; the gradients per client, T tau, are of order kappa^4/(n eps^4)",
         ),
         Form(
             "printed:alike",
             (Term("rounds", kappa**2 * Lf * Delta / eps**2),),
-            (*EQUAL_CLIENTS, NO_HETEROGENEITY, CURVATURE),
-            PRINTED,
+            (*EQUAL_CLIENTS, NO_HETEROGENEITY, composites.CURVATURE),
             order_only=True,
             hides=COMPLEXITY_HIDDEN,
-            derived=DERIVED,
             refuted_by=SAMPLE_ERRATUM,
             note="partial participation with sigma_G = 0; the gradients, T tau, are of order kappa^4/(P eps^4)",
         ),
         Form(
             "printed:partial",
             (Term("rounds", (Lf * Delta) ** 2 / (P * eps**4)),),
-            (*EQUAL_CLIENTS, CURVATURE),
-            PRINTED,
+            (*EQUAL_CLIENTS, composites.CURVATURE),
             order_only=True,
             hides=COMPLEXITY_HIDDEN + "; the proof leaves kappa out",
-            derived=DERIVED,
             note="partial participation, with tau of order 1; the gradients are of the same order",
         ),
         Form(
             "repaired",
             (Term("rounds", ceiling(ROUNDS_NEEDED)),),
-            (*LEGAL, CURVATURE),
-            USED,
-            derived=DERIVED,
+            (*composites.LEGAL, composites.CURVATURE),
+            assumptions.USED,
             note="the sharp Theorem 1 at its steps: half of eps^2 for what falls like 1/sqrt(T), half for the local "
             "updates, and the theorem's floors",
         ),
     ),
+    assumptions=assumptions.PRINTED,
+    derived=composites.DERIVED,
 )
 
 
@@ -241,27 +182,21 @@ def rounds_until(part: sp.Expr, power: sp.Expr) -> sp.Expr:
 
 
 FREE_RESTART = 72 * Lf * R * (Rational(9, 32) * (nu * NOISE) ** 2 / MIXED) ** Rational(1, 3)
-COROLLARY_2_2 = Result(
-    key="fed-norm-sgda/corollary-2.2",
-    kind="corollary",
-    title="Rounds for nonconvex-concave problems",
-    source=Source(PAPER, "Corollary 2.2"),
-    measure=replace(
+COROLLARY_2_2 = new_result(
+    "corollary-2.2",
+    "Rounds for nonconvex-concave problems",
+    replace(
         ROUNDS, of="number of rounds after which the mean squared gradient norm of the Moreau envelope is at most eps^2"
     ),
-    notation=NOTATION,
-    default="repaired",
-    statement="eps bounds the norm. The printed 1/eps^4 rounds need a step in y that grows without bound, against "
+    "eps bounds the norm. The printed 1/eps^4 rounds need a step in y that grows without bound, against "
     "the theorem's own cap; what follows from the theorem is 1/eps^6, and 1/eps^8 at fixed tau.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("rounds", (Lf * Deltabar) ** 2 / eps**4),),
             EQUAL,
-            CONCAVE_PRINTED,
             order_only=True,
             hides=COMPLEXITY_HIDDEN + "; G_x and R",
-            derived=WITHOUT_CURVATURE,
             refuted_by=ROUNDS_ERRATUM,
             note="full participation; the gradients per client, T tau, are of order 1/(n eps^8), which does follow",
         ),
@@ -269,10 +204,8 @@ COROLLARY_2_2 = Result(
             "printed:alike",
             (Term("rounds", (Lf * Deltabar) ** 2 / eps**4),),
             (*EQUAL_CLIENTS, NO_HETEROGENEITY),
-            CONCAVE_PRINTED,
             order_only=True,
             hides=COMPLEXITY_HIDDEN + "; G_x and R",
-            derived=WITHOUT_CURVATURE,
             refuted_by=ROUNDS_ERRATUM,
             note="partial participation with sigma_G = 0; the gradients, T tau, are of order 1/(P eps^8)",
         ),
@@ -280,10 +213,8 @@ COROLLARY_2_2 = Result(
             "printed:partial",
             (Term("rounds", (Lf * Deltabar) ** 4 / (P * eps**8)),),
             EQUAL_CLIENTS,
-            CONCAVE_PRINTED,
             order_only=True,
             hides=COMPLEXITY_HIDDEN + "; G_x and R",
-            derived=WITHOUT_CURVATURE,
             note="partial participation, with tau of order 1; the gradients are of the same order",
         ),
         Form(
@@ -306,12 +237,13 @@ COROLLARY_2_2 = Result(
                     ),
                 ),
             ),
-            LEGAL,
-            CONCAVE_USED,
-            derived=WITHOUT_CURVATURE,
+            composites.LEGAL,
+            assumptions.CONCAVE_USED,
             note="a fifth of eps^2 for each term of the repaired Theorem 2: 1/eps^4 for the descent noise, 1/eps^6 for "
             "the capped ascent, 1/eps^8 for the ascent noise, which n tau divides",
         ),
     ),
+    assumptions=assumptions.CONCAVE_PRINTED,
+    derived=composites.WITHOUT_CURVATURE,
 )
 RESULTS = (COROLLARY_1_1, COROLLARY_1_2, COROLLARY_2_1, COROLLARY_2_2)

@@ -1,8 +1,4 @@
-r"""Claims of Sharma et al. (2023) that fail, each with a counterexample in exact arithmetic and what holds instead.
-
-A counterexample shows that its instance meets the stated hypotheses and recomputes both sides from scratch:
-`fedbounds refute ID` replays it. Where a number is irrational, `claimed` is rounded up and `true` is rounded down.
-"""
+"""Claims of Sharma et al. (2023) that fail, each with a counterexample in exact arithmetic and what holds instead."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-r"""Counterexamples to Lemmas C.1, C.2 and C.4 as printed: noise in x that grows with the gradient in y.
-
-Assumption 2 bounds the noise of the gradient as a whole. Two identical clients who both take part draw $\pm1$ each,
-times $\beta_L|\nabla_yf|$, all of it in x, where the lemmas see $\beta_LG_x$ at most.
-"""
+"""Counterexamples to Lemmas C.1, C.2 and C.4 as printed: noise in x that grows with the gradient in y."""
 
 from __future__ import annotations
 
@@ -10,7 +6,12 @@ from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import CONCAVE, JOINTLY_SMOOTH, LIPSCHITZ, NOISE
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import (
+    as_fraction,
+    condition_checks,
+    equal_clients,
+    evaluate_in_fractions,
+)
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1, LEMMA_C_2, LEMMA_C_4
 
@@ -44,8 +45,8 @@ def envelope_round(beta: Fraction, step: Fraction, knee: Fraction) -> tuple[Frac
     """
     moved = [(step * beta * sign, chance) for sign, chance in MEAN_OF_SIGNS]
     assert all(2 * abs(x) / 3 <= knee for x, _ in moved)
-    values = alike(2, 1, Lf=1, betaL=beta, Gx=knee, gammax=step, gradsq=0, gap=HALF, drift=0)
-    bound = as_fraction(in_fractions(LEMMA_C_1.form("printed").bound, values, 2))
+    values = equal_clients(2, 1, Lf=1, betaL=beta, Gx=knee, gammax=step, gradsq=0, gap=HALF, drift=0)
+    bound = as_fraction(evaluate_in_fractions(LEMMA_C_1.form("printed").bound, values, 2))
     return bound, sum((chance * x**2 / 3 for x, chance in moved), Fraction(0)), values
 
 
@@ -58,10 +59,7 @@ def one_block_in_c_1(beta: Fraction = Fraction(32), step: Fraction = Fraction(1,
         instance="n = P = 2 identical clients f_i = h(x) - y^2/2, h = x^2/2 for |x| <= 1/3 and |x|/3 - 1/18 beyond, "
         f"one local step from x_t = 0, y_t = 1; betaL = {beta}, sigmaL = 0, noise betaL |y| times +1 or -1, all of it "
         f"in x; Gamma_x = {step}.",
-        hypotheses=(
-            *one_block_checks(ONE, ONE, Fraction(0), knee, knee),
-            *condition_checks(form, values, 2),
-        ),
+        hypotheses=(*one_block_checks(ONE, ONE, Fraction(0), knee, knee), *condition_checks(form, values, 2)),
         lines=(
             Line("|grad_x f_i| at x_t", 0),
             Line("|grad_y f_i|^2 at y_t", 1),
@@ -69,7 +67,7 @@ def one_block_in_c_1(beta: Fraction = Fraction(32), step: Fraction = Fraction(1,
             Line("Moreau envelope there, x^2/3", (step * beta) ** 2 / 3),
             Line("the dual gap, y^2/2", HALF),
             *(
-                Line(f"right-hand side, {term.name}", as_fraction(in_fractions(term.expression, values, 2)))
+                Line(f"right-hand side, {term.name}", as_fraction(evaluate_in_fractions(term.expression, values, 2)))
                 for term in form.terms
             ),
         ),
@@ -89,8 +87,8 @@ def one_block_in_c_1(beta: Fraction = Fraction(32), step: Fraction = Fraction(1,
 
 def drift_of_one_block(y: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
     r"""Two local steps of $f=-\frac12y^2$, $\eta_x=1$, $\eta_y=0$, $\beta_L=1$: the bound of Lemma C.2 and $X_t$."""
-    values = alike(2, 2, Lf=1, betaL=1, Gx=1, etax=1, etay=0, staledual=y**2 / 2)
-    bound = as_fraction(in_fractions(LEMMA_C_2.form("printed").bound, values, 2))
+    values = equal_clients(2, 2, Lf=1, betaL=1, Gx=1, etax=1, etay=0, staledual=y**2 / 2)
+    bound = as_fraction(evaluate_in_fractions(LEMMA_C_2.form("printed").bound, values, 2))
     return bound, y**2 / 2, values  # the second of two local models is y away from the start
 
 
@@ -130,8 +128,8 @@ def stale_gap(beta: Fraction, slope: Fraction, step: Fraction) -> tuple[Fraction
     gaps = [(huber(slope * step * (slope + beta * sign), ONE), chance) for sign, chance in MEAN_OF_SIGNS]
     average = (HALF + sum((chance * gap for gap, chance in gaps), Fraction(0))) / 2
     stale = (HALF + huber(Fraction(0), ONE)) / 2
-    values = alike(2, 1, Lf=2, betaL=beta, Gx=slope, gammax=step, S=2, staledual=stale)
-    return as_fraction(in_fractions(LEMMA_C_4.form("printed").bound, values, 2)), average, values
+    values = equal_clients(2, 1, Lf=2, betaL=beta, Gx=slope, gammax=step, S=2, staledual=stale)
+    return as_fraction(evaluate_in_fractions(LEMMA_C_4.form("printed").bound, values, 2)), average, values
 
 
 def one_block_in_c_4(

@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     NOISE,
     ONE_POINT_CONCAVE,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import condition_checks, equal_clients
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.errata_rates import ASCENT_CAP, SECOND_CAP
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3
@@ -24,11 +24,7 @@ HYPOTHESES = (*PRINTED.assumptions, ONE_POINT_CONCAVE, *PRINTED.conditions)
 
 
 def ascent_block(ascent: Fraction, top: Fraction, S: int) -> tuple[Fraction, Fraction, Fraction]:
-    r"""Ascent on $-\frac12(y-\text{top})^2$ from 0 over a block of $S$ rounds.
-
-    Returns:
-        $R$, the largest $|y_t|^2$; $4R/(\Gamma_yS)$; the average of $\max f-f(y_t)$ over $t<S$.
-    """
+    r"""Ascent on $-\frac12(y-\text{top})^2$ from 0 over a block of $S$ rounds."""
     y, gaps, most = ZERO, ZERO, ZERO
     for _ in range(S):
         gaps += (y - top) ** 2 / 2
@@ -52,14 +48,10 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
             Check(CONCAVE, "-f_yy >= 0", 1, ">=", 0),
             Check(LIPSCHITZ, "f_i does not depend on x: |grad_x f_i| <= Gx", 0, "<=", 1),
             Check(
-                ONE_POINT_CONCAVE,
-                "a concave f_i is one-point concave, and both have the same maximizer",
-                1,
-                ">=",
-                0,
+                ONE_POINT_CONCAVE, "a concave f_i is one-point concave, and both have the same maximizer", 1, ">=", 0
             ),
             Check(BOUNDED_ITERATES, "max over t <= T of |y_t|^2 <= R", R, "<=", R),
-            *condition_checks(PRINTED, alike(2, Lf=1, etay=0, Gammay=ascent), 2),
+            *condition_checks(PRINTED, equal_clients(2, Lf=1, etay=0, Gammay=ascent), 2),
         ),
         lines=(
             Line("y_1 = Gamma_y", ascent * top),
@@ -72,10 +64,7 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
         true=true,
         sides=("4R/(Gamma_y S), all other terms 0 =", "average of max_y F - F(y_t) ="),
         minimal="one round, one dimension, no noise; longer blocks let y_t come near y*",
-        smaller=(
-            Smaller("S = T = 4", four[1], four[2]),
-            Smaller("y* = y_0 = 0", *ascent_block(ascent, ZERO, 1)[1:]),
-        ),
+        smaller=(Smaller("S = T = 4", four[1], four[2]), Smaller("y* = y_0 = 0", *ascent_block(ascent, ZERO, 1)[1:])),
     )
 
 

@@ -12,7 +12,7 @@ from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClient
 from fedbounds.bounds.theory.result import Condition, Form
 
 
-def alike(clients: int, tau: int = 1, **given: Fraction | int) -> dict[str, Fraction]:
+def equal_clients(clients: int, tau: int = 1, **given: Fraction | int) -> dict[str, Fraction]:
     """The constants of identical clients with equal weights and tau plain local steps, betaG = 1, no noise."""
     ones = dict.fromkeys(("mu", "betaG", "alast", "amax", "alpha", "taueff", "E_w"), 1)
     zeros = dict.fromkeys(("sigmaL", "betaL", "sigmaG", "rho"), 0)
@@ -26,7 +26,7 @@ def alike(clients: int, tau: int = 1, **given: Fraction | int) -> dict[str, Frac
     return composites | steps | values
 
 
-def in_fractions(expression: sp.Expr, values: Mapping[str, Fraction], clients: int) -> sp.Expr:
+def evaluate_in_fractions(expression: sp.Expr, values: Mapping[str, Fraction], clients: int) -> sp.Expr:
     """An expression where every client has the same numbers, exactly; complex infinity where it divides by zero."""
     plain = expression.replace(
         lambda e: isinstance(e, OverClients), lambda e: e.args[0] * (clients if isinstance(e, SumOverClients) else 1)
@@ -50,7 +50,7 @@ def condition_checks(form: Form, values: Mapping[str, Fraction], clients: int) -
 
 def condition_check(condition: Condition, values: Mapping[str, Fraction], clients: int) -> Check:
     """One condition at these constants; a cap that divides by zero caps nothing, a cap with a root is squared."""
-    left, right = (in_fractions(side, values, clients) for side in (condition.left, condition.right))
+    left, right = (evaluate_in_fractions(side, values, clients) for side in (condition.left, condition.right))
     op = condition.op
     assert op in ("<=", ">=", "==")
     if op == "<=" and right.is_infinite:

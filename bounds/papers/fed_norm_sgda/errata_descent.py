@@ -15,7 +15,12 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import (
+    as_fraction,
+    condition_checks,
+    equal_clients,
+    evaluate_in_fractions,
+)
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import SMOOTHNESS, twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.remarks import REMARK_3
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_AT_ITS_STEPS
@@ -29,7 +34,7 @@ PRINTED_CONDITIONS = PRINTED.conditions
 
 def one_step_constants(**given: Fraction | int) -> dict[str, Fraction]:
     """Two clients f = x y - y^2/2 who take one local step, without noise."""
-    return alike(2, 1, Lf=SMOOTHNESS, mu=1, etax=HALF, etay=HALF, **given)
+    return equal_clients(2, 1, Lf=SMOOTHNESS, mu=1, etax=HALF, etay=HALF, **given)
 
 
 def coupled_checks(values: Mapping[str, Fraction], clients: int = 2) -> tuple[Check, ...]:
@@ -53,18 +58,14 @@ def descent_ascent(x: Fraction, y: Fraction, descent: Fraction, ascent: Fraction
 
 
 def lost_dual_gap(y: Fraction = ONE, clients: int = 64) -> Replay:
-    """f = x y - y^2/2 from the minimizer x_0 = 0 of the envelope, but y_0 = 1: x moves away.
-
-    With T = 4 P the step sqrt(P/T)/Lf of (4) is 1/(2 Lf), the largest that (18) admits, and with 64 clients the
-    conditions of Appendix B.5 hold as well: one run refutes all three.
-    """
+    """f = x y - y^2/2 from x_0 = 0, y_0 = 1, T = 4 P and 64 clients: one run refutes (4), (18) and Appendix B.5."""
     T, ascent = 4 * clients, 1 / (2 * SMOOTHNESS)
     descent = ascent / (156 * SMOOTHNESS**2)
     steps = dict(gammax=descent, gammay=ascent, etax=1 / (SMOOTHNESS * isqrt(T)), etay=1 / (SMOOTHNESS * isqrt(T)))
-    values = alike(clients, 1, Lf=SMOOTHNESS, **steps, Delta=0, delta0=y**2 / 2, T=T)
+    values = equal_clients(clients, 1, Lf=SMOOTHNESS, **steps, Delta=0, delta0=y**2 / 2, T=T)
     squares = descent_ascent(ZERO, y, descent, ascent, 2)
-    repaired = as_fraction(in_fractions(THEOREM_1.form("repaired").bound, values, clients))
-    claimed = as_fraction(in_fractions(PRINTED.bound, values, clients))
+    repaired = as_fraction(evaluate_in_fractions(THEOREM_1.form("repaired").bound, values, clients))
+    claimed = as_fraction(evaluate_in_fractions(PRINTED.bound, values, clients))
     return Replay(
         instance=f"n = P = {clients} identical clients f_i = x y - y^2/2 (envelope x^2/2), no noise, one local step, T "
         f"= {T}; x_0 = 0, y_0 = {y}; the steps of (4): Gamma_y = sqrt(P/T)/Lf = {ascent}, Gamma_x = Gamma_y/(156 "
@@ -97,7 +98,7 @@ def step_in_x_without_a_floor(hidden: int = 1000, T: int = 10**6) -> Replay:
     """f = x y - y^2/2 from x_0 = y_0 = 1 with Gamma_x = 1/(2T): x hardly moves, and (18) does not see it."""
     ascent, descent = 1 / (2 * SMOOTHNESS), Fraction(1, 2 * T)
     values = one_step_constants(gammax=descent, gammay=ascent, Delta=HALF, delta0=0, T=T)
-    printed = as_fraction(in_fractions(PRINTED.bound, values, 2))
+    printed = as_fraction(evaluate_in_fractions(PRINTED.bound, values, 2))
     early = one_step_constants(gammax=Fraction(1, 2 * 200), gammay=ascent, Delta=HALF, delta0=0, T=200)
     return Replay(
         instance=f"n = P = 2 identical clients f_i = x y - y^2/2, no noise, one local step, T = {T}; x_0 = y_0 = 1; "
@@ -115,7 +116,7 @@ def step_in_x_without_a_floor(hidden: int = 1000, T: int = 10**6) -> Replay:
         true=(1 - descent * T) ** 2,
         sides=(f"{hidden} times the right-hand side of (18) =", "average of |grad Phi(x_t)|^2 >="),
         minimal="two variables, no noise; the larger the hidden constant the more rounds it takes",
-        smaller=(Smaller("T = 200", hidden * as_fraction(in_fractions(PRINTED.bound, early, 2)), ONE),),
+        smaller=(Smaller("T = 200", hidden * as_fraction(evaluate_in_fractions(PRINTED.bound, early, 2)), ONE),),
     )  # fmt: skip
 
 
@@ -206,11 +207,7 @@ def controlled_coefficient() -> Argument:
 # --- (26): norms of coefficients ---------------------------------------------------------------------------------
 
 
-REMARK_7 = (
-    "0 <= a_i^(j)(k) <= alpha",
-    "|a_i(k)|_1 does not decrease in k",
-    "|a_i(k)|_2 does not decrease in k",
-)
+REMARK_7 = ("0 <= a_i^(j)(k) <= alpha", "|a_i(k)|_1 does not decrease in k", "|a_i(k)|_2 does not decrease in k")
 
 
 def drift_weights(rows: tuple[tuple[Fraction, ...], ...]) -> tuple[Fraction, Fraction]:

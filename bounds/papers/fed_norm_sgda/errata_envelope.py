@@ -5,19 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    BOUNDED_ITERATES,
-    CONCAVE,
-    HETEROGENEITY,
-    JOINTLY_SMOOTH,
-    LIPSCHITZ,
-    LOCAL_MAP,
-    NOISE,
-    SAMPLING,
-    STRONGLY_CONCAVE,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import (
+    as_fraction,
+    condition_checks,
+    equal_clients,
+    evaluate_in_fractions,
+)
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import sign_noise_checks, twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
 
@@ -44,8 +39,8 @@ def envelope_smoothness(mu: int = 5, b: int = 12, L: int = 13) -> Replay:
     return Replay(
         instance=f"f(x, y) = {mu}/2 x^2 + {b} x y - {mu}/2 y^2, in one dimension each.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu_**2 + b_**2, "<=", L_**2),
-            Check(STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
+            Check(given.JOINTLY_SMOOTH, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu_**2 + b_**2, "<=", L_**2),
+            Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
             Check(CURVATURE, "kappa = Lf/mu >= 1", L_ / mu_, ">=", 1),
         ),
         lines=(
@@ -93,8 +88,8 @@ def descent_at_the_saddle_of_the_envelope(mu: int = 5, b: Fraction = Fraction(12
     step = Fraction(1, 2 * L) / (156 * Fraction(L, mu) ** 2)
 
     def sides(curvature: Fraction, L: int, mu: int, step: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
-        values = alike(2, 1, Lf=L, mu=mu, gammax=step, sigmaL=1, gradsq=0, gap=0, direction=0, drift=0)
-        return as_fraction(in_fractions(form.bound, values, 2)), curvature / 2 * step**2 / 2, values
+        values = equal_clients(2, 1, Lf=L, mu=mu, gammax=step, sigmaL=1, gradsq=0, gap=0, direction=0, drift=0)
+        return as_fraction(evaluate_in_fractions(form.bound, values, 2)), curvature / 2 * step**2 / 2, values
 
     claimed, true, values = sides(curvature, L, mu, step)
     even = sides(Fraction(4), 2, 1, step)
@@ -102,8 +97,8 @@ def descent_at_the_saddle_of_the_envelope(mu: int = 5, b: Fraction = Fraction(12
         instance=f"n = P = 2 identical clients f_i = {mu}/2 x^2 + {b} x y - {mu}/2 y^2, w_i = 1/2, one local step from "
         f"the saddle x_t = y_t = 0, noise +1 or -1 in x, none in y; Gamma_x = {step}, the largest of Theorem 1.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu**2 + b**2, "<=", L**2),
-            Check(STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
+            Check(given.JOINTLY_SMOOTH, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu**2 + b**2, "<=", L**2),
+            Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
             *sign_noise_checks(ONE, ONE, Fraction(0), ONE),
             *twin_checks(),
             *condition_checks(form, values, 2),
@@ -157,20 +152,20 @@ def moreau_gap(p_1: Fraction = Fraction(3, 4)) -> Replay:
         instance=f"Two clients f_i = c_i h(x), c = (7/5, 3/5), h = x^2/2 for |x| <= 2 and 2|x| - 2 beyond; w = (1/2, "
         f"1/2), p = ({p_1}, {1 - p_1}); Lf = {L}, T = 1, x_0 = 1.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "max c_i <= Lf", max(curvatures), "<=", L),
-            Check(CONCAVE, "f_yy = 0, so f_i(x, .) is concave", 0, "<=", 0),
-            Check(LIPSCHITZ, "|f_i'| <= 2 c_i <= Gx = 14/5", 2 * max(curvatures), "<=", Fraction(14, 5)),
-            Check(NOISE, "no noise: its variance <= 0", 0, "<=", 0),
+            Check(given.JOINTLY_SMOOTH, "max c_i <= Lf", max(curvatures), "<=", L),
+            Check(given.CONCAVE, "f_yy = 0, so f_i(x, .) is concave", 0, "<=", 0),
+            Check(given.LIPSCHITZ, "|f_i'| <= 2 c_i <= Gx = 14/5", 2 * max(curvatures), "<=", Fraction(14, 5)),
+            Check(given.NOISE, "no noise: its variance <= 0", 0, "<=", 0),
             Check(
-                HETEROGENEITY,
+                given.HETEROGENEITY,
                 "all |f_i'| <= 14/5: sum w_i |f_i'|^2 <= sigmaG^2 = 8",
                 Fraction(14, 5) ** 2,
                 "<=",
                 8,
             ),
-            Check(BOUNDED_ITERATES, "f_i does not depend on y, which stays at 0: |y_t|^2 <= R", 0, "<=", 1),
-            Check(SAMPLING, "P = n: all clients take part in every round", 2, "==", 2),
-            Check(LOCAL_MAP, "one plain step: its coefficient", 1, ">=", 0),
+            Check(given.BOUNDED_ITERATES, "f_i does not depend on y, which stays at 0: |y_t|^2 <= R", 0, "<=", 1),
+            Check(given.SAMPLING, "P = n: all clients take part in every round", 2, "==", 2),
+            Check(given.LOCAL_MAP, "one plain step: its coefficient", 1, ">=", 0),
             Check(WEIGHTS, "sum of w and of p", sum(w) + sum(p), "==", 2),
         ),
         lines=(

@@ -1,8 +1,4 @@
-r"""Counterexamples about noise: products that are dropped in (19), (25) and (34), and Assumption 2 for each block.
-
-Two identical clients who both take part ($n=P=2$, so $c=1$, $d=0$) and noise $\pm1$ are enough; then all paths can be
-enumerated.
-"""
+"""Counterexamples about noise: products that are dropped in (19), (25) and (34), and Assumption 2 for each block."""
 
 from __future__ import annotations
 
@@ -10,18 +6,13 @@ from fractions import Fraction
 from itertools import product
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    BLOCK_NOISE,
-    BOUNDED_BELOW,
-    GROWING,
-    HETEROGENEITY,
-    JOINTLY_SMOOTH,
-    LOCAL_MAP,
-    NOISE,
-    SAMPLING,
-    STRONGLY_CONCAVE,
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import (
+    as_fraction,
+    condition_checks,
+    equal_clients,
+    evaluate_in_fractions,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_3
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
@@ -31,19 +22,19 @@ ONE, HALF = Fraction(1), Fraction(1, 2)
 def twin_checks(n: int = 2) -> tuple[Check, ...]:
     """n identical clients with weights 1/n who all take part, plain local steps."""
     return (
-        Check(HETEROGENEITY, "identical clients, betaG = 1, sigmaG = 0: spread of the gradients", 0, "<=", 0),
-        Check(SAMPLING, "P = n: all clients take part in every round", n, "==", n),
-        Check(LOCAL_MAP, "plain steps: least and largest coefficient", 1, "==", 1),
+        Check(given.HETEROGENEITY, "identical clients, betaG = 1, sigmaG = 0: spread of the gradients", 0, "<=", 0),
+        Check(given.SAMPLING, "P = n: all clients take part in every round", n, "==", n),
+        Check(given.LOCAL_MAP, "plain steps: least and largest coefficient", 1, "==", 1),
     )
 
 
 def sign_noise_checks(total: Fraction, x: Fraction, y: Fraction, sigma2: Fraction) -> tuple[Check, ...]:
     """Noise that is a fixed vector times +1 or -1, drawn anew in every step of every client; betaL = 0."""
     return (
-        Check(NOISE, "mean of the noise", 0, "==", 0),
-        Check(NOISE, "its variance in all <= sigmaL^2", total, "<=", sigma2),
-        Check(BLOCK_NOISE, "variance in x <= sigmaL^2", x, "<=", sigma2),
-        Check(BLOCK_NOISE, "variance in y <= sigmaL^2", y, "<=", sigma2),
+        Check(given.NOISE, "mean of the noise", 0, "==", 0),
+        Check(given.NOISE, "its variance in all <= sigmaL^2", total, "<=", sigma2),
+        Check(given.BLOCK_NOISE, "variance in x <= sigmaL^2", x, "<=", sigma2),
+        Check(given.BLOCK_NOISE, "variance in y <= sigmaL^2", y, "<=", sigma2),
         Check(MARTINGALE, "its mean given the past; every step draws anew", 0, "==", 0),
         Check(INDEPENDENT_CLIENTS, "covariance between clients; each draws its own", 0, "==", 0),
     )
@@ -82,11 +73,11 @@ def cross_term(tau: int = 2, eta: Fraction = Fraction(1, 8)) -> Replay:
         instance=f"n = P = 2 identical clients f_i = -x^2/2 - y^2/2, w_i = 1/2, noise +1 or -1 in x, none in y; tau_i "
         f"= {tau} plain steps with eta_x = {eta} from x_t = y_t = 0.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "|f''| = 1 <= Lf", 1, "<=", 1),
-            Check(STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
+            Check(given.JOINTLY_SMOOTH, "|f''| = 1 <= Lf", 1, "<=", 1),
+            Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
             *sign_noise_checks(ONE, ONE, Fraction(0), ONE),
             *twin_checks(),
-            *condition_checks(LEMMA_B_2.form("printed"), alike(2, tau, Lf=1), 2),
+            *condition_checks(LEMMA_B_2.form("printed"), equal_clients(2, tau, Lf=1), 2),
             Check("cap of Lemma B.4, which Lemma B.2 does not even ask for",
                   "squared: 8 (eta Lf tau)^2 <= 1", 8 * (eta * tau) ** 2, "<=", 1),
         ),
@@ -134,25 +125,25 @@ def descent_at_the_saddle(tau: int = 2, step: Fraction = Fraction(10)) -> Replay
 
     def sides(tau: int, step: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
         true, direction, drift = saddle_round(b, mu, eta, step, noise, tau)
-        values = alike(2, tau, Lf=1, mu=mu, etax=0, etay=eta, gammax=step, sigmaL=1, gradsq=0, gap=0) | {
+        values = equal_clients(2, tau, Lf=1, mu=mu, etax=0, etay=eta, gammax=step, sigmaL=1, gradsq=0, gap=0) | {
             "direction": direction,
             "drift": drift,
         }
-        return as_fraction(in_fractions(form.bound, values, 2)), true, values
+        return as_fraction(evaluate_in_fractions(form.bound, values, 2)), true, values
 
     claimed, true, values = sides(tau, step)
-    terms = {term.name: as_fraction(in_fractions(term.expression, values, 2)) for term in form.terms}
+    terms = {term.name: as_fraction(evaluate_in_fractions(term.expression, values, 2)) for term in form.terms}
     return Replay(
         instance=f"n = P = 2 identical clients f_i = {b} x y - {mu / 2} y^2, w_i = 1/2, kappa = 10, the envelope is "
         f"81/20 x^2; noise ({noise[0]}, {noise[1]}) times +1 or -1; tau_i = {tau} plain steps with eta_x = 0, "
         f"eta_y = {eta}, Gamma_x = {step}, from the saddle x_t = y_t = 0.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "Lf = 1: b^2 <= Lf (Lf - mu), so |f''| <= Lf", b**2, "<=", 1 - mu),
-            Check(STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
+            Check(given.JOINTLY_SMOOTH, "Lf = 1: b^2 <= Lf (Lf - mu), so |f''| <= Lf", b**2, "<=", 1 - mu),
+            Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", mu, ">=", mu),
             *sign_noise_checks(noise[0] ** 2 + noise[1] ** 2, noise[0] ** 2, noise[1] ** 2, ONE),
             *twin_checks(),
-            Check(GROWING, "plain steps: every coefficient is 1, least and largest", 1, "<=", 1),
-            Check(BOUNDED_BELOW, "the envelope is b^2 x^2/(2 mu): its curvature >= 0", b**2 / mu, ">=", 0),
+            Check(given.GROWING, "plain steps: every coefficient is 1, least and largest", 1, "<=", 1),
+            Check(given.BOUNDED_BELOW, "the envelope is b^2 x^2/(2 mu): its curvature >= 0", b**2 / mu, ">=", 0),
             *condition_checks(form, values, 2),
         ),
         lines=(
@@ -166,10 +157,7 @@ def descent_at_the_saddle(tau: int = 2, step: Fraction = Fraction(10)) -> Replay
         sides=("right-hand side of (15) =", "E[Phi(x_(t+1)) - Phi(x_t)] ="),
         minimal="fewest local steps: after one step no gradient follows the noise; n = P = 2 only because (P-1)/(n-1) "
         "is not defined for one client",
-        smaller=(
-            Smaller("tau_i = 1", *sides(1, step)[:2]),
-            Smaller("Gamma_x = 1", *sides(tau, ONE)[:2]),
-        ),
+        smaller=(Smaller("tau_i = 1", *sides(1, step)[:2]), Smaller("Gamma_x = 1", *sides(tau, ONE)[:2])),
     )
 
 
@@ -205,9 +193,6 @@ def ascent_sides(
 ) -> tuple[Fraction, Fraction, Fraction]:
     r"""Both sides of (34) from $x=y=0$ and $\mathbb E\langle\nabla_yF(x^+,y),g_y\rangle$, over all signs of two
     clients.
-
-    Returns:
-        claimed, true and the product that (34) takes to be that with $h_y$ for $g_y$, which is 0 here.
     """
     total = [Fraction(0)] * 3
     draws = list(product((1, -1), repeat=4))
@@ -231,9 +216,9 @@ def shared_noise(x_noise: Fraction = Fraction(200)) -> Replay:
         instance=f"n = P = 2 identical clients f_i = x y - y^2/2, w_i = 1/2, one local step, noise ({x_noise}, 1) "
         f"times +1 or -1, x_t = y_t = 0; Gamma_y = {ascent}, Gamma_x = Gamma_y/(156 kappa^2) = {descent}.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "Lf >= (1 + sqrt 5)/2, that is Lf^2 - Lf >= 1", SMOOTHNESS**2 - SMOOTHNESS,
+            Check(given.JOINTLY_SMOOTH, "Lf >= (1 + sqrt 5)/2, that is Lf^2 - Lf >= 1", SMOOTHNESS**2 - SMOOTHNESS,
                   ">=", 1),
-            Check(STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
+            Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
             *sign_noise_checks(x_noise**2 + 1, x_noise**2, ONE, x_noise**2 + 1),
             *twin_checks(),
             Check("(a)", "2 Gamma_y Lf <= 1", 2 * ascent * SMOOTHNESS, "<=", 1),
@@ -291,10 +276,10 @@ def noise_of_one_block(growth: Fraction = ONE, y: Fraction = ONE) -> Replay:
         instance=f"n = P = 2 identical clients f_i = -y^2/2, w_i = 1/2, one local step, y_t = {y}, betaL = 1, sigmaL = "
         "0; the noise is |grad f_i| = |y| times +1 or -1, all of it in x.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH, "|f''| = 1 <= Lf", 1, "<=", 1),
-            Check(STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
-            Check(NOISE, "mean of the noise", 0, "==", 0),
-            Check(NOISE, "its variance <= betaL^2 |grad f_i|^2 + sigmaL^2", total, "<=", growth * y**2),
+            Check(given.JOINTLY_SMOOTH, "|f''| = 1 <= Lf", 1, "<=", 1),
+            Check(given.STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
+            Check(given.NOISE, "mean of the noise", 0, "==", 0),
+            Check(given.NOISE, "its variance <= betaL^2 |grad f_i|^2 + sigmaL^2", total, "<=", growth * y**2),
             Check(MARTINGALE, "its mean given the past", 0, "==", 0),
             Check(INDEPENDENT_CLIENTS, "covariance between clients; each draws its own", 0, "==", 0),
             *twin_checks(),

@@ -1,7 +1,6 @@
-r"""Counterexamples about rates: the rounds of nonconvex-concave problems, Remark 1, and where the exponents come from.
+r"""Counterexamples about rates: the rounds of nonconvex-concave problems, Remark 1, and the origin of the exponents.
 
-With $R,G_x,\bar\Delta,L_f>0$ the right-hand side of Theorem 4 contains, for every sample of $P$ clients,
-$\frac{\bar\Delta}{\Gamma_xT}$, $\Gamma_xL_fG_x^2S$ and $\frac{L_fR}{\Gamma_yS}$, whose product is
+Theorem 4 contains $\frac{\bar\Delta}{\Gamma_xT}$, $\Gamma_xL_fG_x^2S$ and $\frac{L_fR}{\Gamma_yS}$, whose product is
 $\frac{\bar\Delta L_f^2G_x^2R}{\Gamma_yT}$; a cap on $\Gamma_y$ is a floor of order $T^{-1/3}$ under the sum.
 """
 
@@ -12,7 +11,7 @@ from math import isqrt
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, NOISE, STRONGLY_CONCAVE
-from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import condition_checks, equal_clients
 from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.remarks import REMARK_1
 
@@ -33,10 +32,6 @@ def exponents(a: Fraction) -> dict[str, Fraction]:
 
     $\Gamma_y=\tau\gamma_y\propto\tau^{3/4}T^{-1/4}$, $\Gamma_x=\tau\gamma_x\propto\tau^{1/4}T^{-3/4}$,
     $S\propto(T/\tau)^{1/2}$; the terms of (48) follow.
-
-    Example:
-        >>> exponents(Fraction(1))["Gamma_y"], exponents(Fraction(1, 3))["Gamma_y"]
-        (Fraction(1, 2), Fraction(0, 1))
     """
     ascent, descent, period = Fraction(3, 4) * a - Fraction(1, 4), a / 4 - Fraction(3, 4), (1 - a) / 2
     return {
@@ -51,10 +46,6 @@ def exponents(a: Fraction) -> dict[str, Fraction]:
 def floor_cubed(T: Fraction, cap: Fraction = Fraction(1, 16), constants: tuple[int, int, int] = (1, 1, 1)) -> Fraction:
     r"""The cube of the least $\frac{c_1}{\Gamma_xT}+c_2\Gamma_xS+\frac{c_3}{\Gamma_yS}$ over $\Gamma_x,S>0$ and
     $\Gamma_y\le$ cap: $27\,c_1c_2c_3/(T\,{\rm cap})$, where the three are equal.
-
-    Example:
-        >>> floor_cubed(Fraction(432))
-        Fraction(1, 1)
     """
     a, b, c = constants
     return 27 * a * b * c / (T * cap)
@@ -70,10 +61,6 @@ def uncapped_fourth(T: Fraction, work: Fraction) -> Fraction:
 def caps_of_a_sample(n: int, P: int) -> tuple[Fraction, Fraction]:
     r"""$c=\frac{n(P-1)}{P(n-1)}$ and $\frac dP$ for clients of equal weight: with $\beta_L=0$ the conditions of Theorem
     4 say $\Gamma_y\max\{c,d/P\}\le\frac1{16L_f}$. As $c+\frac dP=1$, that is $\Gamma_y\le\frac1{8L_f}$ at most.
-
-    Example:
-        >>> caps_of_a_sample(3, 2), caps_of_a_sample(4, 4)
-        ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 1), Fraction(0, 1)))
     """
     return Fraction(n * (P - 1), P * (n - 1)), Fraction(n - P, P * (n - 1))
 
@@ -221,7 +208,7 @@ def gap_of_remark_1(T: int = 1) -> Replay:
             Check(STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
             Check(NOISE, "no noise: its variance <= 0", 0, "<=", 0),
             *twin_checks(),
-            *condition_checks(REMARK_1.form("printed"), alike(2, 1, Lf=1, T=T), 2),
+            *condition_checks(REMARK_1.form("printed"), equal_clients(2, 1, Lf=1, T=T), 2),
         ),
         lines=(
             Line("(6): every term has sigmaL or sigmaG", 0),
@@ -286,10 +273,7 @@ def rounds_of_a_sample(hidden: int = 1000, kappa: int = 100, n: int = 2, P: int 
         true=needed(kappa, d),
         sides=("square of the cap of condition (b), 1/64^2 =", "(Gamma_y kappa Lf betaG^2 (n/P) dW)^2 ="),
         minimal="two clients; a larger hidden constant K only moves the failure to kappa d/P > K/64",
-        smaller=(
-            Smaller("P = n: d = 0", cap, needed(kappa, Fraction(0))),
-            Smaller("kappa = 15", cap, needed(15, d)),
-        ),
+        smaller=(Smaller("P = n: d = 0", cap, needed(kappa, Fraction(0))), Smaller("kappa = 15", cap, needed(15, d))),
     )
 
 

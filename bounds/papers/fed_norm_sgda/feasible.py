@@ -21,17 +21,62 @@ maximizers any distance apart, with $b_i$ as alike as $\sigma_G>0$ asks for and 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 import sympy as sp
+from numpy.typing import ArrayLike
 from sympy import Abs, Min, sqrt
 
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import LIPSCHITZ
-from fedbounds.bounds.papers.fed_norm_sgda.coefficients import CoefficientsMissing
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
 
-n = NOTATION
+CLOSE = 1e-9  # relative: coefficients of momentum are rounded
+
+
+def coefficients_missing(
+    total: ArrayLike, squares: ArrayLike, last: ArrayLike, largest: ArrayLike, steps: ArrayLike
+) -> np.ndarray:
+    r"""0 where there are $a^{(0)},\dots,a^{(\tau-1)}\ge0$ with these norms, 1 where there are none.
+
+    Without the last entry, and one that is the largest if the last is not, $m$ numbers in $[0,b]$ with sum $s$ remain.
+    Their squares sum to $s^2/m$ at least, and at most to $kb^2+(s-kb)^2$, $k=\lfloor s/b\rfloor$; all between occur.
+
+    Example:
+        >>> [float(coefficients_missing(3, squares, 1, 1, 3)) for squares in (3, 2.5)]  # (1, 1, 1), and none
+        [0.0, 1.0]
+    """
+    total, squares, last, b, steps = np.broadcast_arrays(
+        *(np.asarray(x, dtype=float) for x in (total, squares, last, largest, steps))
+    )
+    apart = last < b * (1 - CLOSE)
+    s, q, m = total - last - apart * b, squares - last**2 - apart * b**2, steps - 1 - apart
+    close, close_squares = CLOSE * total, CLOSE * squares
+    with np.errstate(all="ignore"):
+        whole = np.floor(s / b * (1 + CLOSE))
+        most, fewest = whole * b**2 + (s - whole * b) ** 2, s**2 / m
+        some = (q >= fewest - close_squares) & (q <= most + close_squares) & (s <= m * b + close)
+    none = (np.abs(s) <= close) & (np.abs(q) <= close_squares)
+    there = (last <= b * (1 + CLOSE)) & (s >= -close) & ((m > 0) & some | (m >= 0) & none)
+    return 1.0 - there
+
+
+class CoefficientsMissing(sp.Function):
+    """The same as a symbol; compiled code calls `coefficients_missing`."""
+
+    nargs = 5
+    _imp_ = staticmethod(coefficients_missing)
+
+    if TYPE_CHECKING:
+
+        def __new__(
+            cls, total: sp.Expr, squares: sp.Expr, last: sp.Expr, largest: sp.Expr, steps: sp.Expr
+        ) -> sp.Expr: ...
+
+
 Lf, kappa, tau, w, a1, a2, alast, amax = n.Lf, n.kappa, n.tau, n.w, n.a1, n.a2, n.alast, n.amax
 gradsq, gap, drift, direction, gradxsq, noisysq = n.gradsq, n.gap, n.drift, n.direction, n.gradxsq, n.noisysq
 
@@ -62,8 +107,7 @@ RULES = (
         )
     ),
     FeasibleRule(
-        Condition(OFF, "<=", (sqrt(drift) + sqrt(2 * kappa * Lf * gap)) ** 2, "smoothness, in x and in y"),
-        only=ROUND,
+        Condition(OFF, "<=", (sqrt(drift) + sqrt(2 * kappa * Lf * gap)) ** 2, "smoothness, in x and in y"), only=ROUND
     ),
     FeasibleRule(Condition(OFF, "<=", LAST * drift, f"{ALIKE} with a kink"), only=ROUND, witness=True),
     FeasibleRule(
@@ -78,14 +122,11 @@ RULES = (
     ),
     FeasibleRule(Condition(direction, "==", n.epsopt, ALIKE), only=("lemma-b.5",), witness=True),
     FeasibleRule(
-        Condition(gradsq, "<=", n.Gx**2, "a Moreau envelope has no larger gradients"),
-        (LIPSCHITZ.name,),
-        ("lemma-c.1",),
+        Condition(gradsq, "<=", n.Gx**2, "a Moreau envelope has no larger gradients"), (LIPSCHITZ.name,), ("lemma-c.1",)
     ),
     FeasibleRule(Condition(positive(n.lag), "<=", positive(n.chi2), "equal weights have one maximizer")),
     FeasibleRule(
-        Condition(positive(n.lag), "<=", positive(n.sigmaG), "clients whose slopes in y differ a little"),
-        witness=True,
+        Condition(positive(n.lag), "<=", positive(n.sigmaG), "clients whose slopes in y differ a little"), witness=True
     ),
     FeasibleRule(
         Condition(positive(Abs(n.slope)), "<=", positive(n.distsq), "the slope times a distance of 0 is 0"),

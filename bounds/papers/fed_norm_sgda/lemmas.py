@@ -1,7 +1,4 @@
-r"""The lemmas behind Theorem 1 (Appendix B): nonconvex-strongly-concave problems.
-
-Where a lemma drops the product of noise and later local gradients, its repaired form pays the price $\nu$ for it.
-"""
+r"""The lemmas behind Theorem 1 (Appendix B); $\nu$ is the price of the product of noise and gradients."""
 
 from __future__ import annotations
 
@@ -10,16 +7,8 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    HETEROGENEITY,
-    JOINTLY_SMOOTH,
-    NO_RUN,
-    PL,
-    PRINTED,
-    STRONGLY_CONCAVE,
-    USED,
-    without,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import drop_assumptions
 from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     CURVATURE,
     DERIVED,
@@ -37,12 +26,12 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     r,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.concave import NOISE
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.notation import new_result
 from fedbounds.bounds.papers.fed_norm_sgda.results import (
     AS_PRINTED,
     CROSS_TERM,
     ENVELOPE_SMOOTHNESS,
-    PAPER,
     PRINTED_SMOOTHNESS,
     drift_step,
     step_conditions,
@@ -51,34 +40,15 @@ from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import Measure, single
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import GRADIENT, OBJECTIVE, SMOOTHNESS
 
-notation = NOTATION
-Lf, kappa, sigmaL, betaL, sigmaG, betaG = (
-    notation.Lf,
-    notation.kappa,
-    notation.sigmaL,
-    notation.betaL,
-    notation.sigmaG,
-    notation.betaG,
-)
-T, nu, C_w, D, delta0 = notation.T, notation.nu, notation.C_w, notation.D, notation.delta0
+Lf, kappa, sigmaL, betaL, sigmaG, betaG, T, nu = n.Lf, n.kappa, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.T, n.nu
+C_w, D, delta0 = n.C_w, n.D, n.delta0
 mu = Lf / kappa
-etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-gradsq, gap, drift, direction, epsopt = (
-    notation.gradsq,
-    notation.gap,
-    notation.drift,
-    notation.direction,
-    notation.epsopt,
-)
-gradxsq, noisysq, sampledrift, noisydrift = (
-    notation.gradxsq,
-    notation.noisysq,
-    notation.sampledrift,
-    notation.noisydrift,
-)
+etax, etay, Gammax, Gammay, gradsq, gap, drift = n.etax, n.etay, n.Gammax, n.Gammay, n.gradsq, n.gap, n.drift
+direction, epsopt, gradxsq, noisysq, sampledrift = n.direction, n.epsopt, n.gradxsq, n.noisysq, n.sampledrift
+noisydrift = n.noisydrift
 SMOOTHNESS_ERRATUM = "smoothness-of-the-envelope"
 DESCENT_ERRATUM = "descent-without-the-cross-term"
 DESCENT_SMOOTHNESS_ERRATUM = "descent-with-too-smooth-an-envelope"
@@ -90,28 +60,22 @@ ONE = Integer(1)
 
 def with_pl(assumptions: tuple[Assumption, ...]) -> tuple[Assumption, ...]:
     """The same hypotheses, that on y by its other name."""
-    return tuple(PL if a is STRONGLY_CONCAVE else a for a in assumptions)
+    return tuple(given.PL if a is given.STRONGLY_CONCAVE else a for a in assumptions)
 
 
 def lemma(
-    number: str,
-    title: str,
-    equations: tuple[str, ...],
-    measure: Measure,
-    statement: str,
-    forms: tuple[Form, ...],
+    number: str, title: str, equations: tuple[str, ...], measure: Measure, statement: str, forms: tuple[Form, ...]
 ) -> Result:
     """One lemma of the appendices, whose last form is its strongest."""
-    return Result(
-        key=f"fed-norm-sgda/lemma-{number.lower()}",
-        kind="lemma",
-        title=title,
-        source=Source(PAPER, f"Lemma {number}", equations),
-        measure=measure,
-        notation=NOTATION,
+    return new_result(
+        f"lemma-{number.lower()}",
+        title,
+        measure,
+        statement,
+        tuple(replace(form, derived=DERIVED if kappa in form.symbols else WITHOUT_CURVATURE) for form in forms),
+        number=f"Lemma {number}",
+        equations=equations,
         default=forms[-1].name,
-        statement=statement,
-        forms=tuple(replace(form, derived=DERIVED if kappa in form.symbols else WITHOUT_CURVATURE) for form in forms),
     )
 
 
@@ -142,7 +106,7 @@ LEMMA_B_1 = lemma(
             "printed",
             (Term("smoothness", PRINTED_SMOOTHNESS),),
             (CURVATURE,),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             refuted_by=SMOOTHNESS_ERRATUM,
             note="false for kappa > 2",
         ),
@@ -150,14 +114,14 @@ LEMMA_B_1 = lemma(
             "repaired",
             (Term("smoothness", ENVELOPE_SMOOTHNESS),),
             (CURVATURE,),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             note="|grad_x f(x, y) - grad_x f(x', y')| <= Lf (|x - x'| + |y - y'|)",
         ),
         Form(
             "sharp",
             (Term("smoothness", Lf * sqrt(1 + kappa**2)),),
             (CURVATURE,),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             note="joint smoothness bounds by the Euclidean length of (x - x', y - y')",
         ),
     ),
@@ -183,7 +147,7 @@ LEMMA_B_2 = lemma(
     two_forms(
         (direction_terms(ONE), direction_terms(nu)),
         (LEGAL, LEGAL),
-        (without(PRINTED, *NO_RUN), without(USED, *NO_RUN)),
+        (drop_assumptions(given.PRINTED, *given.NO_RUN), drop_assumptions(given.USED, *given.NO_RUN)),
         ("eq. (14); (19) drops the product of noise and later gradients", "(14) at the price nu"),
     ),
 )
@@ -200,7 +164,7 @@ def descent_of_the_envelope(nu: sp.Expr, smoothness: sp.Expr) -> tuple[Term, ...
     )
 
 
-def small_descent(nu: sp.Expr, smoothness: sp.Expr) -> tuple[Condition, ...]:
+def descent_conditions(nu: sp.Expr, smoothness: sp.Expr) -> tuple[Condition, ...]:
     """Conditions (i), (ii) and (iii) of Lemma B.3 with the price nu and this smoothness of the envelope."""
     step = nu * Gammax * smoothness * r
     return (
@@ -227,24 +191,24 @@ LEMMA_B_3 = lemma(
         Form(
             "printed",
             descent_of_the_envelope(ONE, PRINTED_SMOOTHNESS),
-            (*LEGAL, CURVATURE, *small_descent(ONE, PRINTED_SMOOTHNESS)),
-            PRINTED,
+            (*LEGAL, CURVATURE, *descent_conditions(ONE, PRINTED_SMOOTHNESS)),
+            given.PRINTED,
             refuted_by=DESCENT_SMOOTHNESS_ERRATUM,
             note="eq. (15), with the smoothness (kappa/2 + 1) Lf of Lemma B.1",
         ),
         Form(
             "explicit",
             descent_of_the_envelope(ONE, ENVELOPE_SMOOTHNESS),
-            (*LEGAL, CURVATURE, *small_descent(ONE, ENVELOPE_SMOOTHNESS)),
-            USED,
+            (*LEGAL, CURVATURE, *descent_conditions(ONE, ENVELOPE_SMOOTHNESS)),
+            given.USED,
             refuted_by=DESCENT_ERRATUM,
             note="the paper's chain with (1 + kappa) Lf; (19) drops the product of noise and later gradients",
         ),
         Form(
             "repaired",
             descent_of_the_envelope(nu, ENVELOPE_SMOOTHNESS),
-            (*LEGAL, CURVATURE, *small_descent(nu, ENVELOPE_SMOOTHNESS)),
-            USED,
+            (*LEGAL, CURVATURE, *descent_conditions(nu, ENVELOPE_SMOOTHNESS)),
+            given.USED,
             note="(1 + kappa) Lf, and the squared direction at the price nu",
         ),
     ),
@@ -282,13 +246,13 @@ LEMMA_B_4 = lemma(
                 Condition(
                     largest(etax, etay),
                     "<=",
-                    1 / (2 * Lf * MaxOverClients(notation.a1) * sqrt(2 * (1 + betaL**2))),
+                    1 / (2 * Lf * MaxOverClients(n.a1) * sqrt(2 * (1 + betaL**2))),
                     "the recursion",
                 ),
             ),
             (*LEGAL, CURVATURE, Condition(2 * nu * drift_step * a_m, "<=", Rational(1, 2), "(m): the recursion")),
         ),
-        (PRINTED, USED),
+        (given.PRINTED, given.USED),
         (
             "the local noise in (25) is not orthogonal to the gradients after it",
             "squares doubled where noise and gradients mix",
@@ -325,21 +289,14 @@ LEMMA_B_5 = lemma(
     "B.5",
     "The dual gap on average",
     ("16",),
-    Measure(
-        "average",
-        "rounds",
-        "dual gap of the weighted objective",
-        r"\frac1T\sum_{t<T}\delta_t",
-        OBJECTIVE,
-        RANDOM,
-    ),
+    Measure("average", "rounds", "dual gap of the weighted objective", r"\frac1T\sum_{t<T}\delta_t", OBJECTIVE, RANDOM),
     "epsopt and direction are means over the rounds here.",
     (
         Form(
             "printed",
             average_gap_of_the_paper(PRINTED_SMOOTHNESS),
             (*LEGAL, CURVATURE, *AS_PRINTED),
-            PRINTED,
+            given.PRINTED,
             refuted_by=CROSS_TERM,
             note="eq. (16), with the time average of the direction that is left out in print; (34) is false as well",
         ),
@@ -347,7 +304,7 @@ LEMMA_B_5 = lemma(
             "explicit",
             average_gap_of_the_paper(ENVELOPE_SMOOTHNESS),
             (*LEGAL, CURVATURE, *step_conditions(ONE, Integer(2), 1 + 2 * Gammax**2 * Lf / Gammay)),
-            USED,
+            given.USED,
             refuted_by=CROSS_TERM,
             note="the paper's chain with (1 + kappa) Lf and the conditions that it uses; it rests on (19), (25), (34)",
         ),
@@ -355,14 +312,14 @@ LEMMA_B_5 = lemma(
             "repaired",
             average_gap(Rational(3, 4), Rational(1, 80), Rational("1.0132"), Rational("1.525")),
             (*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
-            USED,
+            given.USED,
             note="the ascent measured at the old x: the gap shrinks by 3/4 Gammay mu a round",
         ),
         Form(
             "sharp",
             average_gap(Rational("0.8839"), Rational("0.0051"), Rational("1.0132"), Rational("1.5194")),
             (*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
-            USED,
+            given.USED,
             note="the same chain without rounding its constants up",
         ),
     ),
@@ -378,14 +335,14 @@ LEMMA_B_6 = lemma(
             "printed",
             (Term("gradient", 2 * gradsq), Term("dual gap", 4 * kappa * Lf * gap)),
             (SIMPLEX, CURVATURE),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             note="as printed, with Lf^2/mu = kappa Lf",
         ),
         Form(
             "sharp",
             (Term("both", (sqrt(gradsq) + sqrt(2 * kappa * Lf * gap)) ** 2),),
             (SIMPLEX, CURVATURE),
-            (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+            (given.JOINTLY_SMOOTH, given.STRONGLY_CONCAVE),
             note="the triangle inequality in mean square instead of 2 + 2",
         ),
     ),
@@ -425,7 +382,7 @@ def noisy_gradient(number: str, block: str) -> Result:
                 "printed",
                 noisy_gradient_terms(block == "x"),
                 (*LEGAL, CURVATURE),
-                (JOINTLY_SMOOTH, HETEROGENEITY, STRONGLY_CONCAVE),
+                (given.JOINTLY_SMOOTH, given.HETEROGENEITY, given.STRONGLY_CONCAVE),
                 note="as printed",
             ),
         ),
@@ -441,7 +398,7 @@ LEMMA_B_8 = replace(
             PLAIN_B_8.forms[0],
             name="printed:pl",
             terms=(*noisy_gradient_terms(False)[:-1], Term("dual gap", 4 * Q * betaG**2 * kappa * Lf * gap)),
-            assumptions=(JOINTLY_SMOOTH, HETEROGENEITY, PL),
+            assumptions=(given.JOINTLY_SMOOTH, given.HETEROGENEITY, given.PL),
             note="as Appendix B.5 has it under the PL condition; its kappa is not needed",
         ),
     ),
@@ -455,14 +412,11 @@ LEMMA_B_9 = lemma(
     "smoothness bounds the gradient in y by the dual gap.",
     two_forms(
         (
-            (
-                *drift_terms(ONE)[:2],
-                Term("dual gap", 8 * kappa * Lf**3 * D * betaG**2 * (2 * etax**2 + etay**2) * gap),
-            ),
+            (*drift_terms(ONE)[:2], Term("dual gap", 8 * kappa * Lf**3 * D * betaG**2 * (2 * etax**2 + etay**2) * gap)),
             drift_terms(nu),
         ),
         tuple(form.conditions for form in LEMMA_B_4.forms),  # type: ignore[arg-type]
-        (with_pl(PRINTED), with_pl(USED)),
+        (with_pl(given.PRINTED), with_pl(given.USED)),
         ("the local noise in (25) is not orthogonal to the gradients after it", "Lemma B.4, repaired, holds as it is"),
     ),
 )

@@ -126,13 +126,4 @@ LEMMA_A_7 = fact(
     "Convexity is not needed.",
     equations=("11",),
 )
-RESULTS = (
-    LEMMA_A_1,
-    LEMMA_A_2,
-    LEMMA_A_3,
-    LEMMA_A_4,
-    LEMMA_A_5,
-    LEMMA_A_5_GRADIENT,
-    LEMMA_A_6,
-    LEMMA_A_7,
-)
+RESULTS = (LEMMA_A_1, LEMMA_A_2, LEMMA_A_3, LEMMA_A_4, LEMMA_A_5, LEMMA_A_5_GRADIENT, LEMMA_A_6, LEMMA_A_7)

@@ -1,25 +1,12 @@
-r"""The lemmas behind Theorem 4 (Appendix C): nonconvex-concave problems, with the ascent taken at a snapshot.
-
-Where a lemma drops the product of noise and later local gradients, its repaired form pays the price $\nu$ for it.
-"""
+r"""The lemmas behind Theorem 4 (Appendix C); $\nu$ is the price of the product of noise and gradients."""
 
 from __future__ import annotations
 
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    BOUNDED_ITERATES,
-    CONCAVE,
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
-    HETEROGENEITY,
-    LIPSCHITZ,
-    NO_ASCENT,
-    ONE_POINT_PRINTED,
-    ONE_POINT_USED,
-    without,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import drop_assumptions
 from fedbounds.bounds.papers.fed_norm_sgda.composites import LEGAL, r
 from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     DRIFT,
@@ -30,15 +17,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     ascent_conditions,
     recursion_cap,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.lemmas import (
-    DRIFT_MEASURE,
-    ONE,
-    RANDOM,
-    drift_step,
-    lemma,
-    two_forms,
-)
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import DRIFT_MEASURE, ONE, RANDOM, drift_step, lemma, two_forms
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients
 from fedbounds.bounds.theory.expressions import largest
@@ -46,21 +26,13 @@ from fedbounds.bounds.theory.measures import Measure, single
 from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import OBJECTIVE
 
-notation = NOTATION
-Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (
-    notation.Lf,
-    notation.sigmaL,
-    notation.betaL,
-    notation.sigmaG,
-    notation.betaG,
-    notation.Gx,
-    notation.R,
-)
-S, nu, C_w, D = notation.S, notation.nu, notation.C_w, notation.D
-etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-gradsq, gap, staledual, drift = notation.gradsq, notation.gap, notation.staledual, notation.drift
-ROUND_PRINTED = without(CONCAVE_PRINTED, BOUNDED_ITERATES)  # Lemmas C.1 and C.2 list concavity and do not use it
-ROUND_USED = without(CONCAVE_USED, *NO_ASCENT)
+Lf, sigmaL, betaL, sigmaG, betaG, Gx, R, S, nu = n.Lf, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.Gx, n.R, n.S, n.nu
+C_w, D, etax, etay, Gammax, Gammay, gradsq, gap = n.C_w, n.D, n.etax, n.etay, n.Gammax, n.Gammay, n.gradsq, n.gap
+staledual, drift = n.staledual, n.drift
+ROUND_PRINTED = drop_assumptions(
+    given.CONCAVE_PRINTED, given.BOUNDED_ITERATES
+)  # Lemmas C.1 and C.2 list concavity and do not use it
+ROUND_USED = drop_assumptions(given.CONCAVE_USED, *given.NO_ASCENT)
 ONE_BLOCK = "noise-of-one-block-in-lemma-c"  # and the lemma's number
 CONCAVE_DRIFT = (etax**2 + etay**2) * DRIFT  # V_C
 
@@ -90,7 +62,7 @@ LEMMA_C_1 = lemma(
     two_forms(
         (moreau_terms(ONE), moreau_terms(nu)),
         (LEGAL, LEGAL),
-        (without(ROUND_PRINTED, HETEROGENEITY), without(ROUND_USED, HETEROGENEITY)),
+        (drop_assumptions(ROUND_PRINTED, given.HETEROGENEITY), drop_assumptions(ROUND_USED, given.HETEROGENEITY)),
         (
             "(63) drops the product of noise and later gradients, and takes noise in x to grow with the gradient in x",
             "E|g_x|^2 <= nu I_1^2",
@@ -129,7 +101,7 @@ LEMMA_C_2 = lemma(
                     Condition(
                         etay,
                         "<=",
-                        1 / (2 * Lf * MaxOverClients(notation.a1) * sqrt(2 * largest(1, betaL**2))),
+                        1 / (2 * Lf * MaxOverClients(n.a1) * sqrt(2 * largest(1, betaL**2))),
                         "the recursion",
                         etay,
                     ),
@@ -207,7 +179,7 @@ LEMMA_C_3 = lemma(
     (),
     STALE_GAP,
     "The ascent restarts at every snapshot from a point at most 4R (squared) from the maximizer.",
-    ascent_forms(without(CONCAVE_PRINTED, LIPSCHITZ), CONCAVE_USED),
+    ascent_forms(drop_assumptions(given.CONCAVE_PRINTED, given.LIPSCHITZ), given.CONCAVE_USED),
 )
 LEMMA_C_5 = lemma(
     "C.5",
@@ -215,7 +187,7 @@ LEMMA_C_5 = lemma(
     (),
     STALE_GAP,
     "The bound of Lemma C.3 at a maximizer common to all clients.",
-    ascent_forms(ONE_POINT_PRINTED, ONE_POINT_USED),
+    ascent_forms(given.ONE_POINT_PRINTED, given.ONE_POINT_USED),
 )
 
 
@@ -235,7 +207,7 @@ LEMMA_C_4 = lemma(
             "printed",
             stale_terms(Integer(2)),
             LEGAL,
-            without(ROUND_PRINTED, CONCAVE),
+            drop_assumptions(ROUND_PRINTED, given.CONCAVE),
             refuted_by=f"{ONE_BLOCK}.4",
             note="as printed, where noise in x may grow with the gradient in y",
         ),
@@ -243,7 +215,7 @@ LEMMA_C_4 = lemma(
             "explicit",
             stale_terms(Integer(2)),
             LEGAL,
-            without(ROUND_USED, HETEROGENEITY),
+            drop_assumptions(ROUND_USED, given.HETEROGENEITY),
             note="the printed bound where noise is bounded block by block; true, although (63) is not: it counts a lag "
             "of S - 1 rounds, and half of that is the mean",
         ),
@@ -251,7 +223,7 @@ LEMMA_C_4 = lemma(
             "repaired",
             stale_terms(sqrt(nu)),
             LEGAL,
-            without(ROUND_USED, HETEROGENEITY),
+            drop_assumptions(ROUND_USED, given.HETEROGENEITY),
             note="the snapshot is (S - 1)/2 rounds old on average",
         ),
     ),

@@ -39,7 +39,7 @@ def pair(
     return Limit(name, text, one(left), one(right), at=values or {}, source=source)
 
 
-def averages() -> Iterator[Limit]:
+def average_limits() -> Iterator[Limit]:
     """Eqs. (56) to (59)."""
     alone = {n.n: ONE, n.P: ONE, n.taueff: ONE, **{key: ONE for key in (n.A_w, n.B_w, n.E_w, SQUARES)}}
     quiet = {**alone, n.sigmaL: ZERO, n.sigmaG: ZERO}
@@ -60,7 +60,7 @@ def averages() -> Iterator[Limit]:
     yield pair("sampling-probabilities", "c + d/P = 1", c + d / n.P, ONE, "Lemma B.2, (20)", SAMPLING)
 
 
-def closed_forms() -> Iterator[Limit]:
+def closed_form_limits() -> Iterator[Limit]:
     """(50) to (53): what the snapshot period and the steps of the paper make of (48) without its constants."""
     first, second = sp.symbols("I_1 I_2", positive=True)
     pull, source = n.R * n.gammax * n.Gx * first, "(50) to (53)"
@@ -84,7 +84,7 @@ def closed_forms() -> Iterator[Limit]:
     yield pair("descent-step-in-closed-form", text, gap, least, source, {n.gammax: descent})
 
 
-def vanishing() -> Iterator[Limit]:
+def vanishing_limits() -> Iterator[Limit]:
     """What is zero when."""
     for name, result in (("theorem-1", THEOREM_1), ("theorem-4", THEOREM_4)):
         for case, text, gone, values in (
@@ -115,12 +115,12 @@ def vanishing() -> Iterator[Limit]:
         yield Limit(name, "p = w: both objectives are one", terms_of(result, "sharp"), one(left), at=values)
 
 
-def total(result: Result, form: str, name: str) -> sp.Expr:
+def term_of(result: Result, form: str, name: str) -> sp.Expr:
     """One term of a form."""
     return next(t.expression for t in result.form(form).terms if t.name == name)
 
 
-def gauges() -> Iterator[Limit]:
+def gauge_limits() -> Iterator[Limit]:
     """What does not change: taueff against the server's steps, coefficients against the clients'."""
     by_server: dict[sp.Expr, sp.Expr] = {n.taueff: s * n.taueff, n.A_w: s * n.A_w, n.B_w: s * n.B_w}
     by_clients: dict[sp.Expr, sp.Expr] = {n.C_w: s**2 * n.C_w, n.D: s**2 * n.D, n.etax: n.etax / s, n.etay: n.etay / s}
@@ -138,8 +138,8 @@ def gauges() -> Iterator[Limit]:
     yield pair(
         "remark-1-participation",
         "the participation error of Remark 1 is that of Theorem 1 at its steps",
-        total(THEOREM_1_AT_ITS_STEPS, "sharp", participation),
-        total(REMARK_1, "repaired", participation),
+        term_of(THEOREM_1_AT_ITS_STEPS, "sharp", participation),
+        term_of(REMARK_1, "repaired", participation),
         "Remark 1",
         {n.E_w: ONE, n.taueff: n.taubar},
     )
@@ -153,8 +153,8 @@ def gauges() -> Iterator[Limit]:
     )
 
 
-def rising(name: str, terms: tuple[Term, ...], letter: sp.Symbol, falls: bool = False) -> Limit:
-    """A bound that increases, or falls, in a letter, everything else fixed."""
+def monotone_limit(name: str, terms: tuple[Term, ...], letter: sp.Symbol, falls: bool = False) -> Limit:
+    """A bound that increases, or falls, in a symbol, everything else fixed."""
     more = substitute_terms(terms, {letter: letter + s})
     sides = (more, terms) if falls else (terms, more)
     word = "falls" if falls else "increases"
@@ -162,18 +162,18 @@ def rising(name: str, terms: tuple[Term, ...], letter: sp.Symbol, falls: bool = 
     return Limit(f"{name}-{word}-with-{letter}", text, *sides, "<=", facts=(SAMPLED, *NU))
 
 
-def directions() -> Iterator[Limit]:
+def monotone_limits() -> Iterator[Limit]:
     """Monotone in everything but the ascent step and the snapshot period."""
     for letter in (n.Delta, n.delta0, n.sigmaL, n.sigmaG, n.betaL, n.etax, n.etay, n.kappa):
-        yield rising("theorem-1", SHARP_1, letter)
+        yield monotone_limit("theorem-1", SHARP_1, letter)
     for letter in (n.T, n.Gammax):
-        yield rising("theorem-1", SHARP_1, letter, falls=True)
+        yield monotone_limit("theorem-1", SHARP_1, letter, falls=True)
     for letter in (n.Deltabar, n.R, n.sigmaG, n.etax, n.etay):
-        yield rising("theorem-4", SHARP_4, letter)
-    yield rising("theorem-4", SHARP_4, n.T, falls=True)
+        yield monotone_limit("theorem-4", SHARP_4, letter)
+    yield monotone_limit("theorem-4", SHARP_4, n.T, falls=True)
 
 
-def tightened(result: Result, above: str = "repaired") -> Limit:
+def sharper_limit(result: Result, above: str = "repaired") -> Limit:
     """The sharp form is below another."""
     name = result.key.partition("/")[2]
     left, right = terms_of(result, "sharp"), terms_of(result, above)
@@ -183,11 +183,11 @@ def tightened(result: Result, above: str = "repaired") -> Limit:
 
 SHARPENED = (THEOREM_1, THEOREM_1_AT_ITS_STEPS, THEOREM_4, LEMMA_B_5, LEMMA_C_2, LEMMA_C_3)
 LIMITS = (
-    *averages(),
-    *closed_forms(),
-    *vanishing(),
-    *gauges(),
-    *directions(),
-    *map(tightened, SHARPENED),
-    tightened(THEOREM_1, "explicit"),
+    *average_limits(),
+    *closed_form_limits(),
+    *vanishing_limits(),
+    *gauge_limits(),
+    *monotone_limits(),
+    *map(sharper_limit, SHARPENED),
+    sharper_limit(THEOREM_1, "explicit"),
 )

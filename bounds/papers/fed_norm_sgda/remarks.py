@@ -11,20 +11,13 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED,
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import with_pl
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.results import (
-    AS_PRINTED,
-    ENOUGH_ROUNDS,
-    ENVELOPE,
-    PAPER,
-    STEPS,
-    THEOREM_1,
-    TIGHT,
-)
+from fedbounds.bounds.papers.fed_norm_sgda.notation import new_result
+from fedbounds.bounds.papers.fed_norm_sgda.results import AS_PRINTED, ENOUGH_ROUNDS, ENVELOPE, STEPS, THEOREM_1, TIGHT
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
 from fedbounds.bounds.theory.client_reductions import MaxOverClients, SumOverClients
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import single
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
 kappa, nu, tau, P, T = n.kappa, n.nu, n.taubar, n.P, n.T
@@ -37,17 +30,13 @@ PLAIN = (  # no coefficient is above 1, and they sum to tau: all are 1
 GAP, DUAL, NOISE_FACTOR, LOCAL = TIGHT
 SPEED = sqrt(P * tau * T)
 PL_NOISE = largest(kappa * betaL**2 * MaxOverClients(n.a2 / n.a1**2), 1)
-REMARK_1 = Result(
-    key="fed-norm-sgda/remark-1",
-    kind="remark",
-    title="Theorem 1 for equal weights and equal local steps",
-    source=Source(PAPER, "Remark 1", ("6",)),
-    measure=ENVELOPE,
-    notation=n,
-    default="repaired",
-    statement="A_w = B_w = E_w = 1, C_w = tau - 1 and D = (tau - 1)(tau - 1 + betaL^2). That the participation error "
+REMARK_1 = new_result(
+    "remark-1",
+    "Theorem 1 for equal weights and equal local steps",
+    ENVELOPE,
+    "A_w = B_w = E_w = 1, C_w = tau - 1 and D = (tau - 1)(tau - 1 + betaL^2). That the participation error "
     "grows with tau comes from the steps of (4), not from the algorithm.",
-    forms=(
+    (
         Form(
             "printed",
             (
@@ -59,7 +48,6 @@ REMARK_1 = Result(
             PRINTED,
             order_only=True,
             hides="one numerical constant for each term, kappa^2 and L_f",
-            derived=DERIVED,
             refuted_by="gap-of-remark-1",
             note="eq. (6) as printed, which drops kappa^2 and the terms of the initial gaps",
         ),
@@ -75,29 +63,31 @@ REMARK_1 = Result(
                 Term("partial participation", 2 * NOISE_FACTOR * nu * kappa**2 * d * sigmaG**2 * sqrt(tau / (P * T))),
                 Term(
                     "local updates",
-                    2 * LOCAL * nu * kappa**2
-                    * (tau - 1) * (sigmaL**2 + 2 * (tau - 1 + betaL**2) * sigmaG**2) / (tau**2 * T),
+                    2
+                    * LOCAL
+                    * nu
+                    * kappa**2
+                    * (tau - 1)
+                    * (sigmaL**2 + 2 * (tau - 1 + betaL**2) * sigmaG**2)
+                    / (tau**2 * T),
                 ),
             ),
             (*EQUAL_CLIENTS, LARGEST, *PLAIN, CURVATURE, *ENOUGH_ROUNDS),
             USED,
             prescribes=STEPS,
-            derived=DERIVED,
             note="the sharp Theorem 1 at its steps, in this case",
         ),
     ),
-)  # fmt: skip
-REMARK_3 = Result(
-    key="fed-norm-sgda/remark-3",
-    kind="remark",
-    title="Theorem 1 under the PL condition",
-    source=Source(PAPER, "Remark 3 and Appendix B.5"),
-    measure=ENVELOPE,
-    notation=n,
-    default="sharp",
-    statement="The bounds of Theorem 1 where sum_i w_i f_i is mu-PL in y. The printed conditions ask for a factor "
+    equations=("6",),
+    derived=DERIVED,
+)
+REMARK_3 = new_result(
+    "remark-3",
+    "Theorem 1 under the PL condition",
+    ENVELOPE,
+    "The bounds of Theorem 1 where sum_i w_i f_i is mu-PL in y. The printed conditions ask for a factor "
     "kappa more in two places; only smoothness bounds the gradient in y, so neither is needed.",
-    forms=(
+    (
         replace(
             THEOREM_1.form("printed"),
             conditions=(
@@ -119,6 +109,8 @@ REMARK_3 = Result(
         ),
         *(replace(THEOREM_1.form(name), assumptions=with_pl(USED)) for name in ("repaired", "sharp")),
     ),
+    number="Remark 3 and Appendix B.5",
+    default="sharp",
 )
 ONE_NODE = single(
     "squared noise of the mean of n samples at one client",
@@ -131,11 +123,7 @@ ONE_NODE = single(
 def noise_of_means(kind: str, assumptions: tuple[Assumption, ...], note: str) -> tuple[Form, Form]:
     """Remark 6 for n clients, and for n samples at one client, which knows no heterogeneity."""
     noise, growth = Term("noise", sigmaL**2 / n.n), betaL**2 / n.n
-    clients = (
-        noise,
-        Term("growing noise", growth * betaG**2 * n.gradxsq),
-        Term("heterogeneity", growth * sigmaG**2),
-    )
+    clients = (noise, Term("growing noise", growth * betaG**2 * n.gradxsq), Term("heterogeneity", growth * sigmaG**2))
     equal = (SIMPLEX, Condition(n.n * W, "==", Integer(1), "equal weights"))
     alone = tuple(a for a in assumptions if a is not HETEROGENEITY)
     return (
@@ -152,22 +140,18 @@ def noise_of_means(kind: str, assumptions: tuple[Assumption, ...], note: str) ->
     )
 
 
-REMARK_6 = Result(
-    key="fed-norm-sgda/remark-6",
-    kind="remark",
-    title="Noise of n clients in one synchronized step",
-    source=Source(PAPER, "Remark 6"),
-    measure=single(
+REMARK_6 = new_result(
+    "remark-6",
+    "Noise of n clients in one synchronized step",
+    single(
         "squared noise of the mean gradient of all clients at one point",
         r"\mathbb E\|\tfrac1n\sum_i[\nabla f_i(z;\xi_i)-\nabla f_i(z)]\|^2",
         GRADIENT**2,
         expectation="gradient noise",
     ),
-    notation=n,
-    default="repaired",
-    statement="One block, equal weights. Heterogeneity enters even with one local step and full participation if "
+    "One block, equal weights. Heterogeneity enters even with one local step and full participation if "
     "betaL > 0; with a batch of n at one node it does not. gradxsq is the squared gradient norm of the mean in x.",
-    forms=(
+    (
         *noise_of_means("printed", (NOISE, HETEROGENEITY), "as printed, beta_G for beta_H"),
         *noise_of_means(
             "repaired",
@@ -175,5 +159,6 @@ REMARK_6 = Result(
             "with noise that is independent between clients, and drawn anew in every sample",
         ),
     ),
+    default="repaired",
 )
 RESULTS = (REMARK_1, REMARK_3, REMARK_6)

@@ -1,9 +1,4 @@
-r"""Theorem 1 (nonconvex-strongly-concave): the full bound, and the bound at the steps the paper sets.
-
-The certified chain differs from the paper's in four places: noise and later local gradients are separated at the price
-$\nu=2$, the ascent is measured at the old $x$, the envelope's smoothness is $(1+\kappa)L_f$, and the initial dual gap
-stays.
-"""
+"""Theorem 1 (nonconvex-strongly-concave): the full bound, and the bound at the steps the paper sets."""
 
 from __future__ import annotations
 
@@ -24,26 +19,17 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     full_synchronization,
     r,
 )
-from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.notation import new_result
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
 PAPER = "Sharma et al. 2023"
-notation = NOTATION
-Lf, kappa, sigmaL, betaL, sigmaG, betaG = (
-    notation.Lf,
-    notation.kappa,
-    notation.sigmaL,
-    notation.betaL,
-    notation.sigmaG,
-    notation.betaG,
-)
-P, T, taueff, taubar, nu = notation.P, notation.T, notation.taueff, notation.taubar, notation.nu
-etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-C_w, D = notation.C_w, notation.D
-Delta, delta0 = notation.Delta, notation.delta0
+Lf, kappa, sigmaL, betaL, sigmaG, betaG, P, T = n.Lf, n.kappa, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.P, n.T
+taueff, taubar, nu, etax, etay, Gammax, Gammay = n.taueff, n.taubar, n.nu, n.etax, n.etay, n.Gammax, n.Gammay
+C_w, D, Delta, delta0 = n.C_w, n.D, n.Delta, n.delta0
 
 drift_step = (etax**2 + etay**2) * Lf**2
 
@@ -137,17 +123,13 @@ def certified_terms_at_the_steps(gap: sp.Expr, dual: sp.Expr, noise: sp.Expr, lo
 
 
 CROSS_TERM = "cross-term-of-local-noise"
-THEOREM_1 = Result(
-    key="fed-norm-sgda/theorem-1",
-    kind="theorem",
-    title="Convergence for nonconvex-strongly-concave problems",
-    source=Source(PAPER, "Theorem 1", ("4", "18")),
-    measure=ENVELOPE,
-    notation=NOTATION,
-    default="sharp",
-    statement="The average over the rounds of the expected squared gradient norm of the envelope of sum_i w_i f_i; the "
+THEOREM_1 = new_result(
+    "theorem-1",
+    "Convergence for nonconvex-strongly-concave problems",
+    ENVELOPE,
+    "The average over the rounds of the expected squared gradient norm of the envelope of sum_i w_i f_i; the "
     "paper's minimum over the rounds is never more. The printed statement lost the initial dual gap.",
-    forms=(
+    (
         Form(
             "printed",
             tuple(
@@ -159,23 +141,15 @@ THEOREM_1 = Result(
             PRINTED,
             order_only=True,
             hides="one numerical constant for each term, L_f, the initial gap and beta_G",
-            derived=DERIVED,
             refuted_by="lost-initial-dual-gap",
             note="eq. (18) as printed; without noise, x_0 optimal and y_0 not, the right-hand side is 0, the left not",
         ),
         Form(
             "explicit",
             theorem_terms(
-                Integer(6),
-                60 * kappa**2,
-                NOMINAL_NOISE,
-                2 * NOMINAL_NOISE,
-                NOMINAL_DRIFT,
-                2 * NOMINAL_DRIFT,
+                Integer(6), 60 * kappa**2, NOMINAL_NOISE, 2 * NOMINAL_NOISE, NOMINAL_DRIFT, 2 * NOMINAL_DRIFT
             ),
             (*LEGAL, CURVATURE, *step_conditions(Integer(1), Integer(2), 1 + 2 * Gammax**2 * Lf / Gammay)),
-            USED,
-            derived=DERIVED,
             refuted_by=CROSS_TERM,
             note="the paper's chain with its constants; (19) and (25) drop the product of noise and later gradients, "
             "(34) separates x_{t+1} from the noise it shares with the ascent direction",
@@ -183,20 +157,14 @@ THEOREM_1 = Result(
         Form(
             "repaired",
             certified_terms(*CERTIFIED),
-            (*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
-            USED,
-            derived=DERIVED,
             note="noise and drift separated at the price nu = 2 (1 if all clients take one step), ascent at the old x",
         ),
-        Form(
-            "sharp",
-            certified_terms(*TIGHT),
-            (*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
-            USED,
-            derived=DERIVED,
-            note="the same chain without rounding its constants up",
-        ),
+        Form("sharp", certified_terms(*TIGHT), note="the same chain without rounding its constants up"),
     ),
+    equations=("4", "18"),
+    conditions=(*LEGAL, CURVATURE, *step_conditions(nu, 2 * nu, 4 * nu)),
+    assumptions=USED,
+    derived=DERIVED,
 )
 
 # --- Theorem 1 in the main text, eq. (4): at gammay = sqrt(P/(taubar T))/Lf ---------------------------------------
@@ -215,12 +183,12 @@ def terms_at_the_steps(
     $$\frac{\kappa^2}{\sqrt{P\bar\tau T}}\Big((c_1\Delta+c_2\delta_0)L_f\frac{\bar\tau}{\tau_{\rm eff}}+c_3A_w\sigma_L^2
       +c_4\sigma_G^2(B_w\beta_L^2+\tau_{\rm eff}dE_w)\Big)+\kappa^2\frac{c_5C_w\sigma_L^2+c_6D\sigma_G^2}{\bar\tau^2T}$$
     """
-    noise_terms = noise * notation.A_w * sigmaL**2 + heterogeneity * notation.B_w * betaL**2 * sigmaG**2
+    noise_terms = noise * n.A_w * sigmaL**2 + heterogeneity * n.B_w * betaL**2 * sigmaG**2
     return (
         Term("initial gap", gap * kappa**2 * Delta * Lf * taubar / (taueff * SPEED)),
         Term("initial dual gap", dual * kappa**2 * delta0 * Lf * taubar / (taueff * SPEED)),
         Term("full synchronization", kappa**2 * noise_terms / SPEED),
-        Term("partial participation", heterogeneity * kappa**2 * taueff * d * notation.E_w * sigmaG**2 / SPEED),
+        Term("partial participation", heterogeneity * kappa**2 * taueff * d * n.E_w * sigmaG**2 / SPEED),
         Term(
             "local updates",
             kappa**2 * (drift * C_w * sigmaL**2 + drift_heterogeneity * D * sigmaG**2) / (taubar**2 * T),
@@ -228,26 +196,22 @@ def terms_at_the_steps(
     )
 
 
-GROWS = largest(betaL**2 * notation.B_w, taueff * d * notation.E_w)
+GROWS = largest(betaL**2 * n.B_w, taueff * d * n.E_w)
 ENOUGH_ROUNDS = (
     Condition(T, ">=", 4 * nu**2 * taueff**2 * P / taubar, "(a) at these steps", T),
     Condition(T, ">=", (64 * nu * kappa * betaG**2 * GROWS) ** 2 / (P * taubar), "(b) at these steps", T),
-    Condition(T, ">=", (4 * nu * taueff * notation.n * S_2) ** 2 / (P * taubar), "(g) at these steps", T),
+    Condition(T, ">=", (4 * nu * taueff * n.n * S_2) ** 2 / (P * taubar), "(g) at these steps", T),
     Condition(T, ">=", 4096 * nu * kappa**2 * betaG**2 * D / taubar**2, "(f) at these steps", T),
     Condition(T, ">=", 8 * nu * a_m / taubar**2, "(m) at these steps", T),
 )
 HIDDEN = "one numerical constant for each term, L_f, the initial gap and beta_G"
-THEOREM_1_AT_ITS_STEPS = Result(
-    key="fed-norm-sgda/theorem-1-at-its-steps",
-    kind="theorem",
-    title="The rate 1/sqrt(P T) for nonconvex-strongly-concave problems",
-    source=Source(PAPER, "Theorem 1", ("4",)),
-    measure=ENVELOPE,
-    notation=NOTATION,
-    default="sharp",
-    statement="Theorem 1 at gammay = sqrt(P/(mean tau T))/Lf, gammax = gammay/(156 kappa^2) and local steps "
+THEOREM_1_AT_ITS_STEPS = new_result(
+    "theorem-1-at-its-steps",
+    "The rate 1/sqrt(P T) for nonconvex-strongly-concave problems",
+    ENVELOPE,
+    "Theorem 1 at gammay = sqrt(P/(mean tau T))/Lf, gammax = gammay/(156 kappa^2) and local steps "
     "1/(Lf mean tau sqrt(T)), from the number of rounds on at which its conditions hold there.",
-    forms=(
+    (
         Form(
             "printed",
             tuple(t for t in terms_at_the_steps(*(Integer(1),) * 6) if t.name != "initial dual gap"),
@@ -255,37 +219,30 @@ THEOREM_1_AT_ITS_STEPS = Result(
             PRINTED,
             order_only=True,
             hides=HIDDEN,
-            prescribes=STEPS,
-            derived=DERIVED,
             refuted_by="lost-initial-dual-gap",
             note="eq. (4) as printed, with Delta Lf kept: without noise and with x_0 optimal it says 0",
         ),
         Form(
             "explicit",
             terms_at_the_steps(*map(Integer, (936, 60, 91, 182, 572, 1144))),
-            (*LEGAL, CURVATURE, *ENOUGH_ROUNDS),
-            USED,
-            prescribes=STEPS,
-            derived=DERIVED,
             refuted_by=CROSS_TERM,
             note="the paper's chain with its constants at these steps: 6 * 156 = 936; (c) and (g) leave "
             "91 of the noise's and 286 of the drift's constants",
         ),
         *(
-            Form(
-                name,
-                certified_terms_at_the_steps(*constants),
-                (*LEGAL, CURVATURE, *ENOUGH_ROUNDS),
-                USED,
-                prescribes=STEPS,
-                derived=DERIVED,
-                note=note,
-            )
+            Form(name, certified_terms_at_the_steps(*constants), note=note)
             for name, constants, note in (
                 ("repaired", CERTIFIED, "the certified Theorem 1 here: 3 * 156 = 468, and 2 * 23 for two local steps"),
                 ("sharp", TIGHT, "the sharp Theorem 1 here: 21/10 * 156 = 327.6, and 2 * 23/2 for two local steps"),
             )
         ),
     ),
+    number="Theorem 1",
+    equations=("4",),
+    default="sharp",
+    conditions=(*LEGAL, CURVATURE, *ENOUGH_ROUNDS),
+    assumptions=USED,
+    prescribes=STEPS,
+    derived=DERIVED,
 )
 RESULTS = (THEOREM_1, THEOREM_1_AT_ITS_STEPS)

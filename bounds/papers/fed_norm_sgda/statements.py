@@ -1,6 +1,4 @@
-r"""What Sharma et al. (2023) say besides their results: problem, update rules, definitions, assumptions, remarks
-without a bound, the step sizes of Theorem 4 and its special cases.
-"""
+"""Statements of Sharma et al. (2023) besides its results: definitions, assumptions, remarks, special cases."""
 
 from __future__ import annotations
 
@@ -32,8 +30,7 @@ SETTING = (
          r"\min_x\max_y\ F(x,y)=\sum_{i=1}^np_if_i(x,y)", equations=("1",)),
     said("naive-averaging", "equation", "What naive averaging minimizes", "Section 4.1",
          "A server that adds up the clients' plain updates steps along sum_i w_i g_i, times taueff gamma, with w_i = "
-         "p_i "
-         "|a_i|_1/sum_j p_j |a_j|_1 and taueff = sum_j p_j |a_j|_1: it minimizes the envelope of sum_i w_i f_i.",
+         "p_i |a_i|_1/sum_j p_j |a_j|_1 and taueff = sum_j p_j |a_j|_1: it minimizes the envelope of sum_i w_i f_i.",
          r"w_i=\frac{p_i\|a_i\|_1}{\sum_jp_j\|a_j\|_1},\qquad\tau_{\rm eff}=\sum_jp_j\|a_j\|_1", equations=("2",),
          note="With p given, taueff has this value where w is naive."),
     said("server-direction", "equation", "The server's direction", "Section 4.2",
@@ -50,8 +47,7 @@ SETTING = (
          note="The theorems have no constraint on y."),
     said("local-map", "equation", "The local map", "Appendix A.1",
          "The k-th local model is x - eta_x sum_{j<k} a_i^(j)(k) g_j, and y + eta_y ... in y; the client returns its "
-         "sum "
-         "of a_i^(k)(tau_i) g_k over |a_i|_1.",
+         "sum of a_i^(k)(tau_i) g_k over |a_i|_1.",
          r"x_i^{(t,k)}=x^{(t)}-\eta_x^c\sum_{j<k}a_i^{(j)}(k)\,\nabla_xf_i(x_i^{(t,j)},y_i^{(t,j)};\xi_i^{(t,j)})",
          equations=("12", "45"), note="(45) is Fed-Norm-SGDA+, whose gradient in y is taken at the snapshot of x."),
 )  # fmt: skip
@@ -82,8 +78,7 @@ ASSUMPTIONS = (
          "use; an assumption is neither true nor false."),
     said("assumption-3", "assumption", "Global heterogeneity", "Assumption 3",
          "For any weights on the simplex there are betaG >= 1 and sigmaG >= 0 with, in either block, sum_i w_i |grad "
-         "f_i|^2 "
-         "<= betaG^2 |sum_i w_i grad f_i|^2 + sigmaG^2 everywhere.",
+         "f_i|^2 <= betaG^2 |sum_i w_i grad f_i|^2 + sigmaG^2 everywhere.",
          r"\sum_iw_i\|\nabla_bf_i\|^2\le\beta_G^2\Big\|\sum_iw_i\nabla_bf_i\Big\|^2+\sigma_G^2,\quad b=x,y",
          claims=("repair/quadratics-outside-assumption-3",), note="The proofs use the weights of the algorithm only."),
     said("assumption-4", "assumption", "Strong concavity", "Assumption 4", "Every f_i(x, .) is mu-strongly concave."),
@@ -120,8 +115,7 @@ STEPS_OF_THEOREM_4 = (
          note="As (25), it drops the product of noise and later gradients."),
     said("steps-of-theorem-4", "equation", "Snapshot period and steps in closed form", "proof of Theorem 4",
          "In the bound (48) without its constants: S = sqrt(R/(taueff^2 gamma_x gamma_y Gx I_1)) makes both terms with "
-         "S "
-         "equal, gamma_y = (P/(2 I_2))^(2/3) (R gamma_x Gx I_1)^(1/3) balances them with the noise, and gamma_x = (3 "
+         "S equal, gamma_y = (P/(2 I_2))^(2/3) (R gamma_x Gx I_1)^(1/3) balances them with the noise, and gamma_x = (3 "
          "Delta/(taueff Lf T))^(3/4) (I_2 R Gx I_1/P)^(-1/4) that with the initial gap; what is left is 4/3^(3/4) "
          "Lf^(3/4) (Delta I_1 I_2 R Gx/(taueff P T))^(1/4).",
          r"S=\sqrt{\frac R{\tau_{\rm eff}^2\gamma_x\gamma_yG_x\mathcal I_1}},\quad"

@@ -1,10 +1,4 @@
-r"""Tables 1 and 2 of Sharma et al. (2023): what the paper says of rounds and gradients, and what its bounds imply.
-
-For equal weights, equal local steps and all clients the orders are computed here from the theorems themselves: every
-step size, the snapshot period and the local steps may be powers of T, under the theorem's own conditions, and the best
-exponents are a linear program (`fedbounds.bounds.papers.fed_norm_sgda.complexity`). The rows of other papers are cited
-and not checked.
-"""
+"""Tables 1 and 2 of Sharma et al. (2023): orders as printed, and as computed from the theorems."""
 
 from __future__ import annotations
 
@@ -14,14 +8,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
-    ONE_POINT_PRINTED,
-    ONE_POINT_USED,
-    PRINTED,
-    USED,
-)
+from fedbounds.bounds.papers.fed_norm_sgda import assumptions as given
 from fedbounds.bounds.papers.fed_norm_sgda.complexity import Complexity, best_complexity
 from fedbounds.bounds.papers.fed_norm_sgda.composites import DERIVED, K, a_m, d
 from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4
@@ -51,17 +38,11 @@ ALIKE: Mapping[sp.Expr, sp.Expr] = {  # equal weights 1/n, SGDA with tau steps, 
 
 @dataclass(frozen=True)
 class TableCase:
-    """One theorem where all clients are alike and take part.
+    """One theorem where all clients are alike and take part."""
 
-    Args:
-        result: the theorem.
-        steps: what may depend on T besides the work.
-        capped: whether its conditions must hold.
-    """
-
-    result: Result
-    steps: tuple[sp.Symbol, ...]
-    capped: bool = True
+    result: Result  # the theorem
+    steps: tuple[sp.Symbol, ...]  # what may depend on T besides the work
+    capped: bool = True  # whether its conditions must hold
 
     def complexity(self) -> Complexity:
         """The best exponents that its bound admits.
@@ -71,15 +52,15 @@ class TableCase:
             (Fraction(6, 1), Fraction(4, 1))
         """
         form = self.result.form()
-        terms = [Term(t.name, alike(t.expression)) for t in form.terms]
+        terms = [Term(t.name, equal_clients(t.expression)) for t in form.terms]
         about_steps = [c for c in form.conditions if (c.left.free_symbols | c.right.free_symbols) & set(self.steps)]
         kept = [c for c in about_steps if c.op != "=="] if self.capped else []
-        conditions = [Condition(alike(c.left), c.op, alike(c.right), c.why) for c in kept]
+        conditions = [Condition(equal_clients(c.left), c.op, equal_clients(c.right), c.why) for c in kept]
         whole = (WORK, n.S) if n.S in self.steps else (WORK,)
         return best_complexity(terms, conditions, n.T, (*self.steps, WORK), WORK, whole=whole)
 
 
-def alike(expression: sp.Expr) -> sp.Expr:
+def equal_clients(expression: sp.Expr) -> sp.Expr:
     """An expression where all clients have the weight 1/n, take the same local steps, and take part; S - 1 as S."""
     values = {K: n.n**-1 / n.taubar, a_m: n.taubar**2, SumOverClients(n.w**2): 1 / n.n, n.S - 1: n.S}
     special = expression.xreplace(values).subs(n.P, n.n).xreplace(dict(ALIKE)).xreplace(dict(ALIKE))
@@ -115,19 +96,12 @@ CONCAVE_RATES_NOTE = "as (7), at steps that Theorem 4's cap excludes once n tau 
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of a table.
+    """One row of a table."""
 
-    Args:
-        order: one expression, or several by name.
-        assumptions: of the theorem, or CITED.
-        refuted_by: an erratum.
-        note: in a line.
-    """
-
-    order: sp.Expr | Mapping[str, sp.Expr]
-    assumptions: tuple[Assumption, ...] = (CITED,)
-    refuted_by: str = ""
-    note: str = CITED_NOTE
+    order: sp.Expr | Mapping[str, sp.Expr]  # one expression, or several by name
+    assumptions: tuple[Assumption, ...] = (CITED,)  # of the theorem, or CITED
+    refuted_by: str = ""  # an erratum
+    note: str = CITED_NOTE  # in a line
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -177,56 +151,56 @@ HEADLINE = "as printed; Theorem 4's own cap on the step in y does not admit it"
 SIX = "what Theorem 4 gives with the best powers of T that its conditions admit"
 TABLES = (
     table("table-1-nc-sc", 1, "Rounds for nonconvex-strongly-concave problems", ROUNDS, {
-        "printed": Entry(eps**-2, PRINTED, note=OURS),
-        "repaired": Entry(eps**-2, USED, note=NEEDED),
+        "printed": Entry(eps**-2, given.PRINTED, note=OURS),
+        "repaired": Entry(eps**-2, given.USED, note=NEEDED),
         "printed:sharma-2022": Entry(eps**-3),
         "printed:yang-2022": Entry(eps**-2),
     }, FULL),
     table("table-1-nc-sc-gradients", 1, "Gradients for nonconvex-strongly-concave problems", GRADIENTS, {
-        "printed": Entry(1 / (n.n * eps**4), PRINTED, note=OURS),
-        "repaired": Entry(1 / (n.n * eps**4), USED, note=NEEDED),
+        "printed": Entry(1 / (n.n * eps**4), given.PRINTED, note=OURS),
+        "repaired": Entry(1 / (n.n * eps**4), given.USED, note=NEEDED),
         "printed:lin-2020": Entry(eps**-4),
         "printed:sharma-2022": Entry(1 / (n.n * eps**4)),
         "printed:yang-2022": Entry(1 / (n.n * eps**4)),
     }, FULL),
     table("table-1-nc-c", 1, "Rounds for nonconvex-concave problems", ROUNDS, {
-        "printed": Entry(eps**-4, CONCAVE_PRINTED, ROUNDS_ERRATUM, HEADLINE),
-        "repaired": Entry(eps**-6, CONCAVE_USED, note=SIX),
+        "printed": Entry(eps**-4, given.CONCAVE_PRINTED, ROUNDS_ERRATUM, HEADLINE),
+        "repaired": Entry(eps**-6, given.CONCAVE_USED, note=SIX),
         "printed:sharma-2022": Entry(eps**-7),
     }, FULL),
     table("table-1-nc-c-gradients", 1, "Gradients for nonconvex-concave problems", GRADIENTS, {
-        "printed": Entry(1 / (n.n * eps**8), CONCAVE_PRINTED, note=OURS),
-        "repaired": Entry(1 / (n.n * eps**8), CONCAVE_USED, note=NEEDED),
+        "printed": Entry(1 / (n.n * eps**8), given.CONCAVE_PRINTED, note=OURS),
+        "repaired": Entry(1 / (n.n * eps**8), given.CONCAVE_USED, note=NEEDED),
         "printed:lin-2020": Entry(eps**-8),
         "printed:sharma-2022": Entry(1 / (n.n * eps**8)),
     }, FULL),
     table("table-1-nc-1pc", 1, "Rounds for nonconvex-one-point-concave problems", ROUNDS, {
-        "printed": Entry(eps**-4, ONE_POINT_PRINTED, ROUNDS_ERRATUM, HEADLINE),
-        "repaired": Entry(eps**-6, ONE_POINT_USED, note=SIX),
+        "printed": Entry(eps**-4, given.ONE_POINT_PRINTED, ROUNDS_ERRATUM, HEADLINE),
+        "repaired": Entry(eps**-6, given.ONE_POINT_USED, note=SIX),
         "printed:deng-2021": Entry(n.n ** Rational(1, 6) * eps**-8),
         "printed:sharma-2022": Entry(eps**-7),
     }, FULL),
     table("table-1-nc-1pc-gradients", 1, "Gradients for nonconvex-one-point-concave problems", GRADIENTS, {
-        "printed": Entry(1 / (n.n * eps**8), ONE_POINT_PRINTED, note=OURS),
-        "repaired": Entry(1 / (n.n * eps**8), ONE_POINT_USED, note=NEEDED),
+        "printed": Entry(1 / (n.n * eps**8), given.ONE_POINT_PRINTED, note=OURS),
+        "repaired": Entry(1 / (n.n * eps**8), given.ONE_POINT_USED, note=NEEDED),
         "printed:deng-2021": Entry(eps**-12),
         "printed:sharma-2022": Entry(eps**-8),
     }, FULL),
     table("table-2-nc-sc", 2, "Rate for nonconvex-strongly-concave problems", ENVELOPE, {
-        "printed": Entry(rates(d * sigmaG**2, P), PRINTED, note="as (6), with 1 for its noise; it drops kappa^2"),
+        "printed": Entry(rates(d * sigmaG**2, P), given.PRINTED, note="as (6), with 1 for its noise; it drops kappa^2"),
         "printed:yang-2022": Entry(rates((n.n - P) / n.n * sigmaG**2, P)),
         "printed:sharma-2022": Entry(
             {"noise": 1 / sqrt(n.n * tau * T), "local updates": n.n * tau * (sigmaL**2 + sigmaG**2) / T}
         ),
     }, ALIKE_TEXT),
     table("table-2-nc-c", 2, "Rate for nonconvex-concave problems", MOREAU, {
-        "printed": Entry(CONCAVE_RATES, CONCAVE_PRINTED, note=CONCAVE_RATES_NOTE),
+        "printed": Entry(CONCAVE_RATES, given.CONCAVE_PRINTED, note=CONCAVE_RATES_NOTE),
         "printed:sharma-2022": Entry(
             {"noise": (tau * n.n * T) ** -Rational(1, 4), "descent": (n.n * tau) ** Rational(3, 2) / sqrt(T)}
         ),
     }, ALIKE_TEXT),
     table("table-2-nc-1pc", 2, "Rate for nonconvex-one-point-concave problems", MOREAU, {
-        "printed": Entry(CONCAVE_RATES, ONE_POINT_PRINTED, note=CONCAVE_RATES_NOTE),
+        "printed": Entry(CONCAVE_RATES, given.ONE_POINT_PRINTED, note=CONCAVE_RATES_NOTE),
         "printed:sharma-2022": Entry(
             {"noise": (tau * T) ** -Rational(1, 4), "descent": tau ** Rational(3, 2) / sqrt(T)}
         ),

@@ -1,11 +1,9 @@
 r"""A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging (Wang & Ji, ICLR 2024).
 
 $N$ clients minimize $f=\frac1N\sum_nF_n$; client $n$ takes part in a round with an unknown probability $p_n$,
-independently. The server adds the participants' updates with weights $\omega_t^n$; FedAvg is unbiased when
-$\omega_t^n=1/p_n$. FedAU estimates $1/p_n$ by the mean of the client's past participation intervals, each cut off at
-length $K$. What that estimate costs is one number, the weight error
-$W=\frac1{NT}\sum_{t,n}\mathbb E(p_n\omega_t^n-1)^2$, which `weight_statistics` computes exactly, with the mean of
-every weight.
+independently. The server adds the participants' updates with weights $\omega_t^n$, unbiased when $\omega_t^n=1/p_n$;
+FedAU estimates $1/p_n$ by the mean of the past participation intervals, each cut off at length $K$. Its cost is the
+weight error $W=\frac1{NT}\sum_{t,n}\mathbb E(p_n\omega_t^n-1)^2$, which `weight_statistics` computes exactly.
 """
 
 from fedbounds.bounds.papers.fedau import corollaries, results

@@ -1,7 +1,5 @@
 """What the results of Wang & Ji (2024) assume, stated and unstated."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     DIVERGENCE,
@@ -29,10 +27,7 @@ BERNOULLI = Assumption(
     cover=where(COINS),
 )
 PAST_WEIGHTS = Assumption(
-    "past-weights",
-    "omega_t^n depends only on who took part before round t",
-    "Section 3, Algorithm 1",
-    cover=METHOD,
+    "past-weights", "omega_t^n depends only on who took part before round t", "Section 3, Algorithm 1", cover=METHOD
 )
 SURE_Q = Assumption(
     "sure-Q", "(1/N) sum_n p_n (omega_t^n)^2 <= Q on every path and in every round", "unstated", cover=METHOD

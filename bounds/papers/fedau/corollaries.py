@@ -1,7 +1,7 @@
 r"""FedAU with the cut-off of Corollary 4: Lemmas B.6.1 and B.7.1, Corollary 4, and the comparison of Appendix A.3.
 
-$K=\log_cT$ with $c=(1-\min_np_n)^{-2}$ balances variance and bias of the weights. It is seldom a whole number; here it
-is $\max\{1,\lceil R\log T\rceil\}$, $R=1/\log c$, and $R=0$ where everybody always takes part.
+The cut-off $K=\log_cT$, $c=(1-\min_np_n)^{-2}$, is here the whole number $\max\{1,\lceil R\log T\rceil\}$,
+$R=1/\log c$.
 """
 
 from __future__ import annotations
@@ -12,89 +12,58 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, floor, log, sqrt
 
-from fedbounds.bounds.papers.fedau.assumptions import (
-    CITED,
-    CUT_OFF_LAW,
-    FEDAU,
-    FEDAU_WEIGHTS,
-    KNOWN_EQUAL_RATES,
-    KNOWN_RATES,
-    OPTION_1,
-    OPTION_2,
-)
+from fedbounds.bounds.papers.fedau import assumptions as given
 from fedbounds.bounds.papers.fedau.lemmas import CLIENTS
-from fedbounds.bounds.papers.fedau.notation import NOTATION, RARITY
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.notation import RARITY, new_result
 from fedbounds.bounds.papers.fedau.results import (
     DERIVED,
     DERIVED_1,
     HIDDEN,
     NEVER_FAR,
-    PAPER,
     THEOREM_2,
     THEOREM_2_OPTION_1,
     THEOREM_3,
     TWO_ROUNDS,
     WEIGHT_ERROR,
-    F,
-    G,
-    I,
-    K,
-    L,
-    N,
-    Q,
-    T,
-    W,
-    delta,
-    eta,
-    gamma,
-    p,
-    sigma,
 )
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
 from fedbounds.bounds.theory.expressions import largest, least, substitute
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, single
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived
 
-n = NOTATION
-R, rate, S = n.R, n.rate, n.S
+delta, eta, F, G, gamma, I, K, L, N, p, Q = n.delta, n.eta, n.F, n.G, n.gamma, n.I, n.K, n.L, n.N, n.p, n.Q
+sigma, T, W, R, rate, S = n.sigma, n.T, n.W, n.R, n.rate, n.S
 
 # --- Lemma B.6.1: one participation interval ----------------------------------------------------------------------
 
-LEMMA_B_6_1 = Result(
-    key="fedau/lemma-b.6.1",
-    kind="lemma",
-    title="Mean of an interval that is cut off at K",
-    source=Source(PAPER, "Lemma B.6.1", ("B.6.1", "B.6.2")),
-    measure=single("mean length of a participation interval", r"\mathbb E\,S_n", NONE, expectation="participation"),
-    notation=NOTATION,
-    default="printed",
-    statement="An equality. The weight omega_t has this mean in every round t >= K.",
-    forms=(
+LEMMA_B_6_1 = new_result(
+    "lemma-b.6.1",
+    "Mean of an interval that is cut off at K",
+    single("mean length of a participation interval", r"\mathbb E\,S_n", NONE, expectation="participation"),
+    "An equality. The weight omega_t has this mean in every round t >= K.",
+    (
         Form(
             "printed",
             (Term("mean", (1 - (1 - rate) ** K) / rate),),
-            (),
-            (CUT_OFF_LAW,),
+            assumptions=(given.CUT_OFF_LAW,),
             note="eq. (B.6.2), an equality; K = inf gives 1/p",
         ),
     ),
+    equations=("B.6.1", "B.6.2"),
 )
-LEMMA_B_6_1_VARIANCE = Result(
-    key="fedau/lemma-b.6.1-variance",
-    kind="lemma",
-    title="Variance of an interval that is cut off at K",
-    source=Source(PAPER, "Lemma B.6.1", ("B.6.1", "B.6.2")),
-    measure=single(
+LEMMA_B_6_1_VARIANCE = new_result(
+    "lemma-b.6.1-variance",
+    "Variance of an interval that is cut off at K",
+    single(
         "variance of the length of a participation interval",
         r"\operatorname{Var}S_n",
         NONE,
         expectation="participation",
     ),
-    notation=NOTATION,
-    default="printed",
-    statement="An equality; the cut-off only takes variance away.",
-    forms=(
+    "An equality; the cut-off only takes variance away.",
+    (
         Form(
             "printed",
             (
@@ -103,17 +72,18 @@ LEMMA_B_6_1_VARIANCE = Result(
                 Term("bias squared", -((1 - rate) ** (2 * K)) / rate**2),
             ),
             (Condition(K, "<", sp.oo, "without a cut-off the second term is 0, a limit", K),),
-            (CUT_OFF_LAW,),
             note="eq. (B.6.2), an equality",
         ),
         Form(
             "explicit",
             (Term("without a cut-off", (1 - rate) / rate**2),),
-            (),
-            (CUT_OFF_LAW,),
             note="what the proof of Theorem 3 uses, for every K; an equality at K = inf",
         ),
     ),
+    number="Lemma B.6.1",
+    equations=("B.6.1", "B.6.2"),
+    default="printed",
+    assumptions=(given.CUT_OFF_LAW,),
 )
 
 # --- Lemma B.7.1: the weight error at K = log_c T -----------------------------------------------------------------
@@ -129,71 +99,45 @@ IS_WHOLE = (
 AT_CUT_OFF = (RARITY, CUT_OFF, *DERIVED_1)
 AT_WHOLE_K = ((3 + 2 * log(T)) * (R * log(T) + 1) + 1) / T
 C_W = 4 + 7 / log(2)  # 14.10
-LEMMA_B_7_1 = Result(
-    key="fedau/lemma-b.7.1",
-    kind="lemma",
-    title="The weight error of FedAU at its cut-off",
-    source=Source(PAPER, "Lemma B.7.1", ("B.7.1",)),
-    measure=WEIGHT_ERROR,
-    notation=NOTATION,
-    default="sharp",
-    statement="Theorem 3 with K = log_c T, which makes every bias at most 1/T.",
-    forms=(
+LEMMA_B_7_1 = new_result(
+    "lemma-b.7.1",
+    "The weight error of FedAU at its cut-off",
+    WEIGHT_ERROR,
+    "Theorem 3 with K = log_c T, which makes every bias at most 1/T.",
+    (
         Form(
             "printed",
             (Term("weight error", R * log(T) ** 2 / T),),
-            (TWO_ROUNDS,),
-            FEDAU,
             order_only=True,
             hides=HIDDEN,
             prescribes={"K": PRINTED_K},
-            derived=AT_CUT_OFF,
             note="eq. (B.7.1) as printed; K need not be a whole number there, nor at least 1",
         ),
         Form(
             "explicit",
-            (
-                Term("variance", (2 * R * log(T) ** 2 + 3 * R * log(T)) / T),
-                Term("bias", 1 / T),
-            ),
+            (Term("variance", (2 * R * log(T) ** 2 + 3 * R * log(T)) / T), Term("bias", 1 / T)),
             (TWO_ROUNDS, *IS_WHOLE),
-            FEDAU,
             prescribes={"K": PRINTED_K},
-            derived=AT_CUT_OFF,
             note="eq. (B.6.9) at K = log_c T, where that is a whole number",
         ),
         Form(
             "repaired",
-            (
-                Term("variance", (3 + 2 * log(T)) * (R * log(T) + 1) / T),
-                Term("bias", 1 / T),
-            ),
-            (TWO_ROUNDS,),
-            FEDAU,
-            prescribes={"K": WHOLE_K},
-            derived=AT_CUT_OFF,
+            (Term("variance", (3 + 2 * log(T)) * (R * log(T) + 1) / T), Term("bias", 1 / T)),
             note="eq. (B.6.9) at the whole K, which is at most R log T + 1",
         ),
         Form(
             "repaired:constant",
             (Term("weight error", C_W * R * log(T) ** 2 / T),),
-            (TWO_ROUNDS,),
-            FEDAU,
-            prescribes={"K": WHOLE_K},
-            derived=AT_CUT_OFF,
             note="the printed order holds at the whole K with the constant 4 + 7/log 2; where K = 1 the weights are 1 "
             "and the error is the mean of (1 - p_n)^2",
         ),
-        Form(
-            "sharp",
-            THEOREM_3.form("sharp").terms,
-            (TWO_ROUNDS,),
-            FEDAU,
-            prescribes={"K": WHOLE_K},
-            derived=AT_CUT_OFF,
-            note="the sharp Theorem 3 at the whole K",
-        ),
+        Form("sharp", THEOREM_3.form("sharp").terms, note="the sharp Theorem 3 at the whole K"),
     ),
+    equations=("B.7.1",),
+    conditions=(TWO_ROUNDS,),
+    assumptions=given.FEDAU,
+    prescribes={"K": WHOLE_K},
+    derived=AT_CUT_OFF,
 )
 
 # --- Corollary 4, eq. (8) -----------------------------------------------------------------------------------------
@@ -230,12 +174,8 @@ ONE = (Integer(1),) * 7
 EXPLICIT_4 = tuple(map(Rational, ("43/2", "180", "81/2", "16", "216", "20", "120")))
 
 
-def at_the_steps(form: Form) -> tuple[Term, ...]:
-    """The terms of a sharp form of Theorem 2 at the corollary's steps; the caps then hold.
-
-    The initial gap is divided by each branch of the minimum by itself: without a gap the step is 0, but the term is 0
-    as well.
-    """
+def terms_at_steps(form: Form) -> tuple[Term, ...]:
+    """A sharp form of Theorem 2 at the corollary's steps; the initial gap at each branch of the minimum by itself."""
     slope = form.terms[0].expression * gamma * eta * I * T / F  # 1/what the gradient keeps
     steps = {gamma: LOCAL_STEP, eta: GLOBAL_STEP / LOCAL_STEP}
     gap = largest(*(F / (step * I * T) for step in GLOBAL_STEPS))
@@ -250,8 +190,8 @@ def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
     theorem = THEOREM_2_OPTION_1 if option_1 else THEOREM_2
     gradient = Integer(0) if option_1 else G
     constants = tuple((2 if option_1 else 1) * c for c in EXPLICIT_4)
-    assumptions = OPTION_1 if option_1 else OPTION_2
-    fedau = (*assumptions, FEDAU_WEIGHTS)
+    assumptions = given.OPTION_1 if option_1 else given.OPTION_2
+    fedau = (*assumptions, given.FEDAU_WEIGHTS)
     needed = (TWO_ROUNDS, NEVER_FAR) if option_1 else (TWO_ROUNDS,)
     derived = DERIVED_1 if option_1 else DERIVED
     at_cut_off = (RARITY, CUT_OFF, *derived)
@@ -299,7 +239,7 @@ def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
         ),
         Form(
             "sharp",
-            at_the_steps(theorem.form("sharp:mean-Q")),
+            terms_at_steps(theorem.form("sharp:mean-Q")),
             needed,
             fedau,
             prescribes={**STEPS, "K": WHOLE_K},
@@ -309,31 +249,29 @@ def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
     )
 
 
-COROLLARY_4 = Result(
-    key="fedau/corollary-4",
-    kind="corollary",
-    title="Convergence of FedAU, bounded global gradient",
-    source=Source(PAPER, "Corollary 4, Option 2 of Assumption 5", ("8",)),
-    measure=AVERAGE_GRADIENT,
-    notation=NOTATION,
-    default="sharp",
-    statement="Theorem 2 with steps that fall with T and K = log_c T. They need the smallest p_n, Q, the initial gap, "
+COROLLARY_4 = new_result(
+    "corollary-4",
+    "Convergence of FedAU, bounded global gradient",
+    AVERAGE_GRADIENT,
+    "Theorem 2 with steps that fall with T and K = log_c T. They need the smallest p_n, Q, the initial gap, "
     "L, delta and sigma, which the method is meant not to know; Q grows with K, so the leading terms carry up to a "
     "factor R log T beyond the rate with known p_n.",
-    forms=corollary_4_forms(option_1=False),
-)
-COROLLARY_4_OPTION_1 = Result(
-    key="fedau/corollary-4-option-1",
-    kind="corollary",
-    title="Convergence of FedAU, nearly optimal weights",
-    source=Source(PAPER, "Corollary 4, Option 1 of Assumption 5", ("8",)),
-    measure=AVERAGE_GRADIENT,
-    notation=NOTATION,
+    corollary_4_forms(option_1=False),
+    number="Corollary 4, Option 2 of Assumption 5",
+    equations=("8",),
     default="sharp",
-    statement="Next to vacuous: FedAU's weights start at 1, so Option 1 needs (1/N) sum_n (1 - p_n)^2 <= 1/81 at once, "
+)
+COROLLARY_4_OPTION_1 = new_result(
+    "corollary-4-option-1",
+    "Convergence of FedAU, nearly optimal weights",
+    AVERAGE_GRADIENT,
+    "Next to vacuous: FedAU's weights start at 1, so Option 1 needs (1/N) sum_n (1 - p_n)^2 <= 1/81 at once, "
     "and with K >= 2, T > K and all p_n < 1 they are all K with positive probability, farther than 7/9 from 1/p_n. "
     "It remains for K = 1, where all weights are 1, and where nearly everybody always takes part.",
-    forms=corollary_4_forms(option_1=True),
+    corollary_4_forms(option_1=True),
+    number="Corollary 4, Option 1 of Assumption 5",
+    equations=("8",),
+    default="sharp",
 )
 
 # --- Appendix A.3: known participation statistics -----------------------------------------------------------------
@@ -344,62 +282,56 @@ PROBABILITY = Condition(S, "<=", N, "p_n = S/N is a probability", S)
 WITHOUT_ERROR = {n.Qmean: Q, W: Integer(0)}
 
 
-def known(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+def terms_at_known_rates(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Without weight error; the weights do not change, so Q is its own mean over the rounds."""
     return tuple(Term(t.name, substitute(t.expression, WITHOUT_ERROR)) for t in terms if t.name != "weight error")
 
 
 def known_form(name: str, terms: tuple[Term, ...], note: str) -> Form:
-    """A form for weights 1/p_n that keeps Q as a letter."""
+    """A form for weights 1/p_n that keeps Q as a symbol."""
     return Form(
         name,
-        known(terms),
+        terms_at_known_rates(terms),
         (KNOWN_MOMENT,),
-        KNOWN_RATES,
+        given.KNOWN_RATES,
         prescribes=STEPS,
         derived=(CLIENTS, Derived("Q", ("p",), INVERSE_MEAN, "the mean of 1/p_n over the clients", free="upwards")),
         note=note,
     )
 
 
-APPENDIX_A_3_UNEQUAL = Result(
-    key="fedau/appendix-a.3-unequal",
-    kind="remark",
-    title="Known participation statistics, equal or not",
-    source=Source(PAPER, "Appendix A.3"),
-    measure=AVERAGE_GRADIENT,
-    notation=NOTATION,
-    default="sharp",
-    statement="Corollary 4 with omega_t^n = 1/p_n for any p_n: no weight error, Q = (1/N) sum_n 1/p_n, and neither "
+APPENDIX_A_3_UNEQUAL = new_result(
+    "appendix-a.3-unequal",
+    "Known participation statistics, equal or not",
+    AVERAGE_GRADIENT,
+    "Corollary 4 with omega_t^n = 1/p_n for any p_n: no weight error, Q = (1/N) sum_n 1/p_n, and neither "
     "option of Assumption 5 is needed. The paper prints this Q and that the third term of eq. (8) is 0; the bounds "
     "with their constants are ours.",
-    forms=(
+    (
         known_form("explicit", corollary_terms(EXPLICIT_4, W, G), "Corollary 4's constants without the weight error"),
-        known_form("sharp", at_the_steps(THEOREM_2.form("sharp")), "the sharp Theorem 2 at these steps"),
+        known_form("sharp", terms_at_steps(THEOREM_2.form("sharp")), "the sharp Theorem 2 at these steps"),
     ),
+    number="Appendix A.3",
+    default="sharp",
 )
 KNOWN_Q = N / S
 KNOWN_STEPS = {name: substitute(step, {Q: KNOWN_Q}) for name, step in STEPS.items()}
 RATE_HIDDEN = "one numerical constant, L, F, I, delta, sigma and every term of lower order in T"
 
 
-def comparison(name: str, title: str, statement: str, expression: sp.Expr, note: str, *more: Form) -> Result:
+def cited_rate(name: str, title: str, statement: str, expression: sp.Expr, note: str, *more: Form) -> Result:
     """One rate of Appendix A.3."""
-    return Result(
-        key=f"fedau/appendix-a.3{name}",
-        kind="remark",
-        title=title,
-        source=Source(PAPER, "Appendix A.3"),
-        measure=AVERAGE_GRADIENT,
-        notation=NOTATION,
-        default=more[-1].name if more else "printed",
-        statement=statement,
-        forms=(
+    return new_result(
+        f"appendix-a.3{name}",
+        title,
+        AVERAGE_GRADIENT,
+        statement,
+        (
             Form(
                 "printed",
                 (Term("rate", expression),),
                 (PROBABILITY,) if more else (),
-                KNOWN_EQUAL_RATES if more else (CITED,),
+                given.KNOWN_EQUAL_RATES if more else (given.CITED,),
                 order_only=True,
                 hides=RATE_HIDDEN,
                 hidden=(L, F, delta),
@@ -409,31 +341,33 @@ def comparison(name: str, title: str, statement: str, expression: sp.Expr, note:
             ),
             *more,
         ),
+        number="Appendix A.3",
+        default=more[-1].name if more else "printed",
     )
 
 
-def equal(name: str, note: str) -> Form:
+def equal_rates_form(name: str, note: str) -> Form:
     """A form for weights 1/p_n where every p_n is S/N."""
     return Form(
         name,
         tuple(Term(t.name, substitute(t.expression, {Q: KNOWN_Q})) for t in APPENDIX_A_3_UNEQUAL.form(name).terms),
         (PROBABILITY,),
-        KNOWN_EQUAL_RATES,
+        given.KNOWN_EQUAL_RATES,
         prescribes=KNOWN_STEPS,
         note=note,
     )
 
 
 SPEED = sqrt(S * T)
-APPENDIX_A_3 = comparison(
+APPENDIX_A_3 = cited_rate(
     "",
     "Known participation statistics",
     "Corollary 4 with omega_t^n = 1/p_n and p_n = S/N: no weight error, Q = N/S, and neither option of Assumption 5 is "
     "needed. Participation is Bernoulli; the S of N clients of a fixed-size sample are not independent.",
     1 / SPEED,
     "the rate with S participants per round, as printed",
-    equal("explicit", "Corollary 4's constants without the weight error; N drops out"),
-    equal("sharp", "the sharp Theorem 2 at these steps"),
+    equal_rates_form("explicit", "Corollary 4's constants without the weight error; N drops out"),
+    equal_rates_form("sharp", "the sharp Theorem 2 at these steps"),
 )
 RESULTS = (
     LEMMA_B_6_1,
@@ -443,14 +377,14 @@ RESULTS = (
     COROLLARY_4_OPTION_1,
     APPENDIX_A_3,
     APPENDIX_A_3_UNEQUAL,
-    comparison(
+    cited_rate(
         "-karimireddy",
         "Rate of Karimireddy et al. as cited",
         "S of N clients uniformly at random (Karimireddy et al. 2020, Theorem 1). Not checked here.",
         1 / SPEED,
         "a cited rate, whose assumptions are not stated here",
     ),
-    comparison(
+    cited_rate(
         "-yang",
         "Rate of Yang et al. as cited",
         "S of N clients uniformly at random (Yang et al. 2021, Corollary 2). Not checked here.",

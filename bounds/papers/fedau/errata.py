@@ -1,8 +1,4 @@
-r"""Claims of Wang & Ji (2024) that fail, each with a counterexample in exact arithmetic and what holds instead.
-
-A counterexample shows that its instance meets the stated hypotheses and recomputes both sides from scratch:
-`fedbounds refute ID` replays it. Where a number is irrational, `claimed` is rounded up and `true` is rounded down.
-"""
+"""Claims of Wang & Ji (2024) that fail, each with a counterexample in exact arithmetic and what holds instead."""
 
 from __future__ import annotations
 
@@ -108,10 +104,7 @@ ERRATA: Sequence[Erratum] = (
         replay=weights.cut_off_below_one,
         repair=("lemma-b.7.1[repaired]", "lemma-b.7.1[repaired:constant]", "corollary-4[repaired]"),
         degree="false under a literal reading",
-        quotes=(
-            Quote("K = log_c T", "Lemma B.7.1"),
-            Quote("c = 1/(1 - min_n p_n)^2", "Corollary 4"),
-        ),
+        quotes=(Quote("K = log_c T", "Lemma B.7.1"), Quote("c = 1/(1 - min_n p_n)^2", "Corollary 4")),
     ),
     Erratum(
         "rarity-without-a-floor",

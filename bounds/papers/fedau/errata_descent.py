@@ -1,7 +1,4 @@
-r"""Counterexamples about one round: the cross term that (B.3.8) drops, Lemmas B.3.3 and B.5.1, and (B.4.4).
-
-One client with $F=f$, so $\delta=0$ and $\varphi=1$, and noise $\pm1$ are enough; then all paths can be enumerated.
-"""
+"""Counterexamples about one round: the cross term that (B.3.8) drops, Lemmas B.3.3 and B.5.1, and (B.4.4)."""
 
 from __future__ import annotations
 
@@ -10,12 +7,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller, format_fraction, root_above
-from fedbounds.bounds.papers.fedau.assumptions import (
-    BERNOULLI,
-    BOUNDED_DIVERGENCE,
-    OBJECTIVE_WEIGHTS,
-    PAST_WEIGHTS,
-)
+from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, BOUNDED_DIVERGENCE, OBJECTIVE_WEIGHTS, PAST_WEIGHTS
 from fedbounds.bounds.papers.fedau.lemmas import GLOBAL_CAP, LOCAL_CAP
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, UNBIASED
 
@@ -57,12 +49,7 @@ def cap_checks(gamma: Fraction, step: Fraction, I: int) -> tuple[Check, ...]:
 
 
 def round_of_noise(gamma: Fraction, I: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-    r"""$F=-x^2/2$ from $x_t=0$ over all $2^I$ noise paths.
-
-    Returns:
-        $\mathbb E|a+V|^2$, $\mathbb E|a|^2$, $\mathbb E|V|^2$ and $\mathbb E\sum_i|\nabla F(y_i)|^2$ for the sums $a$
-        of the noise and $V$ of the gradients.
-    """
+    r"""$E|a+V|^2$, $E|a|^2$, $E|V|^2$ and $E\sum_i|\nabla F(y_i)|^2$ over the $2^I$ noise paths of $F=-x^2/2$."""
     totals = [Fraction(0)] * 4
     for noise in product((1, -1), repeat=I):
         y, a, V, squares = Fraction(0), 0, Fraction(0), Fraction(0)
@@ -150,10 +137,7 @@ def printed_step(gamma: Fraction, step: Fraction, I: int, Z: Fraction, noise: Fr
 
 
 def descent_lemma(
-    I: int = 15,
-    gamma: Fraction = Fraction(2, 465),
-    p: Fraction = Fraction(1, 10**5),
-    noise: Fraction = PRINTED_NOISE,
+    I: int = 15, gamma: Fraction = Fraction(2, 465), p: Fraction = Fraction(1, 10**5), noise: Fraction = PRINTED_NOISE
 ) -> Replay:
     r"""One client that seldom takes part, $\omega=1/p$; local steps at curvature -1, then a long step to curvature +1.
 

@@ -134,10 +134,7 @@ def column(rows: dict[str, str]) -> tuple[Line, ...]:
 def read(table: str, rows: dict[str, str]) -> tuple[Check, ...]:
     """A column read as it is printed: every entry a percentage."""
     values = [percent(value) for value in rows.values()]
-    return (
-        Check(table, "least entry", min(values), ">=", 0),
-        Check(table, "largest entry", max(values), "<=", 100),
-    )
+    return (Check(table, "least entry", min(values), ">=", 0), Check(table, "largest entry", max(values), "<=", 100))
 
 
 def spread_of_test_accuracy() -> Replay:

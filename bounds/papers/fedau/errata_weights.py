@@ -32,12 +32,7 @@ def intervals(record: Record, K: int | None) -> list[int]:
 
 
 def weight(record: Record, K: int | None) -> Fraction:
-    """The weight of Algorithm 2 after a record: the mean of the completed intervals, 1 where there is none.
-
-    Example:
-        >>> weight((1, 0, 0), None), weight((0, 0, 1), 2)
-        (Fraction(1, 1), Fraction(3, 2))
-    """
+    """The weight of Algorithm 2 after a record: the mean of the completed intervals, 1 where there is none."""
     found = intervals(record, K)
     return Fraction(sum(found), len(found)) if found else Fraction(1)
 
@@ -141,9 +136,6 @@ def variance_of_random_count(p: Fraction = HALF, K: int = 2, t: int = 1) -> Repl
 def exact_log(T: int, c: Fraction, most: int = 12) -> Fraction:
     """log_c T where T^b = c^a for small a, b.
 
-    Raises:
-        StopIteration: it is no such fraction.
-
     Example:
         >>> exact_log(8, Fraction(4))
         Fraction(3, 2)
@@ -156,10 +148,7 @@ def cut_off_below_one(T: int = 2, p: Fraction = HALF) -> Replay:
     c = 1 / (1 - p) ** 2
     return Replay(
         instance=f"One client with p = {p}, T = {T} rounds.",
-        hypotheses=(
-            *participation_checks(p, T),
-            Check(TWO_ROUNDS, "T >= 2", T, ">=", 2),
-        ),
+        hypotheses=(*participation_checks(p, T), Check(TWO_ROUNDS, "T >= 2", T, ">=", 2)),
         lines=(
             Line("c = 1/(1 - min_n p_n)^2", c),
             *(Line(f"log_c T for T = {rounds}", exact_log(rounds, c)) for rounds in (2, 4, 8, 16)),
@@ -199,10 +188,7 @@ def rarity_without_a_floor(k: int = 73, constant: int = 100) -> Replay:
         ),
         claimed=constant,
         true=quotient(k),
-        sides=(
-            "hidden constant in log^2(T)/T <= C R log^2(T)/T",
-            "the constant that it needs, at least",
-        ),
+        sides=("hidden constant in log^2(T)/T <= C R log^2(T)/T", "the constant that it needs, at least"),
         minimal=f"one client; fewest halvings of 1 - p that exceed {constant}; no constant is enough for all p",
         smaller=(Smaller("k = 72, with log 2 < 694/1000", constant, 2 * 72 * LN_2_ABOVE),),
     )

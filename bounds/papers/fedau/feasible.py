@@ -33,11 +33,10 @@ from sympy import Max, Min, exp, floor, sqrt
 
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_GRADIENT, FEDAU_WEIGHTS, NEARLY_OPTIMAL, SURE_Q
 from fedbounds.bounds.papers.fedau.corollaries import WHOLE_K
-from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
 
-n = NOTATION
 F, G, N, T, Q, W, V, Z, R = n.F, n.G, n.N, n.T, n.Q, n.W, n.V, n.Z, n.R
 Qmean, Qt, Wt, Wmax = n.Qmean, n.Qt, n.Wt, n.Wmax
 
@@ -83,8 +82,7 @@ RULES = (
         (FEDAU_WEIGHTS.name, BOUNDED_GRADIENT.name),
     ),
     FeasibleRule(
-        Condition(MISSED_MOST, "<=", N * Wmax, f"weights start at 1; {AWAY}"),
-        (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name),
+        Condition(MISSED_MOST, "<=", N * Wmax, f"weights start at 1; {AWAY}"), (FEDAU_WEIGHTS.name, NEARLY_OPTIMAL.name)
     ),
     FeasibleRule(
         Condition(

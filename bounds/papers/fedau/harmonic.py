@@ -14,12 +14,7 @@ BERNOULLI = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760)
 
 
 def harmonic_number(m: ArrayLike) -> np.ndarray:
-    r"""$H_m=\sum_{j=1}^m1/j$ for integers $m\ge0$, any shape.
-
-    Example:
-        >>> harmonic_number([0, 1, 4]) * 12
-        array([ 0., 12., 25.])
-    """
+    r"""$H_m=\sum_{j=1}^m1/j$ for integers $m\ge0$, any shape."""
     m = np.asarray(m, dtype=float)
     x = m + SHIFT
     tail = sum(c * x ** (-2.0 * k) for k, c in enumerate(BERNOULLI, start=1))

@@ -1,7 +1,6 @@
 r"""The one-step lemmas of Appendices B.3 and B.5: divergence from a weighted objective, local drift, descent.
 
-$\tilde f=\sum_n\varphi_nF_n$ is the objective of Definition B.3.1. The paper's proof of the descent lemma loses a cross
-term of noise and drift; it holds for smaller local steps, for one local step, or with two larger constants.
+$\tilde f=\sum_n\varphi_nF_n$ is the objective of Definition B.3.1.
 """
 
 from __future__ import annotations
@@ -12,15 +11,14 @@ import sympy as sp
 from sympy import Abs, Integer, Rational, sqrt
 
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS, ONE_STEP
-from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.notation import new_result
 from fedbounds.bounds.theory.client_reductions import MeanOverClients, MedianOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import single
 from fedbounds.bounds.theory.named_numbers import NamedNumber
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import OBJECTIVE, PARAMETER, Derived, length_of
 
-PAPER = "Wang & Ji 2024"
-n = NOTATION
 L, I, N, gamma, eta, sigma, delta, p = n.L, n.I, n.N, n.gamma, n.eta, n.sigma, n.delta, n.p
 deltatilde, gradsq = n.deltatilde, n.gradsq
 
@@ -38,41 +36,30 @@ GRADIENT_GROWTH = 3 + 18 * E_2 * tau**2
 # --- Lemmas B.3.1 and B.3.2: divergence from f~, local drift ------------------------------------------------------
 
 TWICE = Derived("deltatilde", ("delta",), 2 * delta, "at most twice delta, Lemma B.3.1", free="downwards")
-LEMMA_B_3_1 = Result(
-    key="fedau/lemma-b.3.1",
-    kind="lemma",
-    title="Divergence from a weighted objective",
-    source=Source(PAPER, "Lemma B.3.1", ("B.3.2",)),
-    measure=single(
+LEMMA_B_3_1 = new_result(
+    "lemma-b.3.1",
+    "Divergence from a weighted objective",
+    single(
         "squared distance of a client's gradient from the gradient of f~",
         r"\|\nabla F_n(\mathbf x)-\nabla\tilde f(\mathbf x)\|^2",
     ),
-    notation=NOTATION,
-    default="sharp",
-    statement="At every point, for every client and f~ = sum_n varphi_n F_n. The paper's 2 delta is attained by two "
+    "At every point, for every client and f~ = sum_n varphi_n F_n. The paper's 2 delta is attained by two "
     "clients with opposite deviations and varphi = (0, 1).",
-    forms=(
-        Form(
-            "printed",
-            (Term("divergence", 4 * delta**2),),
-            (),
-            (BOUNDED_DIVERGENCE, OBJECTIVE_WEIGHTS),
-            note="eq. (B.3.2): the square of 2 delta",
-        ),
+    (
+        Form("printed", (Term("divergence", 4 * delta**2),), note="eq. (B.3.2): the square of 2 delta"),
         Form(
             "sharp",
             (
                 Term(
-                    "divergence",
-                    delta**2 * sp.Pow(1 + SumOverClients(Abs(n.varphi - MedianOverClients(n.varphi))), 2),
+                    "divergence", delta**2 * sp.Pow(1 + SumOverClients(Abs(n.varphi - MedianOverClients(n.varphi))), 2)
                 ),
             ),
-            (),
-            (BOUNDED_DIVERGENCE, OBJECTIVE_WEIGHTS),
             note="the deviations sum to zero, so any mu may be taken off every varphi_n; the median is best. Equal "
             "varphi_n give delta^2, which is why Lemma B.5.1 has delta for 2 delta",
         ),
     ),
+    equations=("B.3.2",),
+    assumptions=(BOUNDED_DIVERGENCE, OBJECTIVE_WEIGHTS),
 )
 
 DRIFT_CAP = Condition(gamma, "<=", 1 / (sqrt(30) * L * I), "the recursion of Lemma B.3.2", gamma)
@@ -87,44 +74,27 @@ def drift_terms(noise: sp.Expr, rest: sp.Expr) -> tuple[Term, ...]:
     )
 
 
-LEMMA_B_3_2 = Result(
-    key="fedau/lemma-b.3.2",
-    kind="lemma",
-    title="Local drift",
-    source=Source(PAPER, "Lemma B.3.2", ("B.3.3",)),
-    measure=single(
+LEMMA_B_3_2 = new_result(
+    "lemma-b.3.2",
+    "Local drift",
+    single(
         "squared distance of a client's local model from the global model after i <= I steps",
         r"\mathbb E_t\|\mathbf y_{t,i}^n-\mathbf x_t\|^2",
         PARAMETER**2,
         expectation="gradient noise",
         given="x_t and the weights",
     ),
-    notation=NOTATION,
-    default="sharp",
-    statement="For every client and every local step i <= I of a round.",
-    forms=(
-        Form(
-            "printed",
-            drift_terms(Integer(5), Integer(30)),
-            (DRIFT_CAP,),
-            (*LOCAL, OBJECTIVE_WEIGHTS),
-            derived=(TWICE,),
-            note="eq. (B.3.3)",
-        ),
+    "For every client and every local step i <= I of a round.",
+    (
+        Form("printed", drift_terms(Integer(5), Integer(30)), note="eq. (B.3.3)"),
         Form(
             "sharp",
             drift_terms(1 + E_2, 6 * (1 + E_2)),
-            (DRIFT_CAP,),
-            (*LOCAL, OBJECTIVE_WEIGHTS),
-            derived=(TWICE,),
             note="the geometric sum is at most (e - 1) I, its limit for many local steps, not 5 I",
         ),
         Form(
             "sharp:average",
             drift_terms(E_2, 6 * E_2),
-            (DRIFT_CAP,),
-            (*LOCAL, OBJECTIVE_WEIGHTS),
-            derived=(TWICE,),
             note="what the descent lemma uses: the average over the steps i = 0 .. I-1, which starts at 0",
             measure=single(
                 "squared distance of a client's local model from the global model, averaged over i < I",
@@ -135,6 +105,11 @@ LEMMA_B_3_2 = Result(
             ),
         ),
     ),
+    equations=("B.3.3",),
+    default="sharp",
+    conditions=(DRIFT_CAP,),
+    assumptions=(*LOCAL, OBJECTIVE_WEIGHTS),
+    derived=(TWICE,),
 )
 
 # --- Lemmas B.3.3 and B.5.1: one round ----------------------------------------------------------------------------
@@ -244,12 +219,10 @@ def one_step_forms(sums: Three, printed: Form) -> tuple[Form, ...]:
     return tuple(replace(form, assumptions=rest[0], derived=rest[1]) for form in forms)
 
 
-LEMMA_B_3_3 = Result(
-    key="fedau/lemma-b.3.3",
-    kind="lemma",
-    title="General descent lemma",
-    source=Source(PAPER, "Lemma B.3.3", ("B.3.5",)),
-    measure=single(
+LEMMA_B_3_3 = new_result(
+    "lemma-b.3.3",
+    "General descent lemma",
+    single(
         "increase of f~ over one round",
         r"\mathbb E_t\tilde f(\mathbf x_{t+1})-\tilde f(\mathbf x_t)",
         OBJECTIVE,
@@ -257,11 +230,9 @@ LEMMA_B_3_3 = Result(
         given="x_t and the weights",
         signed=True,
     ),
-    notation=NOTATION,
-    default="sharp",
-    statement="One round, for any objective f~ and any weights made of the past. The divergence is used at x_t only, "
+    "One round, for any objective f~ and any weights made of the past. The divergence is used at x_t only, "
     "so its value there will do.",
-    forms=one_step_forms(
+    one_step_forms(
         ANY_OBJECTIVE,
         Form(
             "printed",
@@ -271,22 +242,18 @@ LEMMA_B_3_3 = Result(
             note="eq. (B.3.5); (B.3.8)(a) drops the correlation of the noise with the later gradients of its client",
         ),
     ),
-)
-LEMMA_B_5_1 = Result(
-    key="fedau/lemma-b.5.1",
-    kind="lemma",
-    title="Descent lemma for f itself",
-    source=Source(PAPER, "Lemma B.5.1", ("B.5.1",)),
-    measure=replace(
-        LEMMA_B_3_3.measure,
-        of="increase of f over one round",
-        latex=r"\mathbb E_tf(\mathbf x_{t+1})-f(\mathbf x_t)",
-    ),
-    notation=NOTATION,
+    equations=("B.3.5",),
     default="sharp",
-    statement="Lemma B.3.3 for varphi_n = 1/N, with delta for 2 delta. The paper states it without step sizes; it "
+)
+LEMMA_B_5_1 = new_result(
+    "lemma-b.5.1",
+    "Descent lemma for f itself",
+    replace(
+        LEMMA_B_3_3.measure, of="increase of f over one round", latex=r"\mathbb E_tf(\mathbf x_{t+1})-f(\mathbf x_t)"
+    ),
+    "Lemma B.3.3 for varphi_n = 1/N, with delta for 2 delta. The paper states it without step sizes; it "
     "needs those of Lemma B.3.3. gradsq is |grad f(x_t)|^2.",
-    forms=one_step_forms(
+    one_step_forms(
         MEAN_OBJECTIVE,
         Form(
             "printed",
@@ -296,6 +263,8 @@ LEMMA_B_5_1 = Result(
             note="eq. (B.5.1), printed without a condition on the step sizes",
         ),
     ),
+    equations=("B.5.1",),
+    default="sharp",
 )
 
 RESULTS = (LEMMA_B_3_1, LEMMA_B_3_2, LEMMA_B_3_3, LEMMA_B_5_1)

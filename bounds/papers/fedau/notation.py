@@ -1,16 +1,13 @@
-"""The letters of Wang & Ji (2024), and names for its sums over clients.
+"""The symbols of Wang & Ji (2024); `p`, `omega`, `alphatilde`, `varphi` hold one number per client."""
 
-`W` is the weight error; `p`, `omega`, `alphatilde`, `varphi` hold one number per client. The paper's sums in the
-one-step lemmas are letters here (`V`, `Z`, `Wt`, `Qt`), given as numbers or by the vectors they are sums of.
-"""
-
-from __future__ import annotations
+from functools import partial
 
 import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
 from fedbounds.bounds.theory.client_reductions import MaxOverClients
+from fedbounds.bounds.theory.result import paper_result
 from fedbounds.bounds.theory.symbols import (
     COUNT,
     GRADIENT,
@@ -22,144 +19,84 @@ from fedbounds.bounds.theory.symbols import (
     STEP,
     Derived,
     Domain,
+    Meaning,
     Notation,
-    Quantity,
 )
 
 EVERY_RATE = sp.Symbol("p", positive=True)
 RARITY = Derived("R", ("p",), -1 / (2 * sp.log(MaxOverClients(1 - EVERY_RATE))), "1/log c, with c = 1/(1 - min p_n)^2")
 NOTATION = Notation(
-    [
-        Quantity("L", "L", "smoothness of every F_n", "smoothness", POSITIVE, SMOOTHNESS),
-        Quantity("F", r"\mathcal F", "initial gap f(x_0) - f*", "initial_gap", dimension=OBJECTIVE),
-        Quantity("I", "I", "local SGD steps per round", "local_steps", COUNT),
-        Quantity("N", "N", "number of clients", "clients", COUNT),
-        Quantity("T", "T", "number of rounds", "rounds", COUNT),
-        Quantity("gamma", r"\gamma", "local step size", "local_step_size", POSITIVE, STEP),
-        Quantity("eta", r"\eta", "global step size", "server_multiplier", POSITIVE, NONE),
-        Quantity("sigma", r"\sigma", "gradient noise (root of its variance)", "gradient_noise", dimension=GRADIENT),
-        Quantity(
-            "delta",
-            r"\delta",
-            "gradient divergence sup|grad F_n - grad f|",
-            "gradient_divergence_sup",
-            dimension=GRADIENT,
+    {
+        ("L", "L", "smoothness"): Meaning("smoothness of every F_n", POSITIVE, SMOOTHNESS),
+        ("F", r"\mathcal F", "initial_gap"): Meaning("initial gap f(x_0) - f*", dimension=OBJECTIVE),
+        ("I", "I", "local_steps"): Meaning("local SGD steps per round", COUNT),
+        ("N", "N", "clients"): Meaning("number of clients", COUNT),
+        ("T", "T", "rounds"): Meaning("number of rounds", COUNT),
+        ("gamma", r"\gamma", "local_step_size"): Meaning("local step size", POSITIVE, STEP),
+        ("eta", r"\eta", "server_multiplier"): Meaning("global step size", POSITIVE, NONE),
+        ("sigma", r"\sigma", "gradient_noise"): Meaning("gradient noise (root of its variance)", dimension=GRADIENT),
+        ("delta", r"\delta", "gradient_divergence_sup"): Meaning(
+            "gradient divergence sup|grad F_n - grad f|", dimension=GRADIENT
         ),
-        Quantity("G", "G", "bound on |grad f|", "gradient_bound", dimension=GRADIENT),
-        Quantity("W", "W", "weight error: mean over rounds and clients of E(p_n omega_t^n - 1)^2", "weight_error"),
-        Quantity(
-            "Q",
-            "Q",
-            "bound, on every path and in every round, on the mean over clients of p_n (omega_t^n)^2",
-            "weight_second_moment",
-            POSITIVE,
+        ("G", "G", "gradient_bound"): Meaning("bound on |grad f|", dimension=GRADIENT),
+        ("W", "W", "weight_error"): Meaning("weight error: mean over rounds and clients of E(p_n omega_t^n - 1)^2"),
+        ("Q", "Q", "weight_second_moment"): Meaning(
+            "bound, on every path and in every round, on the mean over clients of p_n (omega_t^n)^2", POSITIVE
         ),
-        Quantity(
-            "K",
-            "K",
+        ("K", "K", "cutoff_interval"): Meaning(
             "length at which a participation interval is cut off; inf for no cut-off",
-            "cutoff_interval",
             Domain(low=1, integer=True, infinite=True),
         ),
-        Quantity(
-            "p",
-            "p_n",
-            "probability that client n takes part in a round",
-            "participation_rates",
-            PROBABILITY,
-            shape=("clients",),
+        ("p", "p_n", "participation_rates"): Meaning(
+            "probability that client n takes part in a round", PROBABILITY, shape=("clients",)
         ),
-        Quantity(
-            "Qmean",
-            r"\bar Q",
-            "mean over rounds and clients of E p_n (omega_t^n)^2",
-            "mean_weight_second_moment",
-            POSITIVE,
+        ("Qmean", r"\bar Q", "mean_weight_second_moment"): Meaning(
+            "mean over rounds and clients of E p_n (omega_t^n)^2", POSITIVE
         ),
-        Quantity(
-            "Wmax",
-            r"\max_tW_t",
-            "largest mean over clients of (p_n omega_t^n - 1)^2, over all paths and rounds",
-            "largest_weight_error",
+        ("Wmax", r"\max_tW_t", "largest_weight_error"): Meaning(
+            "largest mean over clients of (p_n omega_t^n - 1)^2, over all paths and rounds"
         ),
-        Quantity(
-            "R",
-            "R",
-            "1/log c with c = 1/(1 - min_n p_n)^2: rounds, in units of log T, until the rarest client has come",
-            "rarity",
+        ("R", "R", "rarity"): Meaning(
+            "1/log c with c = 1/(1 - min_n p_n)^2: rounds, in units of log T, until the rarest client has come"
         ),
         # constant weights: Theorem 1 and Theorem B.4.1
-        Quantity(
-            "H",
-            r"\mathcal H",
-            "initial gap h(x_0) - h* of the objective that constant weights minimize",
-            "weighted_initial_gap",
-            dimension=OBJECTIVE,
+        ("H", r"\mathcal H", "weighted_initial_gap"): Meaning(
+            "initial gap h(x_0) - h* of the objective that constant weights minimize", dimension=OBJECTIVE
         ),
-        Quantity(
-            "omega", r"\omega_n", "aggregation weight of client n", "aggregation_weights", POSITIVE, shape=("clients",)
+        ("omega", r"\omega_n", "aggregation_weights"): Meaning(
+            "aggregation weight of client n", POSITIVE, shape=("clients",)
         ),
-        Quantity("P", "P", "sum over clients of omega_n p_n, eq. (B.4.1)", "weight_normalizer", POSITIVE),
-        Quantity(
-            "alphatilde",
-            r"\tilde\alpha_n",
-            "normalized weight omega_n N/P",
-            "normalized_weights",
-            POSITIVE,
-            shape=("clients",),
+        ("P", "P", "weight_normalizer"): Meaning("sum over clients of omega_n p_n, eq. (B.4.1)", POSITIVE),
+        ("alphatilde", r"\tilde\alpha_n", "normalized_weights"): Meaning(
+            "normalized weight omega_n N/P", POSITIVE, shape=("clients",)
         ),
-        Quantity("etatilde", r"\tilde\eta", "normalized global step size eta P/N", "normalized_multiplier", POSITIVE),
-        Quantity(
-            "Qtilde",
-            r"\tilde Q",
-            "mean over clients of p_n (omega_n N/P)^2",
-            "normalized_second_moment",
-            POSITIVE,
+        ("etatilde", r"\tilde\eta", "normalized_multiplier"): Meaning("normalized global step size eta P/N", POSITIVE),
+        ("Qtilde", r"\tilde Q", "normalized_second_moment"): Meaning(
+            "mean over clients of p_n (omega_n N/P)^2", POSITIVE
         ),
-        Quantity("cgamma", "c", "gamma sqrt(T), the same for all T", "local_step_scale", POSITIVE, STEP),
-        Quantity("cboth", "c'", "gamma eta sqrt(T), the same for all T", "global_step_scale", POSITIVE, STEP),
+        ("cgamma", "c", "local_step_scale"): Meaning("gamma sqrt(T), the same for all T", POSITIVE, STEP),
+        ("cboth", "c'", "global_step_scale"): Meaning("gamma eta sqrt(T), the same for all T", POSITIVE, STEP),
         # the one-step lemmas of Appendix B.3 and B.5
-        Quantity(
-            "varphi",
-            r"\varphi_n",
-            "weight of F_n in the objective f~ = sum_n varphi_n F_n",
-            "objective_weights",
-            Domain(high=1),
-            shape=("clients",),
-            total=1,
+        ("varphi", r"\varphi_n", "objective_weights"): Meaning(
+            "weight of F_n in the objective f~ = sum_n varphi_n F_n", Domain(high=1), shape=("clients",), total=1
         ),
-        Quantity(
-            "deltatilde",
-            r"\tilde\delta",
-            "divergence sup|grad F_n - grad f~|, at most 2 delta",
-            "weighted_divergence",
-            dimension=GRADIENT,
+        ("deltatilde", r"\tilde\delta", "weighted_divergence"): Meaning(
+            "divergence sup|grad F_n - grad f~|, at most 2 delta", dimension=GRADIENT
         ),
-        Quantity(
-            "gradsq",
-            r"\|\nabla\tilde f(\mathbf x_t)\|^2",
-            "squared gradient norm, at the start of the round, of the lemma's objective",
-            "squared_gradient_norm",
-            dimension=GRADIENT**2,
+        ("gradsq", r"\|\nabla\tilde f(\mathbf x_t)\|^2", "squared_gradient_norm"): Meaning(
+            "squared gradient norm, at the start of the round, of the lemma's objective", dimension=GRADIENT**2
         ),
-        Quantity(
-            "V",
-            r"\left(\sum_n(\frac{p_n\omega_t^n}N-\varphi_n)^2\right)",
-            "sum over clients of (p_n omega_t^n/N - varphi_n)^2",
-            "weight_gap",
+        ("V", r"\left(\sum_n(\frac{p_n\omega_t^n}N-\varphi_n)^2\right)", "weight_gap"): Meaning(
+            "sum over clients of (p_n omega_t^n/N - varphi_n)^2"
         ),
-        Quantity(
-            "Z",
-            r"\left(\sum_np_n(\omega_t^n)^2\right)",
-            "sum over clients of p_n (omega_t^n)^2",
-            "sum_of_squared_aggregation_weights",
-            POSITIVE,
+        ("Z", r"\left(\sum_np_n(\omega_t^n)^2\right)", "sum_of_squared_aggregation_weights"): Meaning(
+            "sum over clients of p_n (omega_t^n)^2", POSITIVE
         ),
-        Quantity("Wt", "W_t", "mean over clients of (p_n omega_t^n - 1)^2 in round t", "round_weight_error"),
-        Quantity("Qt", "Q_t", "mean over clients of p_n (omega_t^n)^2 in round t", "round_second_moment", POSITIVE),
-        Quantity("rate", "p", "probability that one client takes part in a round", "participation_rate", PROBABILITY),
-        Quantity("S", "S", "participants per round on average, N p", "participating_clients", POSITIVE),
-    ],
+        ("Wt", "W_t", "round_weight_error"): Meaning("mean over clients of (p_n omega_t^n - 1)^2 in round t"),
+        ("Qt", "Q_t", "round_second_moment"): Meaning("mean over clients of p_n (omega_t^n)^2 in round t", POSITIVE),
+        ("rate", "p", "participation_rate"): Meaning("probability that one client takes part in a round", PROBABILITY),
+        ("S", "S", "participating_clients"): Meaning("participants per round on average, N p", POSITIVE),
+    },
     floors=[
         *(
             Derived(
@@ -206,3 +143,4 @@ NOTATION = Notation(
         ),
     ],
 )
+new_result = partial(paper_result, "fedau", "Wang & Ji 2024", NOTATION)

@@ -1,9 +1,4 @@
-r"""Theorems 1, 2 and 3.
-
-$x_{t+1}=x_t+\frac\eta N\sum_n\mathbb 1_t^n\omega_t^n\Delta_t^n$. Theorem 2 holds for any weights made of the past;
-FedAU's enter through the weight error $W$ (Theorem 3) and through $Q$, which sets the largest step size and must
-therefore be known before the run.
-"""
+r"""Theorems 1, 2 and 3: $x_{t+1}=x_t+\frac\eta N\sum_n\mathbb 1_t^n\omega_t^n\Delta_t^n$."""
 
 from __future__ import annotations
 
@@ -27,13 +22,13 @@ from fedbounds.bounds.papers.fedau.lemmas import (
     LEMMA_B_5_1,
     LOCAL_CAP,
     NOISE_GROWTH,
-    PAPER,
     SMALLER_CAP,
     TWICE,
     deltatilde,
     tau,
 )
-from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.notation import new_result
 from fedbounds.bounds.papers.fedau.weight_error import (
     largest_weight_error,
     largest_weight_moment,
@@ -42,10 +37,9 @@ from fedbounds.bounds.papers.fedau.weight_error import (
 )
 from fedbounds.bounds.theory.client_reductions import MeanOverClients, SumOverClients
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import NONE, Derived
 
-n = NOTATION
 L, F, I, N, T = n.L, n.F, n.I, n.N, n.T
 gamma, eta, sigma, delta, G, W, Q, K, p = n.gamma, n.eta, n.sigma, n.delta, n.G, n.W, n.Q, n.K, n.p
 
@@ -70,9 +64,7 @@ NORMALIZED = (
     Derived("etatilde", ("eta", "P", "N"), eta * P / N, "its definition"),
 )
 AVERAGE_GRADIENT_OF_H = replace(
-    AVERAGE_GRADIENT,
-    of="squared gradient norm of h",
-    latex=r"\frac1T\sum_{t<T}\mathbb E\|\nabla h(\mathbf x_t)\|^2",
+    AVERAGE_GRADIENT, of="squared gradient norm of h", latex=r"\frac1T\sum_{t<T}\mathbb E\|\nabla h(\mathbf x_t)\|^2"
 )
 H_GLOBAL_CAP = Condition(gamma * etatilde, "<=", 1 / (2 * L * I), "Lemma B.3.3 with the normalized weights", gamma)
 H_SECOND = gamma * etatilde * L * I * Qtilde / N
@@ -104,26 +96,19 @@ H_SLOPE_NO_GAP = H_SLOPE + Rational(1, 4)  # constant weights leave no gap to wh
 STEPS_1 = {"gamma": cgamma / sqrt(T), "eta": cboth / cgamma}
 CBOTH = cboth * P / N  # of the normalized step
 LARGE_T = "T is large enough: a summand of at most 1/16 in the gradient's coefficient"
-THEOREM_1 = Result(
-    key="fedau/theorem-1",
-    kind="theorem",
-    title="Constant weights minimize another objective",
-    source=Source(PAPER, "Theorem 1 and Theorem B.4.1", ("2",)),
-    measure=AVERAGE_GRADIENT_OF_H,
-    notation=NOTATION,
-    default="repaired",
-    statement="With weights omega_n that do not change, FedAvg minimizes h = (1/P) sum_n omega_n p_n F_n, "
+THEOREM_1 = new_result(
+    "theorem-1",
+    "Constant weights minimize another objective",
+    AVERAGE_GRADIENT_OF_H,
+    "With weights omega_n that do not change, FedAvg minimizes h = (1/P) sum_n omega_n p_n F_n, "
     "P = sum_n omega_n p_n, which is f only if all omega_n p_n are equal: with gamma <= c/sqrt(T) and "
     "gamma eta = c'/sqrt(T) the average squared gradient norm of h falls below any epsilon^2 as T grows. Here gamma "
     "is c/sqrt(T): for a smaller one take that smaller c, as bound and conditions only grow with c.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("limit", Integer(0)),),
-            (),
-            CONSTANT,
             asymptotic="T -> infinity",
-            prescribes=STEPS_1,
             note="eq. (2): below every epsilon^2 for T large enough, which the paper does not quantify; it has "
             "gamma <= c/sqrt(T), at whose largest gamma this is",
         ),
@@ -140,30 +125,26 @@ THEOREM_1 = Result(
                 Condition(T, ">=", 4 * L**2 * I**2 * CBOTH**2, "the cap on the global step in Lemma B.3.3", T),
                 Condition(T, ">=", (27 * CBOTH * L * I * Qtilde / N) ** 2, LARGE_T, T),
             ),
-            CONSTANT,
-            prescribes=STEPS_1,
             derived=NORMALIZED,
             note="the rate 1/sqrt(T) at these steps, and how large T must be",
         ),
     ),
+    number="Theorem 1 and Theorem B.4.1",
+    equations=("2",),
+    assumptions=CONSTANT,
+    prescribes=STEPS_1,
 )
-THEOREM_B_4_1 = Result(
-    key="fedau/theorem-b.4.1",
-    kind="theorem",
-    title="Constant weights, the bound behind Theorem 1",
-    source=Source(PAPER, "Theorem B.4.1", ("B.4.4",)),
-    measure=AVERAGE_GRADIENT_OF_H,
-    notation=NOTATION,
-    default="sharp:no-gap",
-    statement="Lemma B.3.3 with varphi_n = omega_n p_n/P and the steps written with normalized weights omega_n N/P "
+THEOREM_B_4_1 = new_result(
+    "theorem-b.4.1",
+    "Constant weights, the bound behind Theorem 1",
+    AVERAGE_GRADIENT_OF_H,
+    "Lemma B.3.3 with varphi_n = omega_n p_n/P and the steps written with normalized weights omega_n N/P "
     "and eta P/N, which give the same iterates; then every weight gap is zero.",
-    forms=(
+    (
         Form(
             "printed",
             constant_weight_terms(Integer(4), Integer(20), Rational(17, 4), Rational(27, 2)),
             (LOCAL_CAP, H_GLOBAL_CAP, eighth(Rational(27, 8))),
-            CONSTANT,
-            derived=NORMALIZED,
             note="eq. (B.4.4): the 8 of (B.4.3) has become 4, which does not follow, but is true: with constant "
             "weights the gradient keeps 1/2 before the other terms, not 1/4",
         ),
@@ -171,16 +152,12 @@ THEOREM_B_4_1 = Result(
             "repaired",
             constant_weight_terms(Integer(8), Integer(20), Rational(9, 2), Rational(68, 5)),
             (LOCAL_CAP, H_GLOBAL_CAP, eighth(Rational(17, 5))),
-            CONSTANT,
-            derived=NORMALIZED,
             note="8 as in (B.4.3), and the repaired Lemma B.3.3",
         ),
         Form(
             "repaired:smaller-cap",
             constant_weight_terms(Integer(8), Integer(20), Rational(17, 4), Rational(27, 2)),
             (SMALLER_CAP, H_GLOBAL_CAP, eighth(Rational(27, 8))),
-            CONSTANT,
-            derived=NORMALIZED,
             note="8 as in (B.4.3), and Lemma B.3.3 as printed, which holds for these local steps",
         ),
         Form(
@@ -199,8 +176,6 @@ THEOREM_B_4_1 = Result(
                     gamma,
                 ),
             ),
-            CONSTANT,
-            derived=NORMALIZED,
             note="the sharp Lemma B.3.3 with the gradient's coefficient kept as it is",
         ),
         Form(
@@ -222,11 +197,12 @@ THEOREM_B_4_1 = Result(
                     gamma,
                 ),
             ),
-            CONSTANT,
-            derived=NORMALIZED,
             note="with constant weights the update's mean is that of h: no gap for Young's inequality to bridge",
         ),
     ),
+    equations=("B.4.4",),
+    assumptions=CONSTANT,
+    derived=NORMALIZED,
 )
 
 # --- Theorem 2, eq. (6) -----------------------------------------------------------------------------------------
@@ -301,102 +277,80 @@ def tight_terms(slope: sp.Expr, gradient: sp.Expr, second_moment: sp.Expr = Q) -
 
 
 HIDDEN = "one numerical constant for each term"
-THEOREM_2 = Result(
-    key="fedau/theorem-2",
-    kind="theorem",
-    title="FedAvg with aggregation weights, bounded global gradient",
-    source=Source(PAPER, "Theorem 2, Option 2", ("6", "B.5.3")),
-    measure=AVERAGE_GRADIENT,
-    notation=NOTATION,
-    default="sharp:mean-Q",
-    statement="The average over the rounds of the expected squared gradient norm of f, for any weights made of the "
+THEOREM_2 = new_result(
+    "theorem-2",
+    "FedAvg with aggregation weights, bounded global gradient",
+    AVERAGE_GRADIENT,
+    "The average over the rounds of the expected squared gradient norm of f, for any weights made of the "
     "past. W is the weight error of those weights and Q a bound on their second moment that holds on every path.",
-    forms=(
+    (
         Form(
             "printed",
             theorem_terms(*ONE),
-            CAPS,
-            OPTION_2,
             order_only=True,
             hides=HIDDEN,
-            derived=DERIVED,
             note="eq. (6) as printed with Psi_G = G^2; every hidden constant is 1",
         ),
         Form(
             "explicit",
             theorem_terms(*EXPLICIT),
-            CAPS,
-            OPTION_2,
-            derived=DERIVED,
             note="eq. (B.5.3), averaged; Lemma B.5.1 behind it is false, but these caps pay for its missing term",
         ),
         Form(
             "sharp",
             tight_terms(SLOPE, G),
-            CAPS,
-            OPTION_2,
-            derived=DERIVED,
             note="the same proof with the cross term of (B.3.8), the exact geometric sums and the slope kept",
         ),
         Form(
             "sharp:mean-Q",
             tight_terms(SLOPE, G, n.Qmean),
-            CAPS,
-            OPTION_2,
-            derived=DERIVED,
             note="the last two terms are averaged over the rounds, so Q may be its mean there; the caps and the slope "
             "need the bound on every path",
         ),
     ),
+    number="Theorem 2, Option 2",
+    equations=("6", "B.5.3"),
+    conditions=CAPS,
+    assumptions=OPTION_2,
+    derived=DERIVED,
 )
-THEOREM_2_OPTION_1 = Result(
-    key="fedau/theorem-2-option-1",
-    kind="theorem",
-    title="FedAvg with aggregation weights, nearly optimal weights",
-    source=Source(PAPER, "Theorem 2, Option 1", ("6", "B.5.5")),
-    measure=AVERAGE_GRADIENT,
-    notation=NOTATION,
-    default="sharp:mean-Q",
-    statement="Theorem 2 for weights within a root mean square 1/9 of 1/p_n in every round, surely. FedAU's own "
+THEOREM_2_OPTION_1 = new_result(
+    "theorem-2-option-1",
+    "FedAvg with aggregation weights, nearly optimal weights",
+    AVERAGE_GRADIENT,
+    "Theorem 2 for weights within a root mean square 1/9 of 1/p_n in every round, surely. FedAU's own "
     "weights start at 1 and reach K when nobody takes part: with K >= 2, T > K and all p_n < 1 they never do.",
-    forms=(
+    (
         Form(
             "printed",
             theorem_terms(*ONE, gradient=Integer(0)),
-            (*CAPS, NEVER_FAR),
-            OPTION_1,
             order_only=True,
             hides=HIDDEN,
-            derived=DERIVED_1,
             note="eq. (6) as printed with Psi_G = 0; every hidden constant is 1. Option 1 is printed for all t; the "
             "weights are random, so here it is a condition on every path",
         ),
         Form(
             "explicit",
             theorem_terms(*(2 * c for c in EXPLICIT), gradient=Integer(0)),
-            (*CAPS, NEVER_FAR),
-            OPTION_1,
-            derived=DERIVED_1,
             note="eq. (B.5.5), averaged: twice Option 2 without G, because the slope is 1/16 instead of 1/8",
         ),
         Form(
             "sharp",
             tight_terms(SLOPE_1, Integer(0)),
-            (*CAPS, NEVER_FAR),
-            OPTION_1,
-            derived=DERIVED_1,
             note="the same proof with the cross term of (B.3.8), the exact geometric sums and the slope kept",
         ),
         Form(
             "sharp:mean-Q",
             tight_terms(SLOPE_1, Integer(0), n.Qmean),
-            (*CAPS, NEVER_FAR),
-            OPTION_1,
-            derived=DERIVED_1,
             note="the last two terms are averaged over the rounds, so Q may be its mean there; the caps and the slope "
             "need the bound on every path",
         ),
     ),
+    number="Theorem 2, Option 1",
+    equations=("6", "B.5.5"),
+    conditions=(*CAPS, NEVER_FAR),
+    assumptions=OPTION_1,
+    derived=DERIVED_1,
 )
 
 # --- Theorem 3, eq. (7) -----------------------------------------------------------------------------------------
@@ -413,32 +367,22 @@ TWO_ROUNDS = Condition(T, ">=", Integer(2), "log T in (B.6.9)", T)
 BIAS = Term("bias", MeanOverClients((1 - p) ** (2 * K)))
 CUT = Min(K, T)  # over T rounds every K >= T is the same algorithm
 HALF_STEPS = HarmonicNumber(T - 1)
-THEOREM_3 = Result(
-    key="fedau/theorem-3",
-    kind="theorem",
-    title="The weight error of FedAU",
-    source=Source(PAPER, "Theorem 3", ("7", "B.6.9")),
-    measure=WEIGHT_ERROR,
-    notation=NOTATION,
-    default="sharp",
-    statement="Variance grows with the cut-off K, bias falls with it. The exact value is derived where W is needed.",
-    forms=(
+THEOREM_3 = new_result(
+    "theorem-3",
+    "The weight error of FedAU",
+    WEIGHT_ERROR,
+    "Variance grows with the cut-off K, bias falls with it. The exact value is derived where W is needed.",
+    (
         Form(
             "printed",
             (Term("variance", K * log(T) / T), BIAS),
-            (TWO_ROUNDS,),
-            FEDAU,
             order_only=True,
             hides=HIDDEN,
-            derived=DERIVED_1,
             note="eq. (7) as printed; every hidden constant is 1",
         ),
         Form(
             "explicit",
             (Term("variance", (3 * K + 2 * K * log(T)) / T), BIAS),
-            (TWO_ROUNDS,),
-            FEDAU,
-            derived=DERIVED_1,
             note="eq. (B.6.9); infinite without a cut-off",
         ),
         Form(
@@ -447,20 +391,19 @@ THEOREM_3 = Result(
                 Term("variance", MeanOverClients((1 - p) ** 2 + 2 * CUT * (1 - p) * HALF_STEPS) / T),
                 Term("bias", (T - 1) / T * MeanOverClients((1 - p) ** (2 * CUT))),
             ),
-            (TWO_ROUNDS,),
-            FEDAU,
-            derived=DERIVED_1,
             note="E(p omega_t - 1)^2 <= 2K(1-p)/t + (1-p)^(2K) for every t >= 1; K >= T is no cut-off",
         ),
         Form(
             "sharp:per-client",
             (Term("variance", K * MeanOverClients(1 + 2 * (1 - p) * (log(T) + 1)) / T), BIAS),
-            (TWO_ROUNDS,),
-            FEDAU,
-            derived=DERIVED_1,
             note="the line before (B.6.9), where 1 - p_n is still in the variance",
         ),
     ),
+    equations=("7", "B.6.9"),
+    default="sharp",
+    conditions=(TWO_ROUNDS,),
+    assumptions=FEDAU,
+    derived=DERIVED_1,
 )
 RESULTS = (
     THEOREM_1,

@@ -16,11 +16,6 @@ import numpy as np
 def least_squares(p: np.ndarray, target: np.ndarray, V: np.ndarray) -> np.ndarray:
     r"""The least $\sum_nu_n^2/p_n$ with $\sum_n(u_n-\varphi_n)^2\le V$: a lower bound, attained for equal $p_n$.
 
-    Args:
-        p: probabilities (..., clients).
-        target: varphi, (..., clients).
-        V: squared distances, shape of the settings.
-
     Example:
         >>> p, target = np.array([0.5, 0.5]), np.array([0.5, 0.5])
         >>> [round(float(least_squares(p, target, np.array(V))), 12) for V in (0.0, 0.125)]
@@ -36,14 +31,7 @@ def least_squares(p: np.ndarray, target: np.ndarray, V: np.ndarray) -> np.ndarra
 
 
 def least_second_moment(p: np.ndarray, W: np.ndarray) -> np.ndarray:
-    r"""The least mean over clients of $p_n\omega_n^2$ at the weight error $W$, the mean of $(p_n\omega_n-1)^2$.
-
-    Example:
-        >>> float(least_second_moment(np.array([0.1, 0.1]), np.array(0.0)))
-        10.0
-        >>> float(least_second_moment(np.array([1.0]), np.array(0.25)))
-        0.25
-    """
+    r"""The least mean over clients of $p_n\omega_n^2$ at the weight error $W$, the mean of $(p_n\omega_n-1)^2$."""
     N = p.shape[-1]
     return N * least_squares(p, np.full(N, 1 / N), W / N)
 

@@ -4,8 +4,7 @@ Let a client take part with probability $p$, $q=1-p$, and let $S$ be its interva
 $\Pr\{S=k\}=pq^{k-1}$ for $k<K$, $\Pr\{S=K\}=q^{K-1}$. After $t$ rounds with $M\ge1$ completed intervals and $s<K$
 rounds since the last, the weight is $\omega_t=(t-s)/M$; with $M=0$ (only for $t<K$) it is 1.
 
-Small cases are done in rationals, by dynamic programming over (intervals, rounds since the last). Large ones by renewal
-theory: with $\varphi$ the generating function of $S$,
+By renewal theory, with $\varphi$ the generating function of $S$,
 $\mathbb E[\omega_t^2;M\ge1]=\sum_{s<K}q^sj^2[z^j]\,\mathrm{Li}_2(\varphi(z))$, $j=t-s$. Since
 $1-\varphi(z)=(1-z)A(z)$ with $A(z)=\sum_{s<K}(qz)^s$, and $j^2[z^j]$ is the operator $(z\,d/dz)^2$, all of it is
 $[z^t]$ of an elementary function, whose coefficients come from one fast Fourier transform on a circle inside the unit
@@ -22,7 +21,6 @@ and the sum over $t$ is the same integral with a geometric sum in it.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.checks import check_count, check_memory, check_vector, quote
+from fedbounds.bounds.inputs.checks import check_count, check_memory, check_vector
 
 LONGEST = 2**20  # rounds: a transform of eight times that many points, or a little more
 SETTLED = 48.0  # over p: rounds after which q^t is below 1e-20, so that the integral is all there is
@@ -109,48 +107,6 @@ def weight_statistics(rates: ArrayLike, rounds: int, cut_off: float = math.inf) 
     )
 
 
-def exact_weight_moments(p: Fraction, K: int | None, rounds: int) -> list[tuple[Fraction, Fraction]]:
-    r"""$(\mathbb E\,\omega_t,\ \mathbb E(p\,\omega_t-1)^2)$ for $t=0,\dots,$ `rounds` - 1, in rationals.
-
-    Args:
-        p: participation probability, in (0, 1].
-        K: cut-off length >= 1, or None for no cut-off.
-        rounds: how many; the cost grows with its cube.
-
-    Raises:
-        FedboundsError: a probability outside (0, 1], or a cut-off or number of rounds below 1.
-
-    Example:
-        >>> [str(error) for _, error in exact_weight_moments(Fraction(1, 2), 2, 4)]
-        ['1/4', '1/4', '1/8', '3/32']
-
-    Source: Wang & Ji 2024, Algorithm 2.
-    """
-    if not 0 < p <= 1:
-        raise FedboundsError(f"p = {quote(p)} must lie in (0, 1]")
-    if K is not None:
-        check_count("K", K, why="or None for no cut-off")
-    check_count("rounds", rounds)
-    states: dict[tuple[int, int], Fraction] = {(0, 0): Fraction(1)}  # (intervals, rounds since the last)
-    moments = []
-    for t in range(rounds):
-        mean = error = Fraction(0)
-        for (intervals, since), probability in states.items():
-            weight = Fraction(t - since, intervals) if intervals else Fraction(1)
-            mean += probability * weight
-            error += probability * (p * weight - 1) ** 2
-        moments.append((mean, error))
-        following: dict[tuple[int, int], Fraction] = {}
-        for (intervals, since), probability in states.items():
-            completed, running = (intervals + 1, 0), (intervals, since + 1)
-            absent = completed if since + 1 == K else running
-            for state, chance in ((completed, p), (absent, 1 - p)):
-                if chance:
-                    following[state] = following.get(state, Fraction(0)) + probability * chance
-        states = following
-    return moments
-
-
 def mean_weight(p: float, K: float, rounds: int) -> np.ndarray:
     r"""$\mathbb E\,\omega_t$ for $t=0,\dots,$ `rounds` - 1.
 
@@ -158,18 +114,6 @@ def mean_weight(p: float, K: float, rounds: int) -> np.ndarray:
       \mathbb E\,\omega_t=\frac{1-q^t}p-(t-1)q^t\ (1\le t<K),\qquad \mathbb E\,\omega_0=1,$$
 
     because, given their number, the completed intervals are exchangeable.
-
-    Args:
-        p: participation probability, in (0, 1].
-        K: cut-off length >= 1, inf for none.
-        rounds: how many.
-
-    Returns:
-        (rounds,) means.
-
-    Example:
-        >>> mean_weight(1 / 3, 3, 5) * 9
-        array([ 9.,  9., 11., 19., 19.])
 
     Source: Wang & Ji 2024, eq. (B.6.8), whose step (a) it replaces.
     """
@@ -183,18 +127,6 @@ def mean_weight(p: float, K: float, rounds: int) -> np.ndarray:
 def mean_square(p: float, K: float, rounds: int) -> np.ndarray:
     r"""$\mathbb E\,\omega_t^2$ for $t=0,\dots,$ `rounds` - 1, by one Fourier transform.
 
-    Args:
-        p: participation probability, in (0, 1].
-        K: cut-off length >= 1, inf for none; any K >= `rounds` is none.
-        rounds: how many.
-
-    Returns:
-        (rounds,) second moments; $p^2$ times them is exact to 1e-11 up to 2^16 rounds.
-
-    Example:
-        >>> np.round(mean_square(0.5, 2, 4) * 8, 9)
-        array([ 8.,  8., 20., 19.])
-
     Source: Wang & Ji 2024, Algorithm 2.
     """
     if p == 1:
@@ -207,18 +139,6 @@ def mean_square(p: float, K: float, rounds: int) -> np.ndarray:
 
 def squared_error(p: float, K: float, rounds: int) -> np.ndarray:
     r"""$\mathbb E(p\,\omega_t-1)^2$ for $t=0,\dots,$ `rounds` - 1, by one Fourier transform.
-
-    Args:
-        p: participation probability, in (0, 1].
-        K: cut-off length >= 1, inf for none; any K >= `rounds` is none.
-        rounds: how many.
-
-    Returns:
-        (rounds,) mean squared errors, to an absolute error of 1e-11 up to 2^16 rounds.
-
-    Example:
-        >>> np.round(squared_error(0.5, 2, 4) * 32, 9)
-        array([8., 8., 4., 3.])
 
     Source: Wang & Ji 2024, Algorithm 2.
     """
@@ -357,21 +277,6 @@ def weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) ->
 
     $$W=\frac1{NT}\sum_{t<T}\sum_n\mathbb E(p_n\omega_t^n-1)^2$$
 
-    Args:
-        p: (..., N) participation probabilities, in (0, 1].
-        K: (...) cut-off lengths, integers >= 1 or inf.
-        T: (...) rounds, integers >= 1.
-
-    Returns:
-        (...) weight errors.
-
-    Raises:
-        FedboundsError: more rounds than a transform can hold, with a rate so small that none of them is late.
-
-    Example:
-        >>> float(round(weight_error(np.array([0.5]), 2, 6)[()] * 4608, 6))
-        683.0
-
     Source: Wang & Ji 2024, the left-hand side of eq. (7).
     """
     mean, square, rates = _average_square(*(np.asarray(one, dtype=float) for one in (p, K, T)))
@@ -384,21 +289,6 @@ def mean_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | flo
     $$\bar Q=\frac1{NT}\sum_{t<T}\sum_np_n\mathbb E(\omega_t^n)^2$$
 
     Far below the bound on every path: at most $\frac1N\sum_n(\frac{2-p_n}{p_n}+p_n)$ whatever K is.
-
-    Args:
-        p: (..., N) participation probabilities, in (0, 1].
-        K: (...) cut-off lengths, integers >= 1 or inf.
-        T: (...) rounds, integers >= 1.
-
-    Returns:
-        (...) means.
-
-    Raises:
-        FedboundsError: more rounds than a transform can hold, with a rate so small that none of them is late.
-
-    Example:
-        >>> float(round(mean_weight_moment(np.array([0.5]), 2, 3)[()] * 4, 9))
-        3.0
 
     Source: Wang & Ji 2024, Theorem 2, whose last term needs it and no more.
     """
@@ -413,18 +303,6 @@ def largest_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | 
 
     The weights are largest together when nobody takes part until the cut-off or the round before last.
 
-    Args:
-        p: (..., N) participation probabilities, in (0, 1].
-        K: (...) cut-off lengths, integers >= 1 or inf.
-        T: (...) rounds, integers >= 1.
-
-    Returns:
-        (...) suprema.
-
-    Example:
-        >>> float(largest_weight_moment(np.array([0.5, 1.0]), 3, 10))
-        2.75
-
     Source: Wang & Ji 2024, Theorem 2, whose step sizes need Q before the run.
     """
     p = np.asarray(p, dtype=float)
@@ -438,18 +316,6 @@ def largest_weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | f
 
     In round $m$ every client whose $p_n<1$ may have any of the weights 1 (present in every round) and $m$ (present in
     the round before at most), whatever the others do, and no weight lies outside $[1,m]$.
-
-    Args:
-        p: (..., N) participation probabilities, in (0, 1].
-        K: (...) cut-off lengths, integers >= 1 or inf.
-        T: (...) rounds, integers >= 1.
-
-    Returns:
-        (...) suprema.
-
-    Example:
-        >>> float(largest_weight_error(np.array([0.5, 1.0]), 4, 10))
-        0.5
 
     Source: Wang & Ji 2024, Assumption 5, Option 1.
     """

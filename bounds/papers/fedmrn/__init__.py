@@ -1,10 +1,9 @@
 r"""Masked Random Noise for Communication-Efficient Federated Learning (Li et al., ACM Multimedia 2024).
 
 $N$ clients minimize $F=\frac1N\sum_kF_k$; in every round $K$ of them, drawn uniformly without replacement, take $S$
-local steps. FedMRN uploads, instead of an update $u$, a seed of random noise $n$ and one bit per parameter: the update
-becomes $\mathcal S(u,n)=n\odot m$ with a random mask $m$ whose mean gives $u$ back. The theorems treat $\mathcal S$ as
-any unbiased operator with relative error $q$; $T$ counts iterations, $T=RS$ over $R$ rounds. FedMRN's own masks have an
-error that does not shrink with the update, so that no finite $q$ fits them: the forms R1 and R2 cover them instead.
+local steps. FedMRN uploads a seed of random noise $n$ and one bit per parameter: the update becomes
+$\mathcal S(u,n)=n\odot m$ with a random mask $m$ whose mean gives $u$ back. The theorems treat $\mathcal S$ as an
+unbiased operator with relative error $q$; $T$ counts iterations. FedMRN's masks have no finite $q$: see R1 and R2.
 """
 
 from fedbounds.bounds.papers.fedmrn import lemmas, remarks, results

@@ -1,10 +1,4 @@
-"""What the theorems of Li et al. (2024) assume: as printed, and as proved.
-
-Assumptions 2 and 3 are read as bounds on squares, as their sentences have them ("variance", "squared norm"); no
-sentence says so of Assumption 4, which is listed as printed (a first moment) and squared.
-"""
-
-from __future__ import annotations
+"""Assumptions of Li et al. (2024), as printed and as proved; 2 and 3 are read as bounds on squares."""
 
 from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
@@ -58,10 +52,7 @@ NOISE = Assumption(
     cover=VARIANCE,
 )
 GRADIENT_BOUND = Assumption(
-    "bounded-gradients",
-    "E|grad F_k(x, xi)|^2 <= G^2 where gradients are taken",
-    "Assumption 3, squared",
-    cover=SHORT,
+    "bounded-gradients", "E|grad F_k(x, xi)|^2 <= G^2 where gradients are taken", "Assumption 3, squared", cover=SHORT
 )
 RELATIVE_ERROR = Assumption(
     "relative-error",
@@ -91,10 +82,7 @@ FROZEN_MASKS = Assumption(
     cover=MASKS,
 )
 FIXED_MASKS = Assumption(
-    "signed-masks",
-    "signed masks on noise {-a, a} with a = 2 eta S G, fresh at every use",
-    "Theorem 2",
-    cover=MASKS,
+    "signed-masks", "signed masks on noise {-a, a} with a = 2 eta S G, fresh at every use", "Theorem 2", cover=MASKS
 )
 ANY_MASKS = Assumption(
     "signed-masks-of-amplitude-a",

@@ -1,4 +1,4 @@
-"""What this paper brings to trial besides its results and errata: proofs and limits."""
+"""Claims besides results and errata: proofs and limits."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from fedbounds.bounds.papers.fedmrn.proof import PROOFS
 
 
 def claims() -> Iterator[Claim]:
-    """As `proved_and_compared`."""
+    """The claims, in the order of the audit."""
     return proof_and_limit_claims("fedmrn", PROOFS, LIMITS)

@@ -235,12 +235,11 @@ SUPPLEMENTS: Sequence[Supplement] = (
         "masks-outrun-a-sure-bound",
         "Theorem 1 for signed masks, also as repaired (R1)",
         "No G bounds the gradients of signed masks surely in all iterations, even with amplitude eta_{t_0} S G: masks "
-        "of all rounds may point one way, and what they add up to has no limit. 2 sqrt(d) log((gamma + T)/(gamma + "
-        "1)) <= 1 is needed, and so T <= 1 + gamma/(2 sqrt(d) - 1), so that (11) falls by 1.65 times at most before "
-        "its hypotheses end; that the gap falls on in runs, no form here claims. A server that projects its model "
-        "onto a ball around w_1 that holds w* keeps the hypotheses: of the proof (20) alone changes, whose = becomes "
-        "<=",
-        argument=masks.outrun,
+        "of all rounds may point one way, and what they add up to has no limit. 2 sqrt(d) log((gamma + T)/(gamma + 1)) "
+        "<= 1 is needed, and so T <= 1 + gamma/(2 sqrt(d) - 1), so that (11) falls by 1.65 times at most before its "
+        "hypotheses end; that the gap falls on in runs, no form here claims. A server that projects its model onto a "
+        "ball around w_1 that holds w* keeps the hypotheses: of the proof (20) alone changes, whose = becomes <=",
+        argument=masks.masks_exceed_gradient_bound,
     ),
 )
 
@@ -302,12 +301,7 @@ WORDING: Sequence[Wording] = (
         "noise on {-2 eta S G, 2 eta S G}",
         "half of it is enough: no update leaves eta_{t_0} S G",
     ),
-    Wording(
-        "lemma-2-needs-masks",
-        "Lemma 2",
-        "Assumption 3 and the steps",
-        "Assumption 4 as well",
-    ),
+    Wording("lemma-2-needs-masks", "Lemma 2", "Assumption 3 and the steps", "Assumption 4 as well"),
     Wording("beta", "(22)", "with beta > 1/mu, gamma > 0 we have eta_1 <= ...", "such that"),
     Wording(
         "u-strongly",

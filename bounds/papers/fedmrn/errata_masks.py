@@ -134,7 +134,7 @@ def hypotheses_exclude_each_other() -> Replay:
 
 
 def room_for_masks() -> Argument:
-    """A strongly convex problem on which the repaired amplitude leaves room."""
+    """A strongly convex problem on which the repaired amplitude leaves slack."""
     S, L, G = 2, 4, 1
     eta = Fraction(2, 8 * L)
     a = eta * S * G
@@ -181,10 +181,7 @@ def one_local_step() -> Replay:
     a = Fraction(2)
     return Replay(
         instance="One client, one parameter, S = 1, eta = 1, G = 1: noise +-2 (Theorem 2's amplitude).",
-        hypotheses=(
-            Check(SIGNED, "noise of amplitude a = 2 eta S G", a, "==", 2),
-            Check(AT_START, "u", 0, "==", 0),
-        ),
+        hypotheses=(Check(SIGNED, "noise of amplitude a = 2 eta S G", a, "==", 2), Check(AT_START, "u", 0, "==", 0)),
         lines=(
             Line("mean of x - w, with +-2 equally likely", HALF * a - HALF * a),
             Line("E|x - w|^2", signed_error(Fraction(0), a)),
@@ -202,11 +199,8 @@ def slope(w: Fraction) -> Fraction:
     return min(w, Fraction(1)) if w >= 0 else max(w / 2, Fraction(-1))
 
 
-def leaving(N: int, q: int) -> tuple[Fraction, Fraction]:
-    """(12) at T = 4 for N = K clients with L = G = S = 1 that start at the minimizer, and its left side at least.
-
-    |F'(w)| is at least |w|/2, so that E F'(w_1)^2 is at least (E w_1)^2/4, and the first of T = 4 terms is 0.
-    """
+def sides_of_12(N: int, q: int) -> tuple[Fraction, Fraction]:
+    """(12) at T = 4 for N = K clients with L = G = S = 1 from the minimizer, and (E w_1)^2/4, at most its left side."""
     mean = -HALF * (slope(Fraction(1)) + slope(Fraction(-1))) / 2
     return Fraction(4 * q**2, N) / 2, mean**2 / 4 / 4
 
@@ -214,7 +208,7 @@ def leaving(N: int, q: int) -> tuple[Fraction, Fraction]:
 def many_clients_leave_the_minimizer() -> Replay:
     """All clients have one function, whose slope is not the same on both sides of its minimizer."""
     N = 2049
-    claimed, true = leaving(N, 1)
+    claimed, true = sides_of_12(N, 1)
     points = [Fraction(k, 4) for k in range(-12, 13)]
     steepest = max(abs(slope(v) - slope(u)) / abs(v - u) for u in points for v in points if u != v)
     return Replay(
@@ -242,7 +236,10 @@ def many_clients_leave_the_minimizer() -> Replay:
         true=true,
         sides=("(12), with P = 4 q^2/N and Q = 0", "mean of E F'(w_t)^2, at least"),
         minimal="one parameter, one local step; with as many clients as make both sides equal, this shows nothing",
-        smaller=(Smaller("2048 clients", *leaving(2048, 1)), Smaller("8192 clients at q = 2", *leaving(8192, 2))),
+        smaller=(
+            Smaller("2048 clients", *sides_of_12(2048, 1)),
+            Smaller("8192 clients at q = 2", *sides_of_12(8192, 2)),
+        ),
     )
 
 
@@ -265,10 +262,7 @@ def wrong_minimum() -> Replay:
             Check(STRONGLY_CONVEX, "mu = 1 is the second derivative", 1, ">=", 1),
             Check("eta_t <= 1/(4L)", "eta_t", Fraction(1, 4), "<=", Fraction(1, 4)),
         ),
-        lines=(
-            Line("Gamma = F* - mean of F_k*", HALF),
-            Line("the same line with F* for F_k*", Fraction(5, 32)),
-        ),
+        lines=(Line("Gamma = F* - mean of F_k*", HALF), Line("the same line with F* for F_k*", Fraction(5, 32))),
         claimed=claimed,
         true=true,
         sides=("(54), second line", "C of (52)"),
@@ -277,7 +271,7 @@ def wrong_minimum() -> Replay:
     )
 
 
-def outrun() -> Argument:
+def masks_exceed_gradient_bound() -> Argument:
     """Rounds in which all masks point one way."""
     rounds = [Fraction(2, 7 + t) for t in range(1, 6)]
     return Argument(

@@ -1,7 +1,7 @@
-r"""Counterexamples to what the paper infers from a first moment, about one client of several, and from curvature above.
+r"""Counterexamples from a first moment, about one client of several, and from curvature above.
 
-A first moment: masks whose relative error is $\pm M$ with probability $\frac1{2M}$ each and else 0 have $E|S(x)-x|=|x|$
-and $E|S(x)-x|^2=M|x|^2$.
+Masks whose relative error is $\pm M$ with probability $\frac1{2M}$ each and else 0 have $E|S(x)-x|=|x|$ and
+$E|S(x)-x|^2=M|x|^2$.
 """
 
 from __future__ import annotations
@@ -9,48 +9,37 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    BELOW,
-    FALLING_STEPS,
-    FIRST_ERROR,
-    GRADIENT_BOUND,
-    INDEPENDENT_MASKS,
-    NOISE,
-    QUADRATIC_GROWTH,
-    RELATIVE_ERROR,
-    SAMPLING,
-    STRONGLY_CONVEX,
-)
+from fedbounds.bounds.papers.fedmrn import assumptions as given
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, SAMPLED, SEVERAL
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 
 HALF = Fraction(1, 2)
 NO_MASKS = (
-    Check(FIRST_ERROR, "S(x) = x: E|S(x) - x| <= q |x| with q = 0", 0, "<=", 0),
-    Check(INDEPENDENT_MASKS, "nothing is drawn: covariance of the masks' errors", 0, "==", 0),
+    Check(given.FIRST_ERROR, "S(x) = x: E|S(x) - x| <= q |x| with q = 0", 0, "<=", 0),
+    Check(given.INDEPENDENT_MASKS, "nothing is drawn: covariance of the masks' errors", 0, "==", 0),
 )
 
 
 CALM = (
-    Check(NOISE, "no noise: its variance", 0, "<=", 0),
+    Check(given.NOISE, "no noise: its variance", 0, "<=", 0),
     Check(INDEPENDENT_CLIENTS, "no noise: covariance between clients", 0, "==", 0),
 )
 
 
-def all_taken(N: int) -> tuple[Check, ...]:
+def full_participation_checks(N: int) -> tuple[Check, ...]:
     """All of N clients in every round."""
     return (
-        Check(SAMPLING, "weights 1/N, and all N clients drawn in every round: K", N, "==", N),
+        Check(given.SAMPLING, "weights 1/N, and all N clients drawn in every round: K", N, "==", N),
         Check(SAMPLED, "all of them", N, "<=", N),
         Check(SEVERAL, "that many clients", N, ">=", 2),
     )
 
 
-def rare(M: int) -> tuple[Check, ...]:
+def rare_masks(M: int) -> tuple[Check, ...]:
     """Masks S(x) = (1 +- M) x with probability 1/(2M) each and else x, drawn by each client for itself; q = 1."""
     return (
-        Check(FIRST_ERROR, f"E|S(x) - x|/|x| = {M}/{M} <= q", Fraction(M, M), "<=", 1),
-        Check(INDEPENDENT_MASKS, "each client draws its own: covariances", 0, "==", 0),
+        Check(given.FIRST_ERROR, f"E|S(x) - x|/|x| = {M}/{M} <= q", Fraction(M, M), "<=", 1),
+        Check(given.INDEPENDENT_MASKS, "each client draws its own: covariances", 0, "==", 0),
     )
 
 
@@ -71,10 +60,10 @@ def masks_of_lemma_3() -> Replay:
         instance="Two clients with F_k = w, one step of 1, S(x) = (1 +- 8) x with probability 1/16 each and else x; "
         "q = 1, G = 1, N = K = 2, S = 1.",
         hypotheses=(
-            Check(GRADIENT_BOUND, "|grad F| <= G", 1, "<=", 1),
-            *rare(8),
-            *all_taken(2),
-            Check(FALLING_STEPS, "every step is 1", 1, "<=", 2),
+            Check(given.GRADIENT_BOUND, "|grad F| <= G", 1, "<=", 1),
+            *rare_masks(8),
+            *full_participation_checks(2),
+            Check(given.FALLING_STEPS, "every step is 1", 1, "<=", 2),
         ),
         lines=(
             Line("c = (q^2 (N-1) + N - K)/(K (N-1))", share(2)),
@@ -104,11 +93,11 @@ def gap_of_theorem_1() -> Replay:
         "72) x with probability 1/144 each and else x.",
         hypotheses=(
             *CALM,
-            *rare(M),
-            *all_taken(2),
-            Check(GRADIENT_BOUND, "|grad F_k(w_1)|, the only gradients that are taken", 1, "<=", 1),
-            Check(QUADRATIC_GROWTH, "L = 1 is the second derivative", 1, "<=", 1),
-            Check(STRONGLY_CONVEX, "mu = 1 is the second derivative", 1, ">=", 1),
+            *rare_masks(M),
+            *full_participation_checks(2),
+            Check(given.GRADIENT_BOUND, "|grad F_k(w_1)|, the only gradients that are taken", 1, "<=", 1),
+            Check(given.QUADRATIC_GROWTH, "L = 1 is the second derivative", 1, "<=", 1),
+            Check(given.STRONGLY_CONVEX, "mu = 1 is the second derivative", 1, ">=", 1),
             Check(CURVATURE, "mu <= L", 1, "<=", 1),
         ),
         lines=(
@@ -125,10 +114,7 @@ def gap_of_theorem_1() -> Replay:
 
 
 def average_gradient(N: int) -> tuple[Fraction, Fraction]:
-    """(12) at T = 4, L = S = q = 1, G = 2 from the minimizer, and its left side at least: one mask of N is far off.
-
-    With M = 2 N such a mask moves the mean of the models by 1, to where |grad F| is 1.
-    """
+    """(12) at T = 4, L = S = q = 1, G = 2 from the minimizer, and a lower bound on its left side; M = 2 N."""
     M = 2 * N
     return 4 * share(N) * 4 / 2, N * Fraction(1, M) * (1 - Fraction(1, M)) ** (N - 1) / 4
 
@@ -142,11 +128,11 @@ def gradient_of_theorem_2() -> Replay:
         "1, T = 4, eta = 1/2, q = 1, G = 2; S(x) = (1 +- 256) x with probability 1/512 each and else x.",
         hypotheses=(
             *CALM,
-            *rare(2 * N),
-            *all_taken(N),
-            Check(GRADIENT_BOUND, "|grad F_k| <= 1 + 1, surely", 2, "<=", 2),
-            Check(QUADRATIC_GROWTH, "L = 1 is the largest second derivative", 1, "<=", 1),
-            Check(BELOW, "F = H >= 0", 0, ">=", 0),
+            *rare_masks(2 * N),
+            *full_participation_checks(N),
+            Check(given.GRADIENT_BOUND, "|grad F_k| <= 1 + 1, surely", 2, "<=", 2),
+            Check(given.QUADRATIC_GROWTH, "L = 1 is the largest second derivative", 1, "<=", 1),
+            Check(given.BELOW, "F = H >= 0", 0, ">=", 0),
         ),
         lines=(
             Line("P = 4 c G^2", 16 * share(N)),
@@ -164,7 +150,7 @@ def gradient_of_theorem_2() -> Replay:
 # --- Lemma 2 for one client -----------------------------------------------------------------------------------------
 
 
-def apart(N: int, steps: tuple[int, ...]) -> tuple[Fraction, Fraction]:
+def drift_sides(N: int, steps: tuple[int, ...]) -> tuple[Fraction, Fraction]:
     """Both sides of (17) for a client with gradient 1 among N with gradient -1, before the step after these."""
     walked, last = sum(steps[:-1]), steps[-1]
     mean = Fraction((N - 1) * walked - walked, N)
@@ -173,15 +159,17 @@ def apart(N: int, steps: tuple[int, ...]) -> tuple[Fraction, Fraction]:
 
 def drift_of_one_client() -> Replay:
     """One client moves away from the others."""
-    claimed, true = apart(3, (2, 1))
+    claimed, true = drift_sides(3, (2, 1))
     return Replay(
         instance="Three clients with F_1 = w, F_2 = F_3 = -w, no masks (q = 0), S = 2, steps 2 and 1; t = t_0 + 1, "
         "client 1.",
         hypotheses=(
-            Check(GRADIENT_BOUND, "|grad F_k| <= G = 1", 1, "<=", 1),
+            Check(given.GRADIENT_BOUND, "|grad F_k| <= G = 1", 1, "<=", 1),
             *NO_MASKS,
-            Check(SAMPLING, "weights 1/N, nobody is drawn before t: sum of the weights", 3 * Fraction(1, 3), "==", 1),
-            Check(FALLING_STEPS, "2 <= 2 * 1, and 1 in all iterations after", 2, "<=", 2),
+            Check(
+                given.SAMPLING, "weights 1/N, nobody is drawn before t: sum of the weights", 3 * Fraction(1, 3), "==", 1
+            ),
+            Check(given.FALLING_STEPS, "2 <= 2 * 1, and 1 in all iterations after", 2, "<=", 2),
         ),
         lines=(
             Line("w_1^t, from 0", -2),
@@ -193,9 +181,9 @@ def drift_of_one_client() -> Replay:
         sides=("(17)", "|w_bar_t - x_1^t|^2"),
         minimal="fewest clients and steps",
         smaller=(
-            Smaller("two clients", *apart(2, (2, 1))),
-            Smaller("one local step", *apart(3, (2,))),
-            Smaller("equal steps", *apart(3, (1, 1))),
+            Smaller("two clients", *drift_sides(2, (2, 1))),
+            Smaller("one local step", *drift_sides(3, (2,))),
+            Smaller("equal steps", *drift_sides(3, (1, 1))),
         ),
     )
 
@@ -228,13 +216,13 @@ def curvature_from_above() -> Replay:
         "that starts at 1, in its second iteration; S(u) = (1 +- 6) u with probability 1/2 each (q = 6); no "
         "synchronization at t + 1.",
         hypotheses=(
-            Check(QUADRATIC_GROWTH, "F'' is at most 1 = L", 1, "<=", 1),
-            Check(NOISE, "no noise: its variance", 0, "<=", 0),
+            Check(given.QUADRATIC_GROWTH, "F'' is at most 1 = L", 1, "<=", 1),
+            Check(given.NOISE, "no noise: its variance", 0, "<=", 0),
             Check(MARTINGALE, "no noise: its mean", 0, "==", 0),
-            Check(SAMPLING, "the one client has weight 1: sum of the weights", 1, "==", 1),
-            Check(INDEPENDENT_MASKS, "one client, no noise: covariances", 0, "==", 0),
-            Check(RELATIVE_ERROR, "E S(u)/u", Fraction(7 - 5, 2), "==", 1),
-            Check(RELATIVE_ERROR, "E|S(u) - u|^2/u^2 <= q^2", Fraction(36 + 36, 2), "<=", 36),
+            Check(given.SAMPLING, "the one client has weight 1: sum of the weights", 1, "==", 1),
+            Check(given.INDEPENDENT_MASKS, "one client, no noise: covariances", 0, "==", 0),
+            Check(given.RELATIVE_ERROR, "E S(u)/u", Fraction(7 - 5, 2), "==", 1),
+            Check(given.RELATIVE_ERROR, "E|S(u) - u|^2/u^2 <= q^2", Fraction(36 + 36, 2), "<=", 36),
             Check("no point leaves |w| <= 4", "largest |w|", max(map(abs, points)), "<=", 4),
         ),
         lines=(

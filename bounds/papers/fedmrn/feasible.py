@@ -25,26 +25,62 @@ $\mu|w_1-w^*|\le\sqrt{G^2-(d-1)\mu^2A^2}-\mu A$, which $\frac\mu2|w-w^*|^2$ atta
 
 from __future__ import annotations
 
-from sympy import Max, floor, sqrt
+from typing import TYPE_CHECKING
 
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    GRADIENT_BOUND,
-    LIPSCHITZ,
-    ROUND_MASKS,
-    STRONGLY_CONVEX,
-    SURE_GRADIENT_BOUND,
-)
-from fedbounds.bounds.papers.fedmrn.notation import NOTATION
-from fedbounds.bounds.papers.fedmrn.reach import MaskReach
+import numpy as np
+import sympy as sp
+from numpy.typing import ArrayLike
+from sympy import Max, floor, sqrt
+from sympy.printing.latex import LatexPrinter
+
+from fedbounds.bounds.papers.fedmrn import assumptions
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.results import SAMPLING_ERROR, shift
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive
 from fedbounds.bounds.theory.result import Condition
 
-n = NOTATION
+AHEAD = 20  # terms that are added before the asymptotic series, whose error is then below 1e-15
+
+
+def mask_reach(shift: ArrayLike, local_steps: ArrayLike, iterations: ArrayLike) -> np.ndarray:
+    r"""The sum over the rounds of $\mu a_r/G$ with $a_r=\eta_{t_0}SG$ and $\eta_t=\frac2{\mu(\gamma+t)}$.
+
+    $$\sum_{j<R}\frac{2S}{\gamma+1+jS},\qquad R=\lceil(T-1)/S\rceil$$
+
+    Rounds start at $t_0=1,1+S,\dots$; gradients are taken in the iterations $t=1,\dots,T-1$.
+
+    Example:
+        >>> [round(float(mask_reach(8, 1, T)), 12) for T in (1, 2, 3)]  # 0, 2/8, 2/8 + 2/9
+        [0.0, 0.25, 0.472222222222]
+    """
+    shift, local_steps, iterations = (np.asarray(x, dtype=float) for x in (shift, local_steps, iterations))
+    rounds, first = np.ceil((iterations - 1) / local_steps), shift / local_steps
+    ahead = sum(rounds / ((first + j) * (first + j + rounds)) for j in range(AHEAD))
+    x, y = first + AHEAD, first + AHEAD + rounds  # digamma(y) - digamma(x)
+    series = sum(c * (x**-k - y**-k) for c, k in ((1 / 12, 2), (-1 / 120, 4), (1 / 252, 6), (-1 / 240, 8)))
+    return np.asarray(2 * (ahead + np.log1p(rounds / x) + rounds / (2 * x * y) + series))
+
+
+class MaskReach(sp.Function):
+    r"""The sum as a symbol of $\gamma+1$, S and T; compiled code calls `mask_reach`."""
+
+    nargs = 3
+    _imp_ = staticmethod(mask_reach)
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, shift: sp.Expr, local_steps: sp.Expr, iterations: sp.Expr) -> sp.Expr: ...
+
+    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
+        shift, steps, iterations = (printer._print(a) for a in self.args)
+        body = rf"\sum_{{j<({iterations}-1)/{steps}}}\frac{{2{steps}}}{{{shift}+j{steps}}}"
+        return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
+
+
 L, mu, G, Gamma, Delta1, N, S, T, d = n.L, n.mu, n.G, n.Gamma, n.Delta1, n.N, n.S, n.T, n.d
 
-BOUNDED = (STRONGLY_CONVEX.name, GRADIENT_BOUND.name)
-MASKED = (STRONGLY_CONVEX.name, SURE_GRADIENT_BOUND.name, ROUND_MASKS.name)
+BOUNDED = (assumptions.STRONGLY_CONVEX.name, assumptions.GRADIENT_BOUND.name)
+MASKED = (assumptions.STRONGLY_CONVEX.name, assumptions.SURE_GRADIENT_BOUND.name, assumptions.ROUND_MASKS.name)
 DISTANCE, SPREAD = mu**2 * Delta1, 2 * mu * Gamma  # squared gradients that w_1 - w* and the clients' minima cost
 TAKEN = T - 1  # no gradient is taken before w_1 is judged
 REACH = MaskReach(shift, S, T)
@@ -60,8 +96,7 @@ FARTHEST = (
 )
 RULES = (
     FeasibleRule(
-        Condition(Gamma, "<=", (N - 1) * Gamma, "a single client has Gamma = 0"),
-        (STRONGLY_CONVEX.name,),
+        Condition(Gamma, "<=", (N - 1) * Gamma, "a single client has Gamma = 0"), (assumptions.STRONGLY_CONVEX.name,)
     ),
     FeasibleRule(
         Condition(
@@ -111,9 +146,7 @@ RULES = (
         MASKED,
     ),
     FeasibleRule(
-        Condition(TAKEN * FARTHEST, "<=", TAKEN * G**2, "equal quadratics in pairs around w*"),
-        MASKED,
-        witness=True,
+        Condition(TAKEN * FARTHEST, "<=", TAKEN * G**2, "equal quadratics in pairs around w*"), MASKED, witness=True
     ),
     FeasibleRule(
         Condition(
@@ -122,7 +155,7 @@ RULES = (
             L**2 * n.Dt,
             "smoothness: mean gradients at w_bar and at the masked models",
         ),
-        (LIPSCHITZ.name,),
+        (assumptions.LIPSCHITZ.name,),
     ),
 )
 FEASIBLE = FeasibleSets(

@@ -1,8 +1,4 @@
-r"""Lemmas 1 to 5 (Appendix B): gradient noise, drift of the masked models, synchronization, and one step of either
-theorem.
-
-Lemma 2 is false for a client of its own and true on average over the clients, which is all that the theorems use.
-"""
+"""Lemmas 1 to 5 (Appendix B); Lemma 2 is false for a single client and true on average over the clients."""
 
 from __future__ import annotations
 
@@ -19,12 +15,12 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     STRONGLY_CONVEX,
     WALK,
 )
-from fedbounds.bounds.papers.fedmrn.notation import NOTATION
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
+from fedbounds.bounds.papers.fedmrn.notation import new_result
 from fedbounds.bounds.papers.fedmrn.results import (
     CURVATURE,
     EVERYONE,
     FIRST_MOMENT,
-    PAPER,
     PRINTED_SHARE,
     SAMPLED,
     SAMPLING_ERROR,
@@ -32,35 +28,30 @@ from fedbounds.bounds.papers.fedmrn.results import (
 )
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.theory.measures import single
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import OBJECTIVE, PARAMETER
 
-n = NOTATION
 L, mu, sigma, G, q, Gamma, N, K, S = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.N, n.K, n.S
 etat, Deltat, V, Dt, M, gradsq, meansq = n.etat, n.Deltat, n.V, n.Dt, n.M, n.gradsq, n.meansq
 
-LEMMA_1 = Result(
-    key="fedmrn/lemma-1",
-    kind="lemma",
-    title="Noise of the averaged gradient",
-    source=Source(PAPER, "Lemma 1", ("16",)),
-    measure=single(
+LEMMA_1 = new_result(
+    "lemma-1",
+    "Noise of the averaged gradient",
+    single(
         "squared distance of the averaged stochastic gradient from its mean",
         r"\mathbb E\|\mathbf g_t-\bar{\mathbf g}_t\|^2",
         expectation=EVERYONE,
     ),
-    notation=NOTATION,
-    default="printed",
-    statement="In every iteration; the clients' weights are 1/N.",
-    forms=(
+    "In every iteration; the clients' weights are 1/N.",
+    (
         Form(
             "printed",
             (Term("gradient noise", sigma**2 / N),),
-            (),
-            (NOISE, SAMPLING, INDEPENDENT_CLIENTS),
+            assumptions=(NOISE, SAMPLING, INDEPENDENT_CLIENTS),
             note="eq. (16) from Assumption 2 read as a bound on the variance",
         ),
     ),
+    equations=("16",),
 )
 
 
@@ -70,27 +61,22 @@ def drift_terms(factor: int) -> tuple[Term, ...]:
     return (Term("local drift", walk), Term("masking", q**2 * walk))
 
 
-LEMMA_2 = Result(
-    key="fedmrn/lemma-2",
-    kind="lemma",
-    title="Distance of the masked models from their average",
-    source=Source(PAPER, "Lemma 2", ("17",)),
-    measure=single(
+LEMMA_2 = new_result(
+    "lemma-2",
+    "Distance of the masked models from their average",
+    single(
         "squared distance of the masked local models from the averaged model, mean over the clients",
         r"\frac1N\sum_k\mathbb E\|\bar{\mathbf w}_t-\mathbf x_k^t\|^2",
         PARAMETER**2,
         expectation=EVERYONE,
     ),
-    notation=NOTATION,
-    default="sharp",
-    statement="In every iteration. The paper says it of every client, of which it is false; the theorems use the mean "
+    "In every iteration. The paper says it of every client, of which it is false; the theorems use the mean "
     "over the clients.",
-    forms=(
+    (
         Form(
             "printed",
             drift_terms(4),
-            (),
-            (*FIRST_WALK, FALLING_STEPS),
+            assumptions=(*FIRST_WALK, FALLING_STEPS),
             refuted_by="drift-of-one-client",
             note="eq. (17), for every client by itself",
             measure=single(
@@ -100,15 +86,17 @@ LEMMA_2 = Result(
                 expectation=EVERYONE,
             ),
         ),
-        Form("repaired", drift_terms(4), (), (*WALK, FALLING_STEPS), note="eq. (17) on average over the clients"),
+        Form(
+            "repaired", drift_terms(4), assumptions=(*WALK, FALLING_STEPS), note="eq. (17) on average over the clients"
+        ),
         Form(
             "sharp",
             drift_terms(1),
-            (),
-            (*WALK, CONSTANT_STEPS),
+            assumptions=(*WALK, CONSTANT_STEPS),
             note="constant steps: the factor 4 is the square of how much the steps of a round may differ",
         ),
     ),
+    equations=("17",),
 )
 
 
@@ -118,21 +106,17 @@ def synchronization_terms(factor: int) -> tuple[Term, ...]:
     return (Term("masking", q**2 / K * walk), Term("client sampling", SAMPLING_ERROR * walk))
 
 
-LEMMA_3 = Result(
-    key="fedmrn/lemma-3",
-    kind="lemma",
-    title="Error of masks and client sampling at a synchronization",
-    source=Source(PAPER, "Lemma 3", ("18",)),
-    measure=single(
+LEMMA_3 = new_result(
+    "lemma-3",
+    "Error of masks and client sampling at a synchronization",
+    single(
         "squared distance of the model after synchronization from the average before",
         r"\mathbb E\|\bar{\mathbf w}_{t+1}-\bar{\mathbf v}_{t+1}\|^2",
         PARAMETER**2,
         expectation=EVERYONE,
     ),
-    notation=NOTATION,
-    default="sharp",
-    statement="In every iteration; between synchronizations the left side is 0.",
-    forms=(
+    "In every iteration; between synchronizations the left side is 0.",
+    (
         Form(
             "printed",
             (Term("masking and sampling", 4 * PRINTED_SHARE * etat**2 * S**2 * G**2),),
@@ -141,30 +125,27 @@ LEMMA_3 = Result(
             refuted_by=FIRST_MOMENT,
             note="eq. (18) from Assumption 4 as printed, a first moment; c divides by N - 1",
         ),
-        Form("repaired", synchronization_terms(4), (SAMPLED,), (*WALK, FALLING_STEPS), note="eq. (18)"),
-        Form("sharp", synchronization_terms(1), (SAMPLED,), (*WALK, CONSTANT_STEPS), note="constant steps"),
+        Form("repaired", synchronization_terms(4), assumptions=(*WALK, FALLING_STEPS), note="eq. (18)"),
+        Form("sharp", synchronization_terms(1), assumptions=(*WALK, CONSTANT_STEPS), note="constant steps"),
     ),
+    equations=("18",),
+    conditions=(SAMPLED,),
 )
 
 QUARTER_STEP = Condition(etat, "<=", 1 / (4 * L), "gamma_t in (52) is at least eta_t", etat)
 HALF_STEP = Condition(etat, "<=", 1 / (2 * L), "gamma_t in (52) must not be negative", etat)
 STEP_NEEDS = (QUADRATIC_GROWTH, STRONGLY_CONVEX, SAMPLING, MARTINGALE)
-LEMMA_4 = Result(
-    key="fedmrn/lemma-4",
-    kind="lemma",
-    title="One step towards the minimizer",
-    source=Source(PAPER, "Lemma 4", ("19",)),
-    measure=single(
+LEMMA_4 = new_result(
+    "lemma-4",
+    "One step towards the minimizer",
+    single(
         "squared distance of the averaged local models from the minimizer after a step",
         r"\mathbb E\|\bar{\mathbf v}_{t+1}-\mathbf w^*\|^2",
         PARAMETER**2,
         expectation=EVERYONE,
     ),
-    notation=NOTATION,
-    default="sharp",
-    statement="In every iteration. (19) holds for masks of any kind, biased ones too; the sharp form needs unbiased "
-    "masks.",
-    forms=(
+    "In every iteration. (19) holds for masks of any kind, biased ones too; the sharp form needs unbiased masks.",
+    (
         Form(
             "printed",
             (
@@ -190,24 +171,21 @@ LEMMA_4 = Result(
             note="what (52) to (54) leave before they are rounded up, for unbiased masks",
         ),
     ),
+    equations=("19",),
 )
 
-LEMMA_5 = Result(
-    key="fedmrn/lemma-5",
-    kind="lemma",
-    title="One step down the objective",
-    source=Source(PAPER, "Lemma 5", ("26",)),
-    measure=single(
+LEMMA_5 = new_result(
+    "lemma-5",
+    "One step down the objective",
+    single(
         "increase of the objective at the averaged model in one step",
         r"\mathbb EF(\bar{\mathbf w}_{t+1})-\mathbb EF(\bar{\mathbf w}_t)",
         OBJECTIVE,
         expectation=EVERYONE,
         signed=True,
     ),
-    notation=NOTATION,
-    statement="In every iteration, for any step size: the paper's 1/(L sqrt(T)) is not used.",
-    default="repaired",
-    forms=tuple(
+    "In every iteration, for any step size: the paper's 1/(L sqrt(T)) is not used.",
+    tuple(
         Form(
             name,
             (
@@ -237,5 +215,7 @@ LEMMA_5 = Result(
             ),
         )
     ),
+    equations=("26",),
+    default="repaired",
 )
 LEMMAS = (LEMMA_1, LEMMA_2, LEMMA_3, LEMMA_4, LEMMA_5)

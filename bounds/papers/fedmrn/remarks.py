@@ -4,74 +4,56 @@ from __future__ import annotations
 
 from sympy import sqrt
 
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    BELOW,
-    FIXED_MASKS,
-    LIPSCHITZ,
-    MASKED,
-    PROGRESSIVE,
-    QUADRATIC_GROWTH,
-    RELATIVE_ERROR,
-    STRONGLY_CONVEX,
-    USED,
-)
-from fedbounds.bounds.papers.fedmrn.notation import NOTATION
-from fedbounds.bounds.papers.fedmrn.results import CURVATURE, PAPER, SAMPLED, THEOREM_1, THEOREM_2
+from fedbounds.bounds.papers.fedmrn import assumptions
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
+from fedbounds.bounds.papers.fedmrn.notation import new_result
+from fedbounds.bounds.papers.fedmrn.results import CURVATURE, SAMPLED, THEOREM_1, THEOREM_2
 from fedbounds.bounds.theory.measures import single
-from fedbounds.bounds.theory.result import Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Form, Result, Term
 from fedbounds.bounds.theory.symbols import Dimension
 
-n = NOTATION
 q, S, T = n.q, n.S, n.T
 
-PROPOSITION_1 = Result(
-    key="fedmrn/proposition-1",
-    kind="proposition",
-    title="What progressive masking gains",
-    source=Source(PAPER, "Proposition 1", ("10",)),
-    measure=single(
+PROPOSITION_1 = new_result(
+    "proposition-1",
+    "What progressive masking gains",
+    single(
         "squared relative error of a progressively masked update, mean over the local steps of a round",
         r"\frac1S\sum_{\tau\le S}\sup_{\mathbf u}"
         r"\frac{\mathbb E\|\mathcal S_{\mathrm{PM},\tau}(\mathbf u)-\mathbf u\|^2}{\|\mathbf u\|^2}",
         Dimension.of(),
         expectation="masks",
     ),
-    notation=NOTATION,
-    default="repaired",
-    statement="For an operator of relative error q, in local steps alone: the uploaded update is masked as a whole.",
-    forms=(
+    "For an operator of relative error q, in local steps alone: the uploaded update is masked as a whole.",
+    (
         Form(
             "printed",
             (Term("masking", q**2 * (S + 1) * (2 * S + 1) / (6 * S**2)),),
-            (),
-            (RELATIVE_ERROR, PROGRESSIVE),
             refuted_by="progressive-masking-squares-its-probability",
             note="q times sqrt(sum of tau^2 / S^3), squared; that is the error of a blend (1 - p) u + p S(u)",
         ),
         Form(
             "repaired",
             (Term("masking", q**2 * (S + 1) / (2 * S)),),
-            (),
-            (RELATIVE_ERROR, PROGRESSIVE),
             note="a coordinate is masked or not: E P^2 = p, so the mean of tau/S and not of its square counts",
         ),
     ),
+    equations=("10",),
+    assumptions=(assumptions.RELATIVE_ERROR, assumptions.PROGRESSIVE),
 )
 
 
 def same_rate(key: str, theorem: Result, forms: tuple[Form, ...]) -> Result:
     """One half of Remark 2."""
-    return Result(
-        key=f"fedmrn/remark-2-{key}",
-        kind="remark",
-        title=f"Rate of FedMRN, {key}",
-        source=Source(PAPER, "Remark 2"),
-        measure=theorem.measure,
-        notation=NOTATION,
-        default=forms[-1].name,
-        statement="The rate in T that the paper calls the same as that of FedAvg. What it hides is not: the error of "
+    return new_result(
+        f"remark-2-{key}",
+        f"Rate of FedMRN, {key}",
+        theorem.measure,
+        "The rate in T that the paper calls the same as that of FedAvg. What it hides is not: the error of "
         "masks grows with the number of parameters d.",
-        forms=forms,
+        forms,
+        number="Remark 2",
+        default=forms[-1].name,
     )
 
 
@@ -85,7 +67,7 @@ REMARK_2_CONVEX = same_rate(
             "printed",
             RATE,
             (SAMPLED, CURVATURE),
-            (*USED, QUADRATIC_GROWTH, STRONGLY_CONVEX),
+            (*assumptions.USED, assumptions.QUADRATIC_GROWTH, assumptions.STRONGLY_CONVEX),
             order_only=True,
             hidden=(*HIDDEN, q),
             note="O(1/T) under the conditions of Theorem 1, Assumption 4 (squared) among them: for operators with a "
@@ -101,7 +83,7 @@ REMARK_2_NONCONVEX = same_rate(
             "printed",
             ROOT_RATE,
             (SAMPLED,),
-            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            (*assumptions.MASKED, assumptions.FIXED_MASKS, assumptions.LIPSCHITZ, assumptions.BELOW),
             order_only=True,
             hidden=HIDDEN,
             note="O(1/T) + O(1/sqrt(T)) with the masks that Theorem 2 prescribes",

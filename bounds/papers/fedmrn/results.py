@@ -1,7 +1,7 @@
-r"""Theorems 1 and 2, eq. (11) and (12): both are printed with their constants.
+r"""Theorems 1 and 2, eqs. (11) and (12).
 
-The paper's single constant $c=\frac{q^2(N-1)+N-K}{K(N-1)}$ is $0/0$ for one client; split as
-$\frac{q^2}K+\frac{N-K}{K(N-1)}$ the second part is the error of sampling $K$ of $N$ and vanishes at $N=K=1$.
+The paper's constant $\frac{q^2(N-1)+N-K}{K(N-1)}$ is split into $\frac{q^2}K+\frac{N-K}{K(N-1)}$, which has a value at
+$N=K=1$.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     STRONGLY_CONVEX,
     USED,
 )
-from fedbounds.bounds.papers.fedmrn.notation import NOTATION
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
+from fedbounds.bounds.papers.fedmrn.notation import new_result
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT, OBJECTIVE
 
-PAPER = "Li et al. 2024"
 FIRST_MOMENT = "first-moment-of-masks"
-n = NOTATION
 L, mu, sigma, G, q, Gamma, Delta1, F = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.Delta1, n.F
 N, K, S, T, d, a, eta = n.N, n.K, n.S, n.T, n.d, n.a, n.eta
 
@@ -93,35 +92,27 @@ def mask_parts() -> tuple[Term, ...]:
 RELATIVE_PARTS = budget((1 + q**2) * (S - 1) ** 2, q**2 / K)
 PRINTED_PARTS = (*RELATIVE_PARTS[:3], Term("masking and sampling", 4 * PRINTED_SHARE * S**2 * G**2))
 CONVEX = (*USED, QUADRATIC_GROWTH, STRONGLY_CONVEX)
-THEOREM_1 = Result(
-    key="fedmrn/theorem-1",
-    kind="theorem",
-    title="Convergence under strong convexity",
-    source=Source(PAPER, "Theorem 1", ("11",)),
-    measure=LAST_GAP,
-    notation=NOTATION,
-    default="sharp",
-    statement="Steps eta_t = 2/(mu (gamma + t)) for t = 1, 2, ..., gamma = max(8 kappa, S) - 1, of which eta is the "
+THEOREM_1 = new_result(
+    "theorem-1",
+    "Convergence under strong convexity",
+    LAST_GAP,
+    "Steps eta_t = 2/(mu (gamma + t)) for t = 1, 2, ..., gamma = max(8 kappa, S) - 1, of which eta is the "
     "first, and the last virtual average of all N clients. FedMRN's masks as the theorem prescribes them (amplitude "
     "fixed at the first step) violate the relative error and do not converge; repaired:R1 covers them with the "
     "amplitude of the current step, for as long as a number G bounds the gradients surely: on strongly convex "
     "functions that is not for ever.",
-    forms=(
+    (
         Form(
             "printed",
             last_gap_terms(PRINTED_PARTS),
             (SAMPLED, SEVERAL, CURVATURE),
             (QUADRATIC_GROWTH, STRONGLY_CONVEX, *PRINTED),
-            prescribes=FIRST_STEP,
             refuted_by="first-moments-in-theorem-1",
             note="eq. (11); with E|S(x) - x| <= q |x| the masks' mean square may be as large as one likes",
         ),
         Form(
             "repaired",
             last_gap_terms(RELATIVE_PARTS),
-            (SAMPLED, CURVATURE),
-            CONVEX,
-            prescribes=FIRST_STEP,
             note="eq. (11) under squared Assumptions 2-4 and an unbiased operator; c split, so that N = 1 is legal",
         ),
         Form(
@@ -129,15 +120,11 @@ THEOREM_1 = Result(
             last_gap_terms(budget((S - 1) ** 2 + d * S**2, d / K)),
             (SAMPLED, CURVATURE, BOUNDED),
             (*MASKED, ROUND_MASKS, QUADRATIC_GROWTH, STRONGLY_CONVEX),
-            prescribes=FIRST_STEP,
             note="FedMRN's signed masks with amplitude eta_{t_0} S G: their error is at most d a^2, no q",
         ),
         Form(
             "sharp",
             sharper_last_gap_terms(RELATIVE_PARTS),
-            (SAMPLED, CURVATURE),
-            CONVEX,
-            prescribes=FIRST_STEP,
             note="the induction (22) keeps the larger of the two parts; (24) adds them",
         ),
         Form(
@@ -145,11 +132,15 @@ THEOREM_1 = Result(
             sharper_last_gap_terms(mask_parts()),
             (SAMPLED, CURVATURE, BOUNDED),
             (*MASKED, ROUND_MASKS, QUADRATIC_GROWTH, STRONGLY_CONVEX),
-            prescribes=FIRST_STEP,
             note="R1, for as long, without drift and client sampling: a masked update has the length a sqrt(d) "
             "whatever it stands for, so that both only take their share of d a^2",
         ),
     ),
+    equations=("11",),
+    default="sharp",
+    conditions=(SAMPLED, CURVATURE),
+    assumptions=CONVEX,
+    prescribes=FIRST_STEP,
 )
 
 # --- Theorem 2, eq. (12) ----------------------------------------------------------------------------------------
@@ -196,23 +187,16 @@ CONSTANT_STEP = {"eta": STEP}
 DRIFT = (1 + q**2) * (S - 1) ** 2
 NONCONVEX = (*USED, LIPSCHITZ, BELOW)
 REPAIRED_2 = average_terms(STEP, 4 * DRIFT, 4 * q**2 / K * S**2, 4 * SAMPLING_ERROR * S**2)
-THEOREM_2 = Result(
-    key="fedmrn/theorem-2",
-    kind="theorem",
-    title="Convergence without convexity",
-    source=Source(PAPER, "Theorem 2", ("12",)),
-    measure=AVERAGE,
-    notation=NOTATION,
-    default="sharp",
-    statement="Constant step eta = 1/(L sqrt(T)); the average runs over all iterations t < T of the virtual average of "
+THEOREM_2 = new_result(
+    "theorem-2",
+    "Convergence without convexity",
+    AVERAGE,
+    "Constant step eta = 1/(L sqrt(T)); the average runs over all iterations t < T of the virtual average of "
     "all N clients, also between synchronizations.",
-    forms=(
+    (
         Form(
             "printed",
-            (
-                *REPAIRED_2[:3],
-                Term("masking and sampling", 4 * PRINTED_SHARE * S**2 * G**2 / sqrt(T)),
-            ),
+            (*REPAIRED_2[:3], Term("masking and sampling", 4 * PRINTED_SHARE * S**2 * G**2 / sqrt(T))),
             (SAMPLED, SEVERAL),
             (QUADRATIC_GROWTH, *PRINTED, BELOW),
             prescribes=CONSTANT_STEP,
@@ -223,38 +207,31 @@ THEOREM_2 = Result(
             "explicit:any-step",
             average_terms(eta, 4 * DRIFT, 4 * q**2 / K * S**2, 4 * SAMPLING_ERROR * S**2),
             (SAMPLED, FIRST_CONDITION),
-            NONCONVEX,
             note="eq. (29) for any constant step size, before eta = 1/(L sqrt(T))",
         ),
         Form(
             "repaired",
             REPAIRED_2,
-            (SAMPLED,),
-            NONCONVEX,
             prescribes=CONSTANT_STEP,
             note="eq. (12) under squared Assumptions 2-4, an unbiased operator and Lipschitz gradients; c split",
         ),
         Form(
             "repaired:R2",
             average_terms(STEP, 4 * ((S - 1) ** 2 + d * S**2), 4 * d / K * S**2, 4 * SAMPLING_ERROR * S**2),
-            (SAMPLED,),
-            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            assumptions=(*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
             prescribes=CONSTANT_STEP,
             note="FedMRN's signed masks as Theorem 2 prescribes them: their error is at most d a^2, no q",
         ),
         Form(
             "sharp",
             average_terms(STEP, DRIFT, q**2 / K * S, SAMPLING_ERROR * S),
-            (SAMPLED,),
-            NONCONVEX,
             prescribes=CONSTANT_STEP,
             note="a constant step needs no factor 4, and T iterations hold floor(T/S) <= T/S synchronizations, not T",
         ),
         Form(
             "sharp:R2",
             average_terms(STEP, (S - 1) ** 2 + 4 * d * S**2, 4 * d / K * S, SAMPLING_ERROR * S),
-            (SAMPLED,),
-            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            assumptions=(*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
             prescribes=CONSTANT_STEP,
             note="the same for FedMRN's signed masks of amplitude 2 eta S G",
         ),
@@ -273,8 +250,7 @@ THEOREM_2 = Result(
         Form(
             "sharp:masks",
             mask_terms(STEP, AMPLITUDE),
-            (SAMPLED,),
-            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            assumptions=(*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
             prescribes=CONSTANT_STEP,
             note="R2 without drift and client sampling, at the amplitude 2 eta S G; a quarter of the masking remains "
             "at eta S G, which is enough",
@@ -282,8 +258,7 @@ THEOREM_2 = Result(
         Form(
             "sharp:progressive",
             average_terms(STEP, (1 + q**2 * HALF_MASKED) * (S - 1) ** 2, q**2 / K * S, SAMPLING_ERROR * S),
-            (SAMPLED,),
-            (*USED, PROGRESSIVE, LIPSCHITZ, BELOW),
+            assumptions=(*USED, PROGRESSIVE, LIPSCHITZ, BELOW),
             prescribes=CONSTANT_STEP,
             note="progressive masking in local steps: on average (S+1)/(2S) of q^2, Proposition 1 as it holds",
         ),
@@ -295,12 +270,15 @@ THEOREM_2 = Result(
                 Term("masking in local steps", HALF_MASKED * L**2 * d * AMPLITUDE**2),
                 mask_terms(STEP, AMPLITUDE)[3],
             ),
-            (SAMPLED,),
-            (*MASKED, FIXED_MASKS, PROGRESSIVE, LIPSCHITZ, BELOW),
+            assumptions=(*MASKED, FIXED_MASKS, PROGRESSIVE, LIPSCHITZ, BELOW),
             prescribes=CONSTANT_STEP,
             note="FedMRN as it is run, with progressive masks: about half of the masking in local steps remains, and "
             "the upload is masked as a whole",
         ),
     ),
+    equations=("12",),
+    default="sharp",
+    conditions=(SAMPLED,),
+    assumptions=NONCONVEX,
 )
 THEOREMS = (THEOREM_1, THEOREM_2)

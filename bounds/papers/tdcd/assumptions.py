@@ -1,7 +1,5 @@
 """What the theorem of Das et al. (2022) assumes: as printed, and as its proof uses it."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.assumptions import (
     BOUNDED_BELOW,
     FULL_PARTICIPATION,

@@ -21,17 +21,6 @@ def drift_growth(x: ArrayLike, steps: ArrayLike) -> np.ndarray:
     The geometric sums give a closed form in $y=(1+x)^Q-1$, namely $(y^2-2y-2xy)/(x(2+x))+Q$, which cancels to nothing
     when $Qx$ is small; there the same sum is written with positive terms only,
     $\binom Q2x^2+\sum_{k\ge2}\binom Q{k+1}x^k((2+x)^k-2)$.
-
-    Args:
-        x: step size times Lipschitz constant, dimensionless, >= 0; any shape.
-        steps: number of local steps Q >= 1; broadcasts against x.
-
-    Returns:
-        The sum, at every setting; inf where it exceeds the largest float.
-
-    Example:
-        >>> float(drift_growth(0.5, 3))  # 0 + 0.5^2 + 1.25^2
-        1.8125
     """
     x, steps = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(steps, dtype=float))
     small = x * steps <= SMALL

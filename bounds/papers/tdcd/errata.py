@@ -117,15 +117,7 @@ ERRATA: Sequence[Erratum] = (
         fails="Local SGD draws a batch for every step, TDCD one for all Q of them: its noise is eta Q L sigma^2, up "
         "to Q times as much. Nor does (15) fall with the clients K_j, as that of local SGD does.",
         instead="eta Q L sigma_j^2/K_j leads where the clients' noise is uncorrelated; a factor Q remains, and must",
-        under=(
-            SMOOTH,
-            BLOCK_SMOOTH,
-            said.BOUNDED,
-            said.UNBIASED_CLIENTS,
-            CAP,
-            rates.ONE_SILO,
-            rates.BOUNDED_GRADIENTS,
-        ),
+        under=(SMOOTH, BLOCK_SMOOTH, said.BOUNDED, said.UNBIASED_CLIENTS, CAP, rates.ONE_SILO, rates.BOUNDED_GRADIENTS),
         replay=rates.order_of_local_steps,
         repair=("theorem-1[sharp:Bind]",),
         degree=INFERENCE,

@@ -1,20 +1,11 @@
-r"""Counterexamples about indices, about which constant is meant, about what clients hold: all on scalar quadratics.
-
-One client with $f=\frac12x^2$, step size $\eta$ and Q local steps has $x_{t+1}=(1-\eta)x_t$.
-"""
+r"""Counterexamples about indices, constants and what clients hold, on scalar quadratics: $x_{t+1}=(1-\eta)x_t$."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.tdcd.assumptions import (
-    BLOCK_SMOOTH,
-    BOUNDED,
-    ONE_BLOCK_SMOOTH,
-    SMOOTH_OBJECTIVE,
-    UNBIASED_CLIENTS,
-)
+from fedbounds.bounds.papers.tdcd import assumptions
 from fedbounds.bounds.papers.tdcd.results import CAP, LEMMA_CAP
 
 HALF = Fraction(1, 2)
@@ -22,14 +13,14 @@ SAMPLING_NOISE = "sigma_j^2 is the variance of sampling a batch, around the grad
 ALGORITHM = "Algorithm 1: all clients of a silo have the weight 1/K_j"
 ONE_EXCHANGE = "the silo with the labels returns derivatives once a round"
 PARABOLA = (
-    Check(SMOOTH_OBJECTIVE, "L = 1 is the second derivative", 1, "<=", 1),
-    Check(BLOCK_SMOOTH, "Lmax = 1 is the second derivative", 1, "<=", 1),
-    Check(BOUNDED, "f >= 0 at its minimum", 0, ">=", 0),
-    Check(UNBIASED_CLIENTS, "one client, its whole data in every batch: sigma^2", 0, "==", 0),
+    Check(assumptions.SMOOTH_OBJECTIVE, "L = 1 is the second derivative", 1, "<=", 1),
+    Check(assumptions.BLOCK_SMOOTH, "Lmax = 1 is the second derivative", 1, "<=", 1),
+    Check(assumptions.BOUNDED, "f >= 0 at its minimum", 0, ">=", 0),
+    Check(assumptions.UNBIASED_CLIENTS, "one client, its whole data in every batch: sigma^2", 0, "==", 0),
 )
 
 
-def capped(eta: Fraction, Q: int, largest: Fraction | int = 1) -> Check:
+def cap_check(eta: Fraction, Q: int, largest: Fraction | int = 1) -> Check:
     """(14)."""
     return Check(CAP, "eta <= 1/(8 Q max(L, Lmax))", eta, "<=", 1 / (8 * Q * Fraction(largest)))
 
@@ -44,7 +35,7 @@ def first_iterates(Q: int, R: int) -> tuple[Fraction, Fraction]:
     return 4 * fallen / (Fraction(1, 8) * R), (1 - kept**R) / (1 - kept) / R
 
 
-def synchronized(Q: int, R: int) -> Fraction:
+def synchronized_average(Q: int, R: int) -> Fraction:
     """The average over the synchronized iterates of the same run."""
     kept = (1 - Fraction(1, 8 * Q)) ** 2
     return (1 - kept ** (Q * R)) / (1 - kept**Q) / R
@@ -56,12 +47,12 @@ def average_over_the_first_iterates() -> Replay:
     claimed, true = first_iterates(Q, R)
     return Replay(
         instance="One client, f = x^2/2, x_0 = 1, no noise, Q = 4, eta = 1/32, R = 70.",
-        hypotheses=(*PARABOLA, capped(Fraction(1, 32), Q)),
+        hypotheses=(*PARABOLA, cap_check(Fraction(1, 32), Q)),
         lines=(
             Line("f(x_0) - f(x_T)", claimed * R / 32),
             Line("x_69^2, the last of the first R iterates", (1 - Fraction(1, 32)) ** 138),
             Line("x_276^2, the last of the R synchronized ones", (1 - Fraction(1, 32)) ** 552),
-            Line("average over the synchronized iterates", synchronized(Q, R)),
+            Line("average over the synchronized iterates", synchronized_average(Q, R)),
         ),
         claimed=claimed,
         true=true,
@@ -104,7 +95,7 @@ def last_step_is_lost() -> Replay:
     return Replay(
         instance="One client, f = x^2/2, x_0 = 1, no noise, Q = 1, eta = 1/8, R = 3; after each round the hub takes "
         "x^t, from before the local step.",
-        hypotheses=(*PARABOLA, capped(eta, 1)),
+        hypotheses=(*PARABOLA, cap_check(eta, 1)),
         lines=(
             Line("x after the local step", 1 - eta),
             Line("the hub's model after the round", 1),
@@ -134,7 +125,7 @@ def one_silos_constant() -> Replay:
         instance="Two silos with one client and one parameter each, f = x_1^2/200 + x_2^2/2, at (0, 1); Q = 2, Lmax = "
         "1/100 (silo 1's), eta = 25.",
         hypotheses=(
-            Check(ONE_BLOCK_SMOOTH, "silo j = 1: its second derivative is at most Lmax", flat, "<=", flat),
+            Check(assumptions.ONE_BLOCK_SMOOTH, "silo j = 1: its second derivative is at most Lmax", flat, "<=", flat),
             Check(LEMMA_CAP, "eta <= 1/(2 Q Lmax)", eta, "<=", 1 / (2 * Q * flat)),
         ),
         lines=(
@@ -153,7 +144,7 @@ def one_silos_constant() -> Replay:
 # --- What clients hold ----------------------------------------------------------------------------------------------
 
 
-def at_rest(Q: int, second: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+def fixed_point(Q: int, second: Fraction) -> tuple[Fraction, Fraction, Fraction]:
     """Where two clients, (x - 1)^2/2 and second (x + 1)^2/2, bring TDCD to rest; grad f there; their spread there."""
     eta = 1 / (8 * Q * max(second, Fraction(1)))
     a, b = (1 - eta) ** Q, (1 - second * eta) ** Q
@@ -166,17 +157,17 @@ def shards_are_noise() -> Replay:
     """Two clients whose shards differ in curvature, all samples in every batch."""
     Q, second = 2, Fraction(3)
     eta = Fraction(1, 48)
-    x, gradient, spread = at_rest(Q, second)
+    x, gradient, spread = fixed_point(Q, second)
     u = eta * Q
     bound = 4 * (u * 2 + 4 * u**2 * 9 + 8 * u**3 * 2 * 9) * spread
     return Replay(
         instance="One silo, two clients with (x - 1)^2/2 and 3 (x + 1)^2/2, all samples in every batch, Q = 2, eta = "
         "1/48; x_0 is where TDCD is at rest.",
         hypotheses=(
-            Check(SMOOTH_OBJECTIVE, "L = (1 + 3)/2 is the second derivative", 2, "<=", 2),
-            Check(BLOCK_SMOOTH, "Lmax = 3 is the larger second derivative", 3, "<=", 3),
+            Check(assumptions.SMOOTH_OBJECTIVE, "L = (1 + 3)/2 is the second derivative", 2, "<=", 2),
+            Check(assumptions.BLOCK_SMOOTH, "Lmax = 3 is the larger second derivative", 3, "<=", 3),
             Check(SAMPLING_NOISE, "all samples are drawn: sigma^2", 0, "==", 0),
-            capped(eta, Q, 3),
+            cap_check(eta, Q, 3),
         ),
         lines=(
             Line("where TDCD is at rest", x),
@@ -190,13 +181,13 @@ def shards_are_noise() -> Replay:
         sides=("(15) with the variance of sampling", "average of |grad f|^2"),
         minimal="fewest local steps, and unequal curvatures",
         smaller=(
-            Smaller("one local step", 0, at_rest(1, second)[1] ** 2),
-            Smaller("equal curvatures", 0, at_rest(Q, Fraction(1))[1] ** 2),
+            Smaller("one local step", 0, fixed_point(1, second)[1] ** 2),
+            Smaller("equal curvatures", 0, fixed_point(Q, Fraction(1))[1] ** 2),
         ),
     )
 
 
-def left_at(sizes: tuple[int, int], labels: tuple[int, int]) -> tuple[Fraction, Fraction]:
+def rest_point(sizes: tuple[int, int], labels: tuple[int, int]) -> tuple[Fraction, Fraction]:
     """Where shards of these sizes and labels bring TDCD to rest with (x - y)^2/2 for each sample; grad f there."""
     x = Fraction(sum(labels), 2)
     return x, x - Fraction(sizes[0] * labels[0] + sizes[1] * labels[1], sum(sizes))
@@ -204,15 +195,15 @@ def left_at(sizes: tuple[int, int], labels: tuple[int, int]) -> tuple[Fraction, 
 
 def unequal_shards() -> Replay:
     """Shards of one and of three samples."""
-    x, gradient = left_at((1, 3), (0, 4))
+    x, gradient = rest_point((1, 3), (0, 4))
     return Replay(
         instance="One silo, two clients with the labels 0 and 4, 4, 4, loss (x - y)^2/2, all samples in every batch, "
         "Q = 1, eta = 1/8; x_0 = 2.",
         hypotheses=(
-            Check(SMOOTH_OBJECTIVE, "L = 1 is the second derivative", 1, "<=", 1),
-            Check(BLOCK_SMOOTH, "Lmax = 1 is the second derivative", 1, "<=", 1),
+            Check(assumptions.SMOOTH_OBJECTIVE, "L = 1 is the second derivative", 1, "<=", 1),
+            Check(assumptions.BLOCK_SMOOTH, "Lmax = 1 is the second derivative", 1, "<=", 1),
             Check(ALGORITHM, "sum of the weights 1/2 and 1/2", HALF + HALF, "==", 1),
-            capped(Fraction(1, 8), 1),
+            cap_check(Fraction(1, 8), 1),
         ),
         lines=(
             Line("client 1 after its step", x - (x - 0) / 8),
@@ -224,7 +215,7 @@ def unequal_shards() -> Replay:
         true=gradient**2,
         sides=("what is left of |grad f|^2 where TDCD is at rest, without noise", "|grad f|^2 there"),
         minimal="shards of equal sizes refute nothing",
-        smaller=(Smaller("two samples each", 0, left_at((2, 2), (0, 4))[1] ** 2),),
+        smaller=(Smaller("two samples each", 0, rest_point((2, 2), (0, 4))[1] ** 2),),
     )
 
 

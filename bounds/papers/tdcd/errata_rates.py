@@ -1,7 +1,7 @@
-r"""Counterexamples to what is said of rates: Remark 3's order, Remark 5's silence, N silos, and time.
+r"""Counterexamples about rates: Remark 3's order, Remark 5, N silos, and time.
 
-With $f=\frac12x^2$ and noise $\xi=\pm1$ drawn once a round, $x_{r+1}=\rho x_r-(1-\rho)\xi_r$, where
-$\rho=(1-\eta)^Q$: the mean square stays at $\frac{1-\rho}{1+\rho}$ once it is there.
+With $f=\frac12x^2$ and noise $\xi=\pm1$ once a round, $x_{r+1}=\rho x_r-(1-\rho)\xi_r$, $\rho=(1-\eta)^Q$: the mean
+square stays at $\frac{1-\rho}{1+\rho}$.
 """
 
 from __future__ import annotations
@@ -10,11 +10,8 @@ from fractions import Fraction
 from math import isqrt
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from fedbounds.bounds.papers.tdcd.assumptions import (
-    UNBIASED_CLIENTS,
-    UNBIASED_SILOS,
-)
-from fedbounds.bounds.papers.tdcd.errata_algorithm import PARABOLA, capped
+from fedbounds.bounds.papers.tdcd.assumptions import UNBIASED_CLIENTS, UNBIASED_SILOS
+from fedbounds.bounds.papers.tdcd.errata_algorithm import PARABOLA, cap_check
 from fedbounds.bounds.papers.tdcd.results import CAP
 
 ONE_SILO, BOUNDED_GRADIENTS = "N = 1, one client", "stochastic gradients are at most G = 2"
@@ -25,7 +22,7 @@ RESTING = "the step size is chosen anew for every Q, in (14)"
 # --- Remark 3 -------------------------------------------------------------------------------------------------------
 
 
-def resting(eta: Fraction, Q: int) -> Fraction:
+def stationary_square(eta: Fraction, Q: int) -> Fraction:
     """The mean square that stays, with one draw of the noise for the Q steps of a round."""
     kept = (1 - eta) ** Q
     return (1 - kept) / (1 + kept)
@@ -33,7 +30,7 @@ def resting(eta: Fraction, Q: int) -> Fraction:
 
 def local_sgd(eta: Fraction, Q: int, R: int) -> tuple[Fraction, Fraction]:
     """The bound of Yu et al. with K = L = sigma = 1, G = 2, and the mean square that stays, where TDCD starts."""
-    square = resting(eta, Q)
+    square = stationary_square(eta, Q)
     return square / (eta * Q * R) + eta + 4 * eta**2 * Q**2 * 4, square
 
 
@@ -47,16 +44,16 @@ def order_of_local_steps() -> Replay:
         hypotheses=(
             *PARABOLA[:3],
             Check(UNBIASED_CLIENTS, "E noise = 0, E noise^2 = sigma^2", 1, "==", 1),
-            capped(eta, Q),
+            cap_check(eta, Q),
             Check(ONE_SILO, "number of clients", 1, "==", 1),
             Check(BOUNDED_GRADIENTS, "|x| never exceeds 1, so that |x + noise| <= 2", 2, "<=", 2),
         ),
         lines=(
-            Line("E x_r^2 with noise drawn anew in every step", resting(eta, 1)),
+            Line("E x_r^2 with noise drawn anew in every step", stationary_square(eta, 1)),
             Line("E x_r^2 with noise drawn once a round of 50", true),
-            Line("ratio for 2 local steps", resting(eta, 2) / resting(eta, 1)),
-            Line("ratio for 10", resting(eta, 10) / resting(eta, 1)),
-            Line("ratio for 50", true / resting(eta, 1)),
+            Line("ratio for 2 local steps", stationary_square(eta, 2) / stationary_square(eta, 1)),
+            Line("ratio for 10", stationary_square(eta, 10) / stationary_square(eta, 1)),
+            Line("ratio for 50", true / stationary_square(eta, 1)),
         ),
         claimed=claimed,
         true=true,
@@ -95,10 +92,7 @@ def rounds_that_remark_5_needs() -> Replay:
         true=true,
         sides=("4 Delta/(c sqrt(R))", "average of |grad f|^2"),
         minimal="fewest rounds, and smallest whole c",
-        smaller=(
-            Smaller("c = 2", *scaled_step(2)),
-            Smaller("c = 1 and 64 rounds", *scaled_step(1, 64)),
-        ),
+        smaller=(Smaller("c = 2", *scaled_step(2)), Smaller("c = 1 and 64 rounds", *scaled_step(1, 64))),
     )
 
 

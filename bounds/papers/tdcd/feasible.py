@@ -2,10 +2,8 @@ r"""Which constants of Das et al. (2022) can occur together.
 
 $L$, $L_{max}$ and the $\sigma_j$ are bounds, in any order: neither of $L$ and $L_{max}$ limits the other. Gaps and
 gradients are values, and any occur on a slope. $S=\sum_j\sigma_j^2$ and $S_K=\sum_j\sigma_j^2/K_j$ are functions of the
-same letters: $S_K\le S$, and $S_K>0$ unless $S=0$; two silos, one with a single client, have any ratio in $(0,1]$.
+same symbols: $S_K\le S$, and $S_K>0$ unless $S=0$; two silos, one with a single client, have any ratio in $(0,1]$.
 """
-
-from __future__ import annotations
 
 from fedbounds.bounds.papers.tdcd.notation import NOTATION
 from fedbounds.bounds.theory.feasible_set import FeasibleRule, FeasibleSets, positive

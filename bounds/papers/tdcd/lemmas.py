@@ -4,55 +4,45 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.bounds.papers.tdcd.assumptions import (
-    BLOCK_SMOOTH,
-    ONE_BLOCK_SMOOTH,
-    UNBIASED_CLIENTS,
-    UNBIASED_SILOS,
-)
-from fedbounds.bounds.papers.tdcd.notation import NOTATION
-from fedbounds.bounds.papers.tdcd.results import DRIFT_GROWTH, KAPPA_GROWTH, LEMMA_CAP, PAPER, PRINTED_GROWTH
+from fedbounds.bounds.papers.tdcd.assumptions import BLOCK_SMOOTH, ONE_BLOCK_SMOOTH, UNBIASED_CLIENTS, UNBIASED_SILOS
+from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
+from fedbounds.bounds.papers.tdcd.notation import new_result
+from fedbounds.bounds.papers.tdcd.results import DRIFT_GROWTH, KAPPA_GROWTH, LEMMA_CAP, PRINTED_GROWTH
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.measures import single
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 
-n = NOTATION
 FIRST_GRADIENT = (Term("gradient noise", n.sigmaj**2), Term("gradient", n.gradsq))
 
-LEMMA_1 = Result(
-    key="tdcd/lemma-1",
-    kind="lemma",
-    title="A stochastic gradient where a round starts",
-    source=Source(PAPER, "Lemma 1", ("23",)),
-    measure=single(
+LEMMA_1 = new_result(
+    "lemma-1",
+    "A stochastic gradient where a round starts",
+    single(
         "clients' mean squared stochastic gradient in block j where a round starts",
         r"\frac1{K_j}\sum_k\mathbb E\|g_{k,j}(y_{k,j}^{t_0})\|^2",
         expectation="gradient noise",
     ),
-    notation=NOTATION,
-    default="repaired",
-    statement="In every silo j, where a round starts.",
-    forms=(
+    "In every silo j, where a round starts.",
+    (
         Form(
             "printed",
             FIRST_GRADIENT,
-            (),
-            (UNBIASED_CLIENTS,),
+            assumptions=(UNBIASED_CLIENTS,),
+            note="eq. (23), for every client by itself",
             measure=single(
                 "squared stochastic gradient of a client in block j where a round starts",
                 r"\mathbb E\|g_{k,j}(y_{k,j}^{t_0})\|^2",
                 expectation="gradient noise",
             ),
-            note="eq. (23), for every client by itself",
         ),
         Form(
             "repaired",
             FIRST_GRADIENT,
-            (),
-            (UNBIASED_SILOS,),
+            assumptions=(UNBIASED_SILOS,),
             note="eq. (23) on average over the clients, of whom only the mean need be unbiased",
         ),
     ),
+    equations=("23",),
 )
 
 
@@ -65,22 +55,18 @@ def drift_form(
     )  # fmt: skip
 
 
-LEMMA_2 = Result(
-    key="tdcd/lemma-2",
-    kind="lemma",
-    title="Drift of the gradients in a round",
-    source=Source(PAPER, "Lemma 2", ("30",)),
-    measure=single(
+LEMMA_2 = new_result(
+    "lemma-2",
+    "Drift of the gradients in a round",
+    single(
         "squared distance of the stochastic gradients from those where the round starts, summed over its local steps "
         "and the silos, mean over the clients of each",
         r"\sum_{t=t_0}^{t_0+Q-1}\sum_j\frac1{K_j}\sum_k\mathbb E\|g_{k,j}(y_{k,j}^t)-g_{k,j}(y_{k,j}^{t_0})\|^2",
         expectation="gradient noise",
     ),
-    notation=NOTATION,
-    default="sharp:growth",
-    statement="In every round, on every path: only a client's own block moves, so that the Lipschitz constant in that "
+    "In every round, on every path: only a client's own block moves, so that the Lipschitz constant in that "
     "block is enough, and what other silos do in the meantime does not enter.",
-    forms=(
+    (
         drift_form(
             "printed",
             PRINTED_GROWTH,
@@ -105,5 +91,7 @@ LEMMA_2 = Result(
             "|g^s - g^0| <= ((1 + eta Lmax)^s - 1) |g^0|, summed, for every step size",
         ),
     ),
+    equations=("30",),
+    default="sharp:growth",
 )
 LEMMAS = (LEMMA_1, LEMMA_2)

@@ -6,20 +6,13 @@ import sympy as sp
 from sympy import floor, sqrt
 
 from fedbounds.bounds.papers.tdcd.assumptions import AS_USED, BOUNDED
-from fedbounds.bounds.papers.tdcd.notation import NOTATION
-from fedbounds.bounds.papers.tdcd.results import (
-    FROM_SILOS,
-    LARGEST,
-    PAPER,
-    SYNCHRONIZED,
-    THEOREM_1,
-)
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
+from fedbounds.bounds.papers.tdcd.notation import new_result
+from fedbounds.bounds.papers.tdcd.results import FROM_SILOS, LARGEST, SYNCHRONIZED, THEOREM_1
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import Derived
 
-n = NOTATION
-L, Lmax, Deltainf, S, Q, R, c = n.L, n.Lmax, n.Deltainf, n.S, n.Q, n.R, n.c
-W, tcomm, tcomp = n.W, n.tcomm, n.tcomp
+L, Lmax, Deltainf, S, Q, R, c, W, tcomm, tcomp = n.L, n.Lmax, n.Deltainf, n.S, n.Q, n.R, n.c, n.W, n.tcomm, n.tcomp
 
 # --- Remark 5 -------------------------------------------------------------------------------------------------------
 
@@ -38,34 +31,25 @@ def scaled_terms(scale: sp.Expr) -> tuple[Term, ...]:
     )
 
 
-REMARK_5 = Result(
-    key="tdcd/remark-5",
-    kind="remark",
-    title="The rate in rounds",
-    source=Source(PAPER, "Remark 5"),
-    measure=SYNCHRONIZED,
-    notation=NOTATION,
-    default="explicit",
-    statement="Step size c/(Q sqrt(R)): the bound falls like 1/sqrt(R), whatever Q is. In iterations T = QR that is "
+REMARK_5 = new_result(
+    "remark-5",
+    "The rate in rounds",
+    SYNCHRONIZED,
+    "Step size c/(Q sqrt(R)): the bound falls like 1/sqrt(R), whatever Q is. In iterations T = QR that is "
     "sqrt(Q/T): more local steps cost accuracy at equal T.",
-    forms=(
+    (
         Form(
             "printed",
             (Term("rate", 1 / sqrt(R)),),
-            (),
-            (*AS_USED, BOUNDED),
             order_only=True,
-            asymptotic="R -> infinity",
             hidden=(L, Lmax, Deltainf, S, c),
-            prescribes={"eta": SCALED},
+            asymptotic="R -> infinity",
             note="O(1/sqrt(R)) for step sizes proportional to 1/(Q sqrt(R)), read with Theorem 1 as it holds",
         ),
         Form(
             "explicit",
             scaled_terms(c),
             (ENOUGH,),
-            (*AS_USED, BOUNDED),
-            prescribes={"eta": SCALED},
             derived=FROM_SILOS,
             note="the same with its constants, and the number of rounds from which (14) allows it",
         ),
@@ -81,12 +65,14 @@ REMARK_5 = Result(
                 ),
             ),
             (ENOUGH_FOR_BEST,),
-            (*AS_USED, BOUNDED),
             prescribes={"eta": BEST / (Q * sqrt(R))},
             derived=FROM_SILOS,
             note="c = sqrt(Deltainf/(L S)), at which the two leading terms are equal",
         ),
     ),
+    default="explicit",
+    assumptions=(*AS_USED, BOUNDED),
+    prescribes={"eta": SCALED},
 )
 
 # --- Theorem 1 within a given time ----------------------------------------------------------------------------------
@@ -97,7 +83,7 @@ AFFORDED = Derived("R", ("W", "tcomm", "Q", "tcomp"), ROUNDS_IN_TIME, "as many r
 ONE_ROUND = Condition(W, ">=", LATENCY, "one round fits into the time", W)
 
 
-def within_time(form: Form) -> Form:
+def form_within_time(form: Form) -> Form:
     """A form of Theorem 1 with as many rounds as fit into the time."""
     return Form(
         form.name,
@@ -109,17 +95,15 @@ def within_time(form: Form) -> Form:
     )
 
 
-WALL_CLOCK = Result(
-    key="tdcd/wall-clock",
-    kind="remark",
-    title="What a given time buys",
-    source=Source(PAPER, "Section 5, the latency of a round, with Theorem 1"),
-    measure=SYNCHRONIZED,
-    notation=NOTATION,
-    default="sharp:B3",
-    statement="Theorem 1 with as many rounds as fit into the time W, a round taking 3 tcomm + Q tcomp. With a given "
+WALL_CLOCK = new_result(
+    "wall-clock",
+    "What a given time buys",
+    SYNCHRONIZED,
+    "Theorem 1 with as many rounds as fit into the time W, a round taking 3 tcomm + Q tcomp. With a given "
     "step size there is a best number of local steps, near sqrt(3 Delta tcomm/(eta^2 L S W)) where noise is what "
     "limits it; with a step size that is chosen anew for every Q it is 1, since the bound sees eta Q alone.",
-    forms=tuple(within_time(THEOREM_1.form(name)) for name in ("repaired", "repaired:B0inf", "sharp:B3")),
+    tuple(form_within_time(THEOREM_1.form(name)) for name in ("repaired", "repaired:B0inf", "sharp:B3")),
+    number="Section 5, the latency of a round, with Theorem 1",
+    default="sharp:B3",
 )
 RESULTS = (REMARK_5, WALL_CLOCK)

@@ -1,8 +1,4 @@
-r"""Theorem 1, eq. (15), read at the synchronized iterates, and the sharper bounds that its proof gives.
-
-One round moves the hubs' model from $\theta$ to $\theta^+=\theta-\eta\sum_{s<Q}G^s$. With $u=\eta Q$ the paper's
-bound is $4\Delta/(uR)+4(uL+4u^2L_{max}^2+8u^3LL_{max}^2)S$: it sees step size and local steps only through $u$.
-"""
+"""Theorem 1, eq. (15), at the synchronized iterates, and the sharper bounds that its proof gives."""
 
 from __future__ import annotations
 
@@ -13,13 +9,12 @@ from sympy import Integer, Max, Rational
 
 from fedbounds.bounds.papers.tdcd.assumptions import AS_PRINTED, AS_USED, BOUNDED, UNCORRELATED_CLIENTS
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
-from fedbounds.bounds.papers.tdcd.notation import AVERAGED_NOISE, NOTATION, REALIZED_GAP, TOTAL_NOISE
+from fedbounds.bounds.papers.tdcd.notation import AVERAGED_NOISE, REALIZED_GAP, TOTAL_NOISE, new_result
+from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.theory.measures import Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.theory.result import Condition, Form, Term
 from fedbounds.bounds.theory.symbols import GRADIENT
 
-PAPER = "Das et al. 2022"
-n = NOTATION
 L, Lmax, Delta, Deltainf, S, SK, Q, R, eta = n.L, n.Lmax, n.Delta, n.Deltainf, n.S, n.SK, n.Q, n.R, n.eta
 FROM_SILOS, DERIVED = (TOTAL_NOISE,), (TOTAL_NOISE, REALIZED_GAP)
 
@@ -99,53 +94,40 @@ def descent_form(name: str, growth: sp.Expr, conditions: tuple[Condition, ...], 
     )
 
 
-THEOREM_1 = Result(
-    key="tdcd/theorem-1",
-    kind="theorem",
-    title="Convergence of tiered decentralized coordinate descent",
-    source=Source(PAPER, "Theorem 1", ("14", "15")),
-    measure=SYNCHRONIZED,
-    notation=NOTATION,
-    default="sharp:B3",
-    statement="The average over the R rounds of the expected squared gradient norm at the hubs' synchronized model. "
+THEOREM_1 = new_result(
+    "theorem-1",
+    "Convergence of tiered decentralized coordinate descent",
+    SYNCHRONIZED,
+    "The average over the R rounds of the expected squared gradient norm at the hubs' synchronized model. "
     "The paper's sum runs over the first R iterations instead of the R synchronized ones, which makes (15) false. "
     "Delta is what f falls by in the run; where it is not given, f(x_0) - inf f stands in for it.",
-    forms=(
+    (
         Form(
             "printed",
             theorem_terms(Integer(4)),
-            (CAP,),
-            AS_PRINTED,
-            derived=DERIVED,
+            assumptions=AS_PRINTED,
             refuted_by="average-over-the-first-iterates",
-            measure=FIRST_ITERATES,
             note="eq. (15) to the letter: f = x^2/2 with one client, eta = 1/(8Q) and Q >= 4 exceeds it",
+            measure=FIRST_ITERATES,
         ),
         Form(
             "repaired",
             theorem_terms(Integer(4)),
-            (CAP,),
-            AS_USED,
-            derived=DERIVED,
             note="B0: eq. (15) at the synchronized iterates, where (85) telescopes",
         ),
         Form(
             "repaired:B0inf",
             theorem_terms(Integer(4), Deltainf),
-            (CAP,),
-            (*AS_USED, BOUNDED),
+            assumptions=(*AS_USED, BOUNDED),
             derived=FROM_SILOS,
             note="the same a priori: f can fall by no more than f(x_0) - inf f",
         ),
         Form(
             "repaired:all-iterations",
             theorem_terms(Integer(4)),
-            (CAP,),
-            AS_USED,
-            derived=DERIVED,
-            measure=ALL_ITERATES,
             note="the same bound of the average over all T iterations of the virtual average, as the text may be read: "
             "what the roundings of the proof give away is enough for it",
+            measure=ALL_ITERATES,
         ),
         descent_form(
             "sharp:B3",
@@ -168,18 +150,19 @@ THEOREM_1 = Result(
         Form(
             "sharp:B19",
             theorem_terms(Rational(64, 19)),
-            (CAP,),
-            AS_USED,
-            derived=DERIVED,
             note="the coefficient of the gradient in (81) is at least 19/32; (82) uses 1/2",
         ),
         Form(
             "sharp:Bind",
             theorem_terms(Integer(4), averaged=SK),
-            (CAP,),
-            (*AS_USED, UNCORRELATED_CLIENTS),
+            assumptions=(*AS_USED, UNCORRELATED_CLIENTS),
             derived=(*DERIVED, AVERAGED_NOISE),
             note="averaging uncorrelated clients divides the leading noise of silo j by K_j; (73) drops that",
         ),
     ),
+    equations=("14", "15"),
+    default="sharp:B3",
+    conditions=(CAP,),
+    assumptions=AS_USED,
+    derived=DERIVED,
 )

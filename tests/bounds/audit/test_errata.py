@@ -18,9 +18,9 @@ from fedbounds.bounds.papers.arbitrary_participation.errata_noise import (
     noise_with_memory,
     participation_follows_the_noise,
     shared_noise,
+    toy_center,
+    toy_center_is_near,
     toy_distance2,
-    toy_rest,
-    toy_rest_is_near,
 )
 from fedbounds.bounds.papers.arbitrary_participation.errata_rates import (
     cap_free_of_rounds,
@@ -203,8 +203,8 @@ def test_the_toy_cycle_rests_at_the_same_distance_for_every_amplification(eta):
         x = start + eta * (x - start)
     distance = np.linalg.norm(x - z.mean(axis=0))
     assert distance == pytest.approx(0.034184, abs=5e-7)
-    assert distance == pytest.approx(math.sqrt(toy_distance2(toy_rest(Fraction(1, 20)))), rel=1e-9)
-    assert all(check.holds for check in toy_rest_is_near().checks)
+    assert distance == pytest.approx(math.sqrt(toy_distance2(toy_center(Fraction(1, 20)))), rel=1e-9)
+    assert all(check.holds for check in toy_center_is_near().checks)
 
 
 def test_choosing_the_noisier_client_keeps_the_gradient_above_one_over_pi():

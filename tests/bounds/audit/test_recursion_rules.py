@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
-from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound, SummedRecursion
+from fedbounds.bounds.papers.tdcd.proof.rules import Compound, SummedRecursion
 
 MOVES = ProofSetting.of(
     "", Atom("g0", "gradient", 0, "", still=True), Atom("gp", "gradient", 0, ""), Atom("gn", "gradient", 0, "")

@@ -10,9 +10,9 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.evaluation.numpy_code import numeric_rule
 from fedbounds.bounds.evaluation.resolution import _apply
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment
-from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments
 from fedbounds.bounds.theory.registry import results
 from fedbounds.bounds.theory.symbols import Constant, Derived
+from tests.papers.fedau.exact_weights import exact_weight_moments
 
 FEDAU = dict(L=1, F=1, I=1, T=100, gamma=1e-3, eta=1, delta=1, sigma=1)
 

@@ -8,7 +8,7 @@ from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.limit_checker import CHECKER
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
-from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS, closed_forms
+from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS, closed_form_limits
 from fedbounds.bounds.theory.registry import load, paper, statements
 from fedbounds.cli import statements as places
 
@@ -48,7 +48,7 @@ def test_every_claim_that_a_statement_names_is_on_trial(docket):
 
 
 def test_the_closed_forms_and_the_special_cases_are_identities(docket):
-    for name in [f"limit/{one.name}" for one in (*closed_forms(), *LIMITS[:8])]:
+    for name in [f"limit/{one.name}" for one in (*closed_form_limits(), *LIMITS[:8])]:
         assert docket.verdict(f"{PAPER}/{name}").outcome == "proved", name
 
 

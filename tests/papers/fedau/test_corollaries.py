@@ -10,8 +10,9 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, squared_error, weight_error
+from fedbounds.bounds.papers.fedau.weight_error import squared_error, weight_error
 from fedbounds.bounds.theory.registry import load
+from tests.papers.fedau.exact_weights import exact_weight_moments
 from tests.papers.fedau.scalar_run import scalar_run
 
 MEAN, VARIANCE = load("fedau/lemma-b.6.1"), load("fedau/lemma-b.6.1-variance")

@@ -45,7 +45,8 @@ from fedbounds.bounds.papers.fedau.errata_weights import (
 from fedbounds.bounds.papers.fedau.lemmas import LEMMA_B_3_3, LEMMA_B_5_1
 from fedbounds.bounds.papers.fedau.proof.descent import DESCENT_PROOF
 from fedbounds.bounds.papers.fedau.proof.weights import PROOFS as WEIGHT_PROOFS
-from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, largest_weight_error, largest_weight_moment
+from fedbounds.bounds.papers.fedau.weight_error import largest_weight_error, largest_weight_moment
+from tests.papers.fedau.exact_weights import exact_weight_moments
 
 BY_ID = {erratum.id: erratum for erratum in ERRATA}
 HYPOTHESES = tuple(map(name_of, ONE_ROUND))

@@ -12,7 +12,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, weight_error
+from fedbounds.bounds.papers.fedau.weight_error import weight_error
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family, prescribed_algorithm
@@ -33,6 +33,7 @@ from fedbounds.empirical.participation import Bernoulli, CyclicClients, Full, Ma
 from fedbounds.empirical.problems import BoundedGradient, Problem, Quadratic, random_bounded_gradient, random_quadratic
 from fedbounds.empirical.simulation.moments import moments
 from fedbounds.empirical.simulation.simulate import simulate
+from tests.papers.fedau.exact_weights import exact_weight_moments
 
 THEOREM_1 = load("fedau/theorem-1")
 THEOREM_2 = load("fedau/theorem-2")

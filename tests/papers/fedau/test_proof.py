@@ -37,9 +37,9 @@ from fedbounds.bounds.papers.fedau.proof.averaged_sums import (
     HalfStepSum,
     UnrollMean,
     average_dominates,
+    averaged_sum,
     half_step_ratio,
     mean_power_sum,
-    measured,
     sum_dominates,
 )
 from fedbounds.bounds.papers.fedau.proof.descent import DESCENT_PROOF
@@ -150,17 +150,17 @@ NOWHERE = ProofSetting("nothing", {})
 def test_the_two_inequalities_of_the_series_are_those_of_the_sums(steps_taken):
     half = Fraction(1, 2 * steps_taken)
     power = ((1 + half) / (1 - half)) ** steps_taken
-    assert measured(steps_taken, average=False) == (1 - half) * (power - 1)
-    assert measured(steps_taken, average=True) == power * (1 - half) ** 2 - (1 - half) - (1 - half) ** 2
+    assert averaged_sum(steps_taken, average=False) == (1 - half) * (power - 1)
+    assert averaged_sum(steps_taken, average=True) == power * (1 - half) ** 2 - (1 - half) - (1 - half) ** 2
     ratio = 1 + 1 / (sp.Integer(steps_taken) - sp.Rational(1, 2))
     powers = [sum(ratio**j for j in range(i)) for i in range(steps_taken + 1)]
-    assert powers[-1] / steps_taken == sp.Rational(str(measured(steps_taken, average=False)))
+    assert powers[-1] / steps_taken == sp.Rational(str(averaged_sum(steps_taken, average=False)))
     assert mean_power_sum(ratio, sp.Integer(steps_taken)) == sum(powers[:-1], sp.S.Zero) / steps_taken
 
 
 def test_the_sums_grow_towards_their_limits():
-    sums = [float(measured(k, average=False)) for k in (1, 2, 5, 20, 100)]
-    averages = [float(measured(k, average=True)) for k in (1, 2, 5, 20, 100)]
+    sums = [float(averaged_sum(k, average=False)) for k in (1, 2, 5, 20, 100)]
+    averages = [float(averaged_sum(k, average=True)) for k in (1, 2, 5, 20, 100)]
     assert sums == sorted(sums) and averages == sorted(averages)
     assert 0 < float(sp.E) - 1 - sums[-1] < 0.02 and 0 < float(sp.E) - 2 - averages[-1] < 0.02
     assert averages[0] == 0

@@ -13,7 +13,6 @@ from fedbounds.bounds.papers.fedau import weight_error as of_weights
 from fedbounds.bounds.papers.fedau.harmonic import harmonic_number
 from fedbounds.bounds.papers.fedau.weight_error import (
     LONGEST,
-    exact_weight_moments,
     largest_weight_moment,
     mean_square,
     mean_weight,
@@ -22,6 +21,7 @@ from fedbounds.bounds.papers.fedau.weight_error import (
     weight_error,
     weight_statistics,
 )
+from tests.papers.fedau.exact_weights import exact_weight_moments
 
 
 def algorithm_2(record, K):

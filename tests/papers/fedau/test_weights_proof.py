@@ -23,12 +23,13 @@ from fedbounds.bounds.papers.fedau import corollaries, results
 from fedbounds.bounds.papers.fedau.corollaries import C_W, COROLLARY_4, GLOBAL_STEP, LOCAL_STEP
 from fedbounds.bounds.papers.fedau.limits import LIMITS
 from fedbounds.bounds.papers.fedau.proof import PROOFS, corollary, known, weights
+from fedbounds.bounds.papers.fedau.proof.corollary import PrescribedProduct
 from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
-from fedbounds.bounds.papers.fedau.proof.step_products import PrescribedProduct
 from fedbounds.bounds.papers.fedau.proof.whole_numbers import Cases, Division, WholeNumber
 from fedbounds.bounds.papers.fedau.results import THEOREM_2
-from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, weight_error
+from fedbounds.bounds.papers.fedau.weight_error import weight_error
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
+from tests.papers.fedau.exact_weights import exact_weight_moments
 
 a, b, x, y, L, F = sp.symbols("a b x y L F", positive=True)
 k, m, n, T = sp.symbols("k m n T", integer=True, positive=True)

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.papers.fedmrn.errata_masks import leaving
+from fedbounds.bounds.papers.fedmrn.errata_masks import sides_of_12
 from fedbounds.bounds.papers.fedmrn.remarks import REMARK_2_CONVEX
 from fedbounds.bounds.theory.registry import load, paper
 
@@ -103,8 +103,8 @@ def test_many_clients_with_one_local_step_exceed_theorem_2_as_printed_whatever_q
 
 def test_the_fractions_of_the_erratum_are_below_the_exact_law():
     for N in (3, 100, 600):
-        assert float(leaving(N, 1)[1]) < left_of_12(N)
-        assert float(leaving(N, 1)[0]) == pytest.approx(
+        assert float(sides_of_12(N, 1)[1]) < left_of_12(N)
+        assert float(sides_of_12(N, 1)[0]) == pytest.approx(
             float(evaluate(NONCONVEX, dict(L=1, sigma=0, G=1, F=0, N=N, K=N, S=1, T=4, q=1), form="printed").value)
         )
 

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.papers.tdcd.errata_algorithm import at_rest, drift, first_iterates, left_at, one_silos_labels
-from fedbounds.bounds.papers.tdcd.errata_rates import best_in_time, given_step, resting
+from fedbounds.bounds.papers.tdcd.errata_algorithm import (
+    drift,
+    first_iterates,
+    fixed_point,
+    one_silos_labels,
+    rest_point,
+)
+from fedbounds.bounds.papers.tdcd.errata_rates import best_in_time, given_step, stationary_square
 from fedbounds.bounds.search.optimize import optimize
 from fedbounds.bounds.theory.registry import load
 
@@ -52,7 +58,7 @@ def rest(curvatures, centers, weights, Q, eta, rounds=2000):
 @pytest.mark.parametrize(("Q", "golden", "squared"), [(2, None, None), (20, -0.485169, 8.80e-4)])
 def test_unequal_curvatures_come_to_rest_where_the_replay_says_and_not_at_the_minimizer(Q, golden, squared):
     """The second is the golden case of twenty local steps with eta Q = 1/24."""
-    x, gradient, _ = at_rest(Q, Fraction(3))
+    x, gradient, _ = fixed_point(Q, Fraction(3))
     assert rest([1, 3], [1, -1], [0.5, 0.5], Q, 1 / (24 * Q)) == pytest.approx(float(x), abs=1e-12)
     assert abs(float(x) + 0.5) > 1e-3 and float(gradient) == pytest.approx(2 * (float(x) + 0.5), rel=1e-9)
     if golden is not None:
@@ -61,7 +67,7 @@ def test_unequal_curvatures_come_to_rest_where_the_replay_says_and_not_at_the_mi
 
 
 def test_shards_of_unequal_sizes_settle_between_their_own_minimizers():
-    assert rest([1, 1], [0, 4], [0.5, 0.5], 1, 1 / 8) == pytest.approx(float(left_at((1, 3), (0, 4))[0]), abs=1e-12)
+    assert rest([1, 1], [0, 4], [0.5, 0.5], 1, 1 / 8) == pytest.approx(float(rest_point((1, 3), (0, 4))[0]), abs=1e-12)
     assert rest([1, 1], [0, 4], [0.25, 0.75], 1, 1 / 8) == pytest.approx(3, abs=1e-12)  # with weights by size
 
 
@@ -78,7 +84,7 @@ def test_derivatives_of_the_start_leave_a_silo_elsewhere_after_the_round():
 def test_the_golden_ratios_of_noise_floors_at_one_eighth(Q, ratio):
     """u = eta Q = 1/8: one draw of noise a round against a draw in every step, both at that step size."""
     eta = Fraction(1, 8 * Q)
-    assert float(resting(eta, Q) / resting(eta, 1)) == pytest.approx(ratio, rel=2e-4)
+    assert float(stationary_square(eta, Q) / stationary_square(eta, 1)) == pytest.approx(ratio, rel=2e-4)
 
 
 def test_the_bounds_in_time_of_the_replay_are_those_of_the_forms():

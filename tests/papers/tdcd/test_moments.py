@@ -10,7 +10,7 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.papers.tdcd.errata_rates import resting
+from fedbounds.bounds.papers.tdcd.errata_rates import stationary_square
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
@@ -131,7 +131,7 @@ def test_noise_kept_for_a_round_has_a_floor_q_times_as_high_as_fresh_noise(Q: in
     kept, fresh = s**2 * sigma**2 / K / (1 - rho ** (2 * Q)), eta**2 * sigma**2 / K / (1 - rho**2)
     assert run.gradient_norm_squared[-1] == pytest.approx(lam**2 * kept, rel=1e-12)
     assert kept / fresh == pytest.approx(ratio, rel=2e-3)
-    assert kept * K / sigma**2 == pytest.approx(float(resting(Fraction(1, 8 * Q), Q)), rel=1e-12)  # of the erratum
+    assert kept * K / sigma**2 == pytest.approx(float(stationary_square(Fraction(1, 8 * Q), Q)), rel=1e-12)
 
 
 @pytest.mark.parametrize(("Q", "radius"), [(1, 0.9955), (27, 0.9841), (28, 1.0205), (40, 1.3494)])

@@ -1,20 +1,11 @@
-r"""The proofs of Wang & Ji (2022), step by step, for a machine that believes nothing.
+r"""The proofs of Wang & Ji (2022), step by step.
 
 Inside one round the bracket is $\langle u,v\rangle=\sum_nq_t^n\mathbb E[\langle u_n,v_n\rangle\mid\mathcal Q]$,
 inside one window its average over the window's rounds and local steps. The spread is $V=\langle y-\bar y,y-\bar
-y\rangle$, the drift $D=\|\bar y-x_{t_0}\|^2$. Every constant of the results is recomputed here: a step's bound is an
-expression in the bounds of earlier steps, and a form is proved only if its own expression is where the chain ends.
+y\rangle$, the drift $D=\|\bar y-x_{t_0}\|^2$.
 """
 
-from fedbounds.bounds.papers.arbitrary_participation.proof import participation
-from fedbounds.bounds.papers.arbitrary_participation.proof.corollaries import (
-    COROLLARY_3_2_PROOF,
-    COROLLARY_3_3_PROOF,
-    COROLLARY_4_3_PROOF,
-    COROLLARY_4_8_PROOF,
-    EXPECTED_COROLLARIES,
-    TABLE_1_PROOF,
-)
+from fedbounds.bounds.papers.arbitrary_participation.proof import corollaries, participation
 from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.expected import EXPECTED_PROOFS
 from fedbounds.bounds.papers.arbitrary_participation.proof.likely import LIKELY_PROOF
@@ -30,12 +21,12 @@ PROOFS = (
     TUNED_LEMMAS,
     TUNED_PROOF,
     *EXPECTED_PROOFS,
-    COROLLARY_3_2_PROOF,
-    COROLLARY_3_3_PROOF,
+    corollaries.COROLLARY_3_2_PROOF,
+    corollaries.COROLLARY_3_3_PROOF,
     *participation.PROOFS,
     LIKELY_PROOF,
-    COROLLARY_4_3_PROOF,
-    COROLLARY_4_8_PROOF,
-    *EXPECTED_COROLLARIES,
-    TABLE_1_PROOF,
+    corollaries.COROLLARY_4_3_PROOF,
+    corollaries.COROLLARY_4_8_PROOF,
+    *corollaries.EXPECTED_COROLLARIES,
+    corollaries.TABLE_1_PROOF,
 )

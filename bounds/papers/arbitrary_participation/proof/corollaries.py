@@ -7,14 +7,7 @@ from sympy import Expr, Integer, Rational, Symbol, sqrt
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialize
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
-    COHORT,
-    EXPECTED_COHORT,
-    EXPECTED_PARTICIPATION,
-    EXPECTED_WINDOW,
-    PARTICIPATION,
-    WINDOW,
-)
+from fedbounds.bounds.papers.arbitrary_participation import assumptions
 from fedbounds.bounds.papers.arbitrary_participation.expected import (
     COROLLARY_3_2_EXPECTED,
     COROLLARY_3_3_EXPECTED,
@@ -27,14 +20,8 @@ from fedbounds.bounds.papers.arbitrary_participation.participation import (
     COROLLARY_4_8,
     OVER_PARTICIPATION,
 )
+from fedbounds.bounds.papers.arbitrary_participation.proof import participation
 from fedbounds.bounds.papers.arbitrary_participation.proof.expected import expected_proofs
-from fedbounds.bounds.papers.arbitrary_participation.proof.participation import (
-    ANY_ROUND,
-    E7,
-    ERGODIC_PROOF,
-    INDEPENDENT_PROOF,
-    OTHER_ROUND,
-)
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import EACH as PROPOSITION_4_1_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import LHS as WINDOW_SQUARED
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import REGULAR as REGULAR_PROOF
@@ -120,8 +107,11 @@ COROLLARY_3_3_PROOF = c.proof(
 
 # --- Corollary 4.3 ----------------------------------------------------------------------------------------------------
 
-EVERY_ROUND = ((COHORT.name, le(OTHER_ROUND, nu**2)), (PARTICIPATION.name, le(ANY_ROUND, beta**2)))
-DIVERGENCES = (*EVERY_ROUND, (WINDOW.name, le(WINDOW_SQUARED, delta**2)))
+EVERY_ROUND = (
+    (assumptions.COHORT.name, le(participation.OTHER_ROUND, nu**2)),
+    (assumptions.PARTICIPATION.name, le(participation.ANY_ROUND, beta**2)),
+)
+DIVERGENCES = (*EVERY_ROUND, (assumptions.WINDOW.name, le(WINDOW_SQUARED, delta**2)))
 REGULAR = ((nu, d), (beta, d), (delta, Integer(0)))
 BOUNDED = Specialize(REGULAR, DIVERGENCES)  # two divergences by d, the window's by what participation makes it
 EVERY_CLIENT = f"{PAPER}/proposition-4.1/D4 {PAPER}/proposition-4.1/D3"
@@ -165,14 +155,14 @@ IN_EXPECTATION = f"{THEOREM_3_1_EXPECTED.key}[explicit]"
 OVER_BOTH = measure_symbol(OVER_PARTICIPATION)
 # bounds on the suprema of (5) and (6) bound their expectations as well
 RANDOM = (
-    (EXPECTED_COHORT.name, le(OTHER_ROUND, nu**2)),
-    (EXPECTED_PARTICIPATION.name, le(ANY_ROUND, beta**2)),
-    (EXPECTED_WINDOW.name, le(E7, delta**2)),
+    (assumptions.EXPECTED_COHORT.name, le(participation.OTHER_ROUND, nu**2)),
+    (assumptions.EXPECTED_PARTICIPATION.name, le(participation.ANY_ROUND, beta**2)),
+    (assumptions.EXPECTED_WINDOW.name, le(participation.E7, delta**2)),
 )
 INDEPENDENT, ANY_VARIANCE = f"{PAPER}/proposition-4.7/D2", f"{PAPER}/proposition-4.4/D4"
 
 
-def at_random(variance: Expr) -> tuple[tuple[Symbol, Expr], ...]:
+def random_participation_proof(variance: Expr) -> tuple[tuple[Symbol, Expr], ...]:
     """The divergences when only the variance of the window means is known."""
     return ((nu, d), (beta, d), (delta, N * d * sqrt(variance)))
 
@@ -190,8 +180,8 @@ c = Chain(
         COROLLARY_4_8,
         COROLLARY_3_2_PROOF,
         PROPOSITION_4_1_PROOF,
-        ERGODIC_PROOF,
-        INDEPENDENT_PROOF,
+        participation.ERGODIC_PROOF,
+        participation.INDEPENDENT_PROOF,
     ),
 )
 for name, form, variance, source in (
@@ -200,7 +190,7 @@ for name, form, variance, source in (
 ):
     c[name, "Theorem 3.1 in expectation at these step sizes; both caps hold"] = by(
         le(OVER_BOTH, bound(COROLLARY_4_8, form)),
-        Specialize((*AT_NO_NOISE, *at_random(variance)), RANDOM, AT_NO_NOISE),
+        Specialize((*AT_NO_NOISE, *random_participation_proof(variance)), RANDOM, AT_NO_NOISE),
         f"{IN_EXPECTATION} {EVERY_CLIENT} {source}",
         *COROLLARY_4_8.form(form).conditions,
     )
@@ -213,17 +203,14 @@ c["D4", "the printed order with 16 for each hidden constant"] = by(
     le(OVER_BOTH, 16 * bound(COROLLARY_4_8, "printed")), "D4b"
 )
 c["D5", "Theorem 3.1 in expectation at Corollary 3.2's gamma"] = by(
-    SPECIAL,
-    f"{IN_EXPECTATION} {RATE}/D1 {RATE}/D2",
-    HALF,
+    SPECIAL, f"{IN_EXPECTATION} {RATE}/D1 {RATE}/D2", HALF
 )
 c["D6", "the initial gap and the update noise by the branches of eta"] = by(
-    le(OVER_BOTH, bound(COROLLARY_3_2, "explicit")),
-    {"D5": 1, f"{RATE}/D1": FIRST_BRANCH, f"{RATE}/D3": INVERSE},
+    le(OVER_BOTH, bound(COROLLARY_3_2, "explicit")), {"D5": 1, f"{RATE}/D1": FIRST_BRANCH, f"{RATE}/D3": INVERSE}
 )
 c["D7", "with what bounded divergence and independent rounds make of the divergences"] = by(
     le(OVER_BOTH, bound(COROLLARY_4_8, "repaired:any-I")),
-    Specialize(at_random(n.upsilon**2 / P), RANDOM),
+    Specialize(random_participation_proof(n.upsilon**2 / P), RANDOM),
     f"D6 {EVERY_CLIENT} {INDEPENDENT}",
     HALF,
 )

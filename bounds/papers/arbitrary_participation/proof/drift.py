@@ -20,8 +20,7 @@ HALF_STEP, ONE_CLIENT, ONE_STEP, PAPER = lemma.HALF_STEP, lemma.ONE_CLIENT, lemm
 PAST, ROUND, SECOND_MOMENTS, SPREAD = lemma.PAST, lemma.ROUND, lemma.SECOND_MOMENTS, lemma.SPREAD
 SPREAD_PROOF, SUMS, G, q, s = lemma.SPREAD_PROOF, lemma.SUMS, lemma.G, lemma.q, lemma.s
 
-L, I, P = n.L, n.I, n.P
-gamma, rho, sigma, nu, beta, sumsq = n.gamma, n.rho, n.sigma, n.nu, n.beta, n.sumsq
+L, I, P, gamma, rho, sigma, nu, beta, sumsq = n.L, n.I, n.P, n.gamma, n.rho, n.sigma, n.nu, n.beta, n.sumsq
 SECOND = Rational(5, 9)  # exponent of the geometric sum
 L1 = f"{PAPER}/lemma-c.1"
 DRIFT_RATIO = 1 + SECOND / (I * P - HALF_STEP)
@@ -123,9 +122,7 @@ for name, spread, source, factor in ROWS:
         f"L2.8 L2.7b{name} L2.S {L1}/L1.S",
     )
     c[f"L2.10{name}", "Lemma C.2 with that constant, for all rounds of a window", IN_WINDOW] = by(
-        le(DRIFT, drift_bound(spread, K2, spread / 18 * factor)),
-        {f"L2.8b{name}": 1, "L2.9": adds},
-        f"L2.S {L1}/L1.S",
+        le(DRIFT, drift_bound(spread, K2, spread / 18 * factor)), {f"L2.8b{name}": 1, "L2.9": adds}, f"L2.S {L1}/L1.S"
     )
 for name, bound in (
     ("", printed_bound(Integer(3), 1 - sumsq)),

@@ -1,9 +1,7 @@
-r"""The proofs of Theorem 3.1 and its corollaries once more, in expectation over the participation as well.
+r"""The proofs of Theorem 3.1 and its corollaries, in expectation over the participation as well.
 
-The bracket also averages over the participation, $S_t$ stands for $\mathbb E\sum_n(q_t^n)^2$, and the hypotheses on
-participation are those in expectation. Every step is read so and checked again: the noise has mean zero given the past
-and the participation, Jensen's inequality and the identities hold in every realization and therefore in expectation,
-and the recursions have the same constant ratios. No step is taken over unchecked.
+The bracket also averages over the participation, $S_t$ is $\mathbb E\sum_n(q_t^n)^2$, and the hypotheses on
+participation hold in expectation; every step is checked again.
 """
 
 from __future__ import annotations
@@ -69,12 +67,7 @@ def expected_step(step: Step, ids: Mapping[str, str]) -> Step:
 def expected_proofs(
     proofs: tuple[Proof, ...], ends: Mapping[str, tuple[Result, Mapping[str, str]]]
 ) -> tuple[Proof, ...]:
-    """Those steps of the proofs that lead to these ends, in expectation.
-
-    Args:
-        proofs: in order.
-        ends: of a proof by its id: the result and the steps at which its forms stand.
-    """
+    """Those steps of the proofs that lead to these ends, in expectation."""
     whole = {f"{proof.id}/{step.id}": (proof, step) for proof in proofs for step in proof.steps}
     waiting = [f"{name}/{step}" for name, (_, at) in ends.items() for step in at.values()]
     needed = set[str]()

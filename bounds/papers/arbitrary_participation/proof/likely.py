@@ -4,8 +4,6 @@ $v_n(x)=\nabla F_n(x)-\nabla f(x)$. The bracket of the vectors compares one roun
 them: it weighs client n by $(q^n+q'^n)/2$, and $s_n=(q^n-q'^n)/(q^n+q'^n)$ lies in [-1, 1].
 """
 
-from __future__ import annotations
-
 from sympy import Symbol, log, sqrt
 
 from fedbounds.bounds.audit.axioms import Jensen
@@ -16,22 +14,14 @@ from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symb
 from fedbounds.bounds.audit.rules import ClientByClient, Everywhere, Unfolded
 from fedbounds.bounds.audit.transcendental import Opened
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.papers.arbitrary_participation import likely
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
     JOINTLY_INDEPENDENT,
     UNBIASED_SAMPLING,
     WEIGHTS,
 )
-from fedbounds.bounds.papers.arbitrary_participation.likely import (
-    ALL_WINDOWS,
-    ANY_WEIGHTS,
-    FOUR_CLIENTS,
-    ONE_WINDOW,
-    OWN_CONSTANT,
-    SCALE,
-    SOME_WINDOW,
-    one_window,
-)
+from fedbounds.bounds.papers.arbitrary_participation.likely import one_window
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.participation import PROPOSITION_4_7
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import (
@@ -54,7 +44,7 @@ one_root, tail_root = Symbol("root of the mean", real=True), Symbol("root of the
 TWO_DRAWS = ProofSetting.of(
     "sum over clients with weights (q^n + q'^n)/2, q' being another draw of the round's weights q",
     *EXCHANGED,
-    letters={one_root: sqrt(ANY_WEIGHTS), tail_root: sqrt(2 * log(1 / c))},
+    letters={one_root: sqrt(likely.ANY_WEIGHTS), tail_root: sqrt(2 * log(1 / c))},
 )
 ev, mev = (Vec.atom(a.name) for a in EXCHANGED)
 LARGEST2 = Symbol("Z^2", nonnegative=True)  # the largest left-hand side of (7) over all points
@@ -63,10 +53,10 @@ MOVES = Symbol("how far Z moves when one round is drawn anew", nonnegative=True)
 DEVIATIONS = Symbol("sum_n (q_t^n - 1/N)^2", nonnegative=True)
 ROUND = Symbol("max_t E sum_n (q_t^n - 1/N)^2", nonnegative=True)
 POINTS = "for every point x"
-ONE, EVERY = measure_symbol(ONE_WINDOW), measure_symbol(ALL_WINDOWS)
+ONE, EVERY = measure_symbol(likely.ONE_WINDOW), measure_symbol(likely.ALL_WINDOWS)
 q = Symbol("q_t^n", real=True)
 YOUNG = N**2 / 4
-FOUR_TERM = SCALE * ((1 + 1 / (YOUNG - 1)) * one_root**2 + YOUNG * tail_root**2)
+FOUR_TERM = likely.SCALE * ((1 + 1 / (YOUNG - 1)) * one_root**2 + YOUNG * tail_root**2)
 
 h = Chain(TWO_DRAWS, cites=(FIFTEEN, ERGODIC_PROOF))
 h["H1", "Jensen"] = Jensen(ev), WEIGHTS
@@ -86,11 +76,7 @@ h["H5", "in expectation"] = InExpectation(((LARGEST2, MEAN2), (SQUARES, MEAN_SQU
 h["H6", "the weights of a round sum to 1 and are at most 1", "for every round"] = by(
     le(DEVIATIONS, 1 - 1 / N),
     ClientByClient(
-        q - q**2,
-        (le(0 * q, q), le(q, 1)),
-        (q,),
-        (((1,), 1 + 0 * q), ((2,), DEVIATIONS + 1 / N)),
-        needs=(WEIGHTS.name,),
+        q - q**2, (le(0 * q, q), le(q, 1)), (q,), (((1,), 1 + 0 * q), ((2,), DEVIATIONS + 1 / N)), needs=(WEIGHTS.name,)
     ),
     WEIGHTS,
 )
@@ -115,20 +101,20 @@ h["H12", "the mean of Z, by the variance of the weights"] = by(
 )
 for name, source in (("H13", "H10"), ("H14", "H12")):
     h[name, "McDiarmid's inequality for one window, at all points at once"] = by(
-        McDiarmid(MOVES, MEAN, ONE, P, c, SCALE), f"H3 {source}", JOINTLY_INDEPENDENT
+        McDiarmid(MOVES, MEAN, ONE, P, c, likely.SCALE), f"H3 {source}", JOINTLY_INDEPENDENT
     )
     h[f"{name}-all", "at most T/P windows, each with probability of failure c P/T"] = by(
-        AllAtOnce(c, ONE, EVERY, T / P), name, SOME_WINDOW
+        AllAtOnce(c, ONE, EVERY, T / P), name, likely.SOME_WINDOW
     )
 h["H15", "(C.4) with b such that the tail gets the printed factor"] = by(
-    le(SCALE * (one_root + tail_root) ** 2, FOUR_TERM), FOUR_CLIENTS
+    le(likely.SCALE * (one_root + tail_root) ** 2, FOUR_TERM), likely.FOUR_CLIENTS
 )
 h["H16", "the same with the roots written out"] = by(
-    le(one_window(ANY_WEIGHTS), FOUR_TERM.xreplace(dict(TWO_DRAWS.letters))), Unfolded, "H15"
+    le(one_window(likely.ANY_WEIGHTS), FOUR_TERM.xreplace(dict(TWO_DRAWS.letters))), Unfolded, "H15"
 )
 h["H17", "the logarithm of a product"] = Lemma("ln(2/c) = ln(2) + ln(1/c)", log(1 / c), log(2 / c) - log(2))
 h["H18", "Proposition 4.7's constant for one window, as (N - 1)/(N^2 - 4) <= 1/4 <= ln(2)/2"] = by(
-    le(ONE, OWN_CONSTANT), Opened, {"H13": 1, "H16": 1, "H17": N**2 * d**2 / (2 * P)}, FOUR_CLIENTS
+    le(ONE, likely.OWN_CONSTANT), Opened, {"H13": 1, "H16": 1, "H17": N**2 * d**2 / (2 * P)}, likely.FOUR_CLIENTS
 )
 
 LIKELY_PROOF = h.proof(

@@ -1,7 +1,5 @@
 """Lemma C.1: how far the local models of one round drift apart, eqs. (C.5) to (C.7)."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Rational
 

@@ -1,11 +1,7 @@
-"""Theorem 3.1 with the free parameters of the chain left open: weights in Jensen's inequality, Young's factor.
+"""Theorem 3.1 with free weights in Jensen's inequality and a free factor in Young's.
 
-The paper splits sums of three and four vectors evenly and takes 2 in Young's inequality. Here every split has weights
-that sum to 1, the steps are checked for these weights, and the weights were found by minimizing the product of the
-seven constants at the largest step size, subject to none being above the evenly split chain's.
+The weights minimize the product of the seven constants at the largest step size; none exceeds the evenly split one.
 """
-
-from __future__ import annotations
 
 import sympy as sp
 from sympy import Integer, Rational
@@ -22,17 +18,15 @@ from fedbounds.bounds.papers.arbitrary_participation.proof import window
 from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF, IN_WINDOW, L1
 
 AVERAGED, C16, COMPLETE, L2, LEAST = window.AVERAGED, window.C16, window.COMPLETE, window.L2, window.LEAST
-WHOLE_WINDOW, WINDOW_PROOF, WINDOWS = window.WHOLE_WINDOW, window.WINDOW_PROOF, window.WINDOWS
-at_mean, at_start, mean = window.at_mean, window.at_start, window.mean
-noise = window.noise
+WHOLE_WINDOW, WINDOW_PROOF, WINDOWS, at_mean = window.WHOLE_WINDOW, window.WINDOW_PROOF, window.WINDOWS, window.at_mean
+at_start, mean, noise = window.at_start, window.mean, window.noise
 
 AFTER_DRIFT, AFTER_SPREAD, DRIFT, EACH = lemma.AFTER_DRIFT, lemma.AFTER_SPREAD, lemma.DRIFT, lemma.EACH
 HALF_STEP, IN_ROUND, PAPER, ROUND = lemma.HALF_STEP, lemma.IN_ROUND, lemma.PAPER, lemma.ROUND
 SMALL_CAP, SPREAD, SPREAD_PROOF, G = lemma.SMALL_CAP, lemma.SPREAD, lemma.SPREAD_PROOF, lemma.G
 
-L, F, I, P = n.L, n.F, n.I, n.P
-gamma, eta, rho, sigma, nu, beta, delta, sumsq = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta, n.sumsq
-decrease, r = n.decrease, n.r
+L, F, I, P, gamma, eta, rho, sigma, nu, beta = n.L, n.F, n.I, n.P, n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta
+delta, sumsq, decrease, r = n.delta, n.sumsq, n.decrease, n.r
 y, ybar, x0, gy, mgy, gm, mgm, mg0, f0 = (
     Vec.atom(name) for name in ("y", "ybar", "x0", "gy", "mgy", "gm", "mgm", "mg0", "f0")
 )

@@ -25,9 +25,8 @@ PAPER, PAST, SPREAD, SPREAD_ADDS = lemma.PAPER, lemma.PAST, lemma.SPREAD, lemma.
 SPREAD_PROOF, G = lemma.SPREAD_PROOF, lemma.G
 DRIFT_PROOF, IN_WINDOW, L1, LEAST_SUM = drift.DRIFT_PROOF, drift.IN_WINDOW, drift.L1, drift.LEAST_SUM
 ONE_ROUND, drift_bound, printed_bound = drift.ONE_ROUND, drift.drift_bound, drift.printed_bound
-L, F, I, P, T = n.L, n.F, n.I, n.P, n.T
-gamma, eta, rho, sigma, nu, beta, delta = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta
-sumsq, decrease = n.sumsq, n.decrease
+L, F, I, P, T, gamma, eta, rho, sigma, nu, beta = n.L, n.F, n.I, n.P, n.T, n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta
+delta, sumsq, decrease = n.delta, n.sumsq, n.decrease
 K1, K2, LOCAL_CAP, SLOPE = results.K1, results.K2, results.LOCAL_CAP, results.SLOPE
 
 WINDOW_ATOMS = (
@@ -58,23 +57,15 @@ STEP = -gamma * eta * I * P * (mean + noise)  # x_{t_0+P} - x_{t_0}
 
 @dataclass(frozen=True)
 class WindowChain:
-    """How one form uses the lemmas: which bounds on spread and drift, and how much of the gradient is kept.
+    """How one form uses the lemmas: which bounds on spread and drift, and how much of the gradient is kept."""
 
-    Args:
-        name: the suffix of its steps.
-        spread, drift: the claims used.
-        spread_bound, drift_bound: where those claims end, with S_t replaced by what holds in every round.
-        kept: the share w of the gradient's coefficient that the form divides by; 1/2 in the paper.
-        conditions: of the claims used.
-    """
-
-    name: str
-    spread: str
-    spread_bound: Expr
+    name: str  # the suffix of its steps
+    spread: str  # the claims used
+    spread_bound: Expr  # where those claims end, with S_t replaced by what holds in every round
     drift: str
     drift_bound: Expr
-    kept: Expr = HALF_STEP
-    conditions: tuple[Condition, ...] = ()
+    kept: Expr = HALF_STEP  # the share w of the gradient's coefficient that the form divides by; 1/2 in the paper
+    conditions: tuple[Condition, ...] = ()  # of the claims used
 
     @property
     def bound(self) -> Expr:
@@ -89,18 +80,20 @@ def _gradient_part(bound: Expr) -> Expr:
     return sp.diff(sp.expand(bound), G) * G
 
 
-def _with(factor: Expr) -> Expr:
+def _spread_noise(factor: Expr) -> Expr:
     """The spread's additive term with this in place of 1 - S_t."""
     return SPREAD_ADDS.xreplace({sumsq: 1 - factor})
 
 
 C1, C2, ONE, NONE = f"{L1}/C.5", f"{L2}/C.8", Integer(1), Integer(0)
 NOT_LEAST = 1 - LEAST_SUM
-EXPLICIT = WindowChain("", C1, 3 * I * _with(ONE), C2, printed_bound(Integer(3), ONE))
+EXPLICIT = WindowChain("", C1, 3 * I * _spread_noise(ONE), C2, printed_bound(Integer(3), ONE))
 SHARP = WindowChain(
-    "-sharp", f"{C1}-sharp", K1 * I * _with(ONE), f"{L2}/L2.10-sharp", drift_bound(K1, K2, K1 / 18), SLOPE
+    "-sharp", f"{C1}-sharp", K1 * I * _spread_noise(ONE), f"{L2}/L2.10-sharp", drift_bound(K1, K2, K1 / 18), SLOPE
 )
-LEAST_SUMS = WindowChain("-least", C1, 3 * I * _with(NOT_LEAST), f"{C2}-least", printed_bound(Integer(3), NOT_LEAST))
+LEAST_SUMS = WindowChain(
+    "-least", C1, 3 * I * _spread_noise(NOT_LEAST), f"{C2}-least", printed_bound(Integer(3), NOT_LEAST)
+)
 ONE_LOCAL = WindowChain("-one", f"{L1}/L1.one", NONE, f"{C2}-one", printed_bound(NONE, NONE), conditions=(ONE_STEP,))
 NO_DRIFT = WindowChain("-none", f"{L1}/L1.one", NONE, f"{L2}/L2.one", NONE, conditions=(ONE_STEP, ONE_ROUND))
 BRANCHES = (EXPLICIT, SHARP, LEAST_SUMS, ONE_LOCAL, NO_DRIFT)
@@ -163,12 +156,12 @@ TWO_WINDOWS, TWO_THIRDS = "P floor(T/P) >= T/2", "P floor(T/P) >= 2T/3 whenever 
 AVERAGED = "the average over the complete windows, telescoped"
 
 
-def in_windows(bound: Expr) -> Expr:
+def average_over_windows(bound: Expr) -> Expr:
     """The bound of one window, averaged over all complete ones."""
     return bound.xreplace({decrease: F / COMPLETE})
 
 
-def gap(constant: int, bound: Expr) -> Expr:
+def bound_with_gap(constant: int, bound: Expr) -> Expr:
     """The same with the number of windows bounded, so that the initial gap has this constant."""
     return constant * F / (gamma * eta * I * T) + bound.xreplace({decrease: NONE})
 
@@ -184,8 +177,8 @@ for b in BRANCHES:
         *b.conditions,
     )
 for b in (EXPLICIT, LEAST_SUMS, ONE_LOCAL, NO_DRIFT):
-    c[f"Th10{b.name}", TWO_WINDOWS] = le(LEAST, gap(8, b.bound)), f"Th9{b.name}", results.HALF, *b.conditions
-c["Th10-two-thirds", TWO_THIRDS] = le(LEAST, gap(6, EXPLICIT.bound)), "Th9", results.HALF
+    c[f"Th10{b.name}", TWO_WINDOWS] = le(LEAST, bound_with_gap(8, b.bound)), f"Th9{b.name}", results.HALF, *b.conditions
+c["Th10-two-thirds", TWO_THIRDS] = le(LEAST, bound_with_gap(6, EXPLICIT.bound)), "Th9", results.HALF
 c["Th11", "the printed order with 144 for each hidden constant"] = by(
     le(LEAST, 144 * results.THEOREM_3_1.form("printed").bound.doit()), "Th10", *results.CAPS
 )
@@ -193,7 +186,11 @@ c["Th12a", "what the gradient keeps at the largest gamma"] = le(1 / SLOPE, LARGE
 c["Th12b", TWO_THIRDS] = le(1 / (P * COMPLETE), 3 / (2 * T)), results.HALF
 c["Th12", "rounded up at the largest gamma"] = by(
     le(LEAST, results.THEOREM_3_1.form("sharp:worst").bound.doit()),
-    {"Th9-sharp": 1, "Th12a": in_windows(replace(SHARP, kept=ONE).bound), "Th12b": 2 * F * LARGEST / (gamma * eta * I)},
+    {
+        "Th9-sharp": 1,
+        "Th12a": average_over_windows(replace(SHARP, kept=ONE).bound),
+        "Th12b": 2 * F * LARGEST / (gamma * eta * I),
+    },
 )
 
 THEOREM_PROOF = c.proof(

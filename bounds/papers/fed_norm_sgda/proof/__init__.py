@@ -1,8 +1,7 @@
-r"""The proofs of Sharma et al. (2023), step by step, for a machine that believes nothing.
+r"""The proofs of Sharma et al. (2023), step by step.
 
-The bracket averages over noise and sampling, over clients and over local steps (see `letters`). Three steps of the
-paper's own chain do not follow: the exact gradients of a round depend on its noise, in (19) and in (25), and so does
-the new x in (34). The repaired chain pays a factor $\nu$ for the first two and takes the gradient at the old x.
+Three steps of the paper do not follow, (19), (25) and (34); the repaired chain pays a factor $\nu$ for the first two
+and takes the gradient at the old x.
 """
 
 from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import ASCENT_PROOF
@@ -43,14 +42,6 @@ STRONGLY_CONCAVE = (
     GAP_PROOF,
     PRINTED_PROOF,
 )
-CONCAVE = (
-    SNAPSHOT_PROOF,
-    MOREAU_PROOF,
-    RESTART_PROOF,
-    ONE_POINT_PROOF,
-    LAG_PROOF,
-    THEOREM_4_PROOF,
-    THEOREM_3_PROOF,
-)
+CONCAVE = (SNAPSHOT_PROOF, MOREAU_PROOF, RESTART_PROOF, ONE_POINT_PROOF, LAG_PROOF, THEOREM_4_PROOF, THEOREM_3_PROOF)
 COROLLARIES = (RATE_PROOF, ROUNDS_PROOF, MEANT_PROOF, PROXIMAL_PROOF, *REMARK_PROOFS, *TABLE_PROOFS)
 PROOFS = (*BASIC_PROOFS, *STRONGLY_CONCAVE, *CONCAVE, *COROLLARIES)

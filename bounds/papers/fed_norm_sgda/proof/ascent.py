@@ -1,8 +1,6 @@
-r"""Lemma B.5: how the dual gap shrinks from round to round, and its average, eqs. (34) to (44).
+"""Lemma B.5: how the dual gap shrinks from round to round, and its average, eqs. (34) to (44).
 
-$\delta_{t+1}-\delta_t$ is what the envelope gains less what the objective gains, in x and then in y. (34) replaces
-$\mathbb E\langle\nabla_y\tilde F(x_{t+1},y_t),g_y\rangle$ by the same with exact gradients, although $x_{t+1}$ comes
-from the same samples as $g_y$; here the gradient is taken at $x_t$ instead.
+(34) ignores that $x_{t+1}$ and $g_y$ come from the same samples; here the gradient is taken at $x_t$ instead.
 """
 
 from __future__ import annotations
@@ -88,21 +86,13 @@ def raw() -> sp.Expr:
 
 @dataclass(frozen=True)
 class Contraction:
-    """The constants of (43): how much of the dual gap is lost in a round, and what is added to it.
+    """The constants of (43): how much of the dual gap is lost in a round, and what is added to it."""
 
-    Args:
-        suffix: of the steps.
-        kept: of Gamma_y mu delta_t.
-        gradient: of Gamma_y/kappa^2 times the squared gradient.
-        local: of nu Gamma_y V.
-        noise: of nu Gamma_y^2 Lf N/2.
-    """
-
-    suffix: str
-    kept: sp.Rational
-    gradient: sp.Rational
-    local: sp.Rational
-    noise: sp.Rational
+    suffix: str  # of the steps
+    kept: sp.Rational  # of Gamma_y mu delta_t
+    gradient: sp.Rational  # of Gamma_y/kappa^2 times the squared gradient
+    local: sp.Rational  # of nu Gamma_y V
+    noise: sp.Rational  # of nu Gamma_y^2 Lf N/2
 
     @property
     def adds(self) -> sp.Expr:

@@ -1,7 +1,4 @@
-r"""What the proofs of Sharma et al. (2023) trust of the algorithm, of its noise and of smoothness, as schemas.
-
-Every schema yields one relation from the declared meaning of the vectors and names the assumptions it needs.
-"""
+"""Axiom schemas of the proofs: the algorithm, its noise and smoothness; each names the assumptions it needs."""
 
 from __future__ import annotations
 
@@ -54,16 +51,11 @@ class Scaled(Schema):
     The weights are $w_i\le W$; $w_ia_i^{(k)}/\|a_i\|_1\le K$, on average $w_i\|a_i\|_2^2/\|a_i\|_1^2\le Q$; and
     $\rho_{ik}\le\max_i\|a_i\|_1(\|a_{i,-1}\|_1+\beta_L^2\alpha)$, on average
     $\|a_{i,-1}\|_1^2+\beta_L^2\|a_{i,-1}\|_2^2\le D$.
-
-    Args:
-        prefix: "w", "a" or "r".
-        vector: u.
-        still: whether u must stay the same over the local steps.
     """
 
-    prefix: str
-    vector: Vec
-    still: bool = False
+    prefix: str  # "w", "a" or "r"
+    vector: Vec  # u
+    still: bool = False  # whether u must stay the same over the local steps
     axiom: str = (
         "the weights w_i, w_i a_i^(k)/|a_i|_1 and rho_ik, and their means over the local steps, at their largest"
     )
@@ -90,12 +82,9 @@ class SampleSquare(Schema):
     sample of P from n without replacement.
 
     Each client is in it with probability $\frac Pn$, each two with $\frac{P(P-1)}{n(n-1)}$; one client alone always is.
-
-    Args:
-        sample: the sum over the sample; its atom names u.
     """
 
-    sample: str
+    sample: str  # the sum over the sample; its atom names u
     axiom: str = "P of n clients are drawn uniformly without replacement, independently of everything else"
     needs: tuple[str, ...] = (SAMPLING,)
 
@@ -105,7 +94,7 @@ class SampleSquare(Schema):
         return AS_A_MEAN
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
-        """The letters c, d and r must stand for these probabilities."""
+        """The symbols c, d and r must stand for these probabilities."""
         each = _sampled(setting, self.sample)
         one, two = n.P / n.n, n.P * (n.P - 1) / (n.n * (n.n - 1))
         more = {sp.Max(1, n.n - 1): n.n - 1}  # from two clients on
@@ -141,14 +130,10 @@ def sample_mean(sample: str, known: Vec) -> MeanUpdate:
 class MixingPrice(Schema):
     r"""$(2-\nu)\,\mathbb E\langle u,\zeta\rangle=0$: either $\nu=2$, or every client takes one step, and then the exact
     gradients u of the round are known before its noise.
-
-    Args:
-        exact: u, a sum of exact gradients of the round.
-        noise: zeta, the same sum of noise.
     """
 
-    exact: str
-    noise: str
+    exact: str  # u, a sum of exact gradients of the round
+    noise: str  # zeta, the same sum of noise
     axiom: str = (
         "nu = 1 only if every client takes one local step, whose gradient is known before its noise; else nu = 2"
     )
@@ -164,13 +149,9 @@ class MixingPrice(Schema):
 
 @dataclass(frozen=True)
 class NoiseOfSample(Schema):
-    r"""$\mathbb E\|\sum_{i\in\mathcal C}\frac{nw_i}P\zeta_i\|^2=\frac nP\sum_iw_i^2\mathbb E\|\zeta_i\|^2$.
+    r"""$\mathbb E\|\sum_{i\in\mathcal C}\frac{nw_i}P\zeta_i\|^2=\frac nP\sum_iw_i^2\mathbb E\|\zeta_i\|^2$."""
 
-    Args:
-        sample: the sum over the sample.
-    """
-
-    sample: str
+    sample: str  # the sum over the sample
     axiom: str = "noise of different clients is uncorrelated and independent of the sample"
     needs: tuple[str, ...] = (*NOISE, SAMPLING, "independent-clients")
 
@@ -192,15 +173,10 @@ def noise_of_steps(total: Vec, each: Vec, gradient: Vec) -> SumOfNoise:
 
 @dataclass(frozen=True)
 class SelfBounded(Schema):
-    r"""$\|\nabla g(v)\|^2\le2L\,(\max g-g(v))$ for a smooth function bounded above: here of y, $F~(x,\cdot)$.
+    r"""$\|\nabla g(v)\|^2\le2L\,(\max g-g(v))$ for a smooth function bounded above: here of y, $F~(x,\cdot)$."""
 
-    Args:
-        gradient: grad_y F~.
-        gap: what $\max_yF~-F~$ is called at its point.
-    """
-
-    gradient: str
-    gap: sp.Symbol
+    gradient: str  # grad_y F~
+    gap: sp.Symbol  # what $\max_yF~-F~$ is called at its point
     axiom: str = "a smooth function that is bounded above: |grad|^2 <= 2 Lf times the distance to its maximum"
     needs: tuple[str, ...] = ("smooth",)
 

@@ -1,4 +1,4 @@
-r"""What the conditions (a), (b), (c), (f) and (g) of Theorem 1 say in letters, and what follows from them.
+r"""What the conditions (a), (b), (c), (f) and (g) of Theorem 1 say in symbols, and what follows from them.
 
 With p the price of noise and drift mixing: $p\,\Gamma_yL_f\le\frac12$,
 $p\,\Gamma_y\kappa L_f\beta_G^2rS_1\le\frac1{32}$, $156\kappa^2\Gamma_x\le\Gamma_y$,
@@ -30,24 +30,16 @@ ASCENT = Gammay * L  # what the caps on Gamma_y bound
 
 @dataclass(frozen=True)
 class Caps:
-    """The conditions of one form of Theorem 1.
+    """The conditions of one form of Theorem 1."""
 
-    Args:
-        suffix: of the steps.
-        price: of noise and drift mixing.
-        conditions: (a), (b), (c), (g), (f) in y, (f) in x and (m).
-        g_factor: what multiplies Gamma_y Lf r S_2 in (g).
-        g: what p Gamma_y Lf r S_2 is at most.
-    """
-
-    suffix: str
-    price: sp.Expr
-    conditions: tuple[Condition, ...]
-    g_factor: sp.Expr
-    g: sp.Expr
+    suffix: str  # of the steps
+    price: sp.Expr  # of noise and drift mixing
+    conditions: tuple[Condition, ...]  # (a), (b), (c), (g), (f) in y, (f) in x and (m)
+    g_factor: sp.Expr  # what multiplies Gamma_y Lf r S_2 in (g)
+    g: sp.Expr  # what p Gamma_y Lf r S_2 is at most
 
     def enter(self, s: Chain) -> None:
-        """All of them in letters, and what they give."""
+        """All of them in symbols, and what they give."""
         a, b, c_, g, f_y, f_x, _ = self.conditions
         p, x = self.price, self.suffix
         self._stated(s, "a", "ascent in y", a)

@@ -68,19 +68,12 @@ NEEDED = measure_symbol(COROLLARY_1_2.measure)
 
 @dataclass(frozen=True)
 class FirstAt:
-    """A target that is met from a number of rounds on is met after so many, rounded up.
+    """A target that is met from a number of rounds on is met after so many, rounded up."""
 
-    Args:
-        rounds: T.
-        least: from where on the premise holds, which the steps below assume as a condition.
-        target: what the premise shows.
-        count: the symbol of the number of rounds needed.
-    """
-
-    rounds: sp.Symbol
-    least: sp.Expr
-    target: sp.Expr
-    count: sp.Symbol
+    rounds: sp.Symbol  # T
+    least: sp.Expr  # from where on the premise holds, which the steps below assume as a condition
+    target: sp.Expr  # what the premise shows
+    count: sp.Symbol  # the symbol of the number of rounds needed
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what is to be reached"
@@ -118,8 +111,7 @@ s["E3", "for the root"] = le(4 * SLOW**2, work * eps**4 * T), {"E2": work * eps*
 s["E4", "what falls like the root"] = le(first, eps**2 / 2), "E3"
 s["E5", "the local updates"] = le(second, eps**2 / 2), {"E2": eps**2 / (2 * T)}
 s["E6", "Theorem 1 at its steps"] = by(
-    le(G_MEAN, first + second),
-    *(Unfolded, f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS),
+    le(G_MEAN, first + second), *(Unfolded, f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS)
 )
 s["E7", "the target is met"] = le(G_MEAN, eps**2), {"E6": 1, "E4": 1, "E5": 1}
 s["1.2", "Corollary 1.2"] = by(

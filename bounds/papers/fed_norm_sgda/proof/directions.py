@@ -1,8 +1,4 @@
-r"""Lemmas B.2, B.7 and B.8 and eqs. (36), (37): how large the server's two directions are.
-
-A direction is $s+\zeta$, sums over the sample of exact and of noisy parts. (19) takes their product for 0; at the price
-$\nu$ it need not be.
-"""
+"""Lemmas B.2, B.7 and B.8 and eqs. (36), (37): how large the server's two directions are."""
 
 from __future__ import annotations
 
@@ -40,17 +36,11 @@ NOISY = (BLOCK_NOISE, MARTINGALE, SAMPLING)
 
 @dataclass(frozen=True)
 class Block:
-    """The vectors of one block, and how its gradient at the round's start is bounded.
+    """The vectors of one block, and how its gradient at the round's start is bounded."""
 
-    Args:
-        name: "x" or "y".
-        at_start: the step that bounds the squared gradient of F~ there.
-        bound: that bound.
-    """
-
-    name: str
-    at_start: str
-    bound: sp.Expr
+    name: str  # "x" or "y"
+    at_start: str  # the step that bounds the squared gradient of F~ there
+    bound: sp.Expr  # that bound
 
     def __getattr__(self, letter: str) -> Vec:
         """`block.h` is the vector `hx` or `hy`."""

@@ -87,7 +87,7 @@ def joint_steps(s: Chain, suffix: str, price: sp.Expr, source: str = "") -> None
 
 
 def cap_steps(s: Chain, suffix: str, price: sp.Expr, condition: Condition) -> None:
-    """Condition (m) in letters."""
+    """Condition (m) in symbols."""
     s[f"m{suffix}", "condition (m)", ""] = le(2 * price * STEPS_SQUARED * L**2 * a_m, HALF), Unfolded, condition
 
 

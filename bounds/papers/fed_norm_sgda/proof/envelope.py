@@ -1,7 +1,6 @@
 r"""Lemmas B.1 and B.6: how smooth the envelope is, and the gradients away from the maximizer.
 
-Where $f(x,\cdot)$ is only $\mu$-PL, $y^*$ is the maximizer that is nearest: quadratic growth, the error bound
-$\mu\,\mathrm{dist}\le\|\nabla_yf\|$ and $\nabla\Phi=\nabla_xf(x,y^*)$ hold alike.
+Where $f(x,\cdot)$ is only $\mu$-PL, $y^*$ is the nearest maximizer, and $\mu\,\mathrm{dist}\le\|\nabla_yf\|$.
 """
 
 from __future__ import annotations

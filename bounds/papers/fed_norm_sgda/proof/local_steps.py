@@ -54,12 +54,6 @@ def over_local_steps(price: sp.Expr, step: sp.Expr, moved: Vec, gradient: Vec) -
     With $0\le a^{(j)}(k)\le a^{(j)}$ for $j<k$ every sum over $j<k\le\tau-1$ is at most that over all but the last
     step with the final coefficients: $\sum_ja^{(j)}(k)^2\le\|a_{-1}\|_2^2$ and $\sum_ja^{(j)}(k)\le\|a_{-1}\|_1$; and
     $\beta_L^2[a^{(j)}]^2+\|a_{-1}\|_1a^{(j)}=\rho_j\,a^{(j)}/\|a\|_1$.
-
-    Args:
-        price: p.
-        step: eta.
-        moved: the local model in this block less the round's start, in the round's letters.
-        gradient: the exact local gradients in this block.
     """
     right = sp.expand(price * step**2 * (sigmaL**2 * C_w + square(scaled("r", gradient))))
     needs, given = (LOCAL_MAP.name, "growing-coefficients"), (le(square(u), local_bound(price)),)

@@ -1,7 +1,5 @@
 r"""Lemma C.1: one round of descent of the Moreau envelope, eqs. (60) to (64)."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Symbol
 

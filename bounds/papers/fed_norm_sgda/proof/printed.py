@@ -1,7 +1,4 @@
-r"""The paper's own chain to Theorem 1, its constants kept; it rests on (19), (25) and (34), which are false.
-
-Everything else in it follows: with these three the constants of [explicit] come out.
-"""
+"""The paper's own chain to Theorem 1 with its constants; it rests on (19), (25) and (34), which are false."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def concave_steps(s: Chain, concavity: Assumption, home: str) -> None:
 
 
 def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
-    """The conditions of Theorem 4 in letters, and what the proof of Lemma C.3 takes from them."""
+    """The conditions of Theorem 4 in symbols, and what the proof of Lemma C.3 takes from them."""
     step, factor = price * Gammay * L, sp.Max(betaG**2, 1)
     noise, ascent = sp.Max(betaL**2 * Q, d * W), sp.Max(1 - d, betaL**2 * K)
     rows = (
@@ -129,11 +129,7 @@ def capped_steps(s: Chain, suffix: str, price: sp.Expr, home: str) -> None:
     left = APPROACH + price * Gammay**2 * N + Rational(11, 4) * price * Gammay * V_C / L
     s[f"72{suffix}", "(72): the gap in the drift taken off, 5/4 - 11/64 = 69/64"] = by(
         le(KEPT * Gammay * STALE, sp.expand(left)),
-        {
-            f"72a{suffix}": 1,
-            f"{home}V_C{suffix}": MORE * Gammay / L,
-            f"{home}72-local{suffix}": MORE * Gammay * STALE,
-        },
+        {f"72a{suffix}": 1, f"{home}V_C{suffix}": MORE * Gammay / L, f"{home}72-local{suffix}": MORE * Gammay * STALE},
     )
 
 

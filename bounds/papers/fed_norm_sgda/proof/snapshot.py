@@ -1,7 +1,4 @@
-r"""Fed-Norm-SGDA+: the two directions, eqs. (63) and (69), and Lemma C.2, where the ascent is at a snapshot.
-
-The gradient in y is taken at $(\hat x^{(s)},y)$, that in x, bounded by $G_x$ everywhere, at the local model.
-"""
+"""Fed-Norm-SGDA+: the two directions, eqs. (63) and (69), and Lemma C.2, with the ascent at a snapshot."""
 
 from __future__ import annotations
 
@@ -70,14 +67,10 @@ class BoundedGradient(Schema):
 
     $\sum_iw_i\cdot w_i=\sum_iw_i^2$, $\sum_i\frac{w_i^2}{\|a_i\|_1^2}\sum_k[a_i^{(k)}]^2=Z$, and the weights of the
     drift sum to D at most.
-
-    Args:
-        vector: a gradient in x, or a mean of such.
-        prefix: how it is scaled; "" if it is not.
     """
 
-    vector: str
-    prefix: str = ""
+    vector: str  # a gradient in x, or a mean of such
+    prefix: str = ""  # how it is scaled; "" if it is not
     axiom: str = "Lipschitz in x: |grad_x f_i| <= Gx everywhere"
     needs: tuple[str, ...] = (LIPSCHITZ.name,)
 
@@ -136,7 +129,7 @@ START = ASCENT_START.xreplace({square(IN_SNAPSHOT.g): betaG**2 * 2 * L * STALE +
 
 
 def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
-    """The cap of Lemma C.2 in letters."""
+    """The cap of Lemma C.2 in symbols."""
     spelled = le(2 * price * L**2 * etay**2 * a_m, HALF)
     if not suffix:
         s["m", "the cap", ""] = spelled, Unfolded, recursion_cap(nu)

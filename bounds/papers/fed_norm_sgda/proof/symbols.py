@@ -51,7 +51,7 @@ CONSTANTS: Mapping[sp.Symbol, sp.Expr] = {
 
 
 def closed(letters: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
-    """Every letter by what it stands for, without letters."""
+    """Every letter by what it stands for, without symbols."""
     found = dict(letters)
     while any(value.free_symbols & set(found) for value in found.values()):
         found = {letter: value.xreplace(found) for letter, value in found.items()}
@@ -65,11 +65,7 @@ BLOCKS = {"x": "descent", "y": "ascent"}
 
 def scaled(prefix: str, atom: Atom) -> Atom:
     """The vector times the root of its weight."""
-    words = {
-        "w": "sqrt(w_i)",
-        "a": "sqrt(w_i a_i^(k)/|a_i|_1)",
-        "r": "sqrt(rho_ik)",
-    }[prefix]
+    words = {"w": "sqrt(w_i)", "a": "sqrt(w_i a_i^(k)/|a_i|_1)", "r": "sqrt(rho_ik)"}[prefix]
     mean = f"w:{atom.mean}" if prefix == "w" and atom.mean in ("hx", "hy") else ""
     return Atom(
         f"{prefix}:{atom.name}",
@@ -136,8 +132,7 @@ BRACKET = (
 X = Symbol("[X_t]", nonnegative=True)
 DELTA = Symbol("[delta_t]", nonnegative=True)
 x0, y0, xs, ys = (Vec.atom(name) for name in ("x0", "y0", "xs", "ys"))
-gx, gy, Fx, Fy = (Vec.atom(name) for name in ("gx", "gy", "Fx", "Fy"))
-hx, hy, Hx, Hy, sx, sy, nx, ny = (Vec.atom(name) for name in ("hx", "hy", "Hx", "Hy", "sx", "sy", "nx", "ny"))
+Fx, Fy = Vec.atom("Fx"), Vec.atom("Fy")
 
 
 def local_distance(prefix: str = "") -> sp.Expr:

@@ -25,15 +25,10 @@ NO_VECTORS = ProofSetting("orders for small eps, every other constant fixed", {}
 
 @dataclass(frozen=True)
 class ByExponents:
-    r"""The order in eps of the rounds, or of all gradients, that a theorem needs with the best powers of T.
+    r"""The order in eps of the rounds, or of all gradients, that a theorem needs with the best powers of T."""
 
-    Args:
-        row: of Table 1, which names the theorem where all clients are alike; its constants are no part of an order.
-        count: what is counted; "rounds" or "gradients", those of all clients together.
-    """
-
-    row: str
-    count: str
+    row: str  # of Table 1, which names the theorem where all clients are alike; its constants are no part of an order
+    count: str  # what is counted; "rounds" or "gradients", those of all clients together
 
     @property
     def case(self) -> tables.TableCase:

@@ -73,17 +73,7 @@ SHARP = DescentConstants(ascent.SHARP, Rational("0.497"), Rational("2.037"), Rat
 def descent_steps(
     s: Chain, kept: sp.Expr, rest: sp.Expr, drift: sp.Expr, suffix: str = "", source: str = "", local: str = "B.4"
 ) -> None:
-    """(41), solved for the gradient and averaged over the rounds.
-
-    Args:
-        s: where the steps are entered.
-        kept: what multiplies the squared gradient.
-        rest: (41) without decrease and gradient.
-        drift: what the drift counts, bounded by the step `local` of Lemma B.4.
-        suffix: of the steps.
-        source: the suffix of what they rest on.
-        local: the step of Lemma B.4.
-    """
+    """(41), solved for the gradient and averaged over the rounds."""
     factors = {
         f"{DESCENT_PROOF.id}/24": 1,
         f"{ROUND}/(36){source}": Gammax**2 * M / 2,

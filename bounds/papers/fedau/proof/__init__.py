@@ -1,8 +1,7 @@
-r"""The proofs of Wang & Ji (2024), step by step, for a machine that believes nothing.
+r"""The proofs of Wang & Ji (2024), step by step.
 
 Inside one round the bracket is $\mathbb E_t\langle u,v\rangle$ over noise and participation, given $x_t$ and the
-weights; a vector with an index n is that of any one client. The paper's one-step lemma rests on a step that is false
-(S10 of Lemma B.3.3); the chain through S10' repairs it, and Theorem 2 follows from that with the printed constants.
+weights; a vector with an index n is that of any one client.
 """
 
 from fedbounds.bounds.papers.fedau.proof import corollary, known, weights

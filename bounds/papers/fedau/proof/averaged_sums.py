@@ -32,13 +32,7 @@ SINGLE = 60  # coefficients compared one by one, besides the argument for all
 
 
 def mean_power_sum(multiplier: sp.Expr, steps: sp.Expr) -> sp.Expr:
-    r"""$\frac1n\sum_{i<n}(1+m+\dots+m^{i-1})$.
-
-    Example:
-        >>> m = sp.Symbol("m")
-        >>> sp.factor(mean_power_sum(m, sp.Integer(3)))
-        (m + 2)/3
-    """
+    r"""$\frac1n\sum_{i<n}(1+m+\dots+m^{i-1})$."""
     return (power_sum(multiplier, steps) - steps) / ((multiplier - 1) * steps)
 
 
@@ -51,16 +45,11 @@ def half_step_ratio(steps: sp.Expr) -> sp.Expr:
 class HalfStepSum:
     r"""$1+r+\dots+r^{n-1}\le cn$ for $r=1+\frac1{n-1/2}$, every $n\ge1$ and $c\ge e-1$; on average over the lengths
     0, ..., n-1 of the sum, $c\ge e-2$.
-
-    Args:
-        steps: n, a product of whole numbers.
-        constant: c.
-        average: whether the sum is averaged.
     """
 
-    steps: sp.Expr
-    constant: sp.Expr
-    average: bool = False
+    steps: sp.Expr  # n, a product of whole numbers
+    constant: sp.Expr  # c
+    average: bool = False  # whether the sum is averaged
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
@@ -80,11 +69,11 @@ class HalfStepSum:
         if not all(s.is_integer and s.is_positive for s in self.steps.free_symbols):
             return ProofFinding(False, method, f"{self.steps} need not be a whole number")
         least = sp.E - (2 if self.average else 1)
-        if not at_least(self.constant, least):
+        if not is_at_least(self.constant, least):
             return ProofFinding(False, method, f"{self.constant} is not at least {least} = {sp.N(least, 8)}")
         if not (average_dominates() if self.average else sum_dominates()):
             return ProofFinding(False, method, "a coefficient is not dominated")
-        largest = max(measured(n, self.average) for n in (1, 2, 3, 10, 100))
+        largest = max(averaged_sum(n, self.average) for n in (1, 2, 3, 10, 100))
         if not _ball(largest) <= _exponential() - (2 if self.average else 1):
             return ProofFinding(False, method, f"{float(largest)} is above {least}")
         return ProofFinding(
@@ -94,7 +83,7 @@ class HalfStepSum:
         )
 
 
-def at_least(constant: sp.Expr, least: sp.Expr) -> bool:
+def is_at_least(constant: sp.Expr, least: sp.Expr) -> bool:
     """Whether a constant, exact with names put in or rational, is at least a number."""
     exact = constant.xreplace({name: name.exact for name in constant.atoms(NamedNumber)})
     if sp.simplify(exact - least) == 0:
@@ -142,13 +131,8 @@ def average_dominates(single: int = SINGLE) -> bool:
     return True
 
 
-def measured(n: int, average: bool) -> Fraction:
-    """The sum divided by n, exactly.
-
-    Example:
-        >>> measured(1, average=True), measured(2, average=False)
-        (Fraction(0, 1), Fraction(4, 3))
-    """
+def averaged_sum(n: int, average: bool) -> Fraction:
+    """The sum divided by n, exactly."""
     ratio = 1 + Fraction(2, 2 * n - 1)
     sums, total = Fraction(0), Fraction(0)  # of i powers, and of the first i of these
     for _ in range(n):
@@ -172,7 +156,7 @@ class UnrollMean(Unroll):
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """The average of the bounds for every k."""
-        return Relation(renamed(self.now, dict(self.names)), self.adds * mean_power_sum(self.ratio, self.steps))
+        return Relation(rename_vectors(self.now, dict(self.names)), self.adds * mean_power_sum(self.ratio, self.steps))
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
@@ -194,7 +178,7 @@ class UnrollMean(Unroll):
         return ProofFinding(equal, "induction", evidence)
 
 
-def renamed(expression: sp.Expr, names: Mapping[str, str]) -> sp.Expr:
+def rename_vectors(expression: sp.Expr, names: Mapping[str, str]) -> sp.Expr:
     """The same inner products of vectors with other names.
 
     Example:

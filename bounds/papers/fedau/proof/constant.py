@@ -1,8 +1,6 @@
-r"""Theorem B.4.1 once more, with half of the slope: constant weights leave no gap between $z$ and $s$.
+r"""Theorem B.4.1 with half of the slope: constant weights leave no gap between $z$ and $s$.
 
-The paper halves the initial gap of (B.4.3) without reason, and (B.4.4) is true all the same. With the normalized
-weights $p_n\tilde\alpha_n/N=\varphi_n$ the update's mean is $s=\sum_n\varphi_nv_n$ itself, so that Lemma B.3.3's Young
-inequality for $z-s$ and its factor 2 in $\|z\|^2\le2\|z-s\|^2+2\|s\|^2$ are not needed.
+With the normalized weights $p_n\tilde\alpha_n/N=\varphi_n$ the update's mean is $s=\sum_n\varphi_nv_n$ itself.
 """
 
 from __future__ import annotations

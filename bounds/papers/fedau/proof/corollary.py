@@ -1,20 +1,21 @@
-r"""Lemma B.7.1 and Corollary 4: Theorem 3 at the cut-off $K=\max\{1,\lceil R\log T\rceil\}$, Theorem 2 at step sizes.
-
-The paper's $K=\log_cT$ need be neither whole nor at least 1, and its last step needs R bounded below. Here R may be
-anything: $(1-p_n)^a\le e^{-a/(2R)}$ is small with R, which pays for the parts of the weight error that R does not
-multiply.
-"""
+r"""Lemma B.7.1 and Corollary 4: Theorem 3 at $K=\max\{1,\lceil R\log T\rceil\}$, Theorem 2 at step sizes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
+import sympy as sp
 from sympy import Add, Expr, Integer, Max, Min, Rational, S, exp, log, sqrt
 
 from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Prescribed, Specialize
-from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
+from fedbounds.bounds.audit.nonnegative import ProofFinding, same
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
 from fedbounds.bounds.papers.fedau.assumptions import FEDAU_WEIGHTS
 from fedbounds.bounds.papers.fedau.corollaries import (
@@ -31,11 +32,58 @@ from fedbounds.bounds.papers.fedau.corollaries import (
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof import weights
 from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
-from fedbounds.bounds.papers.fedau.proof.step_products import PrescribedProduct
 from fedbounds.bounds.papers.fedau.proof.whole_numbers import WholeNumber
 from fedbounds.bounds.papers.fedau.results import THEOREM_2, THEOREM_2_OPTION_1, THEOREM_3, TWO_ROUNDS
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT
 from fedbounds.bounds.theory.result import Condition, Result
+
+
+@dataclass(frozen=True)
+class PrescribedProduct:
+    """What a product a b that is a minimum satisfies, where a is one too and b is the quotient of the two.
+
+    Args:
+        first, second: a and b.
+        least: the values that a is the least of.
+        branches: the values that a b is the least of.
+        which: the branch it is compared with; None for the inverse, which is at most the sum of theirs; "largest" for
+            a multiple of the inverse, which is that of the largest.
+        multiple: of the inverse.
+    """
+
+    first: sp.Symbol
+    second: sp.Symbol
+    least: tuple[sp.Expr, ...]
+    branches: tuple[sp.Expr, ...]
+    which: int | Literal["largest"] | None
+    multiple: sp.Expr = sp.S.One
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    @cached_property
+    def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+        """The second number as the result should prescribe it."""
+        return ((self.second, sp.Min(*self.branches) / sp.Min(*self.least)),)
+
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+        """At most this branch, or the inverse at most their sum or their largest."""
+        product = self.first * self.second
+        if self.which == "largest":
+            return Relation(self.multiple / product, sp.Max(*(self.multiple / b for b in self.branches)))
+        if self.which is None:
+            return Relation(1 / product, sp.Add(*(1 / b for b in self.branches)))
+        return Relation(product, self.branches[self.which])
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
+        """The relation is one of these."""
+        if self.which == "largest" and not self.multiple.is_nonnegative:
+            return ProofFinding(False, "minimum", f"{self.multiple} may be negative")
+        wanted = self.relation(setting, premises)
+        equal = conclusion.op == "<=" and same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
+        return ProofFinding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")
+
 
 NO_VECTORS, PAPER, PER_CLIENT = weights.NO_VECTORS, weights.PAPER, weights.PER_CLIENT
 THEOREM_PROOF, TOTAL, cut, p, q = weights.THEOREM_PROOF, weights.TOTAL, weights.cut, weights.p, weights.q
@@ -104,10 +152,7 @@ def cut_off_chain() -> Chain:
     )
     parts = {f"{THEOREM}/S27a": 1, f"{THEOREM}/S27": 2 * cut * q / T, "D13": 1 / T, "D16": 2 * (ell + 1) / T}
     c["D17", "the weight error of one client, in units of R log^2 T/T"] = by(
-        le(PER_CLIENT, C_W * R * ell**2 / T),
-        Opened,
-        parts | {"D15": (T - 1) / T, f"{THEOREM}/T10": 0},
-        TWO_ROUNDS,
+        le(PER_CLIENT, C_W * R * ell**2 / T), Opened, parts | {"D15": (T - 1) / T, f"{THEOREM}/T10": 0}, TWO_ROUNDS
     )
     c["D18", "the mean over clients"] = le(TOTAL, constant), MEAN, "D17"
     c["D19", "the sharp Theorem 3 at this K"] = by(
@@ -143,17 +188,7 @@ def product(which: int | Literal["largest"] | None, multiple: Expr = S.One) -> P
 def enter_explicit(
     c: Chain, result: Result, source: str, double: int, of_error: Expr, *conditions: Condition, error: Expr = W
 ) -> None:
-    """The paper's constants at these steps.
-
-    Args:
-        c: where C9 and C11 are entered.
-        result: whose explicit form it becomes.
-        source: the theorem, where all caps hold.
-        double: 2 where all constants are doubled.
-        of_error: what multiplies the weight error.
-        conditions: of the form.
-        error: the weight error; without it the steps C1 to C10 are those of Corollary 4.
-    """
+    """The paper's constants at these steps."""
     first, speed, inverse, root = (name if error else f"{COROLLARY_4.key}/{name}" for name in ("C1", "C3", "C6", "C10"))
     noise_growth = double * (180 * sigma**2 * error + 20 * (sigma**2 + 6 * I * delta**2)) * L**2 * I
     last = double * L * Q / N * (Rational(17, 4) * sigma**2 + Rational(27, 2) * I * delta**2)

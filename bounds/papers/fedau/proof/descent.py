@@ -1,8 +1,7 @@
 r"""Lemmas B.3.3 and B.5.1: one round, eqs. (B.3.5) to (B.3.10) and (B.5.1), with the cross term of (B.3.8) kept.
 
-With $v$ the mean gradient and $a$ the mean noise of one client over its local steps, (B.3.8)(a) takes $\langle a,v
-\rangle$ for 0, but later gradients depend on earlier noise (step S10, which nothing shows). What holds is $\langle a,
-v\rangle=\langle a,v-\nabla F_n(x_t)\rangle$, which Young's inequality splits into noise and drift (S10').
+(B.3.8)(a) takes $\langle a,v\rangle$ for 0 (step S10); what holds is $\langle a,v\rangle=\langle a,v-\nabla
+F_n(x_t)\rangle$, which Young's inequality splits into noise and drift (S10').
 """
 
 from __future__ import annotations
@@ -44,21 +43,13 @@ ROOT_AT_MOST, KAPPA_AT_MOST = Rational(17, 20), Rational(18, 25)
 
 @dataclass(frozen=True)
 class RoundChain:
-    """One way through the chain.
+    """One way through the chain."""
 
-    Args:
-        name: the suffix of its steps.
-        drift: the step that bounds the averaged drift by k I (gamma^2 sigma^2 + ...).
-        k: that constant.
-        rho: Young's parameter for the product of noise and drift; 0 drops the product, as (B.3.8)(a) does.
-        conditions: of the drift.
-    """
-
-    name: str
-    drift: str
-    k: sp.Expr
-    rho: sp.Expr
-    conditions: tuple[Condition, ...] = ()
+    name: str  # the suffix of its steps
+    drift: str  # the step that bounds the averaged drift by k I (gamma^2 sigma^2 + ...)
+    k: sp.Expr  # that constant
+    rho: sp.Expr  # Young's parameter for the product of noise and drift; 0 drops the product, as (B.3.8)(a) does
+    conditions: tuple[Condition, ...] = ()  # of the drift
 
     def apart(self, o: DescentObjective) -> sp.Expr:
         """The bound on |v - grad F_n(x_t)|^2."""
@@ -193,7 +184,7 @@ def descent_chain(o: DescentObjective) -> Chain:
     growth = {"K-A": second * sigma**2 / I, "K-B": second * square_sum, "K-D": 3 * HALF * move * o.gap * square_sum}
 
     def end(constants: tuple[sp.Expr, ...]) -> Relation:
-        """The form with these constants, in the letters of the steps."""
+        """The form with these constants, in the symbols of the steps."""
         terms = lemmas.descent_terms(*[*constants, *sums])
         return le(-DECREASE, sp.Add(*(t.expression for t in terms)).xreplace({n.gradsq: G}))
 

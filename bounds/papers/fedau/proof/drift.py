@@ -31,25 +31,15 @@ WHOLE = "for every client n and i <= I"
 
 @dataclass(frozen=True)
 class DescentObjective:
-    """What the one-step chain descends on: any f~ (Lemma B.3.3), or f itself (Lemma B.5.1).
+    """What the one-step chain descends on: any f~ (Lemma B.3.3), or f itself (Lemma B.5.1)."""
 
-    Args:
-        name: how it is written.
-        proof: the id of the chain's last proof; those before it carry a suffix.
-        result: the lemma that the chain ends at.
-        divergence: the bound on |grad F_n - grad f~| at x_t.
-        gap: N sum_n (p_n omega_n/N - varphi_n)^2.
-        moment: (1/N) sum_n p_n omega_n^2.
-        weights: what is assumed of varphi_n; nothing if they are 1/N.
-    """
-
-    name: str
-    proof: str
-    result: Result
-    divergence: sp.Expr
-    gap: sp.Expr
-    moment: sp.Expr
-    weights: tuple[Assumption, ...] = ()
+    name: str  # how it is written
+    proof: str  # the id of the chain's last proof; those before it carry a suffix
+    result: Result  # the lemma that the chain ends at
+    divergence: sp.Expr  # the bound on |grad F_n - grad f~| at x_t
+    gap: sp.Expr  # N sum_n (p_n omega_n/N - varphi_n)^2
+    moment: sp.Expr  # (1/N) sum_n p_n omega_n^2
+    weights: tuple[Assumption, ...] = ()  # what is assumed of varphi_n; nothing if they are 1/N
 
     @property
     def drift(self) -> str:
@@ -182,13 +172,7 @@ def average_chain(objective: DescentObjective, one: Proof) -> Chain:
 
 
 GENERAL = DescentObjective(
-    "f~",
-    f"{PAPER}/lemma-b.3.3",
-    LEMMA_B_3_2,
-    deltatilde,
-    n.N * n.V,
-    n.Z / n.N,
-    (OBJECTIVE_WEIGHTS,),
+    "f~", f"{PAPER}/lemma-b.3.3", LEMMA_B_3_2, deltatilde, n.N * n.V, n.Z / n.N, (OBJECTIVE_WEIGHTS,)
 )
 ITSELF = DescentObjective("f", f"{PAPER}/lemma-b.5.1", LEMMA_B_5_1, delta, n.Wt, n.Qt)
 TO_GRADSQ = {G: n.gradsq}

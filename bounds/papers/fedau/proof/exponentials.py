@@ -22,21 +22,14 @@ from fedbounds.bounds.audit.transcendental import algebraic_form
 class Tangent:
     r"""$b^a\le\frac{cR}{R+a/2-Rz}$ for $0\le b\le e^{-1/(2R)}$, $c\ge e^{-z}$ and every z at which the denominator is
     positive; also at $R=0$, where b = 0.
-
-    Args:
-        base, power: b and a > 0.
-        decay: R.
-        at: z, where the tangent touches.
-        value: c; `exp(-at)`, or a rational number that is at least that.
-        axiom: why b is at most that exponential.
     """
 
-    base: sp.Expr
+    base: sp.Expr  # b and a > 0
     power: sp.Expr
-    decay: sp.Expr
-    at: sp.Expr
-    value: sp.Expr
-    axiom: str
+    decay: sp.Expr  # R
+    at: sp.Expr  # z, where the tangent touches
+    value: sp.Expr  # c; `exp(-at)`, or a rational number that is at least that
+    axiom: str  # why b is at most that exponential
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what the letters stand for"
 

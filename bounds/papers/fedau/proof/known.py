@@ -1,9 +1,4 @@
-r"""Appendix A.3: known participation statistics, $\omega_t^n=1/p_n$.
-
-No round has a weight error, so what multiplies it, the gradient included, is gone: neither option of Assumption 5 is
-needed, and the constants of Option 2 remain. $Q_t=\frac1N\sum_n\frac1{p_n}$ in every round, which is $\frac NS$
-where every $p_n$ is $\frac SN$.
-"""
+r"""Appendix A.3: known participation statistics, $\omega_t^n=1/p_n$ and $Q_t=\frac1N\sum_n\frac1{p_n}$."""
 
 from __future__ import annotations
 
@@ -31,8 +26,7 @@ from fedbounds.bounds.papers.fedau.proof.weights import NO_VECTORS
 from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, THEOREM_2, theorem_terms, tight_terms
 from fedbounds.bounds.theory.result import Term
 
-L, F, I, T, Q, W = n.L, n.F, n.I, n.T, n.Q, n.W
-sigma, delta = n.sigma, n.delta
+L, F, I, T, Q, W, sigma, delta = n.L, n.F, n.I, n.T, n.Q, n.W, n.sigma, n.delta
 WEIGHT = Symbol("[omega_t^n]", nonnegative=True)
 NO_ERROR = Relation(n.Wt, Integer(0))
 BY_WEIGHTS = Rational(3, 2) * GRADIENT_GROWTH * G

@@ -1,8 +1,6 @@
-r"""Theorem 2 under both options of Assumption 5, and Theorem B.4.1: the one-step lemmas summed over the rounds.
+"""Theorem 2 under both options of Assumption 5, and Theorem B.4.1: the one-step lemmas summed over the rounds.
 
-The printed Theorem 2 survives the cross term that its one-step lemma drops: where the growth factors $A_\tau$, $B_\tau$
-exceed 17/16 and 27/8, the drift's 5 leaves more over the true $e-2$ than $\gamma\eta LIQ/N\le\frac1{27}$ of the excess
-takes (T4a to T4c).
+The printed Theorem 2 survives the dropped cross term: the drift's 5 exceeds the true $e-2$ by enough (T4a to T4c).
 """
 
 from __future__ import annotations
@@ -18,26 +16,8 @@ from fedbounds.bounds.audit.derivations import InExpectation, Specialize
 from fedbounds.bounds.audit.participation_rules import Vanishing
 from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
 from fedbounds.bounds.audit.rules import Combine, Telescope
-from fedbounds.bounds.papers.fedau import results
-from fedbounds.bounds.papers.fedau.assumptions import (
-    BOUNDED_GRADIENT,
-    CONSTANT_WEIGHTS,
-    F_BOUNDED_BELOW,
-    H_BOUNDED_BELOW,
-    NEARLY_OPTIMAL,
-    OBJECTIVE_WEIGHTS,
-    PAST_WEIGHTS,
-    SURE_Q,
-)
-from fedbounds.bounds.papers.fedau.lemmas import (
-    DIVERGENCE_GROWTH,
-    DRIFT_CAP,
-    E_2,
-    GRADIENT_GROWTH,
-    LOCAL_CAP,
-    NOISE_GROWTH,
-    SMALLER_CAP,
-)
+from fedbounds.bounds.papers.fedau import assumptions as given
+from fedbounds.bounds.papers.fedau import lemmas, results
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof.descent import DECREASE, DESCENT_OF_F, DESCENT_PROOF, move, tau
 from fedbounds.bounds.papers.fedau.proof.drift import GENERAL, ITSELF, G, round_setting
@@ -46,8 +26,7 @@ from fedbounds.bounds.theory.client_reductions import SumOverClients
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT
 from fedbounds.bounds.theory.result import Result, Term
 
-L, F, I, N, T, Q, W = n.L, n.F, n.I, n.N, n.T, n.Q, n.W
-gamma, eta, sigma, delta = n.gamma, n.eta, n.sigma, n.delta
+L, F, I, N, T, Q, W, gamma, eta, sigma, delta = n.L, n.F, n.I, n.N, n.T, n.Q, n.W, n.gamma, n.eta, n.sigma, n.delta
 HALF, EIGHTH = Rational(1, 2), Rational(1, 8)
 ROUND = "for every round t"
 AVERAGE = measure_symbol(AVERAGE_GRADIENT)
@@ -73,27 +52,16 @@ def in_round(bound: sp.Expr) -> sp.Expr:
 
 @dataclass(frozen=True)
 class Option:
-    """One of the two options of Assumption 5.
+    """One of the two options of Assumption 5."""
 
-    Args:
-        result: the theorem.
-        gradient: G, or 0.
-        bound: what the option bounds, and by what.
-        assumption: the option.
-        slope: what the gradient keeps in the sharp chain.
-        kept: what it keeps in the paper's.
-        by_weights: what multiplies the option where the weight error multiplies the gradient.
-        says: in words.
-    """
-
-    result: Result
-    gradient: sp.Expr
-    bound: Relation
-    assumption: Assumption
-    slope: sp.Expr
-    kept: sp.Expr
-    by_weights: sp.Expr
-    says: str = "Assumption 5"
+    result: Result  # the theorem
+    gradient: sp.Expr  # G, or 0
+    bound: Relation  # what the option bounds, and by what
+    assumption: Assumption  # the option
+    slope: sp.Expr  # what the gradient keeps in the sharp chain
+    kept: sp.Expr  # what it keeps in the paper's
+    by_weights: sp.Expr  # what multiplies the option where the weight error multiplies the gradient
+    says: str = "Assumption 5"  # in words
 
     def explicit(self, second: sp.Expr) -> sp.Expr:
         """Where the paper's chain ends: (B.5.3), and twice that without G, (B.5.5)."""
@@ -109,36 +77,36 @@ SECOND = Option(
     results.THEOREM_2,
     n.G,
     Relation(G, n.G**2),
-    BOUNDED_GRADIENT,
+    given.BOUNDED_GRADIENT,
     results.SLOPE,
     EIGHTH,
-    3 * HALF * GRADIENT_GROWTH * n.Wt,
+    3 * HALF * lemmas.GRADIENT_GROWTH * n.Wt,
 )
 FIRST = Option(
     results.THEOREM_2_OPTION_1,
     Integer(0),
     Relation(n.Wt, Rational(1, 81)),
-    NEARLY_OPTIMAL,
+    given.NEARLY_OPTIMAL,
     results.SLOPE_1,
     Rational(1, 16),
-    3 * HALF * GRADIENT_GROWTH * G,
+    3 * HALF * lemmas.GRADIENT_GROWTH * G,
 )
 
 
 def enter_shared(c: Chain) -> None:
     """What both options use, about the caps and about Q."""
-    c["T1", "the weights' second moment in round t is at most Q, surely", ROUND] = le(n.Qt, Q), SURE_Q
-    c["T1b", "and so is its mean over all rounds"] = le(n.Qmean, Q), SURE_Q
+    c["T1", "the weights' second moment in round t is at most Q, surely", ROUND] = le(n.Qt, Q), given.SURE_Q
+    c["T1b", "and so is its mean over all rounds"] = le(n.Qmean, Q), given.SURE_Q
     c["T2", "S17, S18: the gradient keeps 1/8"] = by(
         le(EIGHTH, results.SLOPE),
         {f"{KNOWN}K1": 3 * tau**2, f"{KNOWN}K-B": SHARE / 2, f"{KNOWN}K3": 0},
         results.CAPS[2],
     )
     c["T4a", "S20: A_tau exceeds 17/16 by a square's remainder at most"] = by(
-        le(NOISE_GROWTH, Rational(17, 16) + 19 * E_2 * tau**2), Combine()
+        le(lemmas.NOISE_GROWTH, Rational(17, 16) + 19 * lemmas.E_2 * tau**2), Combine()
     )
     c["T4b", "S20: B_tau exceeds 27/8 by a square's remainder at most"] = by(
-        le(DIVERGENCE_GROWTH, Rational(27, 8) + 42 * E_2 * tau**2), Combine()
+        le(lemmas.DIVERGENCE_GROWTH, Rational(27, 8) + 42 * lemmas.E_2 * tau**2), Combine()
     )
     c["T4c", "1/27 of these is less than what 5 is above e - 2"] = le(SHARE, Rational(1, 27)), results.CAPS[2]
 
@@ -155,7 +123,7 @@ def enter_option(c: Chain, o: Option) -> None:
         le(o.slope * G, in_round(total(results.tight_terms(Integer(1), o.gradient, n.Qmean)))),
         {
             f"{ITSELF.proof}/S16": 1 / move,
-            f"{shared}T1": SHARE / (2 * Q) * DIVERGENCE_GROWTH * G,
+            f"{shared}T1": SHARE / (2 * Q) * lemmas.DIVERGENCE_GROWTH * G,
             "T0": o.by_weights,
         },
     )
@@ -164,7 +132,7 @@ def enter_option(c: Chain, o: Option) -> None:
     )
     noise, spread = sigma**2, I * delta**2
     over = gamma * eta * L / (2 * N) / o.kept
-    excess = E_2 * tau**2 * (19 * noise + 42 * spread)
+    excess = lemmas.E_2 * tau**2 * (19 * noise + 42 * spread)
     c["T4", "one round with the paper's constants: what 5 is above e - 2 pays for the growth factors", ROUND] = by(
         le(G, in_round(o.explicit(n.Qmean))),
         {
@@ -179,11 +147,16 @@ def enter_option(c: Chain, o: Option) -> None:
         },
     )
     means = ((ERROR_MEAN, W), (MOMENT_MEAN, n.Qmean))
-    telescoped = Telescope(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, F_BOUNDED_BELOW.name, PER_ROUND)
+    telescoped = Telescope(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, given.F_BOUNDED_BELOW.name, PER_ROUND)
     for name, source, bound, slope in (("", "T4", o.explicit, ()), ("-sharp", "T3b", o.sharp, ("T2",))):
         averaged = bound(n.Qmean)
         c[f"T5{name}", "in expectation over the rounds before", ROUND] = InExpectation(IN_MEAN, OVER_ALL), source
-        c[f"T6{name}", "the average over the rounds, telescoped"] = telescoped, f"T5{name}", *slope, F_BOUNDED_BELOW
+        c[f"T6{name}", "the average over the rounds, telescoped"] = (
+            telescoped,
+            f"T5{name}",
+            *slope,
+            given.F_BOUNDED_BELOW,
+        )
         update = {f"T6{name}": 1, f"{shared}T1b": sp.diff(averaged, n.Qmean)}
         c[f"T7{name}", "with Q for the mean of Q_t"] = le(AVERAGE, bound(Q)), update | dict.fromkeys(slope, 0)
 
@@ -216,12 +189,12 @@ H_DECREASE = Symbol("[E h(x_t) - E h(x_{t+1})]", real=True)
 H_MEAN = ((G, H_GRADIENT), (DECREASE, H_DECREASE))
 NORMALIZED = ((eta, etatilde), (n.V, Integer(0)), (n.Z, N * Qtilde))
 SUM_TO_ONE = Relation(SumOverClients(omega * p) / P, Integer(1), "==")
-DISCHARGED = ((PAST_WEIGHTS.name, Relation(OMEGA_T, omega, "==")), (OBJECTIVE_WEIGHTS.name, SUM_TO_ONE))
+DISCHARGED = ((given.PAST_WEIGHTS.name, Relation(OMEGA_T, omega, "==")), (given.OBJECTIVE_WEIGHTS.name, SUM_TO_ONE))
 POSITIVE_SLOPE = results.THEOREM_B_4_1.form("sharp").conditions[2]
 ROWS = (  # suffix, where the one-step lemma ends, its cap, what the gradient keeps, the condition, the form
-    ("", "B.3.5-repaired", LOCAL_CAP, EIGHTH, results.eighth(Rational(17, 5)), "repaired"),
-    ("-small", "B.3.5-small", SMALLER_CAP, EIGHTH, results.eighth(Rational(27, 8)), "repaired:smaller-cap"),
-    ("-sharp", "S16", DRIFT_CAP, results.H_SLOPE, POSITIVE_SLOPE, "sharp"),
+    ("", "B.3.5-repaired", lemmas.LOCAL_CAP, EIGHTH, results.eighth(Rational(17, 5)), "repaired"),
+    ("-small", "B.3.5-small", lemmas.SMALLER_CAP, EIGHTH, results.eighth(Rational(27, 8)), "repaired:smaller-cap"),
+    ("-sharp", "S16", lemmas.DRIFT_CAP, results.H_SLOPE, POSITIVE_SLOPE, "sharp"),
 )
 
 
@@ -229,9 +202,9 @@ def constant_chain() -> Chain:
     """Lemma B.3.3 for h, whose weights are those that constant omega_n give it on average."""
     c = Chain(round_setting("f~"), cites=(DESCENT_PROOF,))
     c["H1", "the weights do not change, so they depend on nothing", "for every client n and round t"] = by(
-        eq(OMEGA_T, omega), CONSTANT_WEIGHTS
+        eq(OMEGA_T, omega), given.CONSTANT_WEIGHTS
     )
-    c["H2a", "the definition of P, eq. (B.4.1)"] = eq(SumOverClients(omega * p), P), CONSTANT_WEIGHTS
+    c["H2a", "the definition of P, eq. (B.4.1)"] = eq(SumOverClients(omega * p), P), given.CONSTANT_WEIGHTS
     c["H2", "varphi_n = omega_n p_n/P sum to 1"] = SUM_TO_ONE, {"H2a": 1 / P}
     c["H3", "with weights omega_n N/P nothing is missing: p_n (omega_n N/P)/N = varphi_n"] = by(
         eq(p * (omega * N / P) / N - omega * p / P, 0), Combine()
@@ -239,7 +212,7 @@ def constant_chain() -> Chain:
     c["H4", "eta P/N and omega_n N/P give the same iterates as eta and omega_n"] = by(
         eq(eta * P / N * (omega * N / P), eta * omega), Combine()
     )
-    rule = Telescope(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND)
+    rule = Telescope(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), given.H_BOUNDED_BELOW.name, PER_ROUND)
     for name, source, cap, kept, condition, form in ROWS:
         bound = results.THEOREM_B_4_1.form(form).bound
         one_round = bound.xreplace({H: T * DECREASE})
@@ -251,7 +224,7 @@ def constant_chain() -> Chain:
         )
         c[f"H6{name}", "in expectation over the rounds before", ROUND] = InExpectation(H_MEAN, OVER_ALL), f"B.4.3{name}"
         c[f"B.4.4{name}", "the average over the rounds, telescoped, eq. (B.4.4)"] = by(
-            rule, f"H6{name}", H_BOUNDED_BELOW, condition
+            rule, f"H6{name}", given.H_BOUNDED_BELOW, condition
         )
     return c
 

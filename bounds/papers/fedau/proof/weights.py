@@ -1,9 +1,8 @@
 r"""Lemma B.6.1 and Theorem 3: one participation interval, one weight, and the weights of all clients and rounds.
 
-The paper takes the mean and the variance of $\omega_t$, an average of a random number of intervals, as if that number
-were fixed, (B.6.8)(a) and (b). For $t<K$ both lines are false; they stand here as steps that do not follow. Instead:
-given their number, the completed intervals are exchangeable. So the mean of $\omega_t$ is that of the first interval,
-and $\omega_t$ is the conditional mean of the average of the first $\lfloor t/K\rfloor$ intervals, which varies more.
+(B.6.8)(a) and (b) treat the random number of intervals as fixed, which is false for $t<K$. Instead, given their number
+the completed intervals are exchangeable: the mean of $\omega_t$ is that of the first interval, and $\omega_t$ is the
+conditional mean of the average of the first $\lfloor t/K\rfloor$ intervals.
 """
 
 from __future__ import annotations
@@ -72,9 +71,7 @@ c["D4", "the variance is the second moment less the squared mean, (B.6.6): E (S 
     eq(VARIANCE, LESS_MEAN), CUT_OFF_LAW
 )
 c["D5", "with both moments"] = by(
-    eq(VARIANCE, VARIANCE_CLOSED),
-    Opened,
-    {"D4": 1, "D3": 1, f"{LEMMA}/D4": -(MEAN + moment(1, rate))},
+    eq(VARIANCE, VARIANCE_CLOSED), Opened, {"D4": 1, "D3": 1, f"{LEMMA}/D4": -(MEAN + moment(1, rate))}
 )
 c["D6", "eq. (B.6.2), variance"] = by(
     eq(VARIANCE, LEMMA_B_6_1_VARIANCE.form("printed").bound.doit()), StandsFor(cut, K, WHOLE_CUT), "D5"
@@ -99,22 +96,22 @@ q = 1 - p
 ALGORITHM = tuple(a.name for a in FEDAU)
 
 
-def opaque(text: str) -> Symbol:
+def opaque_symbol(text: str) -> Symbol:
     """A quantity that is bounded."""
     return Symbol(f"[{text}]", nonnegative=True)
 
 
-MEAN_LATE, MEAN_EARLY, MEAN_OF = map(opaque, ("E omega_t, t >= K", "E omega_t, t < K", "E omega_t, t >= 1"))
+MEAN_LATE, MEAN_EARLY, MEAN_OF = map(opaque_symbol, ("E omega_t, t >= K", "E omega_t, t < K", "E omega_t, t >= 1"))
 ERROR_LATE, ERROR_EARLY, ERROR = map(
-    opaque, ("E(p omega_t - 1)^2, t >= K", "E(p omega_t - 1)^2, t < K", "E(p omega_t - 1)^2, t >= 1")
+    opaque_symbol, ("E(p omega_t - 1)^2, t >= K", "E(p omega_t - 1)^2, t < K", "E(p omega_t - 1)^2, t >= 1")
 )
-SPREAD_LATE = opaque("Var omega_t, t >= K")
-CHANCE = opaque("Pr(S_n = k), k < K")
-NONE_YET = opaque("Pr(M_t = 0), t < K")
-COUNTED = opaque("E[(p omega_t - 1)^2; M_t >= 1], t < K")
-COUNTED_MEAN = opaque("E[omega_t; M_t >= 1], t < K")
-AT_START = opaque("E(p omega_0 - 1)^2")
-PER_CLIENT = opaque("(1/T) sum_t E(p_n omega_t^n - 1)^2")
+SPREAD_LATE = opaque_symbol("Var omega_t, t >= K")
+CHANCE = opaque_symbol("Pr(S_n = k), k < K")
+NONE_YET = opaque_symbol("Pr(M_t = 0), t < K")
+COUNTED = opaque_symbol("E[(p omega_t - 1)^2; M_t >= 1], t < K")
+COUNTED_MEAN = opaque_symbol("E[omega_t; M_t >= 1], t < K")
+AT_START = opaque_symbol("E(p omega_0 - 1)^2")
+PER_CLIENT = opaque_symbol("(1/T) sum_t E(p_n omega_t^n - 1)^2")
 TOTAL = measure_symbol(THEOREM_3.measure)
 FIRST = Sum(k * p * q ** (k - 1), (k, 1, t))  # E[S; S <= t] for t < K
 MEAN_FIRST = (1 - q**t) / p - t * q**t
@@ -122,7 +119,7 @@ PER_ROUND = 2 * cut * q / t + q ** (2 * cut)
 INTERVALS = floor(s / cut) + 1  # floor(t/K) at t = K + s
 
 
-def exchanged(left: Expr, right: Expr) -> Assumed:
+def exchangeable_mean(left: Expr, right: Expr) -> Assumed:
     """What exchangeability gives."""
     return Assumed(left, right, ALGORITHM, op="==", axiom=EXCHANGEABLE)
 
@@ -132,14 +129,14 @@ def enter_means(c: Chain) -> None:
     c["S21", "the law (B.6.1) of the intervals of Algorithm 2, k < K"] = eq(CHANCE, p * q ** (k - 1)), *FEDAU
     c["S21a", "the mean of an interval of client n"] = Specialize(((rate, p),), LAW), f"{LEMMA}/D4 S21"
     c["S23a", "for t >= K an interval is complete, and the mean weight is the mean interval"] = by(
-        exchanged(MEAN_LATE, MEAN), *FEDAU
+        exchangeable_mean(MEAN_LATE, MEAN), *FEDAU
     )
     c["S23b", "exact mean for t >= K"] = eq(MEAN_LATE, moment(1, p)), Opened, "S23a S21a"
     c["S22", "no interval is complete at t < K if the client was never there, in rounds 0 .. t-1"] = by(
         eq(NONE_YET, q**t), *FEDAU
     )
     c["S23c", "for t < K the completed intervals have the mean of the first one, E[S_1; S_1 <= t]"] = by(
-        exchanged(COUNTED_MEAN, FIRST), *FEDAU
+        exchangeable_mean(COUNTED_MEAN, FIRST), *FEDAU
     )
     c["S23d", "that sum by induction", "for every t >= 1"] = eq(FIRST, MEAN_FIRST), Induction(t)
     c["S23e", "without a complete interval, while M_t = 0, the weight is 1"] = by(

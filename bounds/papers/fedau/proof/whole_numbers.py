@@ -16,13 +16,9 @@ from fedbounds.bounds.audit.transcendental import algebraic_form
 
 @dataclass(frozen=True)
 class Division:
-    r"""$a+1\le b(\lfloor a/b\rfloor+1)$ for whole numbers a >= 0 and b >= 1, because the remainder is at most b - 1.
+    r"""$a+1\le b(\lfloor a/b\rfloor+1)$ for whole numbers a >= 0 and b >= 1, because the remainder is at most b - 1."""
 
-    Args:
-        dividend, divisor: a and b.
-    """
-
-    dividend: sp.Expr
+    dividend: sp.Expr  # a and b
     divisor: sp.Expr
     axiom: str = ""
     needs: tuple[str, ...] = ()
@@ -48,19 +44,13 @@ class Cases:
     r"""For whole numbers a, b >= 1: either a = b + s with s >= 0, or b = a + 1 + s with s >= 0.
 
     The premises are the two cases, in this order. Each speaks of its own letter for what is bounded.
-
-    Args:
-        first, second: a and b.
-        apart: s.
-        parts: what is bounded, in the two cases.
-        whole: what is bounded, in general.
     """
 
-    first: sp.Symbol
+    first: sp.Symbol  # a and b
     second: sp.Symbol
-    apart: sp.Symbol
-    parts: tuple[sp.Expr, sp.Expr]
-    whole: sp.Expr
+    apart: sp.Symbol  # s
+    parts: tuple[sp.Expr, sp.Expr]  # what is bounded, in the two cases
+    whole: sp.Expr  # what is bounded, in general
     axiom: str = ""
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
@@ -90,19 +80,12 @@ class Cases:
 
 @dataclass(frozen=True)
 class WholeNumber:
-    r"""What holds of a prescribed whole number: $\max\{1,\lceil v\rceil\}$, or v itself where that is whole.
+    r"""What holds of a prescribed whole number: $\max\{1,\lceil v\rceil\}$, or v itself where that is whole."""
 
-    Args:
-        letter: the number in the proof, whose domain says that it is whole and at least 1.
-        symbol: the number in the result, which prescribes it.
-        value: v >= 0.
-        which: "at least" v, "at most" v + 1, or "equal" to v.
-    """
-
-    letter: sp.Symbol
-    symbol: sp.Symbol
-    value: sp.Expr
-    which: Literal["at least", "at most", "equal"]
+    letter: sp.Symbol  # the number in the proof, whose domain says that it is whole and at least 1
+    symbol: sp.Symbol  # the number in the result, which prescribes it
+    value: sp.Expr  # v >= 0
+    which: Literal["at least", "at most", "equal"]  # "at least" v, "at most" v + 1, or "equal" to v
     axiom: str = ""
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
@@ -114,7 +97,7 @@ class WholeNumber:
         return ((self.symbol, self.value if self.which == "equal" else rounded),)
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
-        """The letter against its value."""
+        """The symbol against its value."""
         n, v = self.letter, self.value
         return {"at least": Relation(v, n), "at most": Relation(n, v + 1), "equal": Relation(n, v, "==")}[self.which]
 

@@ -1,8 +1,4 @@
-r"""Theorem 1, eqs. (20) to (25): Lemma 4 in every iteration, then induction on t.
-
-With $x=\gamma+t$ the steps are $\frac2{\mu x}$, and $x\ge\gamma+1=\max\{8\kappa,S\}$ since the first iteration is
-t = 1. The induction keeps the larger of $4B/\mu^2$ and the initial distance's part; (24) adds them.
-"""
+r"""Theorem 1, eqs. (20) to (25): Lemma 4 in every iteration, then induction on t; steps $\frac2{\mu(\gamma+t)}$."""
 
 from __future__ import annotations
 
@@ -17,14 +13,9 @@ from fedbounds.bounds.audit.induction import ByRecursion
 from fedbounds.bounds.audit.proof_step_checker import Proof
 from fedbounds.bounds.audit.rules import Unfolded
 from fedbounds.bounds.audit.vectors import square
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    FALLING_STEPS,
-    QUADRATIC_GROWTH,
-    ROUND_MASKS,
-    SURE_GRADIENT_BOUND,
-)
+from fedbounds.bounds.papers.fedmrn.assumptions import FALLING_STEPS, QUADRATIC_GROWTH, ROUND_MASKS, SURE_GRADIENT_BOUND
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols
 from fedbounds.bounds.papers.fedmrn.proof.distance import AFTER, distance_proof
 from fedbounds.bounds.papers.fedmrn.proof.iteration import (
     DRIFT_PROOF,
@@ -50,10 +41,9 @@ from fedbounds.bounds.papers.fedmrn.results import (
 from fedbounds.bounds.theory.expressions import largest
 from fedbounds.bounds.theory.result import Term
 
-L, mu, S, T, G, d, sigma, N, Delta1, Deltat, eta, etat = (
-    n.L, n.mu, n.S, n.T, n.G, n.d, n.sigma, n.N, n.Delta1, n.Deltat, n.eta, n.etat
-)  # fmt: skip
-b, ws, vb, va, wn = letters.b, letters.ws, letters.vb, letters.va, letters.wn
+L, mu, S, T, G, d, sigma, N, Delta1, Deltat = n.L, n.mu, n.S, n.T, n.G, n.d, n.sigma, n.N, n.Delta1, n.Deltat
+eta, etat = n.eta, n.etat
+b, ws, vb, va, wn = symbols.b, symbols.ws, symbols.vb, symbols.va, symbols.wn
 SURE = (ROUND_MASKS, RELATIVE.assumptions[1], SURE_GRADIENT_BOUND)
 # masks that all point one way move the model by at most 2 sqrt(d) G (T - 1)/(mu (gamma + T - 1)) <= G/mu
 STILL_BOUNDED = le(2 * sqrt(d) * (T - 1), shift - 1 + T - 1)
@@ -68,7 +58,7 @@ def theorem_proof(masking: Masking, parts: tuple[Term, ...], forms: dict[str, st
     lemma = distance_proof(masking)
     meanings: dict[Symbol, sp.Expr] = {B: sp.Add(*(part.expression for part in parts))}
     meanings[LEVEL] = 4 * B / mu**2 + largest(0, shift * Delta1 - 4 * B / mu**2)
-    c = Chain(letters.SETTING.lettered(meanings), EACH, (lemma, NOISE_PROOF, DRIFT_PROOF))
+    c = Chain(symbols.SETTING.lettered(meanings), EACH, (lemma, NOISE_PROOF, DRIFT_PROOF))
     if masking is RELATIVE:
         enter_walk(c, masking, EARLY)
     enter_drift(c, masking, EARLY)

@@ -12,14 +12,13 @@ from fedbounds.bounds.audit.vectors import inner, square
 from fedbounds.bounds.papers.fedmrn.assumptions import LIPSCHITZ
 from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_5
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols
 from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, cohort, enter_within, masked
 from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, MARTINGALE, SAMPLING, Masking
 
 L, etat, Dt, M = n.L, n.etat, n.Dt, n.M
-b, x, g, gb, g0, f0, nb, vb, va, wn = (
-    letters.b, letters.x, letters.g, letters.gb, letters.g0, letters.f0, letters.nb, letters.vb, letters.va, letters.wn
-)  # fmt: skip
+b, x, g, gb, g0, f0, nb = symbols.b, symbols.x, symbols.g, symbols.gb, symbols.g0, symbols.f0, symbols.nb
+vb, va, wn = symbols.vb, symbols.va, symbols.wn
 HALF = Rational(1, 2)
 DECREASE = Symbol("[E F(w_bar_t) - E F(w_bar_{t+1})]", real=True)
 
@@ -27,7 +26,7 @@ DECREASE = Symbol("[E F(w_bar_t) - E F(w_bar_{t+1})]", real=True)
 def descent_proof(masking: Masking) -> Proof:
     """Lemma 5 under these masks."""
     step, error = gb + nb, wn - vb
-    c = Chain(letters.SETTING, EACH)
+    c = Chain(symbols.SETTING, EACH)
     c["D2", "D_t is the mean squared distance of the masked models from w_bar_t"] = by(
         ByMeaning("Letter", square(b - x), Dt, op="==")
     )
@@ -59,4 +58,4 @@ def descent_proof(masking: Masking) -> Proof:
         | {"S31a": -etat, "S31b": L * etat**2},
     )
     ends = {"repaired": "26"} if masking.amplitude is None else {}
-    return c.proof(f"{LEMMA_5.key}{masking.suffix}", LEMMA_5, ends, -DECREASE, letters.TO_LETTERS)
+    return c.proof(f"{LEMMA_5.key}{masking.suffix}", LEMMA_5, ends, -DECREASE, symbols.TO_LETTERS)

@@ -1,7 +1,6 @@
 r"""Lemma 4, eqs. (44) to (54): one step towards the minimizer, for the mean over the clients.
 
-The paper's chain needs unbiased masks (S17) and ends at the sharp form. (19) itself needs no mean of the masked models:
-half of what (54) drops, $-\frac38\eta_t\mu\|\bar w_t-w^*\|^2$, pays for the bias (S17m, S20m).
+(19) needs no mean of the masked models: $-\frac38\eta_t\mu\|\bar w_t-w^*\|^2$ pays for the bias (S17m, S20m).
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ from fedbounds.bounds.audit.vectors import inner, product_symbol, square
 from fedbounds.bounds.papers.fedmrn.assumptions import QUADRATIC_GROWTH, STRONGLY_CONVEX
 from fedbounds.bounds.papers.fedmrn.lemmas import HALF_STEP, LEMMA_4, QUARTER_STEP
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols
 from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, enter_within, masked, mean_of
 from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, MARTINGALE, SAMPLING, Masking
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE
 
 L, mu, Gamma, etat, Deltat, Dt = n.L, n.mu, n.Gamma, n.etat, n.Deltat, n.Dt
-b, w, x, ws, g, gb, g0, nb = (
-    letters.b, letters.w, letters.x, letters.ws, letters.g, letters.gb, letters.g0, letters.nb
-)  # fmt: skip
+b, w, x, ws, g, gb, g0, nb = symbols.b, symbols.w, symbols.x, symbols.ws, symbols.g, symbols.gb, symbols.g0, symbols.nb
 EXCESS = Symbol("[mean of F_k(x_k) - F_k(w*)]", real=True)
 GAP = Symbol("[F(w_bar_t) - F*]", nonnegative=True)
 AFTER = square(b - etat * (gb + nb) - ws)
@@ -32,7 +29,7 @@ V = product_symbol("nb", "nb")
 
 
 def enter_letters(c: Chain) -> None:
-    """What the lemma's letters stand for."""
+    """What the lemma's symbols stand for."""
     c["D1", "Delta_t is the squared distance of w_bar_t from w*"] = by(
         ByMeaning("Letter", square(b - ws), Deltat, op="==")
     )
@@ -43,7 +40,7 @@ def enter_letters(c: Chain) -> None:
 
 def distance_proof(masking: Masking) -> Proof:
     """Lemma 4 under these masks."""
-    c = Chain(letters.SETTING, EACH)
+    c = Chain(symbols.SETTING, EACH)
     enter_letters(c)
     c["S20a", "noise is drawn after the gradients, with mean zero"] = by(
         Uncorrelated(nb, b - ws - etat * gb, needs=(MARTINGALE.name,)), MARTINGALE
@@ -119,4 +116,4 @@ def distance_proof(masking: Masking) -> Proof:
         CURVATURE,
     )
     ends = {"sharp": "19'", "printed": "19"} if masking.amplitude is None else {}
-    return c.proof(f"{LEMMA_4.key}{masking.suffix}", LEMMA_4, ends, AFTER, letters.TO_LETTERS)
+    return c.proof(f"{LEMMA_4.key}{masking.suffix}", LEMMA_4, ends, AFTER, symbols.TO_LETTERS)

@@ -1,8 +1,4 @@
-r"""Lemmas 1 to 3: noise of the averaged gradient, distance of the masked models, one synchronization.
-
-(34) to (37) for a client of its own are false: a client may move away from the others. On average over the clients they
-hold, with an equality that (35) does not need (S6).
-"""
+"""Lemmas 1 to 3: noise of the averaged gradient, distance of the masked models, one synchronization."""
 
 from __future__ import annotations
 
@@ -15,15 +11,14 @@ from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.fedmrn.assumptions import CONSTANT_STEPS, FALLING_STEPS, PROGRESSIVE
 from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_1, LEMMA_2, LEMMA_3
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import Unbiased, Walk
 from fedbounds.bounds.papers.fedmrn.proof.symbols import EACH, EARLY, RELATIVE, SAMPLING, SYNC, Masking
 from fedbounds.bounds.papers.fedmrn.results import SAMPLED, SAMPLING_ERROR
 
 q, G, d, S, K, N, etat = n.q, n.G, n.d, n.S, n.K, n.N, n.etat
-b, s, w, x, v, vb, y, va, wn = (
-    letters.b, letters.s, letters.w, letters.x, letters.v, letters.vb, letters.y, letters.va, letters.wn
-)  # fmt: skip
+b, s, w, x, v, vb, y, va = symbols.b, symbols.s, symbols.w, symbols.x, symbols.v, symbols.vb, symbols.y, symbols.va
+wn = symbols.wn
 MEAN_NEEDS = (SAMPLING.name,)
 
 
@@ -73,7 +68,7 @@ def enter_error(c: Chain, name: str, hat: Vec, of: Vec, masking: Masking, chance
 def enter_walk(c: Chain, masking: Masking, early: sp.Expr) -> None:
     """How far a client's model goes from where the round started."""
     bound = masking.gradients
-    c["S7a", "Assumption 3, squared", "in every iteration of the round"] = le(square(letters.h), G**2), bound
+    c["S7a", "Assumption 3, squared", "in every iteration of the round"] = le(square(symbols.h), G**2), bound
     c["S7b", "at most S - 1 steps before t, eq. (35)"] = Walk("h", w - s, S - 1, early), "S7a"
     c["S7c", "at most S steps with that of t"] = Walk("h", v - s, S, early), "S7a"
 
@@ -159,23 +154,23 @@ def enter_synchronization(c: Chain, masking: Masking, early: sp.Expr) -> None:
 
 # --- Lemma 1 --------------------------------------------------------------------------------------------------------
 
-c = Chain(letters.SETTING, EACH)
+c = Chain(symbols.SETTING, EACH)
 c["S1a", "Assumption 2, squared, where gradients are taken", "for every client"] = by(
-    le(square(letters.xi), n.sigma**2), letters.NOISE
+    le(square(symbols.xi), n.sigma**2), symbols.NOISE
 )
 c["S1b", "noise of different clients is uncorrelated, eq. (32)"] = by(
     ByMeaning(
         "IndependentNoise",
-        square(letters.nb),
-        square(letters.xi) / N,
+        square(symbols.nb),
+        square(symbols.xi) / N,
         axiom="noise of different clients is uncorrelated and has mean zero, so that the squares add up",
-        needs=(letters.NOISE.name, letters.INDEPENDENT.name, *MEAN_NEEDS),
+        needs=(symbols.NOISE.name, symbols.INDEPENDENT.name, *MEAN_NEEDS),
         op="==",
     ),
-    *(letters.NOISE, letters.INDEPENDENT, SAMPLING),
+    *(symbols.NOISE, symbols.INDEPENDENT, SAMPLING),
 )
-c["S1", "Lemma 1, eq. (16)"] = le(square(letters.nb), n.sigma**2 / N), "S1a S1b"
-NOISE_PROOF = c.proof(LEMMA_1.key, LEMMA_1, {"printed": "S1"}, square(letters.nb))
+c["S1", "Lemma 1, eq. (16)"] = le(square(symbols.nb), n.sigma**2 / N), "S1a S1b"
+NOISE_PROOF = c.proof(LEMMA_1.key, LEMMA_1, {"printed": "S1"}, square(symbols.nb))
 
 # --- Lemmas 2 and 3 -------------------------------------------------------------------------------------------------
 
@@ -186,7 +181,7 @@ def enter_steps(c: Chain) -> None:
     c["S2'", "all steps are equal"] = le(EARLY, etat), CONSTANT_STEPS
 
 
-c = Chain(letters.SETTING, EACH)
+c = Chain(symbols.SETTING, EACH)
 enter_steps(c)
 enter_walk(c, RELATIVE, EARLY)
 enter_drift(c, RELATIVE, EARLY)
@@ -199,7 +194,7 @@ c["17'", "and without the 4 where all steps are equal"] = by(
 )
 DRIFT_PROOF = c.proof(LEMMA_2.key, LEMMA_2, {"repaired": "17", "sharp": "17'"}, square(b - x))
 
-c = Chain(letters.SETTING, EACH)
+c = Chain(symbols.SETTING, EACH)
 enter_steps(c)
 enter_walk(c, RELATIVE, EARLY)
 enter_synchronization(c, RELATIVE, EARLY)

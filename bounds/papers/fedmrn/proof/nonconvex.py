@@ -1,8 +1,4 @@
-r"""Theorem 2, eqs. (27) to (30), for a constant step size.
-
-Steps of one size need no 4, and only one iteration in S masks and draws (S12m): (29) has both, so that it follows from
-less. Under real signed masks the drift and the cohort take their share of $da^2$.
-"""
+"""Theorem 2, eqs. (27) to (30), for a constant step size; only one iteration in S masks and samples (S12m)."""
 
 from __future__ import annotations
 
@@ -18,14 +14,9 @@ from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.papers.fedmrn.assumptions import ANY_MASKS, BELOW, FIXED_MASKS, PROGRESSIVE, SURE_GRADIENT_BOUND
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols
 from fedbounds.bounds.papers.fedmrn.proof.descent import DECREASE, descent_proof
-from fedbounds.bounds.papers.fedmrn.proof.iteration import (
-    NOISE_PROOF,
-    enter_drift,
-    enter_synchronization,
-    enter_walk,
-)
+from fedbounds.bounds.papers.fedmrn.proof.iteration import NOISE_PROOF, enter_drift, enter_synchronization, enter_walk
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
 from fedbounds.bounds.papers.fedmrn.proof.symbols import (
     AMPLITUDE,
@@ -40,9 +31,7 @@ from fedbounds.bounds.papers.fedmrn.results import AVERAGE, FIRST_CONDITION, SAM
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.result import Condition
 
-L, S, T, G, F, N, a, eta, etat, sigma, M, Dt = (
-    n.L, n.S, n.T, n.G, n.F, n.N, n.a, n.eta, n.etat, n.sigma, n.M, n.Dt
-)  # fmt: skip
+L, S, T, G, F, N, a, eta, etat, sigma, M, Dt = n.L, n.S, n.T, n.G, n.F, n.N, n.a, n.eta, n.etat, n.sigma, n.M, n.Dt
 AVERAGED = measure_symbol(AVERAGE)
 MEAN_CHANCE = Symbol("[mean of p_t]", nonnegative=True)
 MEAN_ERROR = Symbol("[mean of M]", nonnegative=True)
@@ -86,7 +75,7 @@ def enter_average(c: Chain, masking: Masking, lemma: Proof) -> None:
 
 def theorem_proof() -> Proof:
     """The forms for operators with a relative error."""
-    c = Chain(letters.SETTING, EACH, (DESCENT_PROOF, NOISE_PROOF))
+    c = Chain(symbols.SETTING, EACH, (DESCENT_PROOF, NOISE_PROOF))
     enter_average(c, RELATIVE, DESCENT_PROOF)
     c["29-printed", "with the paper's 4, charged in every iteration, eq. (29)", ""] = by(
         le(AVERAGED, THEOREM_2.form("explicit:any-step").bound), {"29'": 1}, SAMPLED
@@ -103,7 +92,7 @@ def progressive_proof() -> tuple[Proof, Proof]:
     """The form for operators with a relative error, masked progressively."""
     masking = replace(RELATIVE, suffix="-progressive", progressive=True)
     lemma = descent_proof(masking)
-    c = Chain(letters.SETTING, EACH, (lemma, NOISE_PROOF))
+    c = Chain(symbols.SETTING, EACH, (lemma, NOISE_PROOF))
     enter_average(c, masking, lemma)
     c["30'", "at eta = 1/(L sqrt(T))", ""] = Specialize(((eta, STEP),), prescribes=((eta, STEP),)), "29'", SAMPLED
     return lemma, c.proof(f"{THEOREM_2.key}-progressive", THEOREM_2, {"sharp:progressive": "30'"})
@@ -112,7 +101,7 @@ def progressive_proof() -> tuple[Proof, Proof]:
 def masked_proof(masking: Masking) -> tuple[Proof, Proof]:
     """The forms for real signed masks."""
     lemma = descent_proof(masking)
-    c = Chain(letters.SETTING, EACH, (lemma, NOISE_PROOF))
+    c = Chain(symbols.SETTING, EACH, (lemma, NOISE_PROOF))
     enter_average(c, masking, lemma)
     c["A", "the amplitude that Theorem 2 prescribes", ""] = by(
         eq(AMPLITUDE, 2 * eta * S * G), FIXED_MASKS, SURE_GRADIENT_BOUND

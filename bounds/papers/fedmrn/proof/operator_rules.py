@@ -18,23 +18,14 @@ from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
 
 @dataclass(frozen=True)
 class Unbiased(Schema):
-    r"""$\mathbb E\langle\hat u-u,c\rangle=0$ for c that is known before the last randomness of $\hat u$ is drawn.
+    r"""$\mathbb E\langle\hat u-u,c\rangle=0$ for c that is known before the last randomness of $\hat u$ is drawn."""
 
-    Args:
-        drawn: what is random.
-        mean: its mean given all that was known before.
-        known: a combination of such vectors.
-        axiom: of what it is the mean.
-        needs: the assumptions by which it is.
-        given: what premises or conditions must say.
-    """
-
-    drawn: str
-    mean: str
-    known: Vec
-    axiom: str
-    needs: tuple[str, ...]
-    given: tuple[Relation, ...] = ()
+    drawn: str  # what is random
+    mean: str  # its mean given all that was known before
+    known: Vec  # a combination of such vectors
+    axiom: str  # of what it is the mean
+    needs: tuple[str, ...]  # the assumptions by which it is
+    given: tuple[Relation, ...] = ()  # what premises or conditions must say
 
     def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
         """What is known comes from the atoms."""
@@ -49,19 +40,12 @@ class Unbiased(Schema):
 
 @dataclass(frozen=True)
 class Walk(Schema):
-    r"""$\|\sum_{i<m}\eta_ih_i\|^2\le m^2\eta^2C$ where the premise shows $\|h\|^2\le C$ for every step.
+    r"""$\|\sum_{i<m}\eta_ih_i\|^2\le m^2\eta^2C$ where the premise shows $\|h\|^2\le C$ for every step."""
 
-    Args:
-        step: h.
-        change: what the steps add up to: a model less one that is still, where the round started.
-        steps: m, at most so many.
-        size: eta, the largest step size.
-    """
-
-    step: str
-    change: Vec
-    steps: sp.Expr
-    size: sp.Expr
+    step: str  # h
+    change: Vec  # what the steps add up to: a model less one that is still, where the round started
+    steps: sp.Expr  # m, at most so many
+    size: sp.Expr  # eta, the largest step size
     axiom: str = "Cauchy-Schwarz: the square of a sum is at most the number of summands times the sum of the squares"
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
@@ -80,17 +64,11 @@ class Walk(Schema):
 
 @dataclass(frozen=True)
 class EveryRound:
-    """The mean over T iterations of what is 0 but at the end of a round of S: at most its bound there over S.
+    """The mean over T iterations of what is 0 but at the end of a round of S: at most its bound there over S."""
 
-    Args:
-        each: what the premise bounds at the end of a round.
-        mean: the symbol of its mean over the iterations.
-        steps: S.
-    """
-
-    each: sp.Symbol
-    mean: sp.Symbol
-    steps: sp.Expr
+    each: sp.Symbol  # what the premise bounds at the end of a round
+    mean: sp.Symbol  # the symbol of its mean over the iterations
+    steps: sp.Expr  # S
     axiom: str = "T iterations hold at most T/S synchronizations, and between them nothing is masked or drawn"
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "how many iterations synchronize"
@@ -123,19 +101,13 @@ class EveryRound:
 class MeanRatio:
     r"""$\frac1S\sum_{\tau\le S}\sup\frac{\|e\|^2}{\|u\|^2}\le\frac1S\sum_{\tau\le S}c_\tau$ where the premise shows
     $\|e\|^2\le c_\tau\|u\|^2$ for every u.
-
-    Args:
-        error, of: the two squares.
-        average: the symbol of the mean.
-        index: tau, in which c is linear.
-        steps: S.
     """
 
-    error: sp.Expr
+    error: sp.Expr  # the two squares
     of: sp.Expr
-    average: sp.Symbol
-    index: sp.Symbol
-    steps: sp.Expr
+    average: sp.Symbol  # the symbol of the mean
+    index: sp.Symbol  # tau, in which c is linear
+    steps: sp.Expr  # S
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the steps averaged over"

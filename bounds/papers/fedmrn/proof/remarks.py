@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.rules import Combine
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.fedmrn.assumptions import PROGRESSIVE, RELATIVE_ERROR
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import MeanRatio
 from fedbounds.bounds.papers.fedmrn.remarks import HIDDEN, PROPOSITION_1, REMARK_2_CONVEX, REMARK_2_NONCONVEX
 from fedbounds.bounds.papers.fedmrn.results import THEOREM_1, THEOREM_2, shift
@@ -56,7 +56,7 @@ class UpToConstants(Combine):
 def rate_proof(result: Result, theorem: Result, name: str, factor: sp.Expr) -> Proof:
     """The theorem's bound is at most its value at T = 1, with N for N - K, times a factor and the rate."""
     source, rate = theorem.form(name), result.form()
-    c, first = Chain(letters.SETTING, "for every T", (theorem,)), source.bound.xreplace({n.T: sp.S.One, n.N - n.K: n.N})
+    c, first = Chain(symbols.SETTING, "for every T", (theorem,)), source.bound.xreplace({n.T: sp.S.One, n.N - n.K: n.N})
     c["R", "no term falls more slowly than the rate"] = by(
         le(measure_symbol(theorem.measure), factor * first * rate.bound),
         UpToConstants,

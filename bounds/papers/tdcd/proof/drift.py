@@ -12,9 +12,8 @@ from fedbounds.bounds.audit.vectors import Atom, inner, square
 from fedbounds.bounds.papers.tdcd.assumptions import BLOCK_SMOOTH, UNBIASED_CLIENTS, UNBIASED_SILOS
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_1, LEMMA_2
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
-from fedbounds.bounds.papers.tdcd.proof import symbols as letters
-from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound, SummedRecursion
-from fedbounds.bounds.papers.tdcd.proof.rules import SummedGrowth
+from fedbounds.bounds.papers.tdcd.proof import symbols
+from fedbounds.bounds.papers.tdcd.proof.rules import Compound, SummedGrowth, SummedRecursion
 from fedbounds.bounds.papers.tdcd.proof.symbols import (
     GROWN,
     OF_A_SILO,
@@ -68,7 +67,7 @@ def first_gradient_proof(suffix: str, form: str, setting: ProofSetting, quantifi
     enter_first_gradient(c, "24", "the mean of g is the partial gradient, eqs. (24) to (27)", assumption)
     c["28", "its variance, eq. (28)"] = le(square(g0 - f), n.sigmaj**2), assumption
     c["23", "both together, eqs. (23) and (29)"] = le(square(g0), n.sigmaj**2 + square(f)), "24 28"
-    to_letters = {letters.SQUARED_GRADIENT: n.gradsq}
+    to_letters = {symbols.SQUARED_GRADIENT: n.gradsq}
     return c.proof(f"{LEMMA_1.key}{suffix}", LEMMA_1, {form: "23"}, square(g0), to_letters)
 
 
@@ -83,7 +82,7 @@ FIRST_PROOFS = (
 NOW, AFTER, FIRST = square(gp - g0), square(gn - g0), square(g0)
 x = eta * Lmax
 
-c = Chain(letters.LOCAL, STEP)
+c = Chain(symbols.LOCAL, STEP)
 c["0", "before the first local step nothing has moved", "in every round"] = Starts(NOW, "the first gradient is g^0")
 c["1", "Young's inequality with n = Q, eqs. (31) to (33)"] = by(
     le(AFTER, (1 + Q) * square(gn - gp) + (1 + 1 / Q) * NOW), Gram()
@@ -107,17 +106,17 @@ c["4", "the bracket, eqs. (40) to (43)", ""] = le(adds + 1 + 1 / Q, 1 + 2 / Q), 
 c["5", "the recursion, eqs. (44) and (45)"] = by(
     le(AFTER, (1 + 2 / Q) * NOW + adds * FIRST), {"3": 1, "4": NOW}, LEMMA_CAP
 )  # fmt: skip
-c["6", "unrolled and summed, eqs. (46) to (54)", letters.EACH] = SummedRecursion(NOW, AFTER, Q, PSI), "0 5"
-c["6'", "in the paper's letters, eq. (54)", letters.EACH] = le(PSI, adds * Q**2 * KAPPA * FIRST), {"6": 1}
+c["6", "unrolled and summed, eqs. (46) to (54)", symbols.EACH] = SummedRecursion(NOW, AFTER, Q, PSI), "0 5"
+c["6'", "in the paper's letters, eq. (54)", symbols.EACH] = le(PSI, adds * Q**2 * KAPPA * FIRST), {"6": 1}
 c["7a", "(1 + 2/Q)^Q is below e^2, which is below 11", ""] = Compound(Integer(2), Q, Integer(11))
-c["7", "eqs. (55) to (57)", letters.EACH] = by(
+c["7", "eqs. (55) to (57)", symbols.EACH] = by(
     le(PSI, 4 * Q**2 * (1 + Q) * x**2 * FIRST), {"6'": 1, "7a": adds * Q**2 / 4 * FIRST}
 )
 grown = (1 + x) * GROWN + x
 c["8", "instead of (31) to (38), for every rho > 0: Young's inequality twice"] = by(
     le(AFTER, grown * ((1 + x) / GROWN * NOW + x * FIRST)), {"2": grown / (x * (1 + GROWN))}
 )
-c["9", "with rho the growth so far, and summed", letters.EACH] = by(
+c["9", "with rho the growth so far, and summed", symbols.EACH] = by(
     SummedGrowth(NOW, AFTER, GROWN, x, FIRST, Q, PSI), "0 8"
 )  # fmt: skip
 ENDS = {"repaired": "7", "sharp:kappa": "6'", "sharp:growth": "9"}

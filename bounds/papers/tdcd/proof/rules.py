@@ -1,4 +1,4 @@
-"""Rules for the drift in a round of local steps on one batch, and for the sum over the rounds."""
+"""Rules for a sequence that starts at zero and is bounded by the one before, summed over its steps."""
 
 from __future__ import annotations
 
@@ -6,14 +6,105 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import flint
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import ProofFinding, same, says
+from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, reduce_expression, same, says
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Telescope, varying_products
+from fedbounds.bounds.audit.vectors import gram_symbols
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
-from fedbounds.bounds.papers.tdcd.proof.recursion_rules import unfit
+
+BITS = 128
+
+
+@dataclass(frozen=True)
+class SummedRecursion:
+    r"""$\sum_{s<n}u_s\le\frac b{m-1}\big(\frac{m^n-1}{m-1}-n\big)$ from $u_0=0$ and $u_{s+1}\le mu_s+b$, m > 1, b >= 0.
+
+    The premises are the start and the recursion.
+    """
+
+    now: sp.Expr  # the sequence at s and at s + 1, as they stand in the premises
+    after: sp.Expr
+    steps: sp.Expr  # n
+    total: sp.Symbol  # the symbol of the sum
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "the number of steps"
+
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+        """The geometric sums, added up."""
+        multiplier, additive = self._parts(premises, setting)
+        growth = (multiplier**self.steps - 1) / (multiplier - 1) - self.steps
+        return Relation(self.total, additive / (multiplier - 1) * growth)
+
+    def _parts(self, premises: Sequence[Relation], setting: ProofSetting) -> tuple[sp.Expr, sp.Expr]:
+        """(m, b) of the recursion; m is read off the square of the vector that moves."""
+        right = sp.expand(premises[1].right)
+        squares = [s for s in varying_products(self.now, setting) if len(set(gram_symbols(s)[s])) == 1]
+        multiplier = reduce_expression(sp.diff(right, squares[0]) / sp.diff(self.now, squares[0]))
+        return multiplier, reduce_expression(right - multiplier * self.now)
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
+        """Induction over the steps, then their sum."""
+        method = "summed recursion"
+        if why := unfit(self.now, self.after, premises):
+            return ProofFinding(False, method, why)
+        multiplier, additive = self._parts(premises, setting)
+        if changing := varying_products(multiplier + additive, setting):
+            return ProofFinding(False, method, f"{', '.join(map(str, changing))} changes between the steps")
+        if not (multiplier - 1).is_positive or not prove(additive, facts).holds:
+            return ProofFinding(False, method, f"{multiplier} is not above 1, or {additive} may be negative")
+        wanted = self.relation(setting, premises)
+        equal = says(conclusion, wanted)
+        return ProofFinding(equal, method, "by induction" if equal else f"the sum is at most {wanted.right}")
+
+
+def unfit(now: sp.Expr, after: sp.Expr, premises: Sequence[Relation]) -> str:
+    """Why these premises are not a start at 0 and a bound of the next value; "" if they are."""
+    if len(premises) != 2:
+        return "the premises must be the start u_0 = 0 and the recursion"
+    start, recursion = premises
+    if not (same(start.left, now) and start.right == 0 and start.op == "=="):
+        return f"{start} does not start the sequence at 0"
+    return "" if recursion.op == "<=" and same(recursion.left, after) else f"{recursion} does not bound the next value"
+
+
+@dataclass(frozen=True)
+class Compound:
+    r"""$(1+\frac an)^n\le c$ for every whole $n\ge1$, $a>0$ and $c\ge e^a$, as $\log(1+y)\le y$."""
+
+    rate: sp.Expr  # a, a rational number
+    steps: sp.Symbol  # n
+    constant: sp.Expr  # c, a rational number
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+        """The power and its bound."""
+        return Relation((1 + self.rate / self.steps) ** self.steps, self.constant)
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
+    ) -> ProofFinding:
+        """The constant by interval arithmetic."""
+        wanted = self.relation(setting, premises)
+        if not says(conclusion, wanted):
+            return ProofFinding(False, "compound growth", f"the lemma says {wanted}")
+        if not (isinstance(self.rate, sp.Rational) and isinstance(self.constant, sp.Rational) and self.rate > 0):
+            return ProofFinding(False, "compound growth", f"{self.rate} and {self.constant} are not rational numbers")
+        if not self.steps.is_positive:
+            return ProofFinding(False, "compound growth", f"{self.steps} may be 0")
+        flint.ctx.prec = BITS
+        rate, constant = (flint.arb(flint.fmpq(int(x.p), int(x.q))) for x in (self.rate, self.constant))
+        holds = bool(rate.exp() <= constant)
+        return ProofFinding(
+            holds, "compound growth", f"e^{self.rate} {'<=' if holds else 'is not below'} {self.constant}"
+        )
 
 
 @dataclass(frozen=True)
@@ -23,23 +114,15 @@ class SummedGrowth:
 
     By induction $u_s\le\rho_s^2b$ with $\rho_s=(1+x)^s-1$: the choice $\rho=\rho_s$ gives $\nu=\rho_{s+1}$; in the
     first step, where $u_0=0$, let $\rho\to0$. The premises are the start and the recursion.
-
-    Args:
-        now, after: the sequence at s and at s + 1, as they stand in the premises.
-        free: rho.
-        rate: x.
-        level: b.
-        steps: n.
-        total: the symbol of the sum.
     """
 
-    now: sp.Expr
+    now: sp.Expr  # the sequence at s and at s + 1, as they stand in the premises
     after: sp.Expr
-    free: sp.Symbol
-    rate: sp.Expr
-    level: sp.Expr
-    steps: sp.Expr
-    total: sp.Symbol
+    free: sp.Symbol  # rho
+    rate: sp.Expr  # x
+    level: sp.Expr  # b
+    steps: sp.Expr  # n
+    total: sp.Symbol  # the symbol of the sum
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"

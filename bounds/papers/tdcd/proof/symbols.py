@@ -1,7 +1,5 @@
 """The vectors of one round, and what their inner products add up."""
 
-from __future__ import annotations
-
 from sympy import Symbol
 
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol

@@ -14,10 +14,9 @@ from fedbounds.bounds.audit.rules import Combine, Gram
 from fedbounds.bounds.audit.vectors import inner, square
 from fedbounds.bounds.papers.tdcd.assumptions import BOUNDED, SMOOTH_OBJECTIVE, UNBIASED_SILOS, UNCORRELATED_CLIENTS
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
-from fedbounds.bounds.papers.tdcd.proof import symbols as letters
+from fedbounds.bounds.papers.tdcd.proof import symbols
 from fedbounds.bounds.papers.tdcd.proof.drift import DRIFT_PROOF, enter_first_gradient
-from fedbounds.bounds.papers.tdcd.proof.recursion_rules import Compound
-from fedbounds.bounds.papers.tdcd.proof.rules import Realized
+from fedbounds.bounds.papers.tdcd.proof.rules import Compound, Realized
 from fedbounds.bounds.papers.tdcd.proof.symbols import DECREASE, EACH, OF_A_SILO, PSI, f, fs, g0, gs, m0, ms, x, xs
 from fedbounds.bounds.papers.tdcd.results import (
     ALL_ITERATES,
@@ -53,7 +52,7 @@ def at_growth(growth: sp.Expr) -> Specialize:
     return Specialize(((GROWTH, growth),), ((WITHIN.name, Relation(PSI, GROWTH * FIRST)),))
 
 
-c = Chain(letters.ROUND, EACH, (DRIFT_PROOF,))
+c = Chain(symbols.ROUND, EACH, (DRIFT_PROOF,))
 c["8", "descent lemma from one synchronized model to the next, eq. (58)"] = by(
     Descent("f", -u * ms, DECREASE, L, axiom="descent lemma: the objective is L-smooth"), SMOOTH_OBJECTIVE
 )
