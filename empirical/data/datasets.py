@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
-from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number, quote
+from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number
 from fedbounds.empirical.data.image_files import (
     check_labels,
     read_cifar,
@@ -31,6 +31,7 @@ from fedbounds.empirical.data.synthetic_images import FEWEST_CLASSES, MOST_CLASS
 from fedbounds.empirical.data.synthetic_objects import SMALLEST, VIEWS, draw_views
 from fedbounds.empirical.data.synthetic_sequences import draw_sequences
 from fedbounds.empirical.data.synthetic_text import ALPHABET, draw_characters
+from fedbounds.empirical.runtime.kinds import Registry
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html (the binary version)"
@@ -144,19 +145,10 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
         (72, 3, 32, 32)
     """
     arguments: dict[str, Any] = {"kind": name} if isinstance(name, str) else dict(name)
-    kind = arguments.pop("kind", None)
-    if not isinstance(kind, str) or kind not in DATASETS:
-        raise unknown_name("data set", str(kind), DATASETS)
-    make = DATASETS[kind]
-    known = list(inspect.signature(make).parameters)
-    for key in arguments:
-        if known == ["data"]:
-            raise FedboundsError(f"data set {kind!r} has no key {quote(key)}: it is given by its name")
-        if key not in known or key == "data":
-            raise unknown_name(f"key of data set {kind!r}:", str(key), [name for name in known if name != "data"])
-    if "data" in known:
+    make = DATASETS.builder(arguments)
+    if "data" in inspect.signature(make).parameters:
         arguments["data"] = Path(data or os.environ.get("FEDBOUNDS_DATA") or "data")
-    return make(**arguments)
+    return make(**{key: value for key, value in arguments.items() if key != "kind"})
 
 
 def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: bool = False, seed: int = 0) -> Dataset:
@@ -417,7 +409,7 @@ def _mimic(data: Path) -> Dataset:
     return Dataset("mimic-iii", train, labels, test, test_labels, 2)
 
 
-DATASETS: Mapping[str, Callable[..., Dataset]] = {
+DATASETS: Registry[Dataset] = Registry("data set", context=("data",), kinds={
     "digits": _digits,
     "breast-cancer": lambda data: _table("breast-cancer"),
     "wine": lambda data: _table("wine"),
@@ -432,7 +424,7 @@ DATASETS: Mapping[str, Callable[..., Dataset]] = {
     "sequences": sequences,
     "characters": characters,
     "views": views,
-}
+})  # fmt: skip
 
 
 def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> Path:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.empirical.runtime.kinds import Registry
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +279,11 @@ def owner_partition(labels: np.ndarray, clients: int, owners: np.ndarray | None)
 
 
 def label_partition(
-    labels: np.ndarray, clients: int, rng: np.random.Generator, each: int = 3, in_turn: bool = False
+    labels: np.ndarray,
+    clients: int,
+    rng: np.random.Generator,
+    labels_per_client: int = 3,
+    in_turn: bool = False,
 ) -> Partition:
     """Each client holds samples of few classes: those of a class are split evenly over the clients that hold it.
 
@@ -291,14 +296,14 @@ def label_partition(
         labels: the class of each sample, `(samples,)`, from 0.
         clients: so many that all classes can be held.
         rng: the only source of randomness.
-        each: classes of a client, from 1 to all.
+        labels_per_client: classes of a client, from 1 to all.
         in_turn: whether classes are dealt in turn.
 
     Raises:
         FedboundsError: a number outside its range, a client that ends up without samples.
 
     Example:
-        >>> dealt = label_partition(np.arange(60) % 3, 6, np.random.default_rng(0), each=1, in_turn=True)
+        >>> dealt = label_partition(np.arange(60) % 3, 6, np.random.default_rng(0), 1, in_turn=True)
         >>> class_counts(dealt.assignment, np.arange(60) % 3, 6)[:4].tolist()
         [[10, 0, 0], [0, 10, 0], [0, 0, 10], [10, 0, 0]]
 
@@ -307,7 +312,7 @@ def label_partition(
     """
     _check_clients(clients, len(labels))
     classes = int(labels.max()) + 1
-    each = check_count("labels_per_client", each, high=classes, why=f"there are {classes} classes")
+    each = check_count("labels_per_client", labels_per_client, high=classes, why=f"there are {classes} classes")
     held, owners = np.zeros(classes, dtype=np.int64), [[] for _ in range(classes)]
     for client in range(clients):
         own = np.argsort(held, kind="stable")[:each] if in_turn else rng.choice(classes, each, replace=False)
@@ -321,6 +326,28 @@ def label_partition(
         assignment[samples] = those[np.arange(len(samples)) % len(those)]
         sizes += np.bincount(assignment[samples], minlength=clients)
     return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
+
+
+def cyclic_label_partition(
+    labels: np.ndarray, clients: int, rng: np.random.Generator, labels_per_client: int = 3
+) -> Partition:
+    """`label_partition` with `in_turn`: the classes of a client are not drawn.
+
+    Args:
+        labels_per_client: classes of a client, from 1 to all.
+    """
+    return label_partition(labels, clients, rng, labels_per_client, in_turn=True)
+
+
+PARTITIONS = Registry("partition", context=("labels", "clients", "rng", "owners", "proportional", "in_turn"), kinds={
+    "majority-class": majority_class_partition,
+    "dirichlet": dirichlet_partition,
+    "class-mix": class_mix_partition,
+    "even": even_partition,
+    "owners": owner_partition,
+    "labels": label_partition,
+    "labels-in-turn": cyclic_label_partition,
+})  # fmt: skip
 
 
 def class_counts(assignment: np.ndarray, labels: np.ndarray, clients: int) -> np.ndarray:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_matrix, check_memory, check_number, quote
 from fedbounds.empirical.data.partition import class_counts
+from fedbounds.empirical.runtime.kinds import Registry
 from fedbounds.empirical.runtime.streams import Streams
 
 
@@ -144,18 +145,35 @@ def rates_from_spec(spec: Mapping[str, Any], clients: int) -> np.ndarray:
         >>> rates_from_spec({"kind": "dirichlet", "classes": 10, "seed": 1}, clients=3).shape
         (3,)
     """
-    keys = ("kind", "classes", "mix", "alpha", "mean", "floor", "cap", "seed")
-    for key in spec:
-        if key not in keys:
-            raise unknown_name("key of probability", str(key), keys)
-    if spec.get("kind") != "dirichlet":
-        raise unknown_name("kind of probability", str(spec.get("kind")), ["dirichlet"])
-    if "classes" not in spec:
-        raise FedboundsError("probability of kind dirichlet needs classes")
-    seed = spec.get("seed", 0)
-    kappa = dirichlet_frequencies(clients, spec["classes"], spec.get("mix", 0.1), seed)
-    given = {key: spec[key] for key in ("alpha", "mean", "floor", "cap") if key in spec}
-    return participation_rates(kappa, seed=seed, **given)
+    return RATES.build(spec, clients=clients)
+
+
+def _dirichlet_rates(
+    classes: int,
+    clients: int,
+    mix: float = 0.1,
+    alpha: float = 0.1,
+    mean: float = 0.1,
+    floor: float = 0.0,
+    cap: float | None = None,
+    seed: int = 0,
+) -> np.ndarray:
+    """`participation_rates` of `dirichlet_frequencies`.
+
+    Args:
+        classes: C.
+        mix: the alpha of the shares of the classes in the data of each client.
+        alpha: of the availability of the owners of each class.
+        mean: of the rates, in (0, 1].
+        floor: the smallest rate.
+        cap: the largest rate, in (0, 1]; none refuses rates beyond 1.
+        seed: of both draws.
+    """
+    kappa = dirichlet_frequencies(clients, classes, mix, seed)
+    return participation_rates(kappa, alpha=alpha, mean=mean, floor=floor, cap=cap, seed=seed)
+
+
+RATES = Registry("probability", {"dirichlet": _dirichlet_rates}, context=("clients",))
 
 
 def check_alpha(name: str, value: object) -> float:

@@ -232,7 +232,7 @@ class Preparation:
 def _build(name: str, table: Mapping[str, Any]) -> Component:
     from fedbounds.empirical.algorithms import algorithm_from_spec
     from fedbounds.empirical.participation import process_from_spec
-    from fedbounds.empirical.problems.spec import sketch, with_defaults
+    from fedbounds.empirical.problems.spec import PROBLEMS, sketch
 
     if name == "algorithm":
         algorithm = algorithm_from_spec(table)
@@ -247,7 +247,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
     checksum = problem.data_checksum
     data = {} if checksum is None else {"problem.data": checksum}
     return Component(
-        with_defaults(table),
+        PROBLEMS.with_defaults(table),
         clients,
         dimension,
         data,

@@ -12,7 +12,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.problems.spec import with_defaults
+from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.runtime.device import resolve_device
 from fedbounds.empirical.simulation.simulate import JointRun, simulate_together
 from fedbounds.empirical.simulation.trace import Trace
@@ -45,7 +45,7 @@ def run_together(tasks: Sequence[Mapping[str, Any]]) -> Iterator[list[Trace]]:
         FedboundsError: as `run_task`.
     """
     task = tasks[0]
-    device = resolve_device(task["device"], "network" in with_defaults(task["problem"]))
+    device = resolve_device(task["device"], "network" in PROBLEMS.with_defaults(task["problem"]))
     with _one_thread(), _memory_of(tasks, device):
         yield from simulate_together(
             [_setting(each) for each in tasks],

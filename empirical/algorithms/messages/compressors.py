@@ -14,14 +14,13 @@ r"""The compressors that masked noise was compared with, and the operators with 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, quote
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.algorithms.messages import packing
@@ -29,6 +28,7 @@ from fedbounds.empirical.algorithms.messages.compressor import Compressor, check
 from fedbounds.empirical.algorithms.messages.envelope import seal, unseal
 from fedbounds.empirical.algorithms.messages.noise import LARGEST_SEED
 from fedbounds.empirical.algorithms.messages.rotation import pieces, rotate, rotate_back
+from fedbounds.empirical.runtime.kinds import Registry
 
 _NUMBER = np.dtype("<f4")
 
@@ -541,12 +541,13 @@ class Bits(Compressor):
         return None
 
 
-COMPRESSORS: dict[str, type[Compressor]] = {
-    each.kind: each for each in (FullPrecision, StochasticSign, TernGrad, TopK, Sparsified, Drive, Eden)
-}
+COMPRESSORS: Registry[Compressor] = Registry(
+    "compressor",
+    {each.kind: each for each in (FullPrecision, StochasticSign, TernGrad, TopK, Sparsified, Drive, Eden)},
+)
 
 
-def compressor_from_spec(spec: object, kinds: Mapping[str, type[Compressor]] = COMPRESSORS) -> Compressor:
+def compressor_from_spec(spec: object, kinds: Registry[Compressor] = COMPRESSORS) -> Compressor:
     """The compressor that a table describes: its `kind`, one of `kinds`, and what both sides agree on.
 
     Raises:
@@ -556,16 +557,4 @@ def compressor_from_spec(spec: object, kinds: Mapping[str, type[Compressor]] = C
         >>> compressor_from_spec({"kind": "top-k", "share": 0.1})
         TopK(share=0.1)
     """
-    if isinstance(spec, Compressor):
-        return spec
-    if not isinstance(spec, Mapping) or "kind" not in spec:
-        raise FedboundsError(f'compressor = {quote(spec)} must be a table like {{kind = "top-k", share = 0.03}}')
-    agreed = {str(key): value for key, value in spec.items() if key != "kind"}
-    kind = str(spec["kind"])
-    if kind not in kinds:
-        raise unknown_name("compressor", kind, kinds)
-    known = [each.name for each in fields(kinds[kind]) if each.init]  # type: ignore[arg-type]
-    for key in agreed:
-        if key not in known:
-            raise unknown_name(f"key of compressor {kind}", key, known)
-    return kinds[kind](**agreed)
+    return spec if isinstance(spec, Compressor) else kinds.build(spec)

@@ -461,9 +461,9 @@ def test_every_family_can_be_described_in_plain_numbers(name):
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    ({}, "a problem needs a kind: one of .*minimax-quadratic"),
-    ({"kind": "minimax-quadrat"}, "unknown problem kind 'minimax-quadrat'; did you mean minimax-quadratic"),
-    ({"kind": "minimax-quadratic"}, "lacks clients, descent_dimension, ascent_dimension"),
+    ({}, "problem needs a kind: one of .*minimax-quadratic"),
+    ({"kind": "minimax-quadrat"}, "unknown problem 'minimax-quadrat'; did you mean minimax-quadratic"),
+    ({"kind": "minimax-quadratic"}, "needs clients, descent_dimension, ascent_dimension, or descent_hessian"),
     (QUADRATIC | {"slope": 1}, "unknown key .*'slope'; did you mean slopes"),
     (QUADRATIC | {"concavity": 0}, r"concavity = 0 must be a number in \(0, inf\)"),
     (QUADRATIC | {"weights": [0.5, 0.6]}, "weights sum to 1.1, must sum to 1"),

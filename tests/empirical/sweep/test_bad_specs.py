@@ -15,7 +15,7 @@ from fedbounds.bounds.participation import constants
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec, algorithms
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.participation import Bernoulli, Full, Process, Recorded, process_from_spec
-from fedbounds.empirical.participation.spec import PROCESSES
+from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems import CosineQuadratic, Problem, Quadratic, problem_from_spec, toy_example
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
@@ -228,7 +228,7 @@ def test_the_table_holds_valid_specifications(what, spec):
 def test_the_table_has_every_kind():
     kinds = {what: {spec["kind"] for spec in specs} for what, specs in VALID.items()}
     assert kinds["algorithm"] == algorithms().keys()
-    assert kinds["participation"] == PROCESSES.keys()
+    assert kinds["participation"] == PARTICIPATION.builders().keys()
     told = one_line(problem_from_spec, {"kind": "none of them"})
     assert all(kind in told for kind in kinds["problem"])
 
