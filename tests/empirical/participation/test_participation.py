@@ -331,7 +331,7 @@ BAD = [
     ({"kind": "recorded", "weights": [[1.0]], "normalize": 1}, "normalize = 1 must be true or false"),
     (
         {"kind": "recorded", "weights": [[1.0]], "file": "q.csv"},
-        "recorded participation: give weights or file, not both",
+        "give weights or file, not both",
     ),
     ({"kind": "recorded"}, "recorded participation needs weights"),
     ({"kind": "permutation", "clients": 5}, "participation 'permutation' needs participants"),
