@@ -13,12 +13,7 @@ from fedbounds.empirical.runtime.kinds import Registry
 
 @cache
 def algorithms() -> Mapping[str, type[Algorithm]]:
-    """Every algorithm by its kind, as the papers list them (`<paper>.algorithms:ALGORITHMS`).
-
-    Example:
-        >>> algorithms()["fedavg"].__name__
-        'FedAvg'
-    """
+    """Every algorithm by its kind, as the papers list them (`<paper>.algorithms:ALGORITHMS`)."""
     return merged_tables("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
 
 

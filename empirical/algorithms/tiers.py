@@ -35,9 +35,6 @@ class TierSteps:
         discards_last: the hub averages the copies before the last local step, which is lost.
         stale: the derivatives of the loss in the embeddings are those at the exchange, in all Q steps.
 
-    Raises:
-        FedboundsError: a number outside its domain, an unknown choice.
-
     Source: Das et al. 2022, Algorithm 1; shards, batches and empty parts of a batch are not in the paper.
     """
 
@@ -80,11 +77,7 @@ class TieredAlgorithm(Averaging):
         return 0
 
     def informed(self, process: Process) -> TieredAlgorithm:
-        """Itself, if all clients take part in all rounds.
-
-        Raises:
-            FedboundsError: they do not.
-        """
+        """Itself, if all clients take part in all rounds."""
         if not isinstance(process, Full):
             raise FedboundsError(
                 f"{self.kind} has all clients of all silos in every round: participation must be full, not "

@@ -38,15 +38,6 @@ class Augmentation:
     Args:
         operations: their names.
 
-    Raises:
-        FedboundsError: not a list of names, an unknown name, or one that occurs twice.
-
-    Example:
-        >>> image = torch.arange(64, dtype=torch.uint8).view(1, 1, 8, 8)
-        >>> flip = Augmentation(("flip",))
-        >>> [bool((flip.apply(image, torch.tensor([word])) == image).all()) for word in (3, 4, 5)]
-        [False, True, False]
-
     Source: Wang & Ji 2024, Appendix C.2, which names the operations; their parameters are those of the authors'
     public code, which calls torchvision. Three things differ from that code: it draws once for a whole minibatch, here
     every sample has its own draws; it crops after the colors are normalized, so that its padding is the mean color
@@ -67,11 +58,7 @@ class Augmentation:
         object.__setattr__(self, "operations", tuple(self.operations))
 
     def check_image(self, image: tuple[int, int, int]) -> None:
-        """Refuse images (channels, height, width) without colors where the operations need them.
-
-        Raises:
-            FedboundsError: which operation, and how many channels there are.
-        """
+        """Refuse images (channels, height, width) without colors where the operations need them."""
         for name in self.operations:
             if name not in ("crop", "flip") and image[0] != 3:
                 raise FedboundsError(f"augmentation {name!r} needs images of 3 channels (colors), not of {image[0]}")

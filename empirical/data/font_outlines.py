@@ -26,11 +26,7 @@ _MOVE, _CURVE, _CLOSE = 1, 3, 79  # matplotlib's codes of the points of outlines
 
 @cache
 def pictures(characters: str) -> np.ndarray:
-    """Every character in every face, as large as fits: ink from 0 to 1, float32 `(faces, characters, SIDE, SIDE)`.
-
-    Raises:
-        FedboundsError: matplotlib, or one of the faces, is missing.
-    """
+    """Every character in every face, as large as fits: ink from 0 to 1, float32 `(faces, characters, SIDE, SIDE)`."""
     found = np.stack([[_filled(edges) for edges in _edges(face, characters)] for face in FACES])
     found.setflags(write=False)
     return found

@@ -143,12 +143,7 @@ class Choices:
 
 
 def poisson_binomial(p: np.ndarray) -> np.ndarray:
-    r"""The law of the number of independent coins that show heads, (N + 1,), exact to rounding.
-
-    Example:
-        >>> poisson_binomial(np.array([0.5, 0.5])).round(12).tolist()
-        [0.25, 0.5, 0.25]
-    """
+    r"""The law of the number of independent coins that show heads, (N + 1,), exact to rounding."""
     law = np.ones(1)
     for each in p.tolist():
         law = np.append(law * (1 - each), 0.0) + np.append(0.0, law * each)
@@ -156,12 +151,7 @@ def poisson_binomial(p: np.ndarray) -> np.ndarray:
 
 
 def distinct(clients: int, places: int) -> np.ndarray:
-    r"""The law of the number of different clients on places that are given to uniform ones, (places + 1,).
-
-    Example:
-        >>> distinct(2, 2).tolist()
-        [0.0, 0.5, 0.5]
-    """
+    r"""The law of the number of different clients on places that are given to uniform ones, (places + 1,)."""
     law = np.append(1.0, np.zeros(places))
     share = np.arange(places + 1) / clients
     for _ in range(places):

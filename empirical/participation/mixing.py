@@ -81,9 +81,6 @@ class Presences:
           {(T-1)\sum_n\hat p_n(1-\hat p_n)},$$
 
         of mean about $-1/T$ if rounds are independent.
-
-        Raises:
-            FedboundsError: fewer than two rounds.
         """
         T, state = self.rounds, self.state
         if T < 2:

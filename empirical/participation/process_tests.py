@@ -55,16 +55,7 @@ class ObservedLaw(ABC):
 
     @abstractmethod
     def add(self, t: int, present: np.ndarray, weights: np.ndarray) -> None:
-        """Take note of round t.
-
-        Args:
-            t: the round, from 0.
-            present: booleans (N,).
-            weights: (N,), zero where absent.
-
-        Raises:
-            Impossible: the process cannot have made it.
-        """
+        """Take note of round t."""
 
     def evidence(self) -> float:
         """The logarithm of the e-value against the declaration: the mean of all bets."""
@@ -297,15 +288,7 @@ LAWS: Mapping[type[Process], Callable[[Any], ObservedLaw]] = {
 
 
 def law_of(process: Process) -> ObservedLaw | None:
-    """The process under observation; None where no exact test of it is known, as of a stranger's.
-
-    Example:
-        >>> law = law_of(Bernoulli(2, 0.5))
-        >>> for t in range(40):
-        ...     law.add(t, np.array([True, t % 2 == 0]), np.full(2, 0.5))
-        >>> bool(law.evidence() > np.log(1e6))  # who is always there is not there by a fair coin
-        True
-    """
+    """The process under observation; None where no exact test of it is known, as of a stranger's."""
     kind = LAWS.get(type(process))
     carried = isinstance(process, PeriodicGroups) and process.independent_repeats  # its orders do not end with slots
     return None if kind is None or carried else kind(process)

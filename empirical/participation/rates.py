@@ -24,20 +24,7 @@ from fedbounds.empirical.runtime.streams import Streams
 
 
 def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) -> np.ndarray:
-    r"""The realized shares $\kappa_n$ of the classes in the data of each client, (clients, classes).
-
-    Args:
-        labels: the class of each sample, (samples,), from 0.
-        assignment: the client of each sample, (samples,), as in `fedbounds.empirical.data.partition.Partition`.
-        clients: N, each with at least one sample.
-
-    Raises:
-        FedboundsError: a client without samples.
-
-    Example:
-        >>> class_frequencies(np.array([0, 1, 1, 1]), np.array([0, 0, 1, 1]), 2).tolist()
-        [[0.5, 0.5], [0.0, 1.0]]
-    """
+    r"""The realized shares $\kappa_n$ of the classes in the data of each client, (clients, classes)."""
     counts = class_counts(assignment, labels, clients)
     sizes = counts.sum(axis=1, keepdims=True)
     if not sizes.all():
@@ -47,19 +34,6 @@ def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) 
 
 def dirichlet_frequencies(clients: int, classes: int, alpha: float = 0.1, seed: int = 0) -> np.ndarray:
     r"""Shares of the classes drawn from $\kappa_n\sim\mathrm{Dir}(\alpha_d,\dots,\alpha_d)$, (clients, classes).
-
-    Args:
-        clients: N.
-        classes: C.
-        alpha: $\alpha_d>0$; small values give each client few classes.
-        seed: of the draw, in the stream "rates".
-
-    Raises:
-        FedboundsError: a number outside its domain.
-
-    Example:
-        >>> dirichlet_frequencies(4, 10).sum(axis=1).round(12).tolist()
-        [1.0, 1.0, 1.0, 1.0]
 
     Source: Wang & Ji 2024, Appendix C.6.
     """
@@ -131,20 +105,7 @@ def participation_rates(
 
 
 def rates_from_spec(spec: Mapping[str, Any], clients: int) -> np.ndarray:
-    """The rates that a table describes: `participation_rates` of `dirichlet_frequencies`.
-
-    Args:
-        spec: `kind` "dirichlet", `classes`, and if wanted `mix` (the alpha of the class shares), `alpha`, `mean`,
-            `floor`, `cap` and `seed`.
-        clients: N.
-
-    Raises:
-        FedboundsError: another kind, an unknown or missing key, a number outside its domain.
-
-    Example:
-        >>> rates_from_spec({"kind": "dirichlet", "classes": 10, "seed": 1}, clients=3).shape
-        (3,)
-    """
+    """The rates that a table describes: `participation_rates` of `dirichlet_frequencies`."""
     return RATES.build(spec, clients=clients)
 
 
@@ -177,9 +138,5 @@ RATES = Registry("probability", {"dirichlet": _dirichlet_rates}, context=("clien
 
 
 def check_alpha(name: str, value: object) -> float:
-    """The parameter of a Dirichlet law as a float.
-
-    Raises:
-        FedboundsError: not a number in [0.0001, 1e6].
-    """
+    """The parameter of a Dirichlet law as a float."""
     return check_number(name, value, 1e-4, 1e6, why="the parameter of a Dirichlet law")

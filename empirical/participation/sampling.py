@@ -330,9 +330,6 @@ def block_rounds(size: int) -> int:
 def check_repeats(repeats: object) -> str | None:
     """How a client that is drawn twice in a round computes: None for one update of the weights together.
 
-    Raises:
-        FedboundsError: an unknown name.
-
     Example:
         >>> check_repeats("merged"), check_repeats("independent")
         (None, 'independent')

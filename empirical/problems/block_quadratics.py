@@ -402,11 +402,7 @@ def random_block_quadratic(
 
 
 def check_block_quadratic_memory(silos: int, clients: int, dimension: int, shared: bool) -> None:
-    """Refuse a random instance that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random instance that this machine cannot hold while it is made."""
     what = f"a block quadratic with silos = {silos}, clients = {clients}, dimension = {dimension}"
     numbers = (1 if shared else clients) * (silos * dimension) ** 2 + silos * clients * dimension
     check_memory(what, 8 * 6 * numbers)

@@ -63,9 +63,6 @@ class ImageProblem(Problem):
         augmentation: what is done to the samples of stochastic gradients, in this order; see `Augmentation`.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
-
-    Raises:
-        FedboundsError: a partition of other data, a value outside its range, an unknown network or operation.
     """
 
     keeps_statistics: ClassVar[bool] = False  # whether networks with running statistics are for it
@@ -214,9 +211,6 @@ class ImageProblem(Problem):
         r"""Of the sampling of batches without replacement, exactly, from the gradient of every sample.
 
         $$\frac{m-B}{B(m-1)}\Big(\frac1m\sum_j\|\nabla\ell_j\|^2-\|\nabla F_n\|^2\Big)$$
-
-        Raises:
-            FedboundsError: dropout or augmentation are random too, or batches are normalized.
         """
         if self._worded:
             raise FedboundsError("dropout and augmentation are random too, and make another function's gradients")

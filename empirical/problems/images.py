@@ -25,16 +25,7 @@ _AT_ONCE = 2**18  # numbers in the images of the local steps that are gathered a
 
 
 def f1_score(hits: np.ndarray, labels: np.ndarray) -> float:
-    """The harmonic mean of precision and recall of class 1, zero if nothing of it was found.
-
-    Args:
-        hits: whether each sample's class, 0 or 1, was found, `(samples,)`.
-        labels: the classes, `(samples,)`.
-
-    Example:
-        >>> f1_score(np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))  # one found, one missed, one taken for it
-        0.5
-    """
+    """The harmonic mean of precision and recall of class 1, zero if nothing of it was found."""
     found = float(hits @ (labels == 1))
     return 2 * found / (2 * found + float((1 - hits).sum())) if found else 0.0
 

@@ -52,12 +52,6 @@ class Minimax(Problem):
 
         $$\big(\nabla_xf_i(x, y; \xi),\ \nabla_yf_i(\hat x, y; \xi)\big)$$
 
-        Args:
-            x: the states z = (x, y), (seeds, cohort, d).
-            snapshot: $\hat x$, (seeds, cohort, d_x).
-            clients: which client each is, (seeds, cohort).
-            randomness: $\xi$, as for `stochastic_gradient`.
-
         Source: Sharma et al. 2023, Algorithm 1 (Fed-Norm-SGDA+).
         """
         places = torch.cat([x, self.join(snapshot, self.split(x)[1])])

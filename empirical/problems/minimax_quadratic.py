@@ -244,11 +244,7 @@ class ScaledMinimax(QuadraticMinimax):
 
 
 def check_minimax_memory(clients: int, descent: int, ascent: int) -> None:
-    """Refuse a random minimax problem that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random minimax problem that this machine cannot hold while it is made."""
     numbers = 4 * (descent + ascent) * (descent + ascent + clients)
     check_memory(f"a minimax problem with {clients} clients and {descent} + {ascent} coordinates", 8 * numbers)
 

@@ -153,9 +153,6 @@ class SyntheticMinimax(ExactEnvelope):
         $\Phi + \frac{L_f}2\|\cdot\|^2$ is convex, being a maximum of convex functions, so the function minimized is
         $L_f$-strongly convex and a point u is at most $\|\nabla\Phi(u) + 2L_f(u-x)\|/L_f$ away from its minimizer.
 
-        Args:
-            x: (..., d_x).
-
         Source: Sharma et al. 2023, Definition 4 with $\lambda = 1/(2L_f)$, eq. (54).
         """
         smoothness = self.smoothness()
@@ -258,9 +255,6 @@ class SyntheticMinimax(ExactEnvelope):
 
 def check_weights(weights: Any, clients: int) -> Tensor:
     """Weights of clients: none negative, with sum 1.
-
-    Raises:
-        FedboundsError: quotes the weight or the sum.
 
     Example:
         >>> check_weights([0.5, 0.6], 2)

@@ -217,19 +217,11 @@ class Synthetic(Problem):
 
     @abstractmethod
     def objective_gap(self, x: Tensor) -> Tensor:
-        r"""$f(x) - \min f$: (..., d) -> (...).
-
-        Raises:
-            FedboundsError: $f$ is unbounded below.
-        """
+        r"""$f(x) - \min f$: (..., d) -> (...)."""
 
     @abstractmethod
     def offsets(self) -> np.ndarray:
-        r"""$v_n = \nabla F_n - \nabla f$ as an array `(clients, d)`, where it does not depend on $x$.
-
-        Raises:
-            FedboundsError: the difference depends on $x$.
-        """
+        r"""$v_n = \nabla F_n - \nabla f$ as an array `(clients, d)`, where it does not depend on $x$."""
 
     def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:
         sizes = torch.tensor([len(range(self.dimension)[block]) for block in blocks], dtype=torch.float64)

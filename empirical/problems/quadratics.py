@@ -301,11 +301,7 @@ def random_quadratic(
 
 
 def check_quadratic_memory(clients: int, dimension: int, shared: bool, diagonal: bool) -> None:
-    """Refuse a random quadratic that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random quadratic that this machine cannot hold while it is made."""
     many = 1 if shared else clients
     in_full = not diagonal or many == dimension
     numbers = clients * dimension + many * dimension * (dimension if in_full else 1)

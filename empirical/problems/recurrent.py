@@ -16,14 +16,6 @@ def last_hidden(weight: Tensor, bias: Tensor, sequences: Tensor) -> Tensor:
     Recording this costs what backpropagation through time written out by hand does (measured), and can be
     differentiated twice.
 
-    Args:
-        weight: W, `(b, 4 * width, features + width)`.
-        bias: `(b, 4 * width)`.
-        sequences: a, `(b, B, steps, features)`.
-
-    Returns:
-        `(b, B, width)`.
-
     Source: Hochreiter & Schmidhuber 1997, with the forget gates of Gers, Schmidhuber & Cummins 2000.
     """
     b, batch, steps, features = sequences.shape

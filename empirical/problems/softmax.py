@@ -99,14 +99,6 @@ def without_replacement(sizes: Sequence[int] | np.ndarray, batch: int) -> np.nda
 
     Of B out of m without replacement the variance is $\frac{m-B}{m-1}$ (the finite population correction) of what it is
     with replacement; 0 where the batch takes all.
-
-    Args:
-        sizes: m of every client.
-        batch: B.
-
-    Example:
-        >>> without_replacement([3, 2, 1], 2).tolist()  # two out of three: the mean of all less half of one's distance
-        [0.25, 0.0, 0.0]
     """
     m = np.asarray(sizes, dtype=float)
     B = np.minimum(batch, m)

@@ -59,9 +59,6 @@ def sketch(spec: Mapping[str, Any]) -> tuple[Problem, int, int]:
     A large random instance is not made: its size is held against the machine's memory, and a small one, with the same
     arguments otherwise, shows that the dictionary describes a problem at all.
 
-    Raises:
-        FedboundsError: as `problem_from_spec`.
-
     Example:
         >>> large = {"kind": "quadratic", "clients": 100, "dimension": 10_000}
         >>> problem, clients, dimension = sketch(large)

@@ -373,11 +373,7 @@ def random_vertical_least_squares(
 
 
 def check_least_squares_memory(silos: int, clients: int, samples: int, dimension: int, label_vectors: int) -> None:
-    """Refuse a random instance that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random instance that this machine cannot hold while it is made."""
     numbers = clients * samples * (silos * dimension + label_vectors + silos)
     what = f"least squares with silos = {silos}, clients = {clients}, samples = {samples}, dimension = {dimension}"
     check_memory(what, 8 * 4 * numbers)

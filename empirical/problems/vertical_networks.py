@@ -505,19 +505,7 @@ class VerticalNetworks(Vertical):
 
 
 def sub_batches(samples: int, sizes: Sequence[int] | np.ndarray, batch: int) -> np.ndarray:
-    r"""$\mathbb E[1/b\mid b\ge1]-1/m$ for the number b of a batch's samples that a client with m of them holds.
-
-    Args:
-        samples: M, of which the batch is drawn without replacement.
-        sizes: m of every client.
-        batch: B.
-
-    Example:
-        >>> sub_batches(4, [2], 2).round(6).tolist()  # b is 1 with probability 4/6, 2 with 1/6
-        [0.4]
-        >>> sub_batches(4, [2], 4).tolist()
-        [0.0]
-    """
+    r"""$\mathbb E[1/b\mid b\ge1]-1/m$ for the number b of a batch's samples that a client with m of them holds."""
     found = []
     for m in np.asarray(sizes).tolist():
         b = np.arange(max(1, batch - (samples - m)), min(m, batch) + 1)

@@ -18,12 +18,7 @@ Batch = Sequence[Run]
 
 
 def batches(runs: Sequence[Run], workers: int) -> Iterator[Batch]:
-    """The runs in batches, each of no more than a worker's share of those that are alike, by their first runs.
-
-    Args:
-        runs: what is to be made.
-        workers: among how many it is shared.
-    """
+    """The runs in batches, each of no more than a worker's share of those that are alike, by their first runs."""
     alike: dict[str, list[Run]] = {}
     for run in runs:
         alike.setdefault(run.key if run.together == 1 else setting(run.task), []).append(run)
@@ -34,13 +29,7 @@ def batches(runs: Sequence[Run], workers: int) -> Iterator[Batch]:
 
 
 def setting(task: Mapping[str, Any]) -> str:
-    """What runs that are made together have in common: all but labels, seeds, and the sizes of steps.
-
-    Example:
-        >>> one, other = ({"algorithm": {"kind": "fedavg", "local_step_size": size}} for size in (0.1, 0.2))
-        >>> setting(one | {"seeds": [0]}) == setting(other | {"seeds": [1]})
-        True
-    """
+    """What runs that are made together have in common: all but labels, seeds, and the sizes of steps."""
     kept = {name: value for name, value in task.items() if name not in ("labels", "seeds")}
     for name in ("algorithm", "phases"):
         if name in kept:

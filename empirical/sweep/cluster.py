@@ -27,15 +27,7 @@ class Scheduler(NamedTuple):
 
 
 def find_scheduler(address: str) -> Scheduler:
-    """Ask at an address whether a scheduler is there.
-
-    Args:
-        address: such as `tcp://login1:8786` or `login1:8786`.
-
-    Raises:
-        FedboundsError: none answers within seconds; says what does.
-        ModuleNotFoundError: Dask is not installed.
-    """
+    """Ask at an address whether a scheduler is there."""
     import distributed.core
     from distributed.security import Security
 
@@ -59,11 +51,7 @@ def find_scheduler(address: str) -> Scheduler:
 
 @contextmanager
 def cluster_executor(scheduler: Scheduler) -> Iterator[Executor]:
-    """The executor of a cluster; what it still does is given up when the context ends.
-
-    Raises:
-        FedboundsError: the scheduler has gone.
-    """
+    """The executor of a cluster; what it still does is given up when the context ends."""
     from distributed import Client
 
     with _silence():

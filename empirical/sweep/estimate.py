@@ -51,14 +51,7 @@ def estimate(
     workers: int,
     trial: Callable[[Sequence[Run]], Probe] | None = None,
 ) -> Estimate:
-    """Time and memory that the runs which are not finished will take.
-
-    Args:
-        runs: of the study.
-        standings: of the runs, by key.
-        workers: processes at once.
-        trial: tries a few rounds of runs; asked only where no run has been finished.
-    """
+    """Time and memory that the runs which are not finished will take."""
     distinct = {run.key: run for run in runs}
     made = {key: standings[key].record for key in distinct if standings[key].finished}
     ratios: dict[str, list[float]] = {}

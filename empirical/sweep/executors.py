@@ -64,13 +64,7 @@ class Errand:
     packages: Mapping[str, str]
 
     def make(self, batch: Batch, sources: str, nonce: str) -> WorkerAnswer:
-        """Make a batch in the process that this is called in, one batch at a time there.
-
-        Args:
-            batch: what to make.
-            sources: digest of the sources that the keys were made of.
-            nonce: differs between any two calls, so that no executor gives the answer to an earlier one.
-        """
+        """Make a batch in the process that this is called in, one batch at a time there."""
         here = f"the worker {platform.node()} (process {os.getpid()})"
         with _one_at_a_time:
             if why := self._refusal(batch, sources):
@@ -103,17 +97,7 @@ class Errand:
 
 
 def make_on(executor: Executor, planned: Sequence[Batch], maker: Maker, workers: int) -> Generator[News, None, None]:
-    """Hand batches to an executor; yield the news of each run once its record is seen in the folder.
-
-    Args:
-        executor: is not shut down.
-        planned: what to make.
-        maker: of the runs; the workers' own facts stand in their records.
-        workers: how many work at once, so that none of them waits for its next batch.
-
-    Raises:
-        FedboundsError: a worker refuses, the executor has ended, or what was made is not seen here.
-    """
+    """Hand batches to an executor; yield the news of each run once its record is seen in the folder."""
     store = Store(maker.store.directory.absolute())
     errand = Errand(replace(maker, store=store), _witness(store), _versions(maker.facts))
     digest = cache(source_digest)

@@ -36,13 +36,6 @@ def canonical_json(value: Any) -> str:
     """One text per value: sorted keys, no spaces, ASCII, and one spelling per number (`1.0` is `1`, `-0.0` is `0`).
 
     Truth values are not numbers; infinities are written as JSON's extension `Infinity`.
-
-    Example:
-        >>> canonical_json({"b": 1.0, "a": [True, 1e-3]})
-        '{"a":[true,0.001],"b":1}'
-
-    Raises:
-        FedboundsError: NaN, a key that is not text, or a value JSON does not have.
     """
     return json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"))
 
@@ -64,18 +57,7 @@ def _canonical(value: Any) -> Any:
 
 
 def run_key(task: Mapping[str, Any], sources: str, data: Mapping[str, str]) -> str:
-    """The key of one run, 64 hexadecimal digits.
-
-    Args:
-        task: the resolved task; its `labels`, and the places that `data` names, are left out.
-        sources: `source_digest(algorithm_modules(task))`.
-        data: checksums of what the task reads, by the place of the file in the task, such as "problem.data".
-
-    Example:
-        >>> one = run_key({"rounds": 5, "labels": {"a": 1}}, "s", {})
-        >>> one == run_key({"rounds": 5.0, "labels": {"b": 2}}, "s", {}), one == run_key({"rounds": 6}, "s", {})
-        (True, False)
-    """
+    """The key of one run, 64 hexadecimal digits."""
     dependencies = {key: value for key, value in task.items() if key != "labels"}
     if "device" in dependencies:  # one card computes what another does
         dependencies["device"] = dependencies["device"].partition(":")[0]
@@ -87,15 +69,7 @@ def run_key(task: Mapping[str, Any], sources: str, data: Mapping[str, str]) -> s
 
 
 def algorithm_modules(task: Mapping[str, Any]) -> frozenset[str]:
-    """The modules of the algorithms that a task names.
-
-    Example:
-        >>> [*algorithm_modules({"algorithm": {"kind": "fedau"}})]
-        ['fedbounds.empirical.papers.fedau.algorithms']
-
-    Raises:
-        KeyError: an algorithm that there is not.
-    """
+    """The modules of the algorithms that a task names."""
     from fedbounds.empirical.algorithms import algorithms
 
     tables = [phase["algorithm"] for phase in task.get("phases", ())] or [task["algorithm"]]
@@ -117,11 +91,6 @@ def source_files(also: Iterable[str] = (), entry: str = ENTRY, root: Path | None
 
     The packages that contain `entry` are left out unless something else imports them: the sweep's own
     machinery moves runs about and does not change them.
-
-    Args:
-        also: names of further modules to start from, in the package of `entry` or in a stranger's that is imported.
-        entry: dotted name of the module to start from.
-        root: the directory that holds the outermost package (default: where this one lies).
     """
     package = entry.rsplit(".", 2)[0]
     roots = {package: Path(__file__).parents[3] if root is None else root}

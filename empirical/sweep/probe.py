@@ -36,11 +36,6 @@ def probe(runs: Sequence[Run], patience: float, progress: Callable[[int, int], N
     $$\text{seconds} = a + b\cdot\text{rounds} + c\cdot\text{records},$$
 
     where $a$ is what it takes to begin, $b$ a round, and $c$ an evaluation.
-
-    Args:
-        runs: what is to be estimated; those that differ in nothing but step sizes and seeds take equally long.
-        patience: seconds after which what goes on is killed.
-        progress: is told how many settings of how many have been timed.
     """
     first: dict[str, Task] = {}
     for run in runs:
@@ -91,13 +86,7 @@ def _tell(connection: Connection, tasks: Sequence[Task], patience: float) -> Non
 
 
 def extrapolated(task: Task, seconds: Callable[[Task], float], share: float) -> float:
-    """Seconds that a task takes, from those of short ones.
-
-    Args:
-        task: what is not run.
-        seconds: makes a task and says how long it took.
-        share: seconds that may be spent, about.
-    """
+    """Seconds that a task takes, from those of short ones."""
     rounds, every = task["rounds"], task["record_every"]
     ends = time.perf_counter() + share
     least = shortened(task, 1, recorded=False)

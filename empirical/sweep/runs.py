@@ -132,15 +132,7 @@ def plan(
 
 
 def key_here(task: Task, sources: str) -> str:
-    """The key of a run's task with the data that this machine has.
-
-    Args:
-        task: complete, as it stands in a run.
-        sources: as for `run_key`.
-
-    Raises:
-        FedboundsError: the data are not here.
-    """
+    """The key of a run's task with the data that this machine has."""
     data = {**_build("problem", task["problem"]).data, **_build("participation", task["participation"]).data}
     return run_key(task, sources, data)
 
@@ -156,11 +148,7 @@ class Preparation:
         self._known: dict[str, Component] = {}
 
     def __call__(self, sweep: Sweep, task: Task) -> Prepared:
-        """The task with its components' tables completed.
-
-        Raises:
-            FedboundsError: names the file, the table, the axes that set it, the nearest legal name.
-        """
+        """The task with its components' tables completed."""
         from fedbounds.empirical.runtime.device import resolve_device
         from fedbounds.empirical.runtime.streams import Streams
         from fedbounds.empirical.simulation.runtime_estimate import building_seconds
@@ -279,10 +267,6 @@ def most_together(problem: Component, task: Task, steps: int) -> int:
 
     On a processor 16 seeds in all, with more of which dense networks leave the cache (measured); and as many models and
     recorded numbers as half a GiB holds.
-
-    Args:
-        problem, task: what is run.
-        steps: the most local steps of a client in a round.
     """
     from fedbounds.empirical.simulation.engines import may_repay
 

@@ -23,27 +23,13 @@ def run_task(task: Mapping[str, Any]) -> Trace:
 
     Torch computes in one thread, here as on every worker, so that a result does not depend on where it was
     made.
-
-    Args:
-        task: `problem`, `participation`, `algorithm` or `phases`, `rounds`, `seeds`, `engine`, `device`,
-            `streams`, `record_every`, `record_models`, `record_participation`; see `fedbounds.empirical.sweep.spec`.
-
-    Raises:
-        FedboundsError: what the tables describe does not exist or does not fit together.
     """
     ((trace,),) = run_together([task])
     return trace
 
 
 def run_together(tasks: Sequence[Mapping[str, Any]]) -> Iterator[list[Trace]]:
-    """Simulate tasks that differ in nothing but the sizes of steps and seeds: traces in order, as they are there.
-
-    Args:
-        tasks: as for `run_task`.
-
-    Raises:
-        FedboundsError: as `run_task`.
-    """
+    """Simulate tasks that differ in nothing but the sizes of steps and seeds: traces in order, as they are there."""
     task = tasks[0]
     device = resolve_device(task["device"], "network" in PROBLEMS.with_defaults(task["problem"]))
     with _one_thread(), _memory_of(tasks, device):

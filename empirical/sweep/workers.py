@@ -123,11 +123,7 @@ class _Pool:
 
 
 def spawned(work: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess, Connection]:
-    """A process that does this work, with one thread, and ends with this one; and what it sends through.
-
-    Args:
-        work: is given its end of the connection, then the arguments.
-    """
+    """A process that does this work, with one thread, and ends with this one; and what it sends through."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_attached, args=(work, theirs, *arguments), daemon=True)

@@ -34,11 +34,7 @@ _NUMBER = np.dtype("<f4")
 
 
 def _numbers(packed: bytes) -> np.ndarray:
-    """Numbers that were sent as they are, float32.
-
-    Raises:
-        FedboundsError: numbers that no client sends.
-    """
+    """Numbers that were sent as they are, float32."""
     found = np.frombuffer(packed, _NUMBER).astype(np.float32)
     if not np.isfinite(found).all():
         raise FedboundsError("the message carries numbers that are not finite")
@@ -459,11 +455,7 @@ class Partly(Compressor):
         object.__setattr__(self, "unbiased", self.compressor.unbiased)
 
     def few(self, size: int) -> int:
-        """How many of d numbers are compressed.
-
-        Raises:
-            FedboundsError: none.
-        """
+        """How many of d numbers are compressed."""
         if size <= self.whole:
             raise FedboundsError(f"{size} numbers, of which {self.whole} are sent as they are: none to compress")
         return size - self.whole
@@ -472,11 +464,7 @@ class Partly(Compressor):
         return {"kind": self.kind, "compressor": self.compressor.spec(), "whole": self.whole}
 
     def joined(self, message: bytes, numbers: np.ndarray) -> bytes:
-        """The message that says what a message of the compressor says, and the numbers (whole,).
-
-        Raises:
-            FedboundsError: another message, or not so many finite numbers.
-        """
+        """The message that says what a message of the compressor says, and the numbers (whole,)."""
         numbers = checked_update(numbers)
         if len(numbers) != self.whole:
             raise FedboundsError(f"{len(numbers)} numbers to send as they are, and {self.whole} were agreed on")
@@ -513,13 +501,7 @@ def _up(value: float) -> np.float32:
 
 @dataclass(frozen=True)
 class Bits(Compressor):
-    """Zeros and ones as they are, one bit each.
-
-    Example:
-        >>> codec = Bits()
-        >>> codec.decode(codec.encode(np.array([1, 0, 1]), np.random.default_rng(0))).tolist()
-        [1.0, 0.0, 1.0]
-    """
+    """Zeros and ones as they are, one bit each."""
 
     kind, code, unbiased = "bits", 17, False
 
@@ -549,9 +531,6 @@ COMPRESSORS: Registry[Compressor] = Registry(
 
 def compressor_from_spec(spec: object, kinds: Registry[Compressor] = COMPRESSORS) -> Compressor:
     """The compressor that a table describes: its `kind`, one of `kinds`, and what both sides agree on.
-
-    Raises:
-        FedboundsError: no table, no kind, an unknown kind or key, or a number outside its domain.
 
     Example:
         >>> compressor_from_spec({"kind": "top-k", "share": 0.1})

@@ -77,11 +77,7 @@ class Noise:
         object.__setattr__(self, "amplitude", amplitude)
 
     def draw(self, seed: int, size: int) -> np.ndarray:
-        """The noise of a seed, float32 (size,).
-
-        Raises:
-            FedboundsError: a seed outside [0, 2^63), or no entry asked for.
-        """
+        """The noise of a seed, float32 (size,)."""
         word = torch.tensor(check_count("seed", seed, low=0, high=LARGEST_SEED))
         return self.of(word[None], check_count("size", size))[0].numpy()
 
@@ -119,10 +115,6 @@ def _odd(bits: Tensor) -> Tensor:
 
 def normal_quantile(q: Tensor) -> Tensor:
     r"""The x with $\Phi(x)=q+\frac12$, for $10^{-10}<\frac12-|q|$, float64, by operations that are exact everywhere.
-
-    Example:
-        >>> normal_quantile(torch.tensor([0.0, 0.475], dtype=torch.float64)).round(decimals=12).tolist()
-        [0.0, 1.95996398454]
 
     Source: Wichura 1988, Algorithm AS 241.
     """

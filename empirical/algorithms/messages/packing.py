@@ -85,11 +85,7 @@ def positions(where: np.ndarray, size: int) -> bytes:
 
 
 def unpositions(packed: bytes, count: int, size: int) -> np.ndarray:
-    """The positions, int64 (count,).
-
-    Raises:
-        ValueError: these bytes do not hold so many, or others than ascending ones below `size`.
-    """
+    """The positions, int64 (count,)."""
     low = _low_bits(count, size)
     split = bit_bytes(count, low)
     high = np.flatnonzero(unbits(packed[split:], _high_bits(count, size)))
