@@ -51,7 +51,6 @@ class IndependentClients(Process):
 
     @property
     def unnormalized(self) -> bool:
-        """Always."""
         return True
 
     @property
@@ -61,7 +60,6 @@ class IndependentClients(Process):
 
     @property
     def independent_clients(self) -> bool:
-        """Always."""
         return True
 
     @property
@@ -87,11 +85,9 @@ class IndependentClients(Process):
                 yield Round(clients, share[: len(clients)])
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         return self.joint(t, t) / self.clients
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients): diagonal."""
         return np.diag(self._covariances(t, u))
 
     def _covariances(self, t: int, u: int) -> np.ndarray:
@@ -189,7 +185,6 @@ class Markovian(IndependentClients):
         return p * p + p * (1 - p) * self.correlations ** abs(t - u)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means in closed form, (clients, clients): diagonal."""
         factors = {r: markov_window_factor(r, interval) for r in np.unique(self.correlations).tolist()}
         return np.diag(self._covariances(t0, t0) * [factors[r] for r in self.correlations.tolist()])
 
@@ -255,12 +250,10 @@ class Cycles(IndependentClients):
             t += rounds
 
     def joint(self, t: int, u: int) -> np.ndarray:
-        r"""Exact probability that a client takes part in both rounds, (clients,)."""
         both = self._present(t) & self._present(u) & self._allowed
         return both.sum(axis=1) / self._allowed.sum(axis=1)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means, over the phases, (clients, clients): diagonal."""
         share = sum(self._present(t).astype(float) for t in range(t0, t0 + interval)) / interval
         mean = np.average(share, axis=1, weights=self._allowed)
         variance = np.average((share - mean[:, None]) ** 2, axis=1, weights=self._allowed)
@@ -312,7 +305,6 @@ class CyclicClients(Cycles):
 
     @property
     def stationary(self) -> bool:
-        """Always."""
         return True
 
     @property

@@ -194,12 +194,10 @@ class PeriodicGroups(Grouped):
             turn, length = turn + 1, self.slot
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         turn, _ = self._slot_of(t)
         return self._shares @ np.bincount(turn % len(self.sizes), minlength=len(self.sizes)) / len(turn)
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
         self._require_known_moments()
         S, G = self.participants, len(self.sizes)
         (turn_t, at_t), (turn_u, at_u) = self._slot_of(t), self._slot_of(u)
@@ -215,11 +213,9 @@ class PeriodicGroups(Grouped):
         return self._spread(between) + self._inside(within)
 
     def window_mean(self, t0: int, interval: int) -> np.ndarray:
-        r"""Exact mean of the window means, (clients,)."""
         return self._shares @ self._window(t0, interval).share
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means in closed form given the offset, (clients, clients)."""
         self._require_known_moments()
         window = self._window(t0, interval)
         return self._spread(window.between) + self._inside(window.within)
@@ -318,15 +314,12 @@ class GroupMarkov(Grouped):
                 active = (active + 1 + int(rng.integers(len(rounds) - 1))) % len(rounds)
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         return self._shares.mean(axis=1)
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
         return self.correlation ** abs(t - u) * self._one_round()
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means, that of a round times c_P, (clients, clients)."""
         return markov_window_factor(self.correlation, interval) * self._one_round()
 
     def long_run_variance(self) -> np.ndarray:
@@ -395,18 +388,15 @@ class Cyclic(Grouped):
         yield from cycle(rounds[phase:] + rounds[:phase])
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         return self._shares.mean(axis=1) if self.random_phase else self._shares[:, t % len(self.sizes)].copy()
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
         G = len(self.sizes)
         if not self.random_phase:
             return np.zeros((self.clients, self.clients))
         return self._spread(np.roll(np.eye(G), u - t, axis=1) / G - 1 / G**2)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means over the phases, (clients, clients)."""
         G = len(self.sizes)
         if not self.random_phase:
             return np.zeros((self.clients, self.clients))

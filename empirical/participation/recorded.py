@@ -117,11 +117,9 @@ class Recorded(Process):
         return self._q[check_count("round", t, 0, self.rounds - 1, why="the rounds of the record")].copy()
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        """Zero, (clients, clients)."""
         return np.zeros((self.clients, self.clients))
 
     def variance(self, t: int) -> np.ndarray:
-        """Zero, (clients,)."""
         return np.zeros(self.clients)
 
     def window_mean(self, t0: int, interval: int) -> np.ndarray:
@@ -134,7 +132,6 @@ class Recorded(Process):
         return self._q[t0 : last + 1].mean(axis=0)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Zero, (clients, clients)."""
         return np.zeros((self.clients, self.clients))
 
     def mean_window_divergence(self, v: ArrayLike, interval: int, rounds: int) -> float:

@@ -20,8 +20,23 @@ from fedbounds.empirical.participation.process import Exchangeable, Round, equal
 REPEATS = ("merged", "independent")
 
 
+class IndependentRounds(Exchangeable):
+    """A process whose rounds are independent and alike."""
+
+    @property
+    def independent_rounds(self) -> bool:
+        return True
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def window_kernel(self, t0: int, interval: int) -> float:
+        return self.kernel(t0, t0) / interval
+
+
 @dataclass(frozen=True)
-class Full(Exchangeable):
+class Full(IndependentRounds):
     r"""Everyone in every round, $q_t^n=\frac1N$.
 
     Args:
@@ -53,16 +68,6 @@ class Full(Exchangeable):
         """Always: everyone has 1/N."""
         return True
 
-    @property
-    def independent_rounds(self) -> bool:
-        """Always: nothing is random."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """Always."""
-        return True
-
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
         """Everyone, for ever; `rng` is not used."""
         everyone = Round(np.arange(self.clients), equal_weights(self.clients))
@@ -73,13 +78,9 @@ class Full(Exchangeable):
         """Zero: nothing is random."""
         return 0.0
 
-    def window_kernel(self, t0: int, interval: int) -> float:
-        """Zero: nothing is random."""
-        return 0.0
-
 
 @dataclass(frozen=True)
-class WithReplacement(Exchangeable):
+class WithReplacement(IndependentRounds):
     r"""S places a round, each given to a uniform client; $\mathrm{Cov}(q_t,q_t)=\frac1SA$.
 
     A client drawn k times has weight k/S, so that $\rho=1$ is the only bound on the participation norm.
@@ -105,16 +106,6 @@ class WithReplacement(Exchangeable):
     def __post_init__(self) -> None:
         self._settle(**_counts(self.clients, self.participants))
 
-    @property
-    def independent_rounds(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """Always."""
-        return True
-
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
         """Fresh places in every round."""
         weights, block = equal_weights(self.participants), block_rounds(self.participants)
@@ -128,13 +119,9 @@ class WithReplacement(Exchangeable):
         """1/(SN) for the same round."""
         return 1 / (self.participants * self.clients) if t == u else 0.0
 
-    def window_kernel(self, t0: int, interval: int) -> float:
-        """1/(SNP)."""
-        return self.kernel(t0, t0) / interval
-
 
 @dataclass(frozen=True)
-class WithoutReplacement(Exchangeable):
+class WithoutReplacement(IndependentRounds):
     r"""S different clients a round, uniform; $\mathrm{Cov}(q_t,q_t)=\frac{N-S}{S(N-1)}A$.
 
     So the variance of a weight is $\upsilon^2=\frac{N-S}{SN^2}$.
@@ -160,16 +147,6 @@ class WithoutReplacement(Exchangeable):
     def __post_init__(self) -> None:
         self._settle(**_counts(self.clients, self.participants))
 
-    @property
-    def independent_rounds(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """Always."""
-        return True
-
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
         """A fresh subset in every round."""
         weights = equal_weights(self.participants)
@@ -180,10 +157,6 @@ class WithoutReplacement(Exchangeable):
         """(N-S)/(SN(N-1)) for the same round."""
         N, S = self.clients, self.participants
         return (N - S) / (S * N * max(N - 1, 1)) if t == u else 0.0
-
-    def window_kernel(self, t0: int, interval: int) -> float:
-        """(N-S)/(SN(N-1)P)."""
-        return self.kernel(t0, t0) / interval
 
 
 @dataclass(frozen=True)
