@@ -1,8 +1,4 @@
-r"""The rounds of a minimax algorithm on its problem: what the server sends, what clients compute, what it makes of it.
-
-All minimax algorithms here are one `DescentAscentRule` with numbers of their own. The model is one flat vector
-$z=(x,y)$: the server descends in x and ascends in y.
-"""
+"""The rounds of a minimax algorithm on one flat vector $z=(x,y)$: descent in x, ascent in y."""
 
 from __future__ import annotations
 
@@ -115,7 +111,7 @@ class MinimaxAlgorithm(Algorithm):
 
     def on(self, problem: Problem) -> DescentAscent:
         if not isinstance(problem, Minimax):
-            raise self._homeless()
+            raise self._no_problem_error()
         return DescentAscent(self.rule(problem.clients), problem)
 
     def most_local_steps(self, problem: Fits) -> int:
@@ -123,19 +119,19 @@ class MinimaxAlgorithm(Algorithm):
 
     @property
     def local(self) -> LocalDescentAscent:
-        raise self._homeless()
+        raise self._no_problem_error()
 
-    def init(self, x0: Tensor, clients: int) -> Playing:
-        raise self._homeless()
+    def init(self, x0: Tensor, clients: int) -> MinimaxState:
+        raise self._no_problem_error()
 
-    def server_update(self, state: Playing, t: int, report: RoundReport) -> Playing:
-        raise self._homeless()
+    def server_update(self, state: MinimaxState, t: int, report: RoundReport) -> MinimaxState:
+        raise self._no_problem_error()
 
-    def _homeless(self) -> FedboundsError:
+    def _no_problem_error(self) -> FedboundsError:
         return FedboundsError(f"{self.kind} has rounds only on a minimax problem: ask for on(problem)")
 
 
-class Playing(NamedTuple):
+class MinimaxState(NamedTuple):
     r"""The state of a minimax algorithm.
 
     Attributes:
@@ -165,13 +161,9 @@ class _Work(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DescentAscent(Algorithm):
-    r"""A `DescentAscentRule` on a problem: with its weights, its blocks, its epochs and its feasible set.
+    """A `DescentAscentRule` on a problem: with its weights, blocks, epochs and feasible set.
 
     The server projects y after its step, where it is constrained.
-
-    Args:
-        parameters: the algorithm.
-        problem: the problem.
     """
 
     kind = "descent-ascent"
@@ -186,35 +178,35 @@ class DescentAscent(Algorithm):
         snapshots = given.snapshot_period is not None
         return LocalDescentAscent(given.local_step_size, given.local_ascent_step_size, optimizers, snapshots)
 
-    def init(self, x0: Tensor, clients: int) -> Playing:
+    def init(self, x0: Tensor, clients: int) -> MinimaxState:
         snapshot = x0[:, :0] if self.parameters.snapshot_period is None else self.problem.split(x0)[0]
-        return Playing(x0, snapshot, torch.zeros(len(x0), 0, dtype=torch.int64))
+        return MinimaxState(x0, snapshot, torch.zeros(len(x0), 0, dtype=torch.int64))
 
-    def begin_round(self, state: Playing, t: int, overall: int, streams: Sequence[Streams]) -> Playing:
+    def begin_round(self, state: MinimaxState, t: int, overall: int, streams: Sequence[Streams]) -> MinimaxState:
         """The local steps of this round, if they are drawn."""
         if self.workload.drawn:
             steps = self.workload.steps(t, overall, streams)
             state = state._replace(steps=torch.from_numpy(steps))
         return state
 
-    def sent(self, state: Playing) -> Tensor:
+    def sent(self, state: MinimaxState) -> Tensor:
         r"""$(x, y)$, or $(x, y, \hat x)$ if there are snapshots: (seeds, d) or (seeds, d + d_x)."""
         if self.parameters.snapshot_period is None:
             return state.model
         return torch.cat([state.model, state.snapshot], 1)
 
-    def cohort(self, state: Playing, t: int, drawn: Cohort, clients: int) -> Cohort:
+    def cohort(self, state: MinimaxState, t: int, drawn: Cohort, clients: int) -> Cohort:
         r"""The drawn, with the weights of their sums, $nq_iw_i\tau_{\rm eff}/\|a_i\|_1$, and their local steps."""
         work = self._work(state, t)
         place = work.place(drawn)
         return Cohort(drawn.counts, drawn.clients, drawn.weights * work.scales[place], work.steps[place])
 
-    def nominal(self, state: Playing, t: int, drawn: Cohort) -> Cohort:
+    def nominal(self, state: MinimaxState, t: int, drawn: Cohort) -> Cohort:
         """The drawn, with the weights $nq_iw_i$ that the theory takes to sum to one."""
         work = self._work(state, t)
         return drawn if work.even else drawn.reweighed(drawn.weights * work.weights[work.place(drawn)])
 
-    def server_update(self, state: Playing, t: int, report: RoundReport) -> Playing:
+    def server_update(self, state: MinimaxState, t: int, report: RoundReport) -> MinimaxState:
         model = torch.addcmul(state.model, report.weighted_sum, self._server_step)
         if self.problem.constrained:
             x, y = self.problem.split(model)
@@ -232,7 +224,7 @@ class DescentAscent(Algorithm):
         """The local steps of every client."""
         return self.parameters.workload(self.problem)
 
-    def _work(self, state: Playing, t: int) -> _Work:
+    def _work(self, state: MinimaxState, t: int) -> _Work:
         """What every client does in round t, and what it counts."""
         if self.workload.constant:
             return self._constant_work

@@ -16,15 +16,14 @@ from fedbounds.empirical.runtime.streams import Streams
 
 @dataclass(frozen=True)
 class DrawnWork:
-    r"""Amounts of work that are drawn for each client alone, $\tau_i\sim\mathrm{Unif}\{\text{low},\dots,\text{high}\}$.
+    r"""Amounts of work that are drawn for each client, $\tau_i\sim\mathrm{Unif}\{\text{low},\dots,\text{high}\}$.
 
-    The numbers of a round are a function of the run-seed and the round, in a stream of their own (`work`): all
-    algorithms that are run under a seed meet the same ones, whoever takes part, and the stream can be held fixed.
+    The numbers of a round depend only on the seed and the round (stream `work`), not on the algorithm or participation.
 
     Args:
         low: the least amount, $\ge1$.
         high: the largest amount, $\ge$ low.
-        redraw: anew in every round; if not, those of round 0 stay. Sharma et al. 2023 do not say which they mean.
+        redraw: in every round; if not, those of round 0 stay (the paper does not specify it).
 
     Example:
         >>> once = DrawnWork(2, 5, redraw=False)

@@ -44,17 +44,15 @@ _CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog"
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images and labels, as they come from the files; a sequence is an image (1, steps, features), a
-    row of a table one (1, 1, columns).
+    """Images and labels; a sequence is an image (1, steps, features), a row of a table one (1, 1, columns).
 
     Args:
-        name: what it is called.
-        train_images: `(samples, channels, height, width)`; uint8, or float32 if networks are to see them as they are.
+        name: the name.
+        train_images: `(samples, channels, height, width)`; uint8, or float32 if networks take them unchanged.
         train_labels: `(samples,)`, int64, from 0.
-        test_images: like the training images.
-        test_labels: like the training labels.
+        test_images, test_labels: likewise.
         classes: number of classes.
-        owners: whose each training sample is, from 0, `(samples,)`, int64, where data say it.
+        owners: the owner of each training sample, from 0, `(samples,)`, int64, if known.
     """
 
     name: str
@@ -249,15 +247,14 @@ def views(train: int = 4_000, test: int = 1_000, classes: int = 10, side: int = 
 
 
 def modelnet40(data: Path, side: int = 32) -> Dataset:
-    """Pictures of twelve views of every object of ModelNet40, or of ModelNet10, in gray; a view is a channel.
+    """Gray pictures of twelve views of every object of ModelNet40, or of ModelNet10; a view is a channel.
 
-    The files: `modelnet40/CLASS/train/` and `modelnet40/CLASS/test/`, with a folder of twelve PNG files for each
-    object, or with all files side by side, those of an object called alike but for the view's number at the end, as
-    `airplane_0001_shaded_v001.png` or `airplane_0001.001.png`. Classes are numbered in the order of their names.
+    The files: `modelnet40/CLASS/train/` and `.../test/`, with a folder of twelve PNG files for each object, or with all
+    files side by side, named by object and view, as `airplane_0001_shaded_v001.png` or `airplane_0001.001.png`.
 
     Args:
-        data: the folder in which `modelnet40/` lies.
-        side: height and width to which the pictures are made smaller, by means over pixels; they are 224 in the files.
+        data: the folder that contains `modelnet40/`.
+        side: height and width to which the pictures are averaged down; 224 in the files.
     """
     side = check_count("side", side, SMALLEST, 224)
     home, parts = data / "modelnet40", []

@@ -31,7 +31,7 @@ def read_idx(path: Path, dimensions: int) -> np.ndarray:
     The format: two zero bytes, the type (8: unsigned byte), the number of dimensions, each dimension as a big-endian
     32-bit integer, then the data, last index fastest.
     """
-    with _opened(path) as file:
+    with _open_file(path) as file:
         header = _read(path, file, 4 + 4 * dimensions)
         if header[:3] != b"\0\0\x08" or header[3] != dimensions:
             raise FedboundsError(
@@ -57,7 +57,7 @@ def read_cifar(path: Path, classes: int, labels: int = 1) -> tuple[np.ndarray, n
     after another.
     """
     record = labels + 3 * 32 * 32
-    with _opened(path) as file:
+    with _open_file(path) as file:
         content = file.read(_LARGEST + 1)
     if not 0 < len(content) <= _LARGEST or len(content) % record:
         size = f"over {_LARGEST}" if len(content) > _LARGEST else str(len(content))
@@ -74,7 +74,7 @@ def read_svhn(path: Path) -> tuple[np.ndarray, np.ndarray]:
     The format: `X`, unsigned bytes (32, 32, 3, samples), and `y`, (samples, 1), from 1 to 10, where 10 stands for the
     digit 0.
     """
-    with _opened(path) as file:
+    with _open_file(path) as file:
         _check_unpacked_size(path, file)
         file.seek(0)
         with _parsed(path, "MATLAB's format 5"):
@@ -124,7 +124,7 @@ def read_png_folder(folders: Sequence[Path], side: int) -> tuple[np.ndarray, np.
         raise FedboundsError(f"{folders[0].parent}: {len(paths)} images, {4 * _LARGEST} bytes of pixels are allowed")
     images = np.empty((len(paths), 3, side, side), dtype=np.uint8)
     for place, (path, _) in zip(images, paths, strict=True):
-        with _opened(path) as file:
+        with _open_file(path) as file:
             if (size := path.stat().st_size) > _LARGEST_PNG:
                 raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
             with _parsed(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
@@ -148,7 +148,7 @@ def read_views(folders: Sequence[Path], views: int, side: int) -> tuple[np.ndarr
         if len(paths) != views:
             raise FedboundsError(f"{paths[0]}: its object has {len(paths)} views, must have {views}")
         for view, path in zip(place, paths, strict=True):
-            with _opened(path) as file:
+            with _open_file(path) as file:
                 if (size := path.stat().st_size) > _LARGEST_PNG:
                     raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
                 with _parsed(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
@@ -194,7 +194,7 @@ def check_labels(path: Path, labels: np.ndarray, classes: int) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _open_file(path: Path) -> Iterator[BinaryIO]:
     """The file, unpacked if need be; everything that goes wrong while reading it becomes one line."""
     with open_regular(path, str(path), _LARGEST) as packed:
         try:

@@ -1,7 +1,4 @@
-"""Reader of the benchmark of in-hospital mortality on MIMIC-III, as its public scripts write it.
-
-Nothing is downloaded and nothing is unpickled: the measurements are made discrete and normalized here, as there.
-"""
+"""Reader of the benchmark of in-hospital mortality on MIMIC-III, as its public scripts write it."""
 
 from __future__ import annotations
 
@@ -96,10 +93,10 @@ def read_list(path: Path) -> list[tuple[str, int]]:
 
 
 def read_stay(path: Path) -> np.ndarray:
-    """The first 48 hours of a stay, an hour a step: `(48, 76)`, float32, numbers as they were measured.
+    """The first 48 hours of a stay, an hour a step: `(48, 76)`, float32.
 
-    The last value within an hour counts; an hour without takes the one before, and the normal value if there is none.
-    What is no number becomes a column for each value, and 17 more columns say what was measured.
+    An hour without a measurement takes the last value, or the normal one. Categories are one-hot; 17 more columns say
+    what was measured.
     """
     rows = _rows(path, _LARGEST_STAY)
     _, header = next(rows, (1, []))

@@ -32,7 +32,7 @@ class Impossible(Exception):
     """The declared process cannot have made this round.
 
     Args:
-        why: in words, which begin after the client, if there is one.
+        why: the reason, to be read after the client, if there is one.
         client: the index of the client that shows it.
     """
 
@@ -50,11 +50,11 @@ class Bet(Protocol):
 
 
 class Chains:
-    """Bets on every client's own chain of presences.
+    """Bets on the Markov chain of presences of every client.
 
     Args:
-        first, come, stay: the declared probabilities to be present: in round 0, after an absence and after a
-            presence, (N,).
+        first, come, stay: the declared probabilities of presence: in round 0, after an absence and after a presence,
+            (N,).
     """
 
     def __init__(self, first: np.ndarray, come: np.ndarray, stay: np.ndarray) -> None:
@@ -87,11 +87,11 @@ class Chains:
 
 
 class Sums:
-    """Bets on a number that is drawn afresh in every round.
+    """Bets on an independent number in every round.
 
     Args:
         law: the probabilities of 0, 1, ..., m.
-        what: the number is, in words.
+        what: what the number counts.
     """
 
     def __init__(self, law: np.ndarray, what: str) -> None:

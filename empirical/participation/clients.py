@@ -1,10 +1,8 @@
-r"""Participation in which every client comes and goes on its own: Markov chains and cycles, one for each client.
+r"""Participation of independent clients: Markov chains and cycles, one for each client.
 
-A participant has weight 1/N, whoever else takes part, so that $N q_t^n = \mathbb 1_t^n$; rounds depend on each other,
-clients do not. `Bernoulli` without `normalize` is the third of these patterns.
+A participant has weight 1/N, whoever else takes part: $N q_t^n = \mathbb 1_t^n$.
 
-Source: Wang & Ji 2024, *A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging*,
-Appendix C.6.
+Source: Wang & Ji 2024, Appendix C.6.
 """
 
 from __future__ import annotations
@@ -250,11 +248,11 @@ class Cycles(IndependentClients):
             t += rounds
 
     def joint(self, t: int, u: int) -> np.ndarray:
-        both = self._present(t) & self._present(u) & self._allowed
+        both = self._presence(t) & self._presence(u) & self._allowed
         return both.sum(axis=1) / self._allowed.sum(axis=1)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        share = sum(self._present(t).astype(float) for t in range(t0, t0 + interval)) / interval
+        share = sum(self._presence(t).astype(float) for t in range(t0, t0 + interval)) / interval
         mean = np.average(share, axis=1, weights=self._allowed)
         variance = np.average((share - mean[:, None]) ** 2, axis=1, weights=self._allowed)
         return np.diag(variance / self.clients**2)
@@ -265,7 +263,7 @@ class Cycles(IndependentClients):
         phases = np.arange(self.lengths.max())
         return self.possible(phases) & (phases < self.lengths[:, None])
 
-    def _present(self, t: int) -> np.ndarray:
+    def _presence(self, t: int) -> np.ndarray:
         """Who takes part in round t with which phase, (clients, phases)."""
         phases = np.arange(self.lengths.max())
         return (t + phases) % self.lengths[:, None] < self.active[:, None]

@@ -1,8 +1,7 @@
-r"""Participation in which one group of clients at a time is available: periodic, Markov, cyclic.
+r"""Participation of one group of clients at a time: periodic, Markov, cyclic.
 
-Let column g of the matrix $U$, (clients, groups), be $1/n_g$ on the $n_g$ clients of group g: their mean
-weights while group g is available. The covariance between clients is then that between groups,
-$U\beta U^\top$ with $\beta$ the covariance of who is available, plus what the sampling inside a group adds.
+Let column g of $U$, (clients, groups), be $1/n_g$ on the $n_g$ clients of group g. The covariance between clients is
+$U\beta U^\top$, with $\beta$ that between groups, plus that of the sampling inside a group.
 """
 
 from __future__ import annotations

@@ -1,11 +1,6 @@
-r"""Participation: who takes part in each round, with which weight, and the exact moments of it.
+"""Participation processes: samplers of the weights $q_t^n$ with their exact first two moments.
 
-A process is a law of the weights $q_t^n$. It is a sampler (`draw`, `matrix`) *and* its first two moments over
-clients and rounds (`mean`, `covariance`, window means), exact, so that theory and simulation can be held
-against each other.
-
-Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*,
-Section 4.
+Source: Wang & Ji 2022, Section 4.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-r"""Whether the rounds that were observed are those of a declared process: exact tests that may be read after any round.
+"""Exact tests of whether observed rounds are those of a declared process; they may be read after any round.
 
-What a process makes impossible (a client out of turn, a cohort of another size) refutes it without error. What it makes
-unlikely is weighed by `bets`. Every process has a `ObservedLaw` here that knows both; a stranger's has none, and is
-not tested.
+A round that the process makes impossible refutes it without error; improbable rounds are weighed by `bets`. Processes
+of plug-ins have no `ObservedLaw` and are not tested.
 
 Source: the processes are those of Wang & Ji 2022 and 2024.
 """
@@ -44,7 +43,7 @@ class ObservedLaw(ABC):
 
     Attributes:
         state: arrays by name, changed in place.
-        untested: what of the process nothing here looks at, in words.
+        untested: which properties of the process are not tested.
     """
 
     untested: tuple[str, ...] = ()
@@ -296,15 +295,15 @@ def law_of(process: Process) -> ObservedLaw | None:
 
 @dataclass(frozen=True)
 class Conformity:
-    r"""Whether what was observed is what was declared.
+    r"""The result of a test of a declared process.
 
     Attributes:
-        status: "nothing declared", "not tested", "not refuted", "refuted" (by chance less often than `error`) or
+        status: "nothing declared", "not tested", "not refuted", "refuted" (by chance with probability below `error`) or
             "impossible" (without error).
-        why: in words.
-        error: the chance that a true declaration is *ever* called refuted, all rounds and all looks together.
+        why: the reason.
+        error: the probability that a true declaration is *ever* refuted, over all rounds and looks.
         evidence: $\log_{10}$ of the largest e-value so far; refuted from $\log_{10}(1/\text{error})$ on.
-        untested: what of the declaration nothing here looks at.
+        untested: which properties of the declaration are not tested.
     """
 
     status: str
@@ -315,11 +314,11 @@ class Conformity:
 
 
 class Declaration:
-    """A declared process, or none, beside the rounds that come.
+    """A declared process, or none, and its test along the observed rounds.
 
     Args:
-        process: who is said to take part.
-        error: the chance that a true declaration is ever called refuted.
+        process: the declared process.
+        error: the probability that a true declaration is ever refuted.
 
     Attributes:
         state: arrays by name, changed in place.

@@ -1,9 +1,8 @@
-r"""How often each client takes part, drawn so that it depends on the client's data.
+r"""Participation rates that depend on the clients' data.
 
 $$p_n = C\mu\,\langle\kappa_n,q\rangle, \qquad q\sim\mathrm{Dir}(\alpha_p,\dots,\alpha_p)$$
 
-with $\kappa_n$ the shares of the C classes in the data of client n: q says how available the owners of each class are,
-and $\mu$ is the mean of $p_n$ where the classes are balanced.
+with $\kappa_n$ the shares of the C classes in the data of client n.
 
 Source: Wang & Ji 2024, eq. (C.6.1).
 """

@@ -1,7 +1,6 @@
-r"""Participation in which all clients are alike: everyone, S at random, S at a time through permutations.
+r"""Participation of exchangeable clients: all, S sampled, or S at a time through permutations.
 
-Every round has S places with weight $1/S$; $A=\frac1N(I-\frac1N\mathbf1\mathbf1^\top)$ is the covariance of
-one place.
+Every round has S places with weight $1/S$; $A=\frac1N(I-\frac1N\mathbf1\mathbf1^\top)$ is the covariance of one place.
 """
 
 from __future__ import annotations

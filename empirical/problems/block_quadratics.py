@@ -146,7 +146,7 @@ class BlockQuadratic(Vertical):
         return torch.einsum("pk,p...->k...", held / held.sum(0), values)
 
     @cached_property
-    def _elsewhere(self) -> tuple[Tensor, ...]:
+    def _rows_of_others(self) -> tuple[Tensor, ...]:
         """The same rows with zeros in the silo's own columns, (K_j d_j or d_j, d)."""
         found = []
         for block, rows in zip(self.blocks, self.rows, strict=True):
@@ -210,7 +210,7 @@ class BlockQuadratic(Vertical):
                 part += own.reshape(len(units), -1, size) * self.noise[block]
             if shifted:
                 own = moved if self.shared_noise else moved[:, first : first + count]
-                part -= np.einsum("rkd,ked->rke", *_paired(own, rows), optimize=True)
+                part -= np.einsum("rkd,ked->rke", *_broadcast_clients(own, rows), optimize=True)
             parts.append(part.reshape(len(units), -1))
             first, start = first + count, start + count * size
         return np.concatenate(parts, axis=1)
@@ -235,7 +235,7 @@ class BlockQuadratic(Vertical):
         away, told, start = x - self.center, [], 0
         for j, (block, count) in enumerate(zip(self.blocks, self.silo_clients, strict=True)):
             size = block.stop - block.start
-            others = (away @ self._elsewhere[j].T).view(len(x), -1, size) - self.pulled[j]
+            others = (away @ self._rows_of_others[j].T).view(len(x), -1, size) - self.pulled[j]
             if randomness is not None:
                 others = others + randomness[:, start : start + count * size].view(-1, count, size)
             start += count * size
@@ -305,14 +305,14 @@ class BlockQuadratic(Vertical):
         $\max\|H_{k,j}\|$, in the whole model, which is (7) to the letter; noise of each block
         $\sigma_j^2=\frac1{K_j}\sum_k\mathbb E\|g_{k,j}-\nabla_{(j)}f\|^2$, where it is the same everywhere.
         """
-        own = [_largest(rows[..., block]) for block, rows in zip(self.blocks, self.rows, strict=True)]
+        own = [_largest_norm(rows[..., block]) for block, rows in zip(self.blocks, self.rows, strict=True)]
         found: dict[str, Constant | NoConstant] = {
             "clients": Constant(float(self.clients), "exact"),
             "clients_of_each_silo": Constant(np.array(self.silo_clients, float), "exact"),
-            "smoothness": Constant(_largest(self.hessian[None]), "exact", "norm of the Hessian"),
+            "smoothness": Constant(_largest_norm(self.hessian[None]), "exact", "norm of the Hessian"),
             "block_smoothness": Constant(max(own), "exact", "largest norm of a client's Hessian in its own block"),
             "partial_smoothness": Constant(
-                max(map(_largest, self.rows)), "exact", "largest norm of a block's rows of a client's Hessian"
+                max(map(_largest_norm, self.rows)), "exact", "largest norm of a block's rows of a client's Hessian"
             ),
             "initial_gap": NoConstant(_UNBOUNDED),
         }
@@ -408,7 +408,7 @@ def check_block_quadratic_memory(silos: int, clients: int, dimension: int, share
     check_memory(what, 8 * 6 * numbers)
 
 
-def _largest(matrices: Tensor) -> float:
+def _largest_norm(matrices: Tensor) -> float:
     return float(torch.linalg.matrix_norm(matrices, 2).max())
 
 
@@ -420,7 +420,7 @@ def deviations(name: str, value: Any, dimension: int) -> np.ndarray:
     return found
 
 
-def _paired(own: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _broadcast_clients(own: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Shifts (rounds, K or 1, d) and rows (K or 1, e, d), with as many clients in both."""
     many = max(own.shape[1], len(rows))
     return np.broadcast_to(own, (len(own), many, own.shape[2])), np.broadcast_to(rows, (many, *rows.shape[1:]))

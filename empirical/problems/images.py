@@ -107,7 +107,7 @@ class ImageClassification(ImageProblem):
         """The samples of local steps `(steps, pairs, ...)`, no more of them at once than a processor's cache holds."""
         for some in drawn.split(max(1, _AT_ONCE // (drawn[0].numel() * self._images[0].numel()))):
             shape = some.shape[:2]
-            indices, words = self._parted(some.flatten(0, 1))
+            indices, words = self._split_draw(some.flatten(0, 1))
             images, labels, weights, *_ = self._samples(indices, self._padded, words, training=True)
             each = sizes / self.batch if weights is None else weights.unflatten(0, shape) * sizes
             yield NetworkSteps(images.unflatten(0, shape), labels.unflatten(0, shape), each.expand(*shape, -1))
@@ -132,26 +132,26 @@ class ImageClassification(ImageProblem):
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         norms = {"gradient_norm_squared": self.objective_gradient(x).square().sum(-1)} if self.gradient_norm else {}
-        return self._answered(x) | norms
+        return self._quality_metrics(x) | norms
 
     def beside_models(self, x: Tensor) -> dict[str, Tensor]:
         if not self.gradient_norm or self.clients**2 > self.dimension:  # they would outweigh the models
             return self.metrics(x)
         names = torch.arange(self.clients, device=self.device)[None]
         each = [self.gradient(row.expand(1, self.clients, -1), names)[0].double() for row in x]
-        return self._answered(x) | {
+        return self._quality_metrics(x) | {
             "gradient_norm_squared": torch.stack([own.mean(0).square().sum() for own in each]),
             "gradient_products": torch.stack([own @ own.T for own in each]),
         }
 
-    def _answered(self, x: Tensor) -> dict[str, Tensor]:
+    def _quality_metrics(self, x: Tensor) -> dict[str, Tensor]:
         """Losses and accuracies, and with two classes the F1 score."""
         each = np.full(len(self._test_labels), 1.0 / len(self._test_labels))
         names = ["train_loss", "train_accuracy", "test_loss", "test_accuracy"]
         found: list[list[float]] = []
         for row in x:
-            trained = self._answers(row, self._images, self._labels)
-            tested = self._answers(row, self._test_images, self._test_labels)
+            trained = self._losses_hits(row, self._images, self._labels)
+            tested = self._losses_hits(row, self._test_images, self._test_labels)
             found.append([*(float(a @ self._shares) for a in trained), *(float(a @ each) for a in tested)])
             if self.dataset.classes == 2:
                 found[-1].append(f1_score(tested[1], self.dataset.test_labels))
@@ -169,19 +169,19 @@ class ImageClassification(ImageProblem):
         shares = shares / self.partition.sizes[:, None]
         found: dict[str, list[np.ndarray]] = {"train_loss": [], "train_accuracy": [], "test_accuracy": []}
         for row in x:
-            losses, hits = self._answers(row, self._images, self._labels)
+            losses, hits = self._losses_hits(row, self._images, self._labels)
             for name, values in (("train_loss", losses), ("train_accuracy", hits)):
                 total = np.bincount(self.partition.assignment, values, minlength=self.clients)
                 found[name].append(total / self.partition.sizes)
             tested = self.dataset.test_labels
-            _, hits = self._answers(row, self._test_images, self._test_labels)
+            _, hits = self._losses_hits(row, self._test_images, self._test_labels)
             number = np.maximum(np.bincount(tested, minlength=shares.shape[1]), 1)
             found["test_accuracy"].append(shares @ (np.bincount(tested, hits, minlength=len(number)) / number))
         return {name: np.stack(values) for name, values in found.items()}
 
     def _evaluate(self, x: Tensor, images: Tensor, labels: Tensor, weights: np.ndarray) -> tuple[float, float]:
         """The weighted loss and the weighted share of correct answers at one point `(d,)`, summed in float64."""
-        losses, hits = self._answers(x, images, labels)
+        losses, hits = self._losses_hits(x, images, labels)
         return float(losses @ weights), float(hits @ weights)
 
     def constants(self) -> dict[str, Constant | NoConstant]:

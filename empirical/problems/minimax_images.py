@@ -111,7 +111,7 @@ class MinimaxImages(ImageProblem, Minimax):
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
         return self.join(*self.player_gradients(*self.split(x), samples))
 
-    def _decayed(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:
+    def _add_weight_decay(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:
         """A gradient in x with that of the decay, which counts as often as the samples do."""
         if not self.weight_decay:
             return slope
@@ -161,12 +161,12 @@ class MinimaxImages(ImageProblem, Minimax):
 
 
 class Attack(NamedTuple):
-    """What an attack on a network found.
+    """The result of an attack on a network.
 
     Attributes:
-        perturbation: that of the largest training loss, `(d_y,)`.
-        loss: the training loss there, `()`.
-        start: the training loss where the attack started, `()`.
+        perturbation: the one with the largest training loss, `(d_y,)`.
+        loss: its training loss, `()`.
+        start: the training loss at the start of the attack, `()`.
     """
 
     perturbation: Tensor
@@ -263,7 +263,7 @@ class RobustImages(MinimaxImages):
         found = self.network.backward(
             x, images, samples.labels, samples.weights, samples.words, parameters=descent, pixels=ascent
         )
-        in_x = x if found.parameters is None else self._decayed(found.parameters, x, samples)
+        in_x = x if found.parameters is None else self._add_weight_decay(found.parameters, x, samples)
         return in_x, y if found.pixels is None else (found.pixels.sum(1) * self._lift).flatten(1)
 
     def attack(self, x: Tensor, y: Tensor) -> Attack:
@@ -303,8 +303,10 @@ class RobustImages(MinimaxImages):
         rows = []
         for network, y in zip(*self.split(x), strict=True):
             worst = self.attack(network, y)
-            _, clean = self._answers(network, self._test_images, self._test_labels)
-            _, robust = self._answers(network, self._test_images + self.shift(worst.perturbation), self._test_labels)
+            _, clean = self._losses_hits(network, self._test_images, self._test_labels)
+            _, robust = self._losses_hits(
+                network, self._test_images + self.shift(worst.perturbation), self._test_labels
+            )
             rows.append(
                 {
                     "train_loss": float(worst.start),

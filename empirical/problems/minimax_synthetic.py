@@ -53,7 +53,7 @@ class SyntheticMinimax(ExactEnvelope):
     growth: float
     z0: Tensor
 
-    def _furnish(
+    def _set_clients(
         self, descent: Any, ascent: Any, scales: Tensor | None, weights: Any, noise: Any, growth: Any,
         x0: Any, y0: Any, device: torch.device | str,
     ) -> None:  # fmt: skip
@@ -75,9 +75,9 @@ class SyntheticMinimax(ExactEnvelope):
         self.scales = (ones if scales is None else scales).to(self.device)
         self.noise_root, self.z0 = root.to(self.device), torch.cat(start).to(self.device)
         self._noisy = bool(self.growth) or bool(root.any())
-        self._weigh(ones / self.clients if weights is None else weights)
+        self._set_weights(ones / self.clients if weights is None else weights)
 
-    def _weigh(self, weights: Any) -> None:
+    def _set_weights(self, weights: Any) -> None:
         self.weights = check_weights(weights, self.clients).to(self.device)
         self.mean_scale = float(self.weights @ self.scales)
         self.mean_slopes = self.weights @ self.slopes
@@ -85,7 +85,7 @@ class SyntheticMinimax(ExactEnvelope):
     def surrogate(self, weights: Any) -> Self:
         r"""The same clients with other weights: its objective is $\tilde F = \sum_iw_if_i$."""
         other = copy.copy(self)
-        other._weigh(weights)
+        other._set_weights(weights)
         return other
 
     @abstractmethod

@@ -53,7 +53,7 @@ class SoftmaxRegression:
         return np.stack([(own.T @ own / len(own)).numpy() for own in lifted])
 
     @cached_property
-    def _largest(self) -> np.ndarray:
+    def _largest_norm(self) -> np.ndarray:
         return np.linalg.eigvalsh(self._moments)[:, -1]
 
     @cached_property
@@ -63,13 +63,13 @@ class SoftmaxRegression:
     @property
     def smoothness(self) -> np.ndarray:
         """L_n of every client, (clients,)."""
-        return self._largest / 2
+        return self._largest_norm / 2
 
     @cached_property
     def gradients(self) -> np.ndarray:
         r"""$b_n\ge\sup_x\|\nabla F_n(x)\|$ of every client, (clients,)."""
         lengths = np.array([own.mean() for own in self._lengths])
-        return np.minimum(2**0.5 * lengths, np.sqrt(2 * self._largest))
+        return np.minimum(2**0.5 * lengths, np.sqrt(2 * self._largest_norm))
 
     @property
     def gradient(self) -> float:
@@ -95,11 +95,7 @@ class SoftmaxRegression:
 
 
 def without_replacement(sizes: Sequence[int] | np.ndarray, batch: int) -> np.ndarray:
-    r"""$\frac{m-B}{B(m-1)}$: the variance of the mean of B out of m vectors, over the mean squared distance of one.
-
-    Of B out of m without replacement the variance is $\frac{m-B}{m-1}$ (the finite population correction) of what it is
-    with replacement; 0 where the batch takes all.
-    """
+    r"""$\frac{m-B}{B(m-1)}$: the variance of the mean of B out of m vectors over their mean squared distance."""
     m = np.asarray(sizes, dtype=float)
     B = np.minimum(batch, m)
     return (m - B) / (B * np.maximum(m - 1, 1))

@@ -54,10 +54,9 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
 
 
 def sketch(spec: Mapping[str, Any]) -> tuple[Problem, int, int]:
-    """A problem that stands for the one that a dictionary describes, its number of clients and its dimension.
+    """A problem that stands for the one of a table, its number of clients and its dimension.
 
-    A large random instance is not made: its size is held against the machine's memory, and a small one, with the same
-    arguments otherwise, shows that the dictionary describes a problem at all.
+    A large random instance is not built: its memory is checked, and a small one with the same arguments stands for it.
 
     Example:
         >>> large = {"kind": "quadratic", "clients": 100, "dimension": 10_000}

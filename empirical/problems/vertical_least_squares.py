@@ -29,7 +29,7 @@ from fedbounds.empirical.problems.vertical_networks import sub_batches
 _MOST_PARTS = 5000  # of a batch that a client may hold, of which each is looked at
 
 
-class Exchanged(NamedTuple):
+class ExchangedSums(NamedTuple):
     """What the silos know of each other in a round.
 
     Attributes:
@@ -143,7 +143,7 @@ class VerticalLeastSquares(Vertical):
         labels = [(n,) for n in range(len(self.labels))] if many else [()]
         return np.array([(*label, *one) for label in labels for one in batches])
 
-    def exchange(self, x: Tensor, randomness: Tensor | None) -> Exchanged:
+    def exchange(self, x: Tensor, randomness: Tensor | None) -> ExchangedSums:
         everything = torch.arange(self.samples, device=self.device).expand(len(x), -1)
         labels, ids = self.labels.mean(0).expand(len(x), -1), everything
         if randomness is not None:
@@ -152,28 +152,28 @@ class VerticalLeastSquares(Vertical):
             ids = randomness if randomness.shape[1] else everything
         told = [(self.features[:, block][ids] * x[:, None, block]).sum(-1) for block in self.blocks]
         slopes = torch.stack(told).sum(0) - labels.gather(1, ids)
-        return Exchanged(ids, tuple(slopes - own for own in told), slopes)
+        return ExchangedSums(ids, tuple(slopes - own for own in told), slopes)
 
-    def partial_gradients(self, silo: int, own: Tensor, known: Exchanged) -> Tensor:
+    def partial_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
         seen = self.features[:, self.blocks[silo]][known.ids]
         theirs = own.gather(1, self._by_holder(silo, known))
         return self._mean(silo, ((theirs * seen).sum(-1) + known.others[silo])[..., None] * seen, known)
 
-    def stale_gradients(self, silo: int, own: Tensor, known: Exchanged) -> Tensor:
+    def stale_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
         seen = self.features[:, self.blocks[silo]][known.ids]
         return self._mean(silo, known.slopes[..., None] * seen, known)
 
-    def held(self, silo: int, known: Exchanged) -> Tensor:
+    def held(self, silo: int, known: ExchangedSums) -> Tensor:
         holders = self._holders[silo][known.ids]
         empty = holders.new_zeros(len(holders), self.silo_clients[silo])
         return empty.scatter_add(1, holders, torch.ones_like(holders))
 
-    def _by_holder(self, silo: int, known: Exchanged) -> Tensor:
+    def _by_holder(self, silo: int, known: ExchangedSums) -> Tensor:
         """Who holds each sample of the batch, for every coordinate of the block, (seeds, B, d_j)."""
         size = self.blocks[silo].stop - self.blocks[silo].start
         return self._holders[silo][known.ids][..., None].expand(-1, -1, size)
 
-    def _mean(self, silo: int, each: Tensor, known: Exchanged) -> Tensor:
+    def _mean(self, silo: int, each: Tensor, known: ExchangedSums) -> Tensor:
         """Each client's mean over the samples (seeds, B, d_j) that it holds; of none, zero."""
         empty = each.new_zeros(len(each), self.silo_clients[silo], each.shape[-1])
         total = empty.scatter_add(1, self._by_holder(silo, known), each)

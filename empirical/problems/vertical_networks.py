@@ -51,7 +51,7 @@ class SiloPart(NamedTuple):
 
 
 class SiloData(NamedTuple):
-    r"""What one silo holds, all its clients together.
+    """The data of one silo, of all its clients together.
 
     Attributes:
         embed: $h_j$, of its block (d_j,) and features (m, ...): (m, size); autograd differentiates it.
@@ -207,7 +207,7 @@ class VerticalNetworks(Vertical):
         together = torch.stack(embeddings).sum(0)
         slopes, parts = self.loss.slopes(together, labels), []
         for silo, own in enumerate(embeddings):
-            held, places, weights = self._own_places(silo, ids)
+            held, places, weights = self._places_of_clients(silo, ids)
             samples = _chosen(ids, places)
             seen = self._train[silo].index_select(0, samples.flatten()).view(*samples.shape, *self._image(silo))
             others, steep = _chosen(together - own, places), _chosen(slopes, places)
@@ -241,7 +241,7 @@ class VerticalNetworks(Vertical):
         sizes = torch.from_numpy(self.partitions[silo].sizes).to(self.device)
         return sizes.to(self.dtype) / self.samples
 
-    def _own_places(self, silo: int, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _places_of_clients(self, silo: int, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """How many of the batch's samples, (seeds, B), each client holds, (seeds, K_j); their places in the batch and
         their weights, (seeds, K_j, W)."""
         owners = self._owners[silo][ids]
@@ -267,7 +267,7 @@ class VerticalNetworks(Vertical):
         copies = own.flatten(0, 1)
         out = torch.zeros_like(copies)
         for some, seen, slopes in self._calls(part, stale):
-            out[some] = self.networks[silo].pulled_back(copies[some], seen, slopes)
+            out[some] = self.networks[silo].pull_back(copies[some], seen, slopes)
         return out.view(own.shape)
 
     def _calls(self, part: SiloPart, stale: bool) -> Iterator[tuple[slice, Tensor, Callable[[Tensor], Tensor]]]:
@@ -277,9 +277,9 @@ class VerticalNetworks(Vertical):
         alone = [(slice(i, i + 1), count) for i, count in enumerate(flat[0].tolist()) if count]
         for some, width in [(slice(None), None)] if self.prefers_batched else alone:
             own = SiloPart(flat[0], *(tensor[some, :width] for tensor in flat[1:]))
-            yield some, own.seen, partial(self._slopes_of, own, stale)
+            yield some, own.seen, partial(self._loss_slopes, own, stale)
 
-    def _slopes_of(self, part: SiloPart, stale: bool, outputs: Tensor) -> Tensor:
+    def _loss_slopes(self, part: SiloPart, stale: bool, outputs: Tensor) -> Tensor:
         steep = part.slopes if stale else self.loss.slopes(part.others + outputs, part.labels)
         return part.weights[..., None] * steep
 
@@ -296,17 +296,17 @@ class VerticalNetworks(Vertical):
         assert total is not None
         return total
 
-    def _pulled(self, silo: int, own: Tensor, slopes: Tensor, some: Tensor | slice = slice(None)) -> Tensor:
+    def _pull_back(self, silo: int, own: Tensor, slopes: Tensor, some: Tensor | slice = slice(None)) -> Tensor:
         """The gradient (d_j,), in a silo's block, of what has the derivatives `slopes` (samples, size) in the sums."""
         out, at_once = torch.zeros_like(own), self._at_once(silo)
         for seen, steep in zip(self._train[silo][some].split(at_once), slopes.split(at_once), strict=True):
-            out += self.networks[silo].pulled_back(own[None], seen[None], lambda _, s=steep: s[None])[0]
+            out += self.networks[silo].pull_back(own[None], seen[None], lambda _, s=steep: s[None])[0]
         return out
 
     def _slope(self, x: Tensor, sums: Tensor) -> Tensor:
         """The gradient of f at one point (d,), given the sums of all samples' embeddings there."""
         slopes = self.loss.slopes(sums, self._labels) / self.samples
-        return torch.cat([self._pulled(silo, x[block], slopes) for silo, block in enumerate(self.blocks)])
+        return torch.cat([self._pull_back(silo, x[block], slopes) for silo, block in enumerate(self.blocks)])
 
     def objective(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
@@ -325,7 +325,7 @@ class VerticalNetworks(Vertical):
             silo, own = self._shard(client)
             slopes = self.loss.slopes(self._sums(row, self._train, own), self._labels[own]) / len(own)
             block, gradient = self.blocks[silo], torch.zeros_like(row)
-            gradient[block] = self._pulled(silo, row[block], slopes, own)
+            gradient[block] = self._pull_back(silo, row[block], slopes, own)
             found.append(gradient)
         return torch.stack(found).view(x.shape)
 
@@ -399,13 +399,13 @@ class VerticalNetworks(Vertical):
     def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:
         parts, slopes = [], self.loss.slopes(self._sums(x, self._train), self._labels)
         for silo, own in enumerate(self.blocks):
-            inside = [_within(block, own, self.dimension) for block in blocks]
+            inside = [_overlap(block, own, self.dimension) for block in blocks]
             clients, size = self.silo_clients[silo], own.stop - own.start
             sums = x.new_zeros(clients, size, dtype=torch.float64)
             squares = x.new_zeros(len(blocks), clients, dtype=torch.float64)
             for some in torch.arange(self.samples, device=self.device).split(max(1, _EACH // size)):
                 at, seen = x[own].expand(len(some), -1), self._train[silo][some][:, None]
-                each = self.networks[silo].pulled_back(at, seen, lambda _, s=slopes[some]: s[:, None]).double()
+                each = self.networks[silo].pull_back(at, seen, lambda _, s=slopes[some]: s[:, None]).double()
                 owners = self._owners[silo][some]
                 sums.index_add_(0, owners, each)
                 squares.index_add_(1, owners, torch.stack([each[:, block].square().sum(1) for block in inside]))
@@ -439,7 +439,7 @@ class VerticalNetworks(Vertical):
         return all(network.name == "linear" for network in self.networks)
 
     @cached_property
-    def _lifted(self) -> list[Tensor]:
+    def _features_with_one(self) -> list[Tensor]:
         """Of every silo the features with a one beside them, (M, D_j + 1), float64."""
         flat = [features.flatten(1).double().cpu() for features in self._train]
         return [torch.cat([own, own.new_ones(len(own), 1)], 1) for own in flat]
@@ -447,7 +447,7 @@ class VerticalNetworks(Vertical):
     def _floor(self) -> Floor:
         if not (self.linear and self.loss.steepness is None):
             return Floor("train_loss", 0.0, "the loss is not negative")
-        table, labels = torch.cat(self._lifted, 1).numpy(), self.dataset.train_labels.astype(float)
+        table, labels = torch.cat(self._features_with_one, 1).numpy(), self.dataset.train_labels.astype(float)
         residual = labels - table @ np.linalg.lstsq(table, labels, rcond=None)[0]
         return Floor("train_loss", float(residual @ residual) / (2 * self.samples), "least squares, solved")
 
@@ -465,7 +465,7 @@ class VerticalNetworks(Vertical):
             return found | {
                 name: NoConstant(why) for name in ("smoothness", "block_smoothness", "block_gradient_noise")
             }
-        curvature, together = self.loss.curvature, torch.cat(self._lifted, 1)
+        curvature, together = self.loss.curvature, torch.cat(self._features_with_one, 1)
         sharp = "" if self.loss.steepness is None else f", times {curvature:g}: upper bound"
         largest = float(torch.linalg.matrix_norm(together.T @ together, 2)) / self.samples
         own = [self._steepest_shard(silo) for silo in range(self.silos)]
@@ -482,7 +482,7 @@ class VerticalNetworks(Vertical):
         """A bound of the norm of the second moments of any part of a batch that a client of a silo may hold."""
         bounds, partition = [], self.partitions[silo]
         for own, size in zip(partition.samples, partition.sizes.tolist(), strict=True):
-            table = self._lifted[silo][torch.from_numpy(own)]
+            table = self._features_with_one[silo][torch.from_numpy(own)]
             fewest = max(1, self.batch - (self.samples - size))
             longest = float(table.square().sum(1).sort(descending=True).values[:fewest].mean())
             bounds.append(min(longest, float(torch.linalg.matrix_norm(table.T @ table, 2)) / fewest))
@@ -497,7 +497,7 @@ class VerticalNetworks(Vertical):
                 f"the shards of silo {unequal[0]} differ in size, so that the mean of its clients' partial gradients "
                 "is not that of the objective"
             )
-        squares = sum(float(own.square().sum(1).mean()) for own in self._lifted)
+        squares = sum(float(own.square().sum(1).mean()) for own in self._features_with_one)
         if self.batch == self.samples and self.clients == self.silos:
             return Constant(0.0, "exact", "every client holds all samples, and a batch is all of them")
         note = f"upper bound, from |grad l| <= {self.loss.steepness:.3g} |features|, where all hold samples"
@@ -532,7 +532,7 @@ def _chosen(values: Tensor, places: Tensor) -> Tensor:
     return values[rows, places]
 
 
-def _within(block: slice, own: slice, dimension: int) -> slice:
+def _overlap(block: slice, own: slice, dimension: int) -> slice:
     """Where in the block `own` those of its coordinates lie that are in another one too."""
     start, stop, _ = block.indices(dimension)
     return slice(min(max(start, own.start), own.stop) - own.start, min(max(stop, own.start), own.stop) - own.start)

@@ -1,9 +1,7 @@
-"""Which runs of a sweep are made together: those that differ in nothing but step sizes and seeds, where it pays.
+"""Which runs of a sweep are made together: those that differ only in step sizes and seeds, where it is faster.
 
-Their local steps then stand in one batch, or at least their problem is built once. On a processor it pays for dense
-networks, whose operations are too small to keep it busy, and for quadratics, whose Hessians are diagonalized once; a
-CNN is no faster so. On a CUDA device it pays for all. Keys, records and files are those of single runs; on a processor
-so is every number, and elsewhere up to rounding.
+On a processor that holds for dense networks and quadratics, on a CUDA device for all problems. Keys, records and files
+are those of single runs.
 """
 
 from __future__ import annotations

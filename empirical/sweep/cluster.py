@@ -1,7 +1,6 @@
 """A Dask cluster as an executor of sweeps.
 
-Dask sends functions and arguments as pickles, and runs what is sent: connect to schedulers that you trust. Nothing of
-ours that lies on a disk is a pickle.
+Dask sends functions as pickles and runs what is sent: connect only to schedulers that you trust.
 """
 
 from __future__ import annotations

@@ -131,18 +131,14 @@ def plan(
     )
 
 
-def key_here(task: Task, sources: str) -> str:
+def local_key(task: Task, sources: str) -> str:
     """The key of a run's task with the data that this machine has."""
     data = {**_build("problem", task["problem"]).data, **_build("participation", task["participation"]).data}
     return run_key(task, sources, data)
 
 
 class Preparation:
-    """Builds each different table of a sweep once, and writes it back in the component's own words.
-
-    The component's words have every default in them, so that a default written out and a default left out are the
-    same run, and a default that changes makes another run.
-    """
+    """Builds each different table of a sweep once, and writes it back with all defaults."""
 
     def __init__(self) -> None:
         self._known: dict[str, Component] = {}
@@ -154,7 +150,7 @@ class Preparation:
         from fedbounds.empirical.simulation.runtime_estimate import building_seconds
         from fedbounds.empirical.simulation.simulate import check_run_memory
 
-        with _located(f"{sweep.source}: [streams]"):
+        with _error_place(f"{sweep.source}: [streams]"):
             Streams(0, task["streams"])
         task = {**task, "engine": task["engine"].replace("-", " ")}
         problem = self._component(sweep, task, "problem", task["problem"])
@@ -164,7 +160,7 @@ class Preparation:
                 f"{sweep.source}: {_place(task, 'participation')} has {process.clients} clients, "
                 f"{_place(task, 'problem')} has {problem.clients}"
             )
-        with _located(sweep.source):
+        with _error_place(sweep.source):
             task["device"] = resolve_device(task["device"], "network" in problem.table)
             length, seeds, every = task["rounds"], len(task["seeds"]), task["record_every"]
             check_run_memory(problem.clients, problem.dimension, length, seeds, every, task["record_models"])
@@ -198,9 +194,9 @@ class Preparation:
 
         built = self._component(sweep, task, "algorithm", table, suffix)
         assert built.algorithm is not None
-        with _located(f"{sweep.source}: engine"):
+        with _error_place(f"{sweep.source}: engine"):
             check_engine(task["engine"], built.algorithm)
-        with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
+        with _error_place(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
             built.algorithm.check(problem, rounds)
             closed = built.algorithm.plain_steps and may_be_closed(task["engine"], problem.affine)
             seeds = len(task["seeds"])
@@ -212,7 +208,7 @@ class Preparation:
     def _component(self, sweep: Sweep, task: Task, name: str, table: Mapping[str, Any], suffix: str = "") -> Component:
         identity = f"{name} {canonical_json(table)}"
         if identity not in self._known:
-            with _located(f"{sweep.source}: {_place(task, name)}{suffix}"):
+            with _error_place(f"{sweep.source}: {_place(task, name)}{suffix}"):
                 self._known[identity] = _build(name, table)
         return self._known[identity]
 
@@ -297,7 +293,7 @@ def _place(task: Task, name: str) -> str:
 
 
 @contextmanager
-def _located(place: str) -> Iterator[None]:
+def _error_place(place: str) -> Iterator[None]:
     """Put a place in front of the one line of an error."""
     try:
         yield

@@ -1,7 +1,6 @@
-"""A study in n parts for jobs that share nothing but the folder: every run is in exactly one of them.
+"""A sweep in n parts for independent jobs: every run is in exactly one part, by the sweep file alone.
 
-Who is in which part depends on the file alone, not on what is done already, nor on the machine. Runs that are made
-together stay together, and the parts are even in the seconds that their runs take at least.
+Runs that are made together stay together; the parts have about equal estimated seconds.
 """
 
 from __future__ import annotations

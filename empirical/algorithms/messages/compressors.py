@@ -112,7 +112,7 @@ class StochasticSign(Compressor):
     def amplitude(self, x: np.ndarray) -> np.float32:
         """a, in float32, never below what it should be."""
         exact = np.abs(x).max() if self.scale == "largest" else np.linalg.norm(x.astype(np.float64))
-        return _up(float(exact))
+        return _round_up(float(exact))
 
     def pack(self, x: np.ndarray, rng: np.random.Generator) -> bytes:
         a = self.amplitude(x)
@@ -493,7 +493,7 @@ class Partly(Compressor):
         return self.compressor.relative_error(self.few(size))
 
 
-def _up(value: float) -> np.float32:
+def _round_up(value: float) -> np.float32:
     """The least float32 that is not below the value."""
     found = np.float32(value)
     return found if float(found) >= value else np.nextafter(found, np.float32(np.inf))

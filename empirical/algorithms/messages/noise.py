@@ -1,9 +1,7 @@
-r"""Noise that a seed says: a client sends 64 bits, and the server makes the same numbers, on any machine and device.
+"""Noise from a seed: a client sends 64 bits, and the server makes the same numbers on any machine and device.
 
-The generator is the finalizer of splitmix64 applied to a counter (as everywhere in fedbounds): whole numbers only, so
-that a processor and a graphics card agree, any part can be made by itself, and no state is kept. Numbers are made of
-its words by operations that IEEE 754 fixes to the last bit (sums, products, quotients, square roots), each on its own;
-library logarithms, which differ between machines, are not used. None is zero.
+The generator is the finalizer of splitmix64 applied to a counter. Numbers are made of its words only by operations that
+IEEE 754 defines to the last bit. None is zero.
 """
 
 from __future__ import annotations

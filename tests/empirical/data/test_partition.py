@@ -182,7 +182,8 @@ def test_a_class_that_nobody_drew_goes_to_the_smallest_client():
 @pytest.mark.parametrize(("split", "clients", "arguments", "message"), [
     (even_partition, 7000, {}, "clients = 7000 must be between 1 and the number of samples, 6000"),
     (label_partition, 0, {}, "clients = 0 must be between 1"),
-    (label_partition, 20, {"labels_per_client": 0}, r"labels_per_client = 0 must be an integer in \[1, 10\]: there are 10 classes"),
+    (label_partition, 20, {"labels_per_client": 0},
+     r"labels_per_client = 0 must be an integer in \[1, 10\]: there are 10 classes"),
     (label_partition, 20, {"labels_per_client": 11}, "labels_per_client = 11"),
     (label_partition, 6000, {"labels_per_client": 1, "in_turn": True}, "holds no sample .* use fewer clients"),
     (majority_class_partition, 9, {}, "clients = 9 must be at least the number of classes, 10"),
