@@ -87,25 +87,23 @@ class Grouped(Process):
 
 @dataclass(frozen=True)
 class PeriodicGroups(Grouped):
-    r"""Periodic availability: groups are available in turn, for `slot` consecutive rounds each.
+    """Periodic availability: groups are available cyclically, for `slot` consecutive rounds each.
 
     Group 0 comes first, and only its first slot is shortened, to `offset` rounds. From the available group of
     n clients S take part in a round with weight 1/S: either in the order of random permutations of the group
     (as in `Permutation`, begun anew in each slot), or as independent uniform subsets.
 
-    With independent repeats it is the sampler of the published code of Wang & Ji (2022): permutations of all N clients,
-    in which clients that are not available are passed over, go on from slot to slot. A round may straddle two of
-    them and hold a client twice, who then makes two local updates of weight 1/S, each with noise of its own (in 1 of
-    18 rounds at N = 250, S = 10, 5 groups and slots of 100 rounds). Second moments of this sampler are not known.
+    With independent repeats it is the sampler of the published code of Wang & Ji (2022): permutations of all N clients
+    continue from slot to slot, unavailable clients are skipped, and a round may hold a client twice, who then makes two
+    local updates of weight 1/S. The second moments of this sampler are not known.
 
-    All moments are averages over the offsets 1..slot, exact given the offset: slots are then independent.
+    All moments are averages over the offsets 1..slot, exact given the offset.
 
     Args:
         clients: N.
         participants: S, at most the smallest group.
         slot: rounds of availability at a time.
-        groups: G contiguous groups of N/G clients, or the group of each client, numbered from 0 in order of
-            turns.
+        groups: G contiguous groups of N/G clients, or the group of each client, numbered from 0.
         offset: the length of the first slot; none draws it uniformly from 1..slot in each run.
         sampling: "permutation" or "independent".
         repeats: "merged" (the default), or "independent", which needs permutations.

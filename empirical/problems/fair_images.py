@@ -20,18 +20,17 @@ from fedbounds.empirical.problems.projections import project_onto_simplex
 
 
 class FairImages(MinimaxImages, ExactEnvelope):
-    r"""Training for the classes that are classified worst.
+    r"""Training for the classes with the largest losses.
 
     $$\min_x\max_{y\in\Delta_C}\sum_{c=1}^Cy_cF_c(x) - \frac\lambda2\|y\|^2+\frac\rho2\|x\|^2,$$
 
     with $F_c$ the mean loss over the $N_c$ training samples of class c. It is the mean over all samples of
-    $\varphi_j(x, y) = \frac N{N_{b_j}}y_{b_j}\ell(h_x(a_j), b_j) - \frac\lambda2\|y\|^2$, so that client i, with weight
-    $m_i/N$, computes with its own samples only. The best response to a network is the projection of $F(x)/\lambda$ onto
-    the simplex, exactly: so are the envelope, its gradient and the dual gap. y starts at 1/C each.
+    $\varphi_j(x, y) = \frac N{N_{b_j}}y_{b_j}\ell(h_x(a_j), b_j) - \frac\lambda2\|y\|^2$, and client i has weight
+    $m_i/N$. The best response is the projection of $F(x)/\lambda$ onto the simplex, so the envelope, its gradient and
+    the dual gap are exact. y starts at 1/C in each coordinate.
 
-    Metrics: `envelope` $\Phi(x)$; `dual_gap`; `test_accuracy`, over all test samples; `worst_class_test_accuracy`, the
-    least over the classes of the accuracy within a class; and on demand `envelope_gradient_norm_squared`,
-    $\|\nabla\Phi(x)\|^2$.
+    Metrics: `envelope` $\Phi(x)$; `dual_gap`; `test_accuracy`; `worst_class_test_accuracy`; on demand
+    `envelope_gradient_norm_squared`, $\|\nabla\Phi(x)\|^2$.
 
     Args:
         dataset: images and labels.

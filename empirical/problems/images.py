@@ -35,27 +35,22 @@ class ImageClassification(ImageProblem):
 
     $$f(x) = \frac1N\sum_{n=1}^N F_n(x),\qquad F_n(x) = \frac1{m_n}\sum_{j=1}^{m_n} \ell(x; \xi_{n,j}),$$
 
-    so every client counts the same, however many samples $m_n$ it holds (Wang & Ji 2022, eq. (1)). The images are
+    with equal weights of the clients, whatever their numbers of samples $m_n$ (Wang & Ji 2022, eq. (1)). The images are
     standardised per channel. A stochastic gradient averages over `batch` samples of the client, drawn without
-    replacement and afresh each time; a client that holds no more than `batch` takes all of them, and its stochastic
-    gradient is then its exact one.
+    replacement; a client with at most `batch` samples takes all of them.
 
-    Dropout (of some networks) and augmentation change the stochastic gradients only: these are then unbiased for the
-    gradient of another function, the expectation of $F_n$ over both, while `objective`, `gradient` and the metrics stay
-    without, as accuracies are reported. So does batch normalization: stochastic gradients take its statistics of their
-    batch, all else the running statistics in x. Each sample of each stochastic gradient draws one word of which its
-    changes are made, from the same generator as the sample itself.
+    Dropout, augmentation and the batch statistics of batch normalization change the stochastic gradients only, which
+    are then unbiased for another function; `objective`, `gradient` and the metrics do not use them.
 
-    Metrics: `train_loss` is f, and `train_accuracy` the same mean over clients of the shares of their samples that are
-    classified correctly; `test_loss` and `test_accuracy` are means over the test samples, and with two classes
-    `test_f1` is the F1 score of class 1 on them; `gradient_norm_squared`, $\|\nabla f\|^2$, on demand.
+    Metrics: `train_loss`, f; `train_accuracy`, the mean over clients; `test_loss`, `test_accuracy`, over the test
+    samples; for two classes `test_f1`, of class 1; on demand `gradient_norm_squared`, $\|\nabla f\|^2$.
 
     Args:
         dataset: images and labels.
         partition: which client holds which training sample.
         network: a name, see `Network`.
         batch: samples of a stochastic gradient.
-        augmentation: what is done to the samples of stochastic gradients, in this order; see `Augmentation`.
+        augmentation: operations on the samples of stochastic gradients, in this order; see `Augmentation`.
         gradient_norm: whether `metrics` reports the squared gradient norm, which costs one pass over the data.
         dtype: float32, or float64 for checks.
         device: where the tensors live.

@@ -179,18 +179,16 @@ class RobustImages(MinimaxImages):
 
     $$\min_x\max_{\|y\|\le r}\frac1N\sum_{j=1}^N\ell(h_x(a_j + y), b_j)+\frac\rho2\|x\|^2$$
 
-    The perturbation lives on raw pixels, in units in which the brightest pixel of the training data is 1 (255 of most
-    data sets, 16 of the digits); images are not clipped after it is added, and standardised as always. Its start is 0.
+    The perturbation is in units of the brightest pixel of the training data (255 in most data sets, 16 in the digits);
+    images are not clipped after it is added. It starts at 0.
 
-    The inner maximum is not known: it is estimated from below by an attack, as many ascent steps on the mean loss of
-    all training samples as asked for, from the run's own y, each of length 2.5 r / steps along the gradient and
-    projected onto the ball; of all points met, the one of the largest training loss counts. The paper does not say what
-    it attacks its networks with.
+    The inner maximum is estimated from below by an attack (not specified in the paper): `attack_steps` ascent steps on
+    the mean training loss from the run's y, each of length 2.5 r / steps along the gradient and projected onto the
+    ball; the point with the largest training loss is its result.
 
-    Metrics: `train_loss`, F(x, y) at the run's own y; `test_accuracy`, on test images as they are;
-    `robust_test_accuracy`, on test images with the perturbation that the attack found, an upper estimate of the least
-    accuracy over the ball; `envelope_lower_estimate`, F there, a lower estimate of $\Phi(x)$; and
-    `ascent_norm_squared`, $\|y\|^2$.
+    Metrics: `train_loss`, F(x, y) at the run's y; `test_accuracy`; `robust_test_accuracy`, on test images with the
+    perturbation of the attack, an upper estimate of the least accuracy over the ball; `envelope_lower_estimate`, F
+    there, a lower estimate of $\Phi(x)$; `ascent_norm_squared`, $\|y\|^2$.
 
     Args:
         dataset: images and labels.

@@ -47,33 +47,31 @@ class SiloSizes(NamedTuple):
 class Problem(ABC):
     r"""A federated problem, $\min_x f(x) = \frac1N \sum_{n=1}^N F_n(x)$ (Wang & Ji 2022, eq. (1)).
 
-    Parameters are one flat vector. `x` has shape `(seeds, cohort, d)`: the local iterate of every participating client
-    of every run; `clients`, of shape `(seeds, cohort)`, says which client each of them is. Problems are immutable: all
-    randomness is drawn by `draw` from a generator that is passed in, and handed back to `stochastic_gradient`.
+    Parameters are one flat vector. `x`, `(seeds, cohort, d)`, is the local iterate of every participating client of
+    every run; `clients`, `(seeds, cohort)`, are their indices. Problems are immutable: `draw` draws randomness from a
+    given generator, and `stochastic_gradient` takes it.
 
     Attributes:
         clients: number of clients, $N$.
         dimension: number of parameters, $d$.
         dtype: of every tensor that comes out; float64 for synthetic problems, float32 for networks.
         device: where the tensors live.
-        prefers_company: whether runs of several settings are faster together on a processor: their operations are
-            small, or the problem is dear to make.
+        prefers_company: whether runs of several settings are faster together on a processor.
         prefers_batched: whether one call for a whole cohort is faster than one call per client, on this device.
-        data_checksum: identifies the data in cache keys; None where the specification says everything.
+        data_checksum: identifies the data in cache keys; None for problems without data.
         ascends: whether a second player maximizes (`Minimax`), so that only minimax algorithms can run on it.
         steps_per_epoch: local steps in which each client computes as many gradients as it holds samples, `(clients,)`;
             None where clients hold no samples.
-        uncompressed: how many coordinates, the last, are sent in full precision whatever compresses the others.
-        statistics: how many coordinates, the last, are running statistics of what clients see, in which nobody
-            descends: a stochastic gradient says there what a step of length one takes from them.
+        uncompressed: how many coordinates, the last, are sent in full precision under any compression.
+        statistics: how many coordinates, the last, are running statistics; a stochastic gradient holds there what a
+            step of length one subtracts.
         affine: whether gradients are affine in the model, with noise that does not depend on it, so that local steps
             have a closed form.
-        walks: whether it has a faster way through local steps than one stochastic gradient after another, with the same
-            result up to rounding (`walked`).
-        silos: how many silos hold a block of the parameters each (`Vertical`), so that only algorithms of tiers can
-            run on it; 0 where every client has a copy of the whole model.
-        silo_sizes: of silos that exchange embeddings, how large their messages are; None of others.
-        floor: what the objective never falls below, of problems that know no least value; None of others.
+        walks: whether `walked` makes local steps faster than single stochastic gradients, equal up to rounding.
+        silos: number of silos that hold a block of the parameters each (`Vertical`); 0 if every client has the whole
+            model.
+        silo_sizes: the sizes of the messages of silos that exchange embeddings; None for others.
+        floor: a lower bound of the objective, if its minimum is not known; else None.
     """
 
     ascends: bool = False

@@ -79,36 +79,35 @@ class PartialNoise(NamedTuple):
 
 
 class VerticalNetworks(Vertical):
-    r"""A network in every silo, which sees some features of every sample; the loss is of the sum of their outputs.
+    r"""One network per silo on the silo's features of every sample; the loss is that of the sum of their outputs.
 
     $$f(\theta)=\frac1M\sum_{p=1}^M\ell\Big(\sum_{j=1}^Nh_j(\theta_j;X_j^{(p)});\,y^{(p)}\Big)$$
 
-    Silo j holds a slice of every sample, and each of its clients a shard of them, of which a silo's partition says what
-    it is; partitions may differ between silos. Once a round a batch of sample IDs is drawn without replacement, the
-    same for all silos. A client's partial gradient is the mean over those of the batch that it holds,
+    Silo j holds a slice of every sample; its partition gives each of its clients a shard of the samples. Once a round a
+    batch of sample IDs is drawn without replacement, the same for all silos. The partial gradient of a client is the
+    mean over the samples of the batch that it holds,
 
     $$g_{k,j}=\frac1{|\zeta_{k,j}|}\sum_{p\in\zeta_{k,j}}\nabla_{\theta_j}
       \ell\big(\Phi_{-j}^{(p)}+h_j(\theta_{k,j};X_j^{(p)});y^{(p)}\big),$$
 
-    with the others' embeddings $\Phi_{-j}$ as they were when the round began. Its expectation, if the client holds any,
-    is the partial gradient of its shard's mean loss; the mean of these over clients is that of f where shards are of
-    equal size. Images of bytes are standardized by channel.
+    with the others' embeddings $\Phi_{-j}$ as of the start of the round. Its expectation is the partial gradient of its
+    shard's mean loss; the mean of these over clients is that of f if shards have equal sizes. Images of bytes are
+    standardized by channel.
 
-    Metrics: `train_loss` is f; `train_accuracy`, `test_loss`, `test_accuracy`; for two classes `test_f1`, of class 1;
-    for more than `top_k` classes `test_top_k_accuracy`, how often the label is among the largest outputs, as
-    `test_top_5_accuracy`; on demand `gradient_norm_squared`, at one more pass over the data.
+    Metrics: `train_loss`, f; `train_accuracy`, `test_loss`, `test_accuracy`; for two classes `test_f1`, of class 1; for
+    more than `top_k` classes `test_top_k_accuracy`, such as `test_top_5_accuracy`; on demand `gradient_norm_squared`.
 
     Args:
         dataset: images and labels; a row of a table is an image (1, 1, columns), a sequence one (1, steps, features).
         partitions: for each silo, which of its clients holds which sample.
         network: of all silos, or a name for each; see `Network`.
         batch: B, samples of a round; all of them if not given.
-        split: along which axis silos share a sample: `"columns"`, as the halves of an image, columns of a table and
-            features of a sequence, or `"channels"`, as the views of an object.
-        widths: how many columns or channels each silo has; if not given as equal as can be, the larger ones first.
+        split: the axis along which a sample is split over silos: `"columns"`, as the halves of an image, columns of a
+            table and features of a sequence, or `"channels"`, as the views of an object.
+        widths: columns or channels of each silo; if not given as equal as possible, the larger ones first.
         loss: `"cross-entropy"`, one output for each class; `"logistic"`, one output, two classes; `"least-squares"`,
             half the square of one output less the label.
-        top_k: see above.
+        top_k: how many of the largest outputs count for the top-k accuracy.
         gradient_norm: whether metrics have the gradient's squared norm.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
