@@ -24,13 +24,13 @@ from fedbounds.empirical.runtime.streams import Streams
 
 
 class DescentAscentRule(Protocol):
-    r"""The numbers of a minimax algorithm: clients take local steps, the server a step of its own along weighted sums.
+    r"""The numbers of a minimax algorithm with local steps of the clients and a server step along weighted sums.
 
     Attributes:
         local_step_size, local_ascent_step_size: $\eta_x,\eta_y\ge0$, units x^2/f and y^2/f.
         server_step_size, server_ascent_step_size: $\gamma_x,\gamma_y>0$, units x^2/f and y^2/f.
         optimizer: of all clients, or one for each.
-        snapshot_period: in rounds; None where gradients in y are taken at the client's own x.
+        snapshot_period: in rounds; None if gradients in y are taken at the client's own x.
     """
 
     @property
@@ -73,13 +73,12 @@ class DescentAscentRule(Protocol):
 
 @dataclass(frozen=True)
 class LocalDescentAscent:
-    r"""What the clients of a minimax algorithm compute from (x, y), and from $\hat x$ if there are snapshots.
+    r"""The local steps of a minimax algorithm from (x, y), and from $\hat x$ if there are snapshots.
 
     $$x_k = x - \eta_xu^x_k, \quad y_k = y + \eta_yu^y_k, \qquad \text{returned: } u_\tau = \sum_{k<\tau}a^{(k)}G_k$$
 
-    with u as in `LocalOptimizer`; if there are snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of
-    $G^x_k$. Where y is constrained, $y_{k+1}$ is the projection of $y_k+\eta_y(u^y_{k+1}-u^y_k)$, and u is returned as
-    it is.
+    with u as in `LocalOptimizer`; with snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of $G^x_k$. Where
+    y is constrained, $y_{k+1}$ is the projection of $y_k+\eta_y(u^y_{k+1}-u^y_k)$; the returned u is not projected.
 
     Attributes:
         step_size: $\eta_x\ge0$, units x^2/f.
@@ -87,7 +86,7 @@ class LocalDescentAscent:
         optimizers: one for all clients, or one for each.
         at_snapshot: whether gradients in y are taken at the snapshot of x.
 
-    Source: Sharma et al. 2023, eq. (12). The paper does not say how clients keep y feasible; the projection is ours.
+    Source: Sharma et al. 2023, eq. (12), which does not specify the projection.
     """
 
     step_size: float

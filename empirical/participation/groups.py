@@ -19,10 +19,10 @@ from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.participation.window_variance import markov_correlation, markov_window_factor, periodic_window
 from fedbounds.empirical.participation.process import Process, Round, equal_weights
 from fedbounds.empirical.participation.sampling import (
-    carried,
     check_repeats,
-    counted,
+    permuted_clients,
     place_pairs,
+    round_from_places,
     sequential,
     subsets,
 )
@@ -174,7 +174,7 @@ class PeriodicGroups(Grouped):
         """An offset, then the slots one after another."""
         members, weights = self._members(), equal_weights(self.participants)
         length = int(rng.integers(1, self.slot + 1)) if self.offset is None else self.offset
-        order = carried(self.clients, rng)
+        order = permuted_clients(self.clients, rng)
         turn = 0
         while True:
             available = members[turn % len(members)]
@@ -182,7 +182,7 @@ class PeriodicGroups(Grouped):
                 present = self.labels == turn % len(members)
                 for _ in range(length):
                     places = np.sort(np.fromiter(islice((n for n in order if present[n]), self.participants), int))
-                    yield counted(places) if (places[1:] == places[:-1]).any() else Round(places, weights)
+                    yield round_from_places(places) if (places[1:] == places[:-1]).any() else Round(places, weights)
             elif self.sampling == "permutation":
                 yield from islice(sequential(available, self.participants, rng), length)
             else:

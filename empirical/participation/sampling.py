@@ -112,7 +112,7 @@ class WithReplacement(IndependentRounds):
             places = np.sort(rng.integers(self.clients, size=(block, self.participants)), axis=1)
             repeats = (places[:, 1:] == places[:, :-1]).any(axis=1)
             for row, repeated in zip(places, repeats.tolist(), strict=True):
-                yield counted(row) if repeated else Round(row, weights)
+                yield round_from_places(row) if repeated else Round(row, weights)
 
     def kernel(self, t: int, u: int) -> float:
         """1/(SN) for the same round."""
@@ -273,13 +273,13 @@ def sequential(
         left = places[full:]
         for clients in np.sort(places[:full].reshape(-1, participants), axis=1):
             twice = straddles and (clients[1:] == clients[:-1]).any()
-            yield counted(clients) if twice else Round(clients, weights)
+            yield round_from_places(clients) if twice else Round(clients, weights)
             straddles = False
         if reshuffle:
             order = rng.permutation(members)
 
 
-def carried(clients: int, rng: np.random.Generator) -> Iterator[int]:
+def permuted_clients(clients: int, rng: np.random.Generator) -> Iterator[int]:
     """The clients in the order of one permutation of all of them after the other, for ever."""
     while True:
         yield from rng.permutation(clients).tolist()
@@ -309,11 +309,11 @@ def check_repeats(repeats: object) -> str | None:
     return "independent" if repeats is not None and check_choice("repeats", repeats, REPEATS) != "merged" else None
 
 
-def counted(places: np.ndarray) -> Round:
+def round_from_places(places: np.ndarray) -> Round:
     """The round in which each place counts 1/S.
 
     Example:
-        >>> counted(np.array([2, 0, 2, 2]))
+        >>> round_from_places(np.array([2, 0, 2, 2]))
         Round(clients=array([0, 2]), weights=array([0.25, 0.75]))
     """
     clients, counts = np.unique(places, return_counts=True)

@@ -14,7 +14,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, check_memory, is_number, quote
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
-from fedbounds.empirical.problems.quadratics import random_quadratic
+from fedbounds.empirical.problems.quadratics import random_quadratic, solve_stationarity
 from fedbounds.empirical.problems.vertical import (
     Vertical,
     blocks_of,
@@ -25,7 +25,6 @@ from fedbounds.empirical.problems.vertical import (
 )
 
 NoiseLaw = Literal["gaussian", "signs"]
-_RELATIVE = 1e-12  # below which a residual of linear algebra in float64 counts as zero
 
 
 class BlockQuadratic(Vertical):
@@ -278,12 +277,8 @@ class BlockQuadratic(Vertical):
 
     @cached_property
     def _minimizer(self) -> Tensor | None:
-        values, pull = torch.linalg.eigvalsh(self.hessian), self.pulls.mean(0)
-        if float(values[0]) < -_RELATIVE * self.dimension * float(values.abs().max()):
-            return None
-        away = torch.linalg.pinv(self.hessian, hermitian=True) @ pull
-        left = torch.linalg.vector_norm(self.hessian @ away - pull)
-        return self.center + away if float(left) <= 1e-9 * float(torch.linalg.vector_norm(pull)) else None
+        away = solve_stationarity(self.hessian, self.pulls.mean(0))
+        return None if away is None else self.center + away
 
     def objective_gap(self, x: Tensor) -> Tensor:
         r"""$f(x)-\min f$: (..., d) -> (...).

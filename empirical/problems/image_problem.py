@@ -33,11 +33,11 @@ class Samples(NamedTuple):
     """Samples of b parameter vectors.
 
     Attributes:
-        images: as the network sees them, `(b, B, channels, height, width)`.
+        images: standardised, `(b, B, channels, height, width)`.
         labels: `(b, B)`.
         weights: `(b, B)`; each 1/B if None.
-        words: of randomness, `(b, B)`, of which dropout is made; None without.
-        training: whether batch normalization takes its statistics of them.
+        words: random words for dropout, `(b, B)`; None without.
+        training: whether batch normalization uses their statistics.
     """
 
     images: Tensor
@@ -101,7 +101,7 @@ class ImageProblem(Problem):
         self.steps_per_epoch = -(-partition.sizes // self.batch)
         small = dataset.image[1] * dataset.image[2] <= _SMALL_IMAGE
         self.prefers_batched = not self.network.convolutional or small or self.device.type != "cpu"
-        self.prefers_company = self.network.dense
+        self.faster_together = self.network.dense
         self.data_checksum = checksum(dataset)
 
         train, test = dataset.standardised()

@@ -129,7 +129,7 @@ class ImageClassification(ImageProblem):
         norms = {"gradient_norm_squared": self.objective_gradient(x).square().sum(-1)} if self.gradient_norm else {}
         return self._quality_metrics(x) | norms
 
-    def beside_models(self, x: Tensor) -> dict[str, Tensor]:
+    def metrics_and_products(self, x: Tensor) -> dict[str, Tensor]:
         if not self.gradient_norm or self.clients**2 > self.dimension:  # they would outweigh the models
             return self.metrics(x)
         names = torch.arange(self.clients, device=self.device)[None]

@@ -102,10 +102,6 @@ class SyntheticMinimax(ExactEnvelope):
     def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
         return self.common_gradient(x).mul_(self.scales[clients, None]).add_(self.slopes[clients])
 
-    def local_objective(self, z: Tensor, clients: Tensor) -> Tensor:
-        """$f_i(z)$: z (seeds, cohort, d), clients (seeds, cohort) -> (seeds, cohort)."""
-        return self.common(z) * self.scales[clients] + (self.slopes[clients] * z).sum(-1)
-
     def objective(self, x: Tensor) -> Tensor:
         return self.mean_scale * self.common(x) + x @ self.mean_slopes
 

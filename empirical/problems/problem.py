@@ -15,12 +15,12 @@ from fedbounds.bounds.theory.symbols import Constant, NoConstant
 
 
 class Floor(NamedTuple):
-    """A number that what is minimized never falls below, so that the gap of any start is at most its value there.
+    """A lower bound of the objective, hence of the initial gap.
 
     Attributes:
-        metric: which metric is the value of what is minimized.
-        value: the number.
-        why: it never falls below.
+        metric: the metric that is the objective.
+        value: the bound.
+        why: its reason.
     """
 
     metric: str
@@ -29,7 +29,7 @@ class Floor(NamedTuple):
 
 
 class SiloSizes(NamedTuple):
-    """How large what silos and their clients send each other is.
+    """Sizes of the messages between silos and their clients.
 
     Attributes:
         parameters: $d_j$, of every silo.
@@ -56,7 +56,7 @@ class Problem(ABC):
         dimension: number of parameters, $d$.
         dtype: of every tensor that comes out; float64 for synthetic problems, float32 for networks.
         device: where the tensors live.
-        prefers_company: whether runs of several settings are faster together on a processor.
+        faster_together: whether runs of several settings are faster together on a processor.
         prefers_batched: whether one call for a whole cohort is faster than one call per client, on this device.
         data_checksum: identifies the data in cache keys; None for problems without data.
         ascends: whether a second player maximizes (`Minimax`), so that only minimax algorithms can run on it.
@@ -82,7 +82,7 @@ class Problem(ABC):
     dimension: int
     dtype: torch.dtype
     device: torch.device
-    prefers_company: bool = False
+    faster_together: bool = False
     prefers_batched: bool = True
     data_checksum: str | None = None
     steps_per_epoch: np.ndarray | None = None
@@ -152,9 +152,10 @@ class Problem(ABC):
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         """What is recorded of the global models `x` (seeds, d): name -> (seeds,)."""
 
-    def beside_models(self, x: Tensor) -> dict[str, Tensor]:
-        r"""What is recorded where the models are: the metrics, and perhaps $\nabla F_n(x)^\top\nabla F_m(x)$ as
-        `gradient_products` (seeds, clients, clients), where they cost no more passes over the data than the metrics."""
+    def metrics_and_products(self, x: Tensor) -> dict[str, Tensor]:
+        r"""The metrics, and, where they cost no further pass over the data, $\nabla F_n(x)^\top\nabla F_m(x)$ as
+        `gradient_products` (seeds, clients, clients).
+        """
         return self.metrics(x)
 
     @abstractmethod

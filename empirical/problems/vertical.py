@@ -19,25 +19,23 @@ from fedbounds.empirical.problems.problem import Problem, SiloSizes
 
 
 class Vertical(Problem):
-    r"""A problem of N silos: block j of the parameters belongs to silo j, and to each of its $K_j$ clients a copy.
+    r"""A problem of N silos: block j of the parameters belongs to silo j, and each of its $K_j$ clients has a copy.
 
     $$\min_\theta f(\theta),\qquad \theta = (\theta_1,\dots,\theta_N),\qquad
-      g_{k,j}(\theta)\approx\nabla_{(j)}f(\theta)\quad\text{for the clients k of silo j}$$
+    g_{k,j}(\theta)\approx\nabla_{(j)}f(\theta)\quad\text{for the clients k of silo j}$$
 
-    A client computes stochastic partial gradients in its own block, at a view of the model that has its own copy of
-    that block and whatever it was last told of the others. What it may be told is what `exchange` makes of the whole
-    model, once a round; the randomness of a round, as its batch, is drawn once for all clients.
-
-    The clients of all silos are counted through: first those of silo 0. In `gradient` and `stochastic_gradient` client
-    i's gradient is zero outside of its silo's block; `draw` is the randomness of a round, whoever asks.
+    A client computes stochastic partial gradients in its own block from its own copy of it and from `exchange`, which
+    gives the information on the other blocks once a round. The randomness of a round is the same for all clients.
+    Clients are numbered through all silos; in `gradient` and `stochastic_gradient` entries outside the client's block
+    are zero.
 
     Attributes:
-        blocks: where each silo's parameters lie, one after another.
+        blocks: the slice of each silo's parameters.
         silo_clients: $K_j$.
-        embeds: whether silos are coupled through the sum of what each of them makes of a sample, its embedding.
-        embedding_size: how many numbers a sample's embedding has; 0 without embeddings.
-        batch: how many samples a round's batch has, all of them if gradients are free of noise; 0 without samples.
-        shared_noise: whether the clients of a silo see the same noise.
+        embeds: whether silos are coupled through the sum of their embeddings of a sample.
+        embedding_size: numbers of a sample's embedding; 0 without embeddings.
+        batch: samples of a round's batch; all if gradients are free of noise, 0 without samples.
+        shared_noise: whether the clients of a silo have the same noise.
 
     Source: Das et al. 2022, Section 3, eqs. (1) to (4) and (16).
     """

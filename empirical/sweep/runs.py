@@ -57,9 +57,16 @@ class Run:
 
 
 class Prepared(NamedTuple):
-    """A task whose components are known to exist, and the checksums of what it reads, by the dotted place of the file
-    in the task, the seconds that it takes at least, the bytes of a client's message, how many like it are made
-    together at most, the loads of links, and the bytes of the numbers that it holds."""
+    """A task after the check of its components.
+
+    Attributes:
+        data: checksums of the data that it reads, by the dotted place of the file in the task.
+        seconds: a lower bound of its duration.
+        message_bytes: of a client's message.
+        together: how many such runs are made together at most.
+        link_loads: what a round sends over each class of links.
+        memory: bytes of the numbers that it holds.
+    """
 
     task: Task
     data: Mapping[str, str]
@@ -71,7 +78,7 @@ class Prepared(NamedTuple):
 
 
 class Component(NamedTuple):
-    """What is kept of a problem, a process or an algorithm that was built to check its table."""
+    """The properties of a problem, process or algorithm that was built to check its table."""
 
     table: Mapping[str, Any]
     clients: int = 0
@@ -83,14 +90,15 @@ class Component(NamedTuple):
     steps_per_epoch: np.ndarray | None = None
     silos: int = 0
     affine: bool = False
-    prefers_company: bool = False
+    faster_together: bool = False
     algorithm: Algorithm | None = None
     silo_sizes: SiloSizes | None = None
 
 
 class Fitting(NamedTuple):
-    """An algorithm as it runs on a problem: its completed table, its least seconds, the bytes of a client's message,
-    what a round sends over each class of links, and the most local steps of a client."""
+    """An algorithm on a problem: its completed table, a lower bound of its seconds, the bytes of a client's message,
+    the loads of links, and the most local steps of a client.
+    """
 
     table: Mapping[str, Any]
     seconds: float
@@ -241,7 +249,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         problem.steps_per_epoch,
         problem.silos,
         problem.affine,
-        problem.prefers_company,
+        problem.faster_together,
         silo_sizes=problem.silo_sizes if problem.dimension == dimension else None,
     )
 
@@ -267,7 +275,7 @@ def most_together(problem: Component, task: Task, steps: int) -> int:
     from fedbounds.empirical.simulation.engines import may_repay
 
     here, seeds = task["device"] == "cpu", len(task["seeds"])
-    if problem.ascends or problem.silos or (here and not problem.prefers_company):
+    if problem.ascends or problem.silos or (here and not problem.faster_together):
         return 1
     long = task["engine"] == "auto" and not problem.affine and may_repay(task["rounds"] * seeds, problem.clients, steps)
     if here and (long or task["engine"] == "compiled"):  # its numbers may depend on who else is in the batch
