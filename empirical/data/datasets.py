@@ -1,4 +1,4 @@
-"""Labeled images and sequences from local files in their official formats; digits and what is made here need none.
+"""Labeled images, sequences and tables: from local files in their official formats, bundled, or synthetic.
 
 Nothing is downloaded and nothing is unpickled.
 """

@@ -101,13 +101,13 @@ def majority_class_partition(
 def dirichlet_partition(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float = 0.5) -> Partition:
     r"""Each class is split over the clients in proportions drawn from $\mathrm{Dir}(\alpha, \dots, \alpha)$.
 
-    A client left without samples is then given one of the largest client's, so that nobody is empty. The majority
+    A client left without samples is then given one of the largest client's, so that no client is empty. The majority
     class of a client is the class it holds most of (the first of these).
 
     Args:
         alpha: > 0; small values give each client few classes.
 
-    Source: Sharma et al. 2023, Section 6, after Wang et al. 2019; what is done about empty clients is ours.
+    Source: Sharma et al. 2023, Section 6, after Wang et al. 2019; the rule for empty clients is ours.
     """
     _check_range("alpha", alpha, 1e-3 <= alpha < float("inf"), "at least 0.001 and finite")
     _check_clients(clients, len(labels))
@@ -200,7 +200,7 @@ def cut_partition(labels: np.ndarray, sizes: Sequence[int], order: np.ndarray) -
 
 
 def owner_partition(labels: np.ndarray, clients: int, owners: np.ndarray | None) -> Partition:
-    """Each client holds what its owners own: client n those of n, n + clients, and so on.
+    """Each client holds the samples of its owners: client n those of n, n + clients, and so on.
 
     Args:
         owners: of each sample, `(samples,)`, from 0; None if the data do not say it.
@@ -225,7 +225,7 @@ def label_partition(
 ) -> Partition:
     """Each client holds samples of few classes: those of a class are split evenly over the clients that hold it.
 
-    The classes of a client are drawn uniformly without replacement; a class that nobody has drawn goes to the client
+    The classes of a client are drawn uniformly without replacement; a class that no client has drawn goes to the client
     with the fewest samples. With `in_turn`, as in the authors' public code, a client gets the classes that the clients
     before it hold least often, of equal ones the first.
 

@@ -1,6 +1,6 @@
 r"""Bets against a declared law that are fair if it is true, so that one may look after every round and stop at will.
 
-With $X_t$ what is seen of round t, and $a_t$ a law for it that is chosen before round t,
+With $X_t$ the observation of round t, and $a_t$ a law of it chosen before round t,
 
 $$E_T=\prod_{t<T}\frac{a_t(X_t)}{\Pr\{X_t\mid X_0,\dots,X_{t-1}\}},\qquad
   \Pr\{\exists\,T:\ E_T\ge1/\alpha\}\le\alpha$$

@@ -129,7 +129,7 @@ class Markovian(IndependentClients):
         self._settle_clients()
         self._settle(come=check_number("come", self.come, 0, 1))
         if self.come == 0:
-            raise FedboundsError("come = 0 must be in (0, 1]: nobody would ever come")
+            raise FedboundsError("come = 0 must be in (0, 1]: no client would ever participate")
 
     @property
     def rates(self) -> np.ndarray:
@@ -351,7 +351,7 @@ class CyclicFromInactive(Cycles):
 
     @property
     def stationary(self) -> bool:
-        """Only where nobody ever comes."""
+        """Only if no client ever participates."""
         return not self.active.any()
 
     @property

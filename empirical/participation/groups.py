@@ -379,7 +379,7 @@ class Cyclic(Grouped):
         return self.random_phase or len(self.sizes) == 1
 
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
-        """The groups in turn, from the phase on."""
+        """The groups cyclically, from the phase on."""
         rounds = self._whole_groups()
         phase = int(rng.integers(len(rounds))) if self.random_phase else 0
         yield from cycle(rounds[phase:] + rounds[:phase])

@@ -101,7 +101,7 @@ class Process(ABC):
 
     @property
     def unnormalized(self) -> bool:
-        """Whether a participant has weight 1/N, whoever else takes part: weights say who is present, and no more."""
+        """Whether every participant has weight 1/N, whatever the other clients do."""
         return False
 
     @property

@@ -179,7 +179,7 @@ class _ActiveGroup(ObservedLaw):
 
 
 class _Orders(ObservedLaw):
-    """Cycles in which nobody comes twice, in the order of uniform permutations."""
+    """Cycles in which no client participates twice, in the order of uniform permutations."""
 
     def __init__(self, process: Permutation) -> None:
         N, self.participants, self.reshuffle = process.clients, process.participants, process.reshuffle
@@ -217,7 +217,7 @@ class _Orders(ObservedLaw):
 
 
 class _Slots(ObservedLaw):
-    """Groups in turn, for a slot each, of which the first may be shorter."""
+    """Cyclic groups, for a slot each, of which the first may be shorter."""
 
     def __init__(self, process: PeriodicGroups) -> None:
         self.labels, self.groups, self.process = process.labels, len(process.sizes), process
@@ -236,7 +236,7 @@ class _Slots(ObservedLaw):
         if present.sum() > process.participants or (present & (self.labels != turn[0] % self.groups)).any():
             raise Impossible(f"not {process.participants} clients of group {turn[0] % self.groups}, whose turn it was")
         if not present.any():
-            raise Impossible("nobody took part")
+            raise Impossible("no client participated")
         age[0] += 1
 
 
@@ -287,7 +287,7 @@ LAWS: Mapping[type[Process], Callable[[Any], ObservedLaw]] = {
 
 
 def law_of(process: Process) -> ObservedLaw | None:
-    """The process under observation; None where no exact test of it is known, as of a stranger's."""
+    """The process under observation; None if no exact test of it is known, as for plug-ins."""
     kind = LAWS.get(type(process))
     carried = isinstance(process, PeriodicGroups) and process.independent_repeats  # its orders do not end with slots
     return None if kind is None or carried else kind(process)
@@ -336,7 +336,7 @@ class Declaration:
         return max(everyone, 1)
 
     def add(self, t: int, present: np.ndarray, weights: np.ndarray, names: tuple[str | int, ...]) -> None:
-        """Take note of round t: who was present (N,), with which weights (N,); names are for what is said of it."""
+        """Add round t: the presences (N,), the weights (N,), and the clients' names for messages."""
         if self.broken or self.law is None:
             return
         try:

@@ -87,7 +87,7 @@ def participation_rates(
         raise FedboundsError(f"frequencies[{n}] must be shares that sum to one; they sum to {kappa[n].sum():.12g}")
     C, mu = kappa.shape[1], check_number("mean", mean, 0, 1)
     if mu == 0:
-        raise FedboundsError("mean = 0 must be in (0, 1]: nobody would take part")
+        raise FedboundsError("mean = 0 must be in (0, 1]: no client would participate")
     lowest, highest = check_number("floor", floor, 0, 1), None if cap is None else check_number("cap", cap, 0, 1)
     if highest is not None and not 0 < highest >= lowest:
         raise FedboundsError(f"cap = {quote(cap)} must be in (0, 1] and at least floor = {lowest:g}")

@@ -46,7 +46,7 @@ class BlockQuadratic(Vertical):
         shift: the standard deviation of every coordinate of $\delta$, one number or `(d,)`, in units of x.
         shared_noise: whether all clients see the same noise and the same shift, or each its own.
         noise_law: "gaussian", or "signs" of that size.
-        holders: `(silos, n)`, which client of silo j has which quadratic, counted from 0; in turn, if not given.
+        holders: `(silos, n)`, which client of silo j has which quadratic, counted from 0; cyclic, if not given.
         x0: the starting point `(d,)`.
         device: where the tensors live.
 
@@ -231,15 +231,15 @@ class BlockQuadratic(Vertical):
 
     def exchange(self, x: Tensor, randomness: Tensor | None) -> tuple[Tensor, ...]:
         """What every silo adds to its own part of the gradient in a round, (seeds, K_j or 1, d_j)."""
-        away, told, start = x - self.center, [], 0
+        away, found, start = x - self.center, [], 0
         for j, (block, count) in enumerate(zip(self.blocks, self.silo_clients, strict=True)):
             size = block.stop - block.start
             others = (away @ self._rows_of_others[j].T).view(len(x), -1, size) - self.pulled[j]
             if randomness is not None:
                 others = others + randomness[:, start : start + count * size].view(-1, count, size)
             start += count * size
-            told.append(others)
-        return tuple(told)
+            found.append(others)
+        return tuple(found)
 
     def partial_gradients(self, silo: int, own: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         block = self.blocks[silo]

@@ -157,7 +157,7 @@ class ImageClassification(ImageProblem):
     def client_metrics(self, x: Tensor) -> dict[str, np.ndarray]:
         """Every client's loss and accuracies at the models `x` (seeds, d): name -> (seeds, clients).
 
-        `train_loss` and `train_accuracy` are over the client's own samples. The test data belong to nobody:
+        `train_loss` and `train_accuracy` are over the client's own samples. The test data belong to no client:
         `test_accuracy` weighs the accuracy in each class with the share of the class in the client's training samples.
         """
         shares = class_counts(self.partition.assignment, self.dataset.train_labels, self.clients)

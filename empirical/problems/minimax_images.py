@@ -89,7 +89,7 @@ class MinimaxImages(ImageProblem, Minimax):
         """
 
     def surrogate(self, weights: Sequence[float] | np.ndarray) -> Self:
-        r"""The same clients with other weights: $\sum_iw_if_i$, what is minimized where clients count otherwise.
+        r"""The same clients with other weights: $\sum_iw_if_i$, the objective with these weights.
 
         Args:
             weights: $w_i\ge0$ with sum 1, (clients,).

@@ -91,7 +91,7 @@ class Network:
     r"""Convolutions, padded to keep the size, with ReLU and, in most networks each of them, 2x2 max-pooling, or long
     short-term memory; then dense layers with ReLU but the last; while training, some have dropout before each.
 
-    The parameters of a network are one flat vector $x \in \mathbb R^d$: weight and bias of each layer in turn. All
+    The parameters of a network are one flat vector $x \in \mathbb R^d$: weight and bias of each layer. All
     functions take a batch of such vectors, `(b, d)`, each with images of its own, `(b, B, channels, height, width)`.
 
     Networks with batch normalization (no biases but its own) have its numbers after all others: factor $\gamma_c$ and

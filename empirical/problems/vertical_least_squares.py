@@ -59,7 +59,7 @@ class VerticalLeastSquares(Vertical):
         blocks: $d_j$, how many features each silo has.
         silo_clients: $K_j$, one number for each silo.
         batch: B, all samples if not given.
-        holders: `(silos, M)`, which client of silo j has which sample, counted from 0; in turn, if not given.
+        holders: `(silos, M)`, which client of silo j has which sample, counted from 0; cyclic, if not given.
         x0: the starting point `(d,)`.
         device: where the tensors live.
 
@@ -150,9 +150,9 @@ class VerticalLeastSquares(Vertical):
             if len(self.labels) > 1:
                 labels, randomness = self.labels[randomness[:, 0]], randomness[:, 1:]
             ids = randomness if randomness.shape[1] else everything
-        told = [(self.features[:, block][ids] * x[:, None, block]).sum(-1) for block in self.blocks]
-        slopes = torch.stack(told).sum(0) - labels.gather(1, ids)
-        return ExchangedSums(ids, tuple(slopes - own for own in told), slopes)
+        sums = [(self.features[:, block][ids] * x[:, None, block]).sum(-1) for block in self.blocks]
+        slopes = torch.stack(sums).sum(0) - labels.gather(1, ids)
+        return ExchangedSums(ids, tuple(slopes - own for own in sums), slopes)
 
     def partial_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
         seen = self.features[:, self.blocks[silo]][known.ids]

@@ -271,7 +271,7 @@ class VerticalNetworks(Vertical):
 
     def _calls(self, part: SiloPart, stale: bool) -> Iterator[tuple[slice, Tensor, Callable[[Tensor], Tensor]]]:
         """Whose gradients to ask for together, at which images, and the derivatives of their losses in the outputs:
-        all clients at once, or each in turn without the places of none where that is quicker."""
+        all clients at once, or one by one without padding where that is faster."""
         flat = [tensor.flatten(0, 1) for tensor in part]
         alone = [(slice(i, i + 1), count) for i, count in enumerate(flat[0].tolist()) if count]
         for some, width in [(slice(None), None)] if self.prefers_batched else alone:
@@ -430,7 +430,7 @@ class VerticalNetworks(Vertical):
         cached = network.convolutional and self.device.type == "cpu"
         return min(_CHUNK, max(1, _PIXELS // (network.image[1] * network.image[2]))) if cached else _CHUNK
 
-    # --- what is known everywhere -------------------------------------------------------------------------------------
+    # --- constants at every point -------------------------------------------------------------------------------------
 
     @property
     def linear(self) -> bool:

@@ -66,7 +66,7 @@ def cluster_executor(scheduler: Scheduler) -> Iterator[Executor]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """What is wrong is told in our own words."""
+    """Disable the log messages of Dask; errors are reported as FedboundsError."""
     names = ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed.")))
     logs = [log for log in map(logging.getLogger, names) if not log.disabled]
     for log in logs:

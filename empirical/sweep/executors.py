@@ -105,7 +105,7 @@ def make_on(
     waiting, at_work = deque(planned), dict[Future[WorkerAnswer], Batch]()
     ended: SimpleQueue[Future[WorkerAnswer]] = SimpleQueue()
     unseen: list[RunUpdate] = []
-    suspects, suspected = deque[Batch](), set[str]()  # beside others nobody knows which run killed the worker
+    suspects, suspected = deque[Batch](), set[str]()  # in a batch it is unknown which run killed the worker
     last = time.monotonic()
     try:
         while waiting or at_work or unseen or suspects:
@@ -150,7 +150,7 @@ def make_on(
 def _submit(
     executor: Executor, job: WorkerJob, sources: str, batch: Batch, rest: Iterable[Batch]
 ) -> Future[WorkerAnswer]:
-    """Hand out a batch; `rest` is what is left beside it."""
+    """Submit a batch; `rest` are the other batches that are left."""
     try:
         return executor.submit(job.make, batch, sources, uuid.uuid4().hex)
     except RuntimeError as error:  # it is broken, or was shut down
@@ -168,7 +168,7 @@ def _batch_updates(
     """What has become of a batch: the news of runs that have ended, and runs to be made alone."""
     try:
         answer = future.result()
-    except (BrokenExecutor, CancelledError) as error:  # whose fault it was, nobody knows
+    except (BrokenExecutor, CancelledError) as error:  # the cause is unknown
         raise _ended_error(error, chain([batch], rest), job) from error
     except Exception as error:
         found, alone = job.maker.look(batch)
@@ -213,7 +213,7 @@ def _split_by_visibility(news: Sequence[RunUpdate], store: Store) -> tuple[list[
 def _witness(store: Store) -> str:
     """The name of a file that is in the folder of the results and in no other.
 
-    It stays, empty and for good: whoever comes later takes the same.
+    It stays: later sweeps use it, too.
     """
     try:
         store.directory.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Making runs where one is: a batch together or its runs one by one, each kept as it ends, errors as records."""
+"""Makes runs in this process, a batch together or one by one; every result or error is saved."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SYNC_SECONDS = 1.0  # seconds
 
 
 class RunUpdate(NamedTuple):
-    """What became of a run: its key, its status, and whether it was made now, or found as somebody else made it."""
+    """The key and status of a run, and whether it was made now or found."""
 
     key: str
     status: str
@@ -48,7 +48,7 @@ class Maker:
     run_task: RunTask | None
 
     def make(self, batch: Batch) -> Iterator[RunUpdate]:
-        """Runs what is left of a batch; the news of each run, once its trace or the error it raised is kept.
+        """Make the missing runs of a batch; yields an update for each run, once its trace or error is saved.
 
         A batch that fails is made again run by run, so that the error is found in the run that raises it.
         """
@@ -66,7 +66,7 @@ class Maker:
                 yield RunUpdate(run.key, failed.args[0])
 
     def look(self, batch: Batch) -> tuple[list[RunUpdate], list[Run]]:
-        """What others have finished of a batch, and what is left to be made."""
+        """The finished runs of a batch, and the missing ones."""
         standings = {run.key: self.store.standing(run.key) for run in batch}
         found = [
             RunUpdate(key, standing.status, made=False) for key, standing in standings.items() if standing.finished

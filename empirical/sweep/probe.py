@@ -1,4 +1,4 @@
-"""How long runs take, before any is there: a few rounds of each setting, made in another process and thrown away."""
+"""Measured durations: a few rounds of each setting in another process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedbounds.empirical.sweep.spec import Task
 from fedbounds.empirical.sweep.workers import spawn_process
 
 STARTING = 30.0  # seconds that a process may need until it begins
-SHOWS = 0.05  # seconds by which rounds must take longer than one, that their time can be told from chance
+SHOWS = 0.05  # seconds by which several rounds must exceed one round to be measurable
 
 
 class Probe(NamedTuple):
@@ -90,7 +90,7 @@ def extrapolate_seconds(task: Task, seconds: Callable[[Task], float], share: flo
     rounds, every = task["rounds"], task["record_every"]
     ends = time.perf_counter() + share
     least = shorten_task(task, 1, recorded=False)
-    seconds(least)  # what is slow but once: imports, caches, first calls
+    seconds(least)  # warm up: imports, caches, first calls
     begin, one = seconds(least), least["rounds"]
 
     def longer(recorded: bool) -> tuple[float, int]:

@@ -29,7 +29,7 @@ MOST_SEEDS = 32  # that a title names one by one
 @dataclass(frozen=True)
 class Run:
     """One unit of work: a task with its block of seeds, its key, the seconds that it takes at least, the bytes of a
-    client's longest message (None where nobody knows), how many like it are made together at most, what a round
+    client's longest message (None if unknown), how many like it are made together at most, what a round
     sends over each class of links, if there are several, and the bytes of the numbers that it holds."""
 
     key: str

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.simulation.trace import Trace
 
 MAX_RECORD_BYTES, MAX_TRACE_BYTES = 1 << 24, 1 << 32
-ABANDONED = 3600  # seconds without a byte written, after which scratch whose process cannot be asked is nobody's
+ABANDONED = 3600  # seconds without a write, after which a temporary file of another host is removed
 ATTEMPTS = 5
 HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node())[:64]
 BORN = time.time_ns()  # tells this process from an earlier one with the same number

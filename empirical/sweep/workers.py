@@ -1,4 +1,4 @@
-"""The local pool: spawned processes that make what they are handed, and are replaced when they die.
+"""A pool of spawned local processes, which are replaced when they die.
 
 The pool of the standard library does less: there a worker that dies breaks the whole pool.
 """
@@ -40,7 +40,7 @@ def make_spawned(planned: Sequence[Batch], maker: Maker, workers: int) -> Genera
 
 
 class _Pool:
-    """Workers, what each is making, and what waits.
+    """Workers with their batches, and the waiting batches.
 
     Args:
         maker: what a worker makes runs with.
@@ -59,7 +59,7 @@ class _Pool:
         self.at_work[connection] = (process, ())
 
     def receive(self, connection: Connection) -> list[RunUpdate]:
-        """What a worker says: the news of the runs that have ended; it is handed the next batch, or replaced."""
+        """The updates of a worker, which gets the next batch or is replaced."""
         process, _ = self.at_work[connection]
         try:
             message = connection.recv()
@@ -77,7 +77,7 @@ class _Pool:
         return message
 
     def close(self) -> None:
-        """End all workers, whatever they are at."""
+        """End all workers."""
         for process, _ in self.at_work.values():
             process.terminate()
         for connection in list(self.at_work):
@@ -91,7 +91,7 @@ class _Pool:
         return process, batch
 
     def _replace_dead_worker(self, connection: Connection) -> list[RunUpdate]:
-        """What a dead worker leaves of its batch: runs that have ended. The others are made again, alone.
+        """Replace a dead worker; returns its finished runs. The others are made again, alone.
 
         A run whose worker dies for the second time has ended, too, with an error.
         """
@@ -167,7 +167,7 @@ def _run_attached(work: Callable[..., None], connection: Connection, *arguments:
 
 
 def _work(connection: Connection, maker: Maker) -> None:
-    """A worker: announce itself, then make what it is handed until it is handed nothing or the parent is gone."""
+    """A worker: report the start, then make batches until it gets an empty one or the parent has ended."""
     try:
         connection.send([])
         while batch := connection.recv():

@@ -69,8 +69,7 @@ def ternary_bytes(count: int) -> int:
 def positions(where: np.ndarray, size: int) -> bytes:
     r"""Ascending positions (k,) below `size`, in about $k(2+\log_2(\text{size}/k))$ bits.
 
-    The lowest $\ell$ bits of each stand as they are; what is above them, ascending too, is told by ones that stand as
-    far apart as it grows.
+    The lowest $\ell$ bits of each are stored unchanged; the ascending rest in unary differences.
 
     Example:
         >>> unpositions(positions(np.array([3, 700, 999]), 1000), 3, 1000).tolist()
