@@ -25,11 +25,13 @@ def recorded(*, weights: Any = None, file: Any = None, normalize: bool = False) 
         file: a CSV file of the weights, a line per round, a column per client; instead of `weights`.
         normalize: divide the weights of each round by their sum.
     """
-    if weights is not None and file is not None:
-        raise FedboundsError("recorded participation: give weights or file, not both")
-    if weights is None and file is None:
+    if file is not None:
+        if weights is not None:
+            raise FedboundsError("recorded participation: give weights or file, not both")
+        return Recorded.from_csv(file, normalize=normalize)
+    if weights is None:
         raise FedboundsError('recorded participation needs weights (rounds, clients), or file = "weights.csv"')
-    return Recorded(weights, normalize) if file is None else Recorded.from_csv(file, normalize=normalize)
+    return Recorded(weights, normalize)
 
 
 _PROCESSES = (
