@@ -191,7 +191,7 @@ class Algorithm(ABC):
 
     @property
     def waits(self) -> int | None:
-        """The interval in whose last round all compute, and nobody in the others, whoever is drawn; None by default."""
+        """The interval in whose last round all clients compute, and none in the others; None by default."""
         return None
 
     def weights_in(self, record: np.ndarray) -> np.ndarray:
@@ -232,7 +232,7 @@ class Algorithm(ABC):
     def round_bytes(self, problem: Fits) -> int | None:
         """What is sent up in a round, over all links together, where that does not depend on who computes.
 
-        None, the default, where every client that computes sends a message of `message_bytes`, and nobody else does.
+        None, the default, where every client that computes sends a message of `message_bytes`, and no other does.
         """
         return None
 

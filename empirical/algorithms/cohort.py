@@ -154,26 +154,28 @@ class Cohort:
         """The cohort on a device: moved there now, if it was not before the round."""
         if self.ahead is not None:
             return self.ahead.placed
-        return self._here if device.type == "cpu" else Placed(*(values.to(device) for values in self._here))
+        return self._on_cpu if device.type == "cpu" else Placed(*(values.to(device) for values in self._on_cpu))
 
     @cached_property
-    def _here(self) -> Placed:
+    def _on_cpu(self) -> Placed:
         # what may not be written is shared by rounds, and torch has no such tensors
         return Placed(*(torch.from_numpy(v if v.flags.writeable else v.copy()) for v in self.arrays.values()))
 
     def gather(self, table: torch.Tensor, *, power: int = 1) -> torch.Tensor:
         """The sum over each seed's pairs of weight^power * table[client]: table (N, d) -> (seeds, d)."""
         if self.ahead is not None:
-            return _bags(table, self.ahead.placed.clients, self.ahead.placed.weights**power, self.ahead.placed.starts)
+            return _row_sums(
+                table, self.ahead.placed.clients, self.ahead.placed.weights**power, self.ahead.placed.starts
+            )
         numbers = self.clients, self.weights**power, np.cumsum(self.counts) - self.counts
-        return _bags(table, *(torch.tensor(values, device=table.device) for values in numbers))
+        return _row_sums(table, *(torch.tensor(values, device=table.device) for values in numbers))
 
     def combine(self, updates: torch.Tensor) -> torch.Tensor:
         """The sum over each seed's pairs of weight * update: updates (pairs, d) -> (seeds, d)."""
         if updates.device.type != "cpu":
             placed = self.on(updates.device)
             everyone = torch.arange(len(updates), device=updates.device)
-            return _bags(updates, everyone, placed.weights, placed.starts)
+            return _row_sums(updates, everyone, placed.weights, placed.starts)
         rows, end = updates.numpy(), 0
         weights = self.weights.astype(rows.dtype, copy=False)
         if len(self.counts) == 1:
@@ -185,6 +187,6 @@ class Cohort:
         return torch.from_numpy(total)
 
 
-def _bags(table: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+def _row_sums(table: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
     """Sums of weighted rows, one per seed, without copies of the rows."""
     return embedding_bag(rows, table, starts, mode="sum", per_sample_weights=weights.to(table.dtype))

@@ -1,8 +1,4 @@
-r"""The rounds of a minimax algorithm on its problem: what the server sends, what clients compute, what it makes of it.
-
-All minimax algorithms here are one `DescentAscentRule` with numbers of their own. The model is one flat vector
-$z=(x,y)$: the server descends in x and ascends in y.
-"""
+"""The rounds of a minimax algorithm on one flat vector $z=(x,y)$: descent in x, ascent in y."""
 
 from __future__ import annotations
 
@@ -28,13 +24,13 @@ from fedbounds.empirical.runtime.streams import Streams
 
 
 class DescentAscentRule(Protocol):
-    r"""The numbers of a minimax algorithm: clients take local steps, the server a step of its own along weighted sums.
+    r"""The numbers of a minimax algorithm with local steps of the clients and a server step along weighted sums.
 
     Attributes:
         local_step_size, local_ascent_step_size: $\eta_x,\eta_y\ge0$, units x^2/f and y^2/f.
         server_step_size, server_ascent_step_size: $\gamma_x,\gamma_y>0$, units x^2/f and y^2/f.
         optimizer: of all clients, or one for each.
-        snapshot_period: in rounds; None where gradients in y are taken at the client's own x.
+        snapshot_period: in rounds; None if gradients in y are taken at the client's own x.
     """
 
     @property
@@ -77,13 +73,12 @@ class DescentAscentRule(Protocol):
 
 @dataclass(frozen=True)
 class LocalDescentAscent:
-    r"""What the clients of a minimax algorithm compute from (x, y), and from $\hat x$ if there are snapshots.
+    r"""The local steps of a minimax algorithm from (x, y), and from $\hat x$ if there are snapshots.
 
     $$x_k = x - \eta_xu^x_k, \quad y_k = y + \eta_yu^y_k, \qquad \text{returned: } u_\tau = \sum_{k<\tau}a^{(k)}G_k$$
 
-    with u as in `LocalOptimizer`; if there are snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of
-    $G^x_k$. Where y is constrained, $y_{k+1}$ is the projection of $y_k+\eta_y(u^y_{k+1}-u^y_k)$, and u is returned as
-    it is.
+    with u as in `LocalOptimizer`; with snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of $G^x_k$. Where
+    y is constrained, $y_{k+1}$ is the projection of $y_k+\eta_y(u^y_{k+1}-u^y_k)$; the returned u is not projected.
 
     Attributes:
         step_size: $\eta_x\ge0$, units x^2/f.
@@ -91,7 +86,7 @@ class LocalDescentAscent:
         optimizers: one for all clients, or one for each.
         at_snapshot: whether gradients in y are taken at the snapshot of x.
 
-    Source: Sharma et al. 2023, eq. (12). The paper does not say how clients keep y feasible; the projection is ours.
+    Source: Sharma et al. 2023, eq. (12), which does not specify the projection.
     """
 
     step_size: float
@@ -115,7 +110,7 @@ class MinimaxAlgorithm(Algorithm):
 
     def on(self, problem: Problem) -> DescentAscent:
         if not isinstance(problem, Minimax):
-            raise self._homeless()
+            raise self._no_problem_error()
         return DescentAscent(self.rule(problem.clients), problem)
 
     def most_local_steps(self, problem: Fits) -> int:
@@ -123,19 +118,19 @@ class MinimaxAlgorithm(Algorithm):
 
     @property
     def local(self) -> LocalDescentAscent:
-        raise self._homeless()
+        raise self._no_problem_error()
 
-    def init(self, x0: Tensor, clients: int) -> Playing:
-        raise self._homeless()
+    def init(self, x0: Tensor, clients: int) -> MinimaxState:
+        raise self._no_problem_error()
 
-    def server_update(self, state: Playing, t: int, report: RoundReport) -> Playing:
-        raise self._homeless()
+    def server_update(self, state: MinimaxState, t: int, report: RoundReport) -> MinimaxState:
+        raise self._no_problem_error()
 
-    def _homeless(self) -> FedboundsError:
+    def _no_problem_error(self) -> FedboundsError:
         return FedboundsError(f"{self.kind} has rounds only on a minimax problem: ask for on(problem)")
 
 
-class Playing(NamedTuple):
+class MinimaxState(NamedTuple):
     r"""The state of a minimax algorithm.
 
     Attributes:
@@ -165,13 +160,9 @@ class _Work(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DescentAscent(Algorithm):
-    r"""A `DescentAscentRule` on a problem: with its weights, its blocks, its epochs and its feasible set.
+    """A `DescentAscentRule` on a problem: with its weights, blocks, epochs and feasible set.
 
     The server projects y after its step, where it is constrained.
-
-    Args:
-        parameters: the algorithm.
-        problem: the problem.
     """
 
     kind = "descent-ascent"
@@ -186,35 +177,35 @@ class DescentAscent(Algorithm):
         snapshots = given.snapshot_period is not None
         return LocalDescentAscent(given.local_step_size, given.local_ascent_step_size, optimizers, snapshots)
 
-    def init(self, x0: Tensor, clients: int) -> Playing:
+    def init(self, x0: Tensor, clients: int) -> MinimaxState:
         snapshot = x0[:, :0] if self.parameters.snapshot_period is None else self.problem.split(x0)[0]
-        return Playing(x0, snapshot, torch.zeros(len(x0), 0, dtype=torch.int64))
+        return MinimaxState(x0, snapshot, torch.zeros(len(x0), 0, dtype=torch.int64))
 
-    def begin_round(self, state: Playing, t: int, overall: int, streams: Sequence[Streams]) -> Playing:
+    def begin_round(self, state: MinimaxState, t: int, overall: int, streams: Sequence[Streams]) -> MinimaxState:
         """The local steps of this round, if they are drawn."""
         if self.workload.drawn:
             steps = self.workload.steps(t, overall, streams)
             state = state._replace(steps=torch.from_numpy(steps))
         return state
 
-    def sent(self, state: Playing) -> Tensor:
+    def sent(self, state: MinimaxState) -> Tensor:
         r"""$(x, y)$, or $(x, y, \hat x)$ if there are snapshots: (seeds, d) or (seeds, d + d_x)."""
         if self.parameters.snapshot_period is None:
             return state.model
         return torch.cat([state.model, state.snapshot], 1)
 
-    def cohort(self, state: Playing, t: int, drawn: Cohort, clients: int) -> Cohort:
+    def cohort(self, state: MinimaxState, t: int, drawn: Cohort, clients: int) -> Cohort:
         r"""The drawn, with the weights of their sums, $nq_iw_i\tau_{\rm eff}/\|a_i\|_1$, and their local steps."""
         work = self._work(state, t)
         place = work.place(drawn)
         return Cohort(drawn.counts, drawn.clients, drawn.weights * work.scales[place], work.steps[place])
 
-    def nominal(self, state: Playing, t: int, drawn: Cohort) -> Cohort:
+    def nominal(self, state: MinimaxState, t: int, drawn: Cohort) -> Cohort:
         """The drawn, with the weights $nq_iw_i$ that the theory takes to sum to one."""
         work = self._work(state, t)
         return drawn if work.even else drawn.reweighed(drawn.weights * work.weights[work.place(drawn)])
 
-    def server_update(self, state: Playing, t: int, report: RoundReport) -> Playing:
+    def server_update(self, state: MinimaxState, t: int, report: RoundReport) -> MinimaxState:
         model = torch.addcmul(state.model, report.weighted_sum, self._server_step)
         if self.problem.constrained:
             x, y = self.problem.split(model)
@@ -232,7 +223,7 @@ class DescentAscent(Algorithm):
         """The local steps of every client."""
         return self.parameters.workload(self.problem)
 
-    def _work(self, state: Playing, t: int) -> _Work:
+    def _work(self, state: MinimaxState, t: int) -> _Work:
         """What every client does in round t, and what it counts."""
         if self.workload.constant:
             return self._constant_work

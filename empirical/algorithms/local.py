@@ -18,9 +18,6 @@ Gradient = Callable[[torch.Tensor], torch.Tensor]  # at models (..., d), one for
 def check_positive(name: str, value: object) -> float:
     """The value as a finite float > 0, or an error that quotes it with the legal range.
 
-    Raises:
-        FedboundsError: not a number, not finite, or not positive.
-
     Example:
         >>> check_positive("local_step_size", 0)
         Traceback (most recent call last):

@@ -126,9 +126,6 @@ def proximal(contraction: float) -> LocalOptimizer:
 def check_optimizers(value: object) -> LocalOptimizer | tuple[LocalOptimizer, ...]:
     """One optimizer for all clients, or one for each; each a `LocalOptimizer` or a table of its numbers.
 
-    Raises:
-        FedboundsError: neither, an unknown key, a number outside its domain.
-
     Example:
         >>> check_optimizers([{"momentum": 0.9}, {}])[0] == heavy_ball(0.9)
         True

@@ -18,25 +18,22 @@ Empty = Literal["refuse", "zero", "drop"]
 
 @dataclass(frozen=True)
 class TierSteps:
-    r"""Q local steps of the clients of every silo on their own copies of its block, and the hub's mean of the copies.
+    r"""Q local steps of the clients of every silo on their copies of its block, and the hub's mean of the copies.
 
     $$\theta_{k,j}^{q+1}=\theta_{k,j}^q-\eta\,g_{k,j}(\theta_{-j},\theta_{k,j}^q),\quad q<Q,\qquad
-      \theta_j^+=\sum_kw_{k,j}\theta_{k,j}^Q$$
+    \theta_j^+=\sum_kw_{k,j}\theta_{k,j}^Q$$
 
-    with the others' blocks $\theta_{-j}$ and the batch as they were at the exchange.
+    with the other blocks $\theta_{-j}$ and the batch as of the exchange.
 
     Args:
         step_size: $\eta>0$, in units x^2/f.
         steps: $Q\ge1$.
-        average: $w_{k,j}$: of `"clients"` $1/K_j$; of `"shards"` the share of the samples that the client holds; of
-            `"batches"` the share of the round's batch that it holds.
-        empty: what becomes of a client who holds no sample of the batch: `"refuse"` to go on, a gradient of `"zero"`,
-            or `"drop"` it from the mean.
-        discards_last: the hub averages the copies before the last local step, which is lost.
-        stale: the derivatives of the loss in the embeddings are those at the exchange, in all Q steps.
-
-    Raises:
-        FedboundsError: a number outside its domain, an unknown choice.
+        average: $w_{k,j}$: `"clients"` $1/K_j$; `"shards"` the client's share of the samples; `"batches"` its share of
+            the round's batch.
+        empty: for a client without a sample of the batch: `"refuse"`, a gradient of `"zero"`, or `"drop"` it from the
+            mean.
+        discards_last: whether the hub averages the copies before the last local step, which is lost.
+        stale: whether all Q steps use the derivatives of the loss in the embeddings as of the exchange.
 
     Source: Das et al. 2022, Algorithm 1; shards, batches and empty parts of a batch are not in the paper.
     """
@@ -80,11 +77,7 @@ class TieredAlgorithm(Averaging):
         return 0
 
     def informed(self, process: Process) -> TieredAlgorithm:
-        """Itself, if all clients take part in all rounds.
-
-        Raises:
-            FedboundsError: they do not.
-        """
+        """Itself, if all clients take part in all rounds."""
         if not isinstance(process, Full):
             raise FedboundsError(
                 f"{self.kind} has all clients of all silos in every round: participation must be full, not "

@@ -16,18 +16,14 @@ from fedbounds.empirical.runtime.streams import Streams
 
 @dataclass(frozen=True)
 class DrawnWork:
-    r"""Amounts of work that are drawn for each client alone, $\tau_i\sim\mathrm{Unif}\{\text{low},\dots,\text{high}\}$.
+    r"""Amounts of work that are drawn for each client, $\tau_i\sim\mathrm{Unif}\{\text{low},\dots,\text{high}\}$.
 
-    The numbers of a round are a function of the run-seed and the round, in a stream of their own (`work`): all
-    algorithms that are run under a seed meet the same ones, whoever takes part, and the stream can be held fixed.
+    The numbers of a round depend only on the seed and the round (stream `work`), not on the algorithm or participation.
 
     Args:
         low: the least amount, $\ge1$.
         high: the largest amount, $\ge$ low.
-        redraw: anew in every round; if not, those of round 0 stay. Sharma et al. 2023 do not say which they mean.
-
-    Raises:
-        FedboundsError: a number outside its range.
+        redraw: in every round; if not, those of round 0 stay (the paper does not specify it).
 
     Example:
         >>> once = DrawnWork(2, 5, redraw=False)
@@ -59,13 +55,6 @@ Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | DrawnWork
 def check_amount(name: str, value: object) -> Amount:
     """One amount of work for all clients, one for each (n,), one for each round and client (T, n), or how it is drawn.
 
-    Args:
-        name: what the user calls it.
-        value: integers >= 1 in lists of equal length, or a `DrawnWork`, or a table of its numbers.
-
-    Raises:
-        FedboundsError: quotes the entry that is no integer >= 1, or the row that is too short or too long.
-
     Example:
         >>> check_amount("local_steps", [2, 5]), check_amount("local_epochs", {"low": 2, "high": 5})
         ((2, 5), DrawnWork(low=2, high=5, redraw=True))
@@ -92,11 +81,7 @@ def check_amount(name: str, value: object) -> Amount:
 
 
 def check_work(local_steps: object, local_epochs: object) -> tuple[Amount | None, Amount | None]:
-    """Local steps or epochs, one of the two.
-
-    Raises:
-        FedboundsError: both, neither, or as `check_amount`.
-    """
+    """Local steps or epochs, one of the two."""
     if (local_steps is None) == (local_epochs is None):
         raise FedboundsError("give either local_steps or local_epochs: how much every client computes in a round")
     if local_steps is None:
@@ -123,11 +108,7 @@ class Workload:
     unit: np.ndarray
 
     def check(self, rounds: int) -> None:
-        """Whether it is of this many clients and suffices for T rounds.
-
-        Raises:
-            FedboundsError: lists of another number of clients, or of too few rounds.
-        """
+        """Whether it is of this many clients and suffices for T rounds."""
         if isinstance(self.amount, DrawnWork):
             return
         table, clients = self._table, len(self.unit)
@@ -153,13 +134,7 @@ class Workload:
         return (np.max(amount, axis=0) if np.ndim(amount) == 2 else np.asarray(amount)) * self.unit
 
     def steps(self, t: int, overall: int, streams: Sequence[Streams]) -> np.ndarray:
-        r"""$\tau_i$ in a round, (n,), or, where it is drawn, of each run, (seeds, n).
-
-        Args:
-            t: the round, of which a list has a row.
-            overall: the round counted over all phases; the place of what is drawn in its stream.
-            streams: of each run.
-        """
+        r"""$\tau_i$ in a round, (n,), or, where it is drawn, of each run, (seeds, n)."""
         if isinstance(self.amount, DrawnWork):
             return np.stack([self.amount.numbers(len(self.unit), overall, own) for own in streams]) * self.unit
         table = self._table

@@ -27,7 +27,7 @@ from fedbounds.empirical.comparison.run_setting import RunSetting, stationarity
 from fedbounds.empirical.comparison.user_constants import drop_rounds, ground
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.problems import Problem, problem_from_spec
-from fedbounds.empirical.problems.spec import with_defaults
+from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Run, Store, Sweep, execute, plan
 from fedbounds.empirical.sweep.executor import Progress
@@ -89,7 +89,7 @@ def record_everything(sweep: Sweep) -> Sweep:
 def _defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
     """A problem's table with its defaults; as it is where `plan` will say what is wrong with it."""
     try:
-        return with_defaults(table)
+        return PROBLEMS.with_defaults(table)
     except FedboundsError:
         return table
 

@@ -1,8 +1,4 @@
-"""Random changes to training images, each sample's a function of one word: crop, flip and the colors of CIFAR-100.
-
-All of it is arithmetic on whole pixel values or in float64, one sample at a time in effect, so that the images do not
-depend on how they are batched.
-"""
+"""Random changes to training images, each a function of one random word, independent of batching."""
 
 from __future__ import annotations
 
@@ -32,25 +28,11 @@ class Augmentation:
     | `posterize` | with probability 1/2, only the two highest bits of every value are kept |
     | `equalize` | with probability 1/2, the histogram of every channel is made as flat as it can be |
 
-    The paper crops SVHN, crops and flips CIFAR-10 and CINIC-10, and does all six on CIFAR-100, in the order `sharpness,
-    jitter, posterize, equalize, crop, flip`.
-
     Args:
         operations: their names.
 
-    Raises:
-        FedboundsError: not a list of names, an unknown name, or one that occurs twice.
-
-    Example:
-        >>> image = torch.arange(64, dtype=torch.uint8).view(1, 1, 8, 8)
-        >>> flip = Augmentation(("flip",))
-        >>> [bool((flip.apply(image, torch.tensor([word])) == image).all()) for word in (3, 4, 5)]
-        [False, True, False]
-
-    Source: Wang & Ji 2024, Appendix C.2, which names the operations; their parameters are those of the authors'
-    public code, which calls torchvision. Three things differ from that code: it draws once for a whole minibatch, here
-    every sample has its own draws; it crops after the colors are normalized, so that its padding is the mean color
-    and not black; and torchvision draws the order of the jitter's brightness and hue, here brightness comes first.
+    Source: Wang & Ji 2024, Appendix C.2, with the parameters of the authors' public code. Unlike there, every sample
+    has its own draws, crops are padded in black, and brightness comes before hue.
     """
 
     operations: tuple[str, ...] = ()
@@ -67,11 +49,7 @@ class Augmentation:
         object.__setattr__(self, "operations", tuple(self.operations))
 
     def check_image(self, image: tuple[int, int, int]) -> None:
-        """Refuse images (channels, height, width) without colors where the operations need them.
-
-        Raises:
-            FedboundsError: which operation, and how many channels there are.
-        """
+        """Refuse images (channels, height, width) without colors where the operations need them."""
         for name in self.operations:
             if name not in ("crop", "flip") and image[0] != 3:
                 raise FedboundsError(f"augmentation {name!r} needs images of 3 channels (colors), not of {image[0]}")

@@ -1,4 +1,4 @@
-"""Labeled images and sequences from local files in their official formats; digits and what is made here need none.
+"""Labeled images, sequences and tables: from local files in their official formats, bundled, or synthetic.
 
 Nothing is downloaded and nothing is unpickled.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
-from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number, quote
+from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory, check_number
 from fedbounds.empirical.data.image_files import (
     check_labels,
     read_cifar,
@@ -31,6 +31,7 @@ from fedbounds.empirical.data.synthetic_images import FEWEST_CLASSES, MOST_CLASS
 from fedbounds.empirical.data.synthetic_objects import SMALLEST, VIEWS, draw_views
 from fedbounds.empirical.data.synthetic_sequences import draw_sequences
 from fedbounds.empirical.data.synthetic_text import ALPHABET, draw_characters
+from fedbounds.empirical.runtime.kinds import Registry
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html (the binary version)"
@@ -43,17 +44,15 @@ _CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog"
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images and labels, as they come from the files; a sequence is an image (1, steps, features), a
-    row of a table one (1, 1, columns).
+    """Images and labels; a sequence is an image (1, steps, features), a row of a table one (1, 1, columns).
 
     Args:
-        name: what it is called.
-        train_images: `(samples, channels, height, width)`; uint8, or float32 if networks are to see them as they are.
+        name: the name.
+        train_images: `(samples, channels, height, width)`; uint8, or float32 if networks take them unchanged.
         train_labels: `(samples,)`, int64, from 0.
-        test_images: like the training images.
-        test_labels: like the training labels.
+        test_images, test_labels: likewise.
         classes: number of classes.
-        owners: whose each training sample is, from 0, `(samples,)`, int64, where data say it.
+        owners: the owner of each training sample, from 0, `(samples,)`, int64, if known.
     """
 
     name: str
@@ -111,22 +110,8 @@ def checksum(dataset: Dataset) -> str:
 def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLike[str] | None = None) -> Dataset:
     """A data set by name: images, sequences or tables, made here or from local files.
 
-    | name | folder | files | training, test |
-    |---|---|---|---|
-    | `digits` | none | bundled with scikit-learn | 1,442, 355 |
-    | `glyphs` | none | made from matplotlib's fonts, see `glyphs` | 20,000, 4,000 |
-    | `sequences` | none | made here, see `sequences` | 10,000, 2,000 |
-    | `views` | none | made here: objects from twelve sides, see `views` | 4,000, 1,000 |
-    | `breast-cancer` | none | bundled with scikit-learn: 30 columns, 2 classes (1: benign) | 456, 113 |
-    | `wine` | none | bundled with scikit-learn: 13 columns, 3 classes | 144, 34 |
-    | `characters` | none | made here, see `characters` | 20,000, 4,000 |
-    | `fashion-mnist` | `fashion-mnist/` or `FashionMNIST/raw/` | four IDX files, gzipped or not | 60,000, 10,000 |
-    | `cifar-10` | `cifar-10-batches-bin/` | the binary version | 50,000, 10,000 |
-    | `cifar-100` | `cifar-100-binary/` | the binary version; the labels are the 100 fine ones | 50,000, 10,000 |
-    | `svhn` | `svhn/` or `SVHN/` | `train_32x32.mat`, `test_32x32.mat` (not the extra ones) | 73,257, 26,032 |
-    | `cinic-10` | `cinic-10/` or `CINIC-10/` | `train/CLASS/*.png`, `test/CLASS/*.png` (not `valid`) | 90,000, 90,000 |
-    | `mimic-iii` | `in-hospital-mortality/` | `train/`, `test/`, see `read_stay` | 14,681 or 17,903, 3,236 |
-    | `modelnet40` | `modelnet40/` | twelve views of every object, see `modelnet40` | 9,843, 2,468 |
+    `digits`, `breast-cancer` and `wine` come with scikit-learn; `glyphs`, `sequences`, `views` and `characters` are
+    made here; the others are read from files, each from its own folder inside `data`.
 
     Args:
         name: which one; or a table, `kind` its name and the arguments of its function, if it has any.
@@ -144,39 +129,25 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
         (72, 3, 32, 32)
     """
     arguments: dict[str, Any] = {"kind": name} if isinstance(name, str) else dict(name)
-    kind = arguments.pop("kind", None)
-    if not isinstance(kind, str) or kind not in DATASETS:
-        raise unknown_name("data set", str(kind), DATASETS)
-    make = DATASETS[kind]
-    known = list(inspect.signature(make).parameters)
-    for key in arguments:
-        if known == ["data"]:
-            raise FedboundsError(f"data set {kind!r} has no key {quote(key)}: it is given by its name")
-        if key not in known or key == "data":
-            raise unknown_name(f"key of data set {kind!r}:", str(key), [name for name in known if name != "data"])
-    if "data" in known:
+    make = DATASETS.builder(arguments)
+    if "data" in inspect.signature(make).parameters:
         arguments["data"] = Path(data or os.environ.get("FEDBOUNDS_DATA") or "data")
-    return make(**arguments)
+    return make(**{key: value for key, value in arguments.items() if key != "kind"})
 
 
 def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: bool = False, seed: int = 0) -> Dataset:
-    """Digits and letters of matplotlib's fonts under random changes, made here: no file is read but the fonts.
+    """Digits and letters of matplotlib's fonts under random changes, made here.
 
-    Each image shows one character in one of 15 faces, turned, stretched, slanted and moved, on a shaded ground, lighter
-    or darker than it; around it parts of others, across it a stroke and a patch, over everything noise. The classes are
-    balanced and come in turn. Training and test images share the faces and no random number. An image depends on the
-    seed, the classes and its place alone, so that a smaller set is the beginning of a larger one.
+    Each image shows one character in one of 15 faces, transformed at random, on a shaded ground, with parts of other
+    characters, a stroke, a patch and noise. The classes are balanced. An image depends on the seed, the classes and its
+    index alone, so that a smaller set is the beginning of a larger one.
 
     Args:
         train: training images.
         test: test images.
-        classes: the first so many of 0 to 9, A to Z, and the small letters a b d e f g h n q r t, which do not look
-            like their capitals: 10 are the digits, 36 have the capitals, 47 are all.
+        classes: the first of 0 to 9, A to Z, and the small letters a b d e f g h n q r t; 10 to 47.
         color: 32 x 32 pixels in color instead of 28 x 28 in gray.
-        seed: of all that is random.
-
-    Raises:
-        FedboundsError: a value outside its range, fewer images than classes, or matplotlib is missing.
+        seed: of the random numbers.
     """
     classes = check_count("classes", classes, FEWEST_CLASSES, MOST_CLASSES, "digits, capitals, eleven small letters")
     few = "at least one image of each class"
@@ -198,13 +169,12 @@ def sequences(
     positives: float = 0.16,
     seed: int = 0,
 ) -> Dataset:
-    """Measurements of patients over time, made here, and who was badly off: one of two classes, most are not.
+    """Synthetic measurements of patients over time, in two classes, of which class 1 is the smaller one.
 
-    The measurements are in groups of consecutive columns. All of a group follow, with loadings of either sign, one
-    noisy state and a second factor that says nothing, and each has noise of its own. In some groups of some patients
-    the state goes up at some step, and stays there; the label is 1 where that happens in two groups at least (in the
-    one, if there is no other). So a group alone says little, and a single step less than all of them. A sequence
-    depends on the seed and its place alone, so that a smaller set is the beginning of a larger one.
+    The columns of a group follow one noisy state, with loadings of either sign, a second factor without information,
+    and noise. In some groups of some patients the state rises at some step and stays up; the label is 1 where that
+    happens in at least two groups (in one, if there is only one). A sequence depends on the seed and its index alone,
+    so that a smaller set is the beginning of a larger one.
 
     Args:
         train: training sequences.
@@ -213,10 +183,7 @@ def sequences(
         features: measurements of a step, 76 there.
         groups: of measurements, as equal as they can be, the larger ones first.
         positives: the share of sequences of class 1, in expectation; 0.16 there.
-        seed: of all that is random.
-
-    Raises:
-        FedboundsError: a value outside its range.
+        seed: of the random numbers.
     """
     sizes = check_count("train", train), check_count("test", test)
     steps, features = check_count("steps", steps), check_count("features", features)
@@ -230,22 +197,18 @@ def sequences(
 
 
 def characters(train: int = 20_000, test: int = 4_000, steps: int = 20, speakers: int = 100, seed: int = 0) -> Dataset:
-    """Text in a made language, and which character comes next: 27 classes, the letters and the space.
+    """Synthetic text; the class is the next character: 27 classes, the letters and the space.
 
-    A sample is a piece of text, a row for each character, of which one column is 1, and the character after it. Words
-    are those of a dictionary of 300, made of syllables; a speaker says one of ten favorites every second time, else one
-    by Zipf's law. Every sample is a speaker's, in turn, who owns it. A sample depends on the seed and its place alone,
-    so that a smaller set is the beginning of a larger one.
+    A sample is a piece of text as one-hot rows. Words come from a dictionary of 300; every second word of a speaker is
+    one of ten favorites, the others follow Zipf's law. The speakers own the samples, cyclically. A sample depends on
+    the seed and its index alone, so that a smaller set is the beginning of a larger one.
 
     Args:
         train: training samples.
         test: test samples.
-        steps: characters that are seen; 80 in the task on Shakespeare's plays that this stands for.
-        speakers: who say them, each about as many.
-        seed: of all that is random.
-
-    Raises:
-        FedboundsError: a value outside its range.
+        steps: characters of a sample; 80 in the task on Shakespeare's plays.
+        speakers: number of speakers, each with about as many samples.
+        seed: of the random numbers.
     """
     speakers = check_count("speakers", speakers)
     sizes = check_count("train", train, speakers, why="at least one sample of each speaker"), check_count("test", test)
@@ -260,22 +223,18 @@ def characters(train: int = 20_000, test: int = 4_000, steps: int = 20, speakers
 
 
 def views(train: int = 4_000, test: int = 1_000, classes: int = 10, side: int = 16, seed: int = 0) -> Dataset:
-    """Objects made here, each seen from twelve sides around it, 30 degrees apart: a view is a channel.
+    """Synthetic objects, each seen from twelve sides, 30 degrees apart: a view is a channel.
 
-    A class is an arrangement of five balls in space. Each object has them moved, larger or smaller, and turned together
-    by up to 28 degrees, with two balls among them that say nothing; nearer balls are brighter. In every view a patch is
-    hidden, over everything is noise. The classes are balanced and come in turn. An object depends on the seed, the
-    number of classes and its place alone, so that a smaller set is the beginning of a larger one.
+    A class is an arrangement of five balls in space. Each object moves, scales and turns them, and adds two balls
+    without information, a hidden patch in every view, and noise. The classes are balanced. An object depends on the
+    seed, the number of classes and its index alone, so that a smaller set is the beginning of a larger one.
 
     Args:
         train: training objects.
         test: test objects.
         classes: number of classes.
         side: height and width of a view in pixels.
-        seed: of all that is random.
-
-    Raises:
-        FedboundsError: a value outside its range, fewer objects than classes.
+        seed: of the random numbers.
     """
     classes = check_count("classes", classes, 2, 1000)
     few = "at least one object of each class"
@@ -288,18 +247,14 @@ def views(train: int = 4_000, test: int = 1_000, classes: int = 10, side: int = 
 
 
 def modelnet40(data: Path, side: int = 32) -> Dataset:
-    """Pictures of twelve views of every object of ModelNet40, or of ModelNet10, in gray; a view is a channel.
+    """Gray pictures of twelve views of every object of ModelNet40, or of ModelNet10; a view is a channel.
 
-    The files: `modelnet40/CLASS/train/` and `modelnet40/CLASS/test/`, with a folder of twelve PNG files for each
-    object, or with all files side by side, those of an object called alike but for the view's number at the end, as
-    `airplane_0001_shaded_v001.png` or `airplane_0001.001.png`. Classes are numbered in the order of their names.
+    The files: `modelnet40/CLASS/train/` and `.../test/`, with a folder of twelve PNG files for each object, or with all
+    files side by side, named by object and view, as `airplane_0001_shaded_v001.png` or `airplane_0001.001.png`.
 
     Args:
-        data: the folder in which `modelnet40/` lies.
-        side: height and width to which the pictures are made smaller, by means over pixels; they are 224 in the files.
-
-    Raises:
-        FedboundsError: a file or folder that is missing, damaged, too large; an object without its twelve views.
+        data: the folder that contains `modelnet40/`.
+        side: height and width to which the pictures are averaged down; 224 in the files.
     """
     side = check_count("side", side, SMALLEST, 224)
     home, parts = data / "modelnet40", []
@@ -417,7 +372,7 @@ def _mimic(data: Path) -> Dataset:
     return Dataset("mimic-iii", train, labels, test, test_labels, 2)
 
 
-DATASETS: Mapping[str, Callable[..., Dataset]] = {
+DATASETS: Registry[Dataset] = Registry("data set", context=("data",), kinds={
     "digits": _digits,
     "breast-cancer": lambda data: _table("breast-cancer"),
     "wine": lambda data: _table("wine"),
@@ -432,7 +387,7 @@ DATASETS: Mapping[str, Callable[..., Dataset]] = {
     "sequences": sequences,
     "characters": characters,
     "views": views,
-}
+})  # fmt: skip
 
 
 def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> Path:

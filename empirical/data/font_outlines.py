@@ -26,12 +26,8 @@ _MOVE, _CURVE, _CLOSE = 1, 3, 79  # matplotlib's codes of the points of outlines
 
 @cache
 def pictures(characters: str) -> np.ndarray:
-    """Every character in every face, as large as fits: ink from 0 to 1, float32 `(faces, characters, SIDE, SIDE)`.
-
-    Raises:
-        FedboundsError: matplotlib, or one of the faces, is missing.
-    """
-    found = np.stack([[_filled(edges) for edges in _edges(face, characters)] for face in FACES])
+    """Every character in every face, as large as fits: ink from 0 to 1, float32 `(faces, characters, SIDE, SIDE)`."""
+    found = np.stack([[_coverage(edges) for edges in _edges(face, characters)] for face in FACES])
     found.setflags(write=False)
     return found
 
@@ -55,13 +51,13 @@ def _edges(face: str, characters: str) -> Iterator[np.ndarray]:
         for character in characters:
             points, codes = fine.get_text_path(face_of, character)
             # the designer's whole and half units, whatever the library rounds on the way
-            edges = _straightened(np.round(np.asarray(points) * (2 * unit / _SCALE)) / 2, np.asarray(codes))
+            edges = _flatten_curves(np.round(np.asarray(points) * (2 * unit / _SCALE)) / 2, np.asarray(codes))
             low, high = edges.min((0, 1)), edges.max((0, 1))
             scaled = (edges - (low + high) / 2) * ((SIDE - 2 * _MARGIN) / (high - low).max())
             yield scaled * [1, -1] + SIDE / 2
 
 
-def _straightened(points: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def _flatten_curves(points: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """The closed lines of an outline, its curves of the second degree in pieces."""
     lines: list[tuple[np.ndarray, np.ndarray]] = []
     start = at = points[0]
@@ -86,7 +82,7 @@ def _straightened(points: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return np.array(lines)
 
 
-def _filled(edges: np.ndarray) -> np.ndarray:
+def _coverage(edges: np.ndarray) -> np.ndarray:
     """The share of each pixel inside the lines, those around which they wind: `(SIDE, SIDE)`, float32."""
     samples = SIDE * _FINER
     heights = (np.arange(samples)[:, None] + 0.5) / _FINER

@@ -30,11 +30,8 @@ def read_idx(path: Path, dimensions: int) -> np.ndarray:
 
     The format: two zero bytes, the type (8: unsigned byte), the number of dimensions, each dimension as a big-endian
     32-bit integer, then the data, last index fastest.
-
-    Raises:
-        FedboundsError: not this format, another number of dimensions, cut short, too long, too large.
     """
-    with _opened(path) as file:
+    with _open_file(path) as file:
         header = _read(path, file, 4 + 4 * dimensions)
         if header[:3] != b"\0\0\x08" or header[3] != dimensions:
             raise FedboundsError(
@@ -58,18 +55,9 @@ def read_cifar(path: Path, classes: int, labels: int = 1) -> tuple[np.ndarray, n
 
     The format: records of one or more labels of a byte each and 3,072 bytes of pixels, red, green and blue planes one
     after another.
-
-    Args:
-        path: the file.
-        classes: number of classes.
-        labels: how many labels each record begins with; the last is the one that counts (CIFAR-100 has a coarse and a
-            fine one).
-
-    Raises:
-        FedboundsError: not a whole number of records, too large, a label that is not a class.
     """
     record = labels + 3 * 32 * 32
-    with _opened(path) as file:
+    with _open_file(path) as file:
         content = file.read(_LARGEST + 1)
     if not 0 < len(content) <= _LARGEST or len(content) % record:
         size = f"over {_LARGEST}" if len(content) > _LARGEST else str(len(content))
@@ -85,11 +73,8 @@ def read_svhn(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
     The format: `X`, unsigned bytes (32, 32, 3, samples), and `y`, (samples, 1), from 1 to 10, where 10 stands for the
     digit 0.
-
-    Raises:
-        FedboundsError: not this format, other variables or sizes, too large, damaged, a label outside 1..10.
     """
-    with _opened(path) as file:
+    with _open_file(path) as file:
         _check_unpacked_size(path, file)
         file.seek(0)
         with _parsed(path, "MATLAB's format 5"):
@@ -133,20 +118,13 @@ def read_png_folder(folders: Sequence[Path], side: int) -> tuple[np.ndarray, np.
     """Images `(samples, 3, side, side)` and labels from one folder of PNG files per class, in order of their names.
 
     Grey images and palettes become red, green and blue.
-
-    Args:
-        folders: of each class; the label is the place in this list.
-        side: height and width of every image in pixels.
-
-    Raises:
-        FedboundsError: a folder without PNG files, a file that is no PNG, damaged, too large, or of another size.
     """
     paths = [(path, label) for label, folder in enumerate(folders) for path in _png_files(folder)]
     if len(paths) * 3 * side * side > 4 * _LARGEST:
         raise FedboundsError(f"{folders[0].parent}: {len(paths)} images, {4 * _LARGEST} bytes of pixels are allowed")
     images = np.empty((len(paths), 3, side, side), dtype=np.uint8)
     for place, (path, _) in zip(images, paths, strict=True):
-        with _opened(path) as file:
+        with _open_file(path) as file:
             if (size := path.stat().st_size) > _LARGEST_PNG:
                 raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
             with _parsed(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
@@ -161,15 +139,6 @@ def read_views(folders: Sequence[Path], views: int, side: int) -> tuple[np.ndarr
     """Images `(objects, views, side, side)` in gray and labels, from one folder of each class, in order of their names.
 
     A folder has a folder of PNG files for each object; or the files of all, named alike but for a number at the end.
-
-    Args:
-        folders: of each class; the label is the place in this list.
-        views: of an object.
-        side: height and width to which pictures are made smaller, by means over pixels.
-
-    Raises:
-        FedboundsError: a folder without PNG files, an object with more or fewer views, a file that is no PNG, damaged
-            or too large, a picture smaller than the side.
     """
     objects = [(paths, label) for label, folder in enumerate(folders) for paths in _objects(folder)]
     if len(objects) * views * side * side > 4 * _LARGEST:
@@ -179,7 +148,7 @@ def read_views(folders: Sequence[Path], views: int, side: int) -> tuple[np.ndarr
         if len(paths) != views:
             raise FedboundsError(f"{paths[0]}: its object has {len(paths)} views, must have {views}")
         for view, path in zip(place, paths, strict=True):
-            with _opened(path) as file:
+            with _open_file(path) as file:
                 if (size := path.stat().st_size) > _LARGEST_PNG:
                     raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
                 with _parsed(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
@@ -218,18 +187,14 @@ def _png_files(folder: Path) -> list[Path]:
 
 
 def check_labels(path: Path, labels: np.ndarray, classes: int) -> None:
-    """Labels must be classes, from 0.
-
-    Raises:
-        FedboundsError: the file, the label and the sample.
-    """
+    """Labels must be classes, from 0."""
     if labels.max() >= classes:
         where = int(labels.argmax())
         raise FedboundsError(f"{path}: label {labels[where]} of sample {where} is outside 0..{classes - 1}")
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _open_file(path: Path) -> Iterator[BinaryIO]:
     """The file, unpacked if need be; everything that goes wrong while reading it becomes one line."""
     with open_regular(path, str(path), _LARGEST) as packed:
         try:

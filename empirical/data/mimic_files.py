@@ -1,7 +1,4 @@
-"""Reader of the benchmark of in-hospital mortality on MIMIC-III, as its public scripts write it.
-
-Nothing is downloaded and nothing is unpickled: the measurements are made discrete and normalized here, as there.
-"""
+"""Reader of the benchmark of in-hospital mortality on MIMIC-III, as its public scripts write it."""
 
 from __future__ import annotations
 
@@ -63,15 +60,7 @@ _NUMBERS = [sum(_WIDTHS[:k]) for k, (_, values) in enumerate(CHANNELS.values()) 
 
 
 def read_mortality(home: Path, list_of: Mapping[str, Path]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Sequences `(stays, 1, 48, 76)`, float32, and labels `(stays,)`, int64, for training and for tests.
-
-    Args:
-        home: the folder `in-hospital-mortality`, with the stays in its folders `train` and `test`.
-        list_of: the files that say which stays there are, and who died, of `train` and `test`.
-
-    Raises:
-        FedboundsError: a file is missing or not as it should be, with the line.
-    """
+    """Sequences `(stays, 1, 48, 76)`, float32, and labels `(stays,)`, int64, for training and for tests."""
     stays = {split: read_list(path) for split, path in list_of.items()}
     number = sum(len(rows) for rows in stays.values())
     check_memory(f"{number} stays", 8 * HOURS * FEATURES * number)
@@ -86,11 +75,7 @@ def read_mortality(home: Path, list_of: Mapping[str, Path]) -> tuple[list[np.nda
 
 
 def read_list(path: Path) -> list[tuple[str, int]]:
-    """The file of each stay and whether its patient died, 0 or 1: `stay,y_true`, a line each below this one.
-
-    Raises:
-        FedboundsError: not so, with the line.
-    """
+    """The file of each stay and whether its patient died, 0 or 1: `stay,y_true`, a line each below this one."""
     rows = _rows(path, _LARGEST_LIST)
     _, header = next(rows, (1, []))
     if header != ["stay", "y_true"]:
@@ -108,13 +93,10 @@ def read_list(path: Path) -> list[tuple[str, int]]:
 
 
 def read_stay(path: Path) -> np.ndarray:
-    """The first 48 hours of a stay, an hour a step: `(48, 76)`, float32, numbers as they were measured.
+    """The first 48 hours of a stay, an hour a step: `(48, 76)`, float32.
 
-    The last value within an hour counts; an hour without takes the one before, and the normal value if there is none.
-    What is no number becomes a column for each value, and 17 more columns say what was measured.
-
-    Raises:
-        FedboundsError: not a table of these channels, hours that go back, a value that is none, with the line.
+    An hour without a measurement takes the last value, or the normal one. Categories are one-hot; 17 more columns say
+    what was measured.
     """
     rows = _rows(path, _LARGEST_STAY)
     _, header = next(rows, (1, []))

@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
+from fedbounds.empirical.runtime.kinds import Registry
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,9 +20,6 @@ class Partition:
     Args:
         assignment: the client of each sample, `(samples,)`.
         majority: the majority class of each client, `(clients,)`.
-
-    Raises:
-        FedboundsError: a client without samples, or one that is not there.
 
     Example:
         >>> Partition(np.array([0, 1, 0]), majority=np.array([3, 7])).samples[0]
@@ -71,24 +69,12 @@ def majority_class_partition(
 ) -> Partition:
     """Each client holds mostly one class, plus a fraction `similarity` of samples from anywhere.
 
-    Clients are dealt to classes evenly (client n to class floor(n classes / clients)). Samples are dealt in their
-    order: with probability `similarity` to a client drawn uniformly from all, otherwise to the client of the sample's
-    class that holds the fewest samples so far (the first of these).
+    Client n has the class floor(n classes / clients). Samples are assigned in their order: with probability
+    `similarity` to a client drawn uniformly from all, otherwise to the client of the sample's class that holds the
+    fewest samples so far (the first of these).
 
     Args:
-        labels: the class of each sample, `(samples,)`, from 0.
-        clients: at least as many as there are classes, at most as many as there are samples.
-        rng: the only source of randomness.
         similarity: between 0 (one class per client) and 1 (no structure).
-
-    Raises:
-        FedboundsError: fewer clients than classes or more than samples, a value outside its range, a client that ends
-            up without samples.
-
-    Example:
-        >>> partition = majority_class_partition(np.arange(60) % 3, 6, np.random.default_rng(0), similarity=0.0)
-        >>> partition.majority, partition.sizes
-        (array([0, 0, 1, 1, 2, 2]), array([10, 10, 10, 10, 10, 10]))
 
     Source: the experiments of Wang & Ji 2022 describe the result (one majority class and 5 % of other labels) but
     no rule; the rule is that of the authors' public code, the order of clients is ours.
@@ -115,24 +101,13 @@ def majority_class_partition(
 def dirichlet_partition(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float = 0.5) -> Partition:
     r"""Each class is split over the clients in proportions drawn from $\mathrm{Dir}(\alpha, \dots, \alpha)$.
 
-    A client left without samples is then given one of the largest client's, so that nobody is empty. The majority
+    A client left without samples is then given one of the largest client's, so that no client is empty. The majority
     class of a client is the class it holds most of (the first of these).
 
     Args:
-        labels: the class of each sample, `(samples,)`, from 0.
-        clients: at most as many as there are samples.
-        rng: the only source of randomness.
         alpha: > 0; small values give each client few classes.
 
-    Raises:
-        FedboundsError: more clients than samples, a value outside its range.
-
-    Example:
-        >>> partition = dirichlet_partition(np.arange(60) % 3, 6, np.random.default_rng(0), alpha=0.5)
-        >>> int(partition.sizes.sum()), bool(partition.sizes.all())
-        (60, True)
-
-    Source: Sharma et al. 2023, Section 6, after Wang et al. 2019; what is done about empty clients is ours.
+    Source: Sharma et al. 2023, Section 6, after Wang et al. 2019; the rule for empty clients is ours.
     """
     _check_range("alpha", alpha, 1e-3 <= alpha < float("inf"), "at least 0.001 and finite")
     _check_clients(clients, len(labels))
@@ -156,31 +131,16 @@ def class_mix_partition(
 ) -> Partition:
     r"""Each client draws its own mix of classes $\kappa_n\sim\mathrm{Dir}(\alpha,\dots,\alpha)$; all hold equally many.
 
-    Samples are dealt in turn: client 0, 1, ..., and again; each time a class is drawn from the client's mix, restricted
-    to classes of which samples are left, and one of these goes to the client. Sizes differ by at most one. As classes
-    run out, what a client holds departs from its mix; `class_counts` says what it holds.
-
-    The authors' public code deals otherwise, `proportional`: class c is cut, in the order of its samples, in proportion
-    to $\kappa_1(c),\dots,\kappa_N(c)$. Sizes then differ, and all of a class goes by the mixes.
+    Client after client, cyclically, draws a class from its mix, restricted to classes that have samples left, and gets
+    one of its samples; sizes differ by at most one. With `proportional`, as in the authors' public code, class c is cut
+    in the order of its samples in proportion to $\kappa_1(c),\dots,\kappa_N(c)$; sizes then differ.
 
     Args:
-        labels: the class of each sample, `(samples,)`, from 0.
-        clients: at most as many as there are samples.
-        rng: the only source of randomness.
         alpha: > 0; small values give each client few classes.
         proportional: whether classes are cut as in the authors' public code.
 
-    Raises:
-        FedboundsError: more clients than samples, a value outside its range, with `proportional` a client that ends up
-            without samples.
-
-    Example:
-        >>> partition = class_mix_partition(np.arange(60) % 3, 6, np.random.default_rng(0), alpha=0.1)
-        >>> partition.sizes.tolist(), class_counts(partition.assignment, np.arange(60) % 3, 6)[0].tolist()
-        ([10, 10, 10, 10, 10, 10], [2, 1, 7])
-
-    Source: Wang & Ji 2024, Appendix C.6 (the mixes; how samples are dealt is not said there). Dealing in turn is ours;
-    the redrawn figures use it, the paper's own come from the public code.
+    Source: Wang & Ji 2024, Appendix C.6 (the mixes; it does not specify how samples are assigned, the cyclic rule is
+    ours).
     """
     _check_range("alpha", alpha, 1e-3 <= alpha < float("inf"), "at least 0.001 and finite")
     _check_clients(clients, len(labels))
@@ -211,18 +171,6 @@ def class_mix_partition(
 def even_partition(labels: np.ndarray, clients: int, rng: np.random.Generator) -> Partition:
     """Each client holds equally many samples, drawn from all: sizes differ by at most one.
 
-    Args:
-        labels: the class of each sample, `(samples,)`, from 0.
-        clients: at most as many as there are samples.
-        rng: the only source of randomness.
-
-    Raises:
-        FedboundsError: more clients than samples.
-
-    Example:
-        >>> even_partition(np.arange(60) % 3, 7, np.random.default_rng(0)).sizes.tolist()
-        [9, 9, 9, 9, 8, 8, 8]
-
     Source: Li et al. 2024, Section 5.1, "IID".
     """
     _check_clients(clients, len(labels))
@@ -235,12 +183,8 @@ def cut_partition(labels: np.ndarray, sizes: Sequence[int], order: np.ndarray) -
     """Client after client holds the next so many samples of an order.
 
     Args:
-        labels: the class of each sample, `(samples,)`, from 0.
         sizes: how many samples each client holds, in all as many as there are.
         order: of the samples, a permutation.
-
-    Raises:
-        FedboundsError: sizes of more or fewer samples.
 
     Example:
         >>> cut_partition(np.zeros(4, dtype=int), [1, 3], np.array([2, 0, 1, 3])).assignment.tolist()
@@ -256,15 +200,10 @@ def cut_partition(labels: np.ndarray, sizes: Sequence[int], order: np.ndarray) -
 
 
 def owner_partition(labels: np.ndarray, clients: int, owners: np.ndarray | None) -> Partition:
-    """Each client holds what its owners own: client n those of n, n + clients, and so on.
+    """Each client holds the samples of its owners: client n those of n, n + clients, and so on.
 
     Args:
-        labels: the class of each sample, `(samples,)`, from 0.
-        clients: at most as many as there are owners.
         owners: of each sample, `(samples,)`, from 0; None if the data do not say it.
-
-    Raises:
-        FedboundsError: no owners, or more clients than owners.
 
     Example:
         >>> owner_partition(np.zeros(6, dtype=int), 2, np.array([0, 1, 2, 0, 1, 2])).assignment
@@ -278,36 +217,28 @@ def owner_partition(labels: np.ndarray, clients: int, owners: np.ndarray | None)
 
 
 def label_partition(
-    labels: np.ndarray, clients: int, rng: np.random.Generator, each: int = 3, in_turn: bool = False
+    labels: np.ndarray,
+    clients: int,
+    rng: np.random.Generator,
+    labels_per_client: int = 3,
+    in_turn: bool = False,
 ) -> Partition:
     """Each client holds samples of few classes: those of a class are split evenly over the clients that hold it.
 
-    The classes of a client are drawn uniformly without replacement; a class that nobody has drawn goes to the client
-    with the fewest samples. With `in_turn` nothing is drawn: a client gets the classes that the clients before it hold
-    least often, of equal ones the first, as in the authors' public code; with 100 clients, 10 classes and 3 each there
-    are only 10 different sets of classes then.
+    The classes of a client are drawn uniformly without replacement; a class that no client has drawn goes to the client
+    with the fewest samples. With `in_turn`, as in the authors' public code, a client gets the classes that the clients
+    before it hold least often, of equal ones the first.
 
     Args:
-        labels: the class of each sample, `(samples,)`, from 0.
-        clients: so many that all classes can be held.
-        rng: the only source of randomness.
-        each: classes of a client, from 1 to all.
-        in_turn: whether classes are dealt in turn.
+        labels_per_client: classes of a client, from 1 to all.
+        in_turn: whether classes are assigned cyclically, not drawn.
 
-    Raises:
-        FedboundsError: a number outside its range, a client that ends up without samples.
-
-    Example:
-        >>> dealt = label_partition(np.arange(60) % 3, 6, np.random.default_rng(0), each=1, in_turn=True)
-        >>> class_counts(dealt.assignment, np.arange(60) % 3, 6)[:4].tolist()
-        [[10, 0, 0], [0, 10, 0], [0, 0, 10], [10, 0, 0]]
-
-    Source: Li et al. 2024, Section 5.1, "Non-IID-2": 3 labels of 10, 20 of 100, "randomly"; how samples are split is
-    not said there.
+    Source: Li et al. 2024, Section 5.1, "Non-IID-2": 3 labels of 10, 20 of 100, "randomly"; it does not
+    specify how samples are split.
     """
     _check_clients(clients, len(labels))
     classes = int(labels.max()) + 1
-    each = check_count("labels_per_client", each, high=classes, why=f"there are {classes} classes")
+    each = check_count("labels_per_client", labels_per_client, high=classes, why=f"there are {classes} classes")
     held, owners = np.zeros(classes, dtype=np.int64), [[] for _ in range(classes)]
     for client in range(clients):
         own = np.argsort(held, kind="stable")[:each] if in_turn else rng.choice(classes, each, replace=False)
@@ -323,13 +254,30 @@ def label_partition(
     return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
 
 
-def class_counts(assignment: np.ndarray, labels: np.ndarray, clients: int) -> np.ndarray:
-    """How many samples of each class each client holds, `(clients, classes)`.
+def cyclic_label_partition(
+    labels: np.ndarray, clients: int, rng: np.random.Generator, labels_per_client: int = 3
+) -> Partition:
+    """`label_partition` with `in_turn`: the classes of a client are not drawn.
 
-    Example:
-        >>> class_counts(np.array([0, 0, 1]), np.array([1, 1, 0]), 2).tolist()
-        [[0, 2], [1, 0]]
+    Args:
+        labels_per_client: classes of a client, from 1 to all.
     """
+    return label_partition(labels, clients, rng, labels_per_client, in_turn=True)
+
+
+PARTITIONS = Registry("partition", context=("labels", "clients", "rng", "owners", "proportional", "in_turn"), kinds={
+    "majority-class": majority_class_partition,
+    "dirichlet": dirichlet_partition,
+    "class-mix": class_mix_partition,
+    "even": even_partition,
+    "owners": owner_partition,
+    "labels": label_partition,
+    "labels-in-turn": cyclic_label_partition,
+})  # fmt: skip
+
+
+def class_counts(assignment: np.ndarray, labels: np.ndarray, clients: int) -> np.ndarray:
+    """How many samples of each class each client holds, `(clients, classes)`."""
     counts = np.zeros((clients, int(labels.max()) + 1), dtype=np.int64)
     np.add.at(counts, (assignment, labels), 1)
     return counts

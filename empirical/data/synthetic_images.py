@@ -47,9 +47,7 @@ class _Numbers:
 def draw_images(seed: int, split: int, samples: int, classes: int, color: bool) -> tuple[np.ndarray, np.ndarray]:
     """Images `(samples, channels, side, side)`, uint8, and labels `(samples,)`, int64, of one split.
 
-    Every image is a function of one word and its label, its label of its place, so that fewer samples are the first of
-    more, however many are made at once. No function is used whose last bit depends on the machine. Many images are
-    kept in the user's cache folder, by all that they depend on.
+    Every image depends on one word and its label alone, bit for bit on every machine. Large sets are cached.
     """
     side, channels = (32, 3) if color else (28, 1)
     labels = np.arange(samples) % classes
@@ -63,13 +61,13 @@ def draw_images(seed: int, split: int, samples: int, classes: int, color: bool) 
             images[some] = _images(words[some], labels[some], classes, channels, side)
         return images
 
-    images = _kept(f"{seed} {split} {color}", classes, shape, make) if samples >= _WORTH_KEEPING else make()
+    images = _load_cached(f"{seed} {split} {color}", classes, shape, make) if samples >= _WORTH_KEEPING else make()
     for part in (images, labels):
         part.setflags(write=False)
     return images, labels
 
 
-def _kept(name: str, classes: int, shape: tuple[int, ...], make: Callable[[], np.ndarray]) -> np.ndarray:
+def _load_cached(name: str, classes: int, shape: tuple[int, ...], make: Callable[[], np.ndarray]) -> np.ndarray:
     """The images from the cache folder, if they are there and whole; else they are made, and left there.
 
     The name of a file has in it the fonts' characters and the sources that images are made by; a few files are kept.
@@ -100,32 +98,32 @@ def _images(words: np.ndarray, labels: np.ndarray, classes: int, channels: int, 
     edge = side / 2  # a line's border is one pixel wide
     light = _Numbers(words, _LIGHT, 4 * channels + 1)
     paper = [light.between(0, 1) for _ in range(channels)]
-    ink = [_other(tone, light.between(0.3, 0.8)) for tone in paper]
+    ink = [_contrasting_tone(tone, light.between(0.3, 0.8)) for tone in paper]
     planes = [tone + light.between(-0.2, 0.2) * x + light.between(-0.2, 0.2) * y for tone in paper]
     noise = light.between(0.1, 0.45)
     for k in range(_CLUTTERS):
         own = _Numbers(words, _CLUTTER + k, 12)
         what = own.below(classes)
-        planes = _painted(planes, _glyph(own, what, classes, x, y, away=True), ink)
-    planes = _painted(planes, _glyph(_Numbers(words, _GLYPH, 12), labels[:, None, None], classes, x, y), ink)
+        planes = _paint(planes, _glyph(own, what, classes, x, y, away=True), ink)
+    planes = _paint(planes, _glyph(_Numbers(words, _GLYPH, 12), labels[:, None, None], classes, x, y), ink)
     for k in range(_STROKES):
         own = _Numbers(words, _STROKE + k, 8)
         tones = [own.between(0, 1)] * channels
-        planes = _painted(planes, _stroke(own, x, y, edge), tones)
+        planes = _paint(planes, _stroke(own, x, y, edge), tones)
     patch = _Numbers(words, _PATCH, 8)
-    planes = _painted(planes, _patch(patch, x, y, edge), [patch.between(0, 1)] * channels)
+    planes = _paint(planes, _patch(patch, x, y, edge), [patch.between(0, 1)] * channels)
     grain = uniforms(torch.from_numpy(words), _NOISE, channels * side * side).numpy()
     grain = grain.astype(np.float32).reshape(len(words), channels, side, side) - np.float32(0.5)
     values = np.stack(np.broadcast_arrays(*planes), axis=1) + noise[:, None] * grain
     return np.floor(values.clip(0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
 
 
-def _other(tone: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def _contrasting_tone(tone: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """A tone that differs from another: darker than a light one, lighter than a dark one."""
     return np.where(tone < 0.5, tone + contrast, tone - contrast)
 
 
-def _painted(planes: list[np.ndarray], cover: np.ndarray, tones: list[np.ndarray]) -> list[np.ndarray]:
+def _paint(planes: list[np.ndarray], cover: np.ndarray, tones: list[np.ndarray]) -> list[np.ndarray]:
     return [plane + cover * (tone - plane) for plane, tone in zip(planes, tones, strict=True)]
 
 
@@ -148,10 +146,10 @@ def _glyph(
     across, along_y = x - right, y - down
     u = (cosine * across + sine * along_y) / (high * wide)
     v = (cosine * along_y - sine * across) / high
-    return _looked_up(pictures(CHARACTERS[:classes]), face, what, u + slant * v, v)
+    return _interpolate(pictures(CHARACTERS[:classes]), face, what, u + slant * v, v)
 
 
-def _looked_up(table: np.ndarray, face: np.ndarray, what: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+def _interpolate(table: np.ndarray, face: np.ndarray, what: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """The pictures at u and v, from -1 to 1 across them, between the four pixels around; their border is empty."""
     column, row = (((w + 1) * np.float32(SIDE / 2) - np.float32(0.5)).clip(0, SIDE - 1.01) for w in (u, v))
     left, top = column.astype(np.int64), row.astype(np.int64)

@@ -28,8 +28,7 @@ _SINES = np.roll(_COSINES, 3)
 def draw_views(seed: int, split: int, samples: int, classes: int, side: int) -> tuple[np.ndarray, np.ndarray]:
     """Views `(samples, 12, side, side)`, uint8, and labels `(samples,)`, int64, of one split.
 
-    Every object is a function of one word and its label, its label of its place, so that fewer samples are the first of
-    more.
+    Every object depends on one word and its label alone.
     """
     words = words_of(np.random.default_rng([seed, split]).random(samples))
     shapes = np.random.default_rng([seed, 2]).random((classes, _BALLS, 4)).astype(np.float32)
@@ -60,7 +59,7 @@ def _images(words: torch.Tensor, shapes: np.ndarray, side: int) -> np.ndarray:
     across, down = place[None, None, None, :], place[None, None, :, None]
     seen = np.zeros((len(words), VIEWS, side, side), dtype=np.float32)
     for ball in range(centers.shape[1]):
-        right, near = (v[..., None, None] for v in _turned(x[:, ball], z[:, ball]))
+        right, near = (v[..., None, None] for v in _rotate(x[:, ball], z[:, ball]))
         r, up = ((v * s)[:, None, None, None] for v, s in ((radii[:, ball], size[:, 0]), (y[:, ball], 1)))
         away = (across - right) ** 2 + (down - up) ** 2
         cover = ((r - np.sqrt(away)) * np.float32(side / 2) + _HALF).clip(0, 1)
@@ -74,6 +73,6 @@ def _images(words: torch.Tensor, shapes: np.ndarray, side: int) -> np.ndarray:
     return np.floor(values.clip(0, 1) * np.float32(255) + _HALF).astype(np.uint8)
 
 
-def _turned(x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _rotate(x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points (objects,) as seen from all sides: to the right and towards who looks, (objects, views)."""
     return x[:, None] * _COSINES + z[:, None] * _SINES, z[:, None] * _COSINES - x[:, None] * _SINES

@@ -36,7 +36,7 @@ def draw_sequences(
     labels = np.empty(samples, dtype=np.int64)
     for start in range(0, samples, _AT_ONCE):
         some = slice(start, start + _AT_ONCE)
-        sequences[some, 0], happened = _measured(words[some], steps, loadings, threshold)
+        sequences[some, 0], happened = _measurements(words[some], steps, loadings, threshold)
         labels[some] = happened >= enough
     for part in (sequences, labels):
         part.setflags(write=False)
@@ -49,7 +49,7 @@ def _loadings(shared: np.random.Generator, features: int) -> np.ndarray:
     return np.where(drawn < 0.5, drawn - 1, drawn)
 
 
-def _measured(
+def _measurements(
     words: np.ndarray, steps: int, loadings: list[np.ndarray], threshold: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Measurements `(samples, steps, features)`, and in how many groups something begins, `(samples,)`."""

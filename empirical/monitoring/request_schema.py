@@ -8,8 +8,8 @@ from fedbounds.bounds.advice.request import GOALS, KEYS, TIMES
 from fedbounds.bounds.theory.registry import papers
 from fedbounds.bounds.theory.round_cost import WIRE
 from fedbounds.bounds.theory.symbols import Quantity
-from fedbounds.empirical.participation.spec import PROCESSES, keys_of_process
-from fedbounds.empirical.sweep.schema import DIALECT, Schema, by_kind, value
+from fedbounds.empirical.participation.spec import PARTICIPATION
+from fedbounds.empirical.sweep.schema import DIALECT, Schema, value
 
 NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}  # a text is an expression
 NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
@@ -31,7 +31,6 @@ def question_schema() -> Schema:
     table = {"type": "object", "properties": constants | of_papers, "additionalProperties": False}
     ends = {"anyOf": [{"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}, {"type": "string"}]}
     kept = {"type": "string", "description": "a CSV file: a line per round, a column per client"}
-    processes = [(kind, made, keys_of_process(made)) for kind, made in PROCESSES.items()]
     properties: Schema = {
         "setting": {"type": "string", "description": "what the problem and the clients are like, in words"},
         "target": {"description": "what the measure is to reach", **NUMBER},
@@ -41,7 +40,7 @@ def question_schema() -> Schema:
         "participation": {
             "type": "object",
             "if": {"required": ["kind"]},
-            "then": by_kind(processes, needed=True, also={"log": kept}),
+            "then": PARTICIPATION.schema(complete=True, also={"log": kept}),
             "else": {"properties": {"log": kept}, "required": ["log"], "additionalProperties": False},
         },
         "cost": {

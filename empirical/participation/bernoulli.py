@@ -98,12 +98,10 @@ class Bernoulli(Process):
 
     @property
     def independent_rounds(self) -> bool:
-        """Always."""
         return True
 
     @property
     def stationary(self) -> bool:
-        """Always."""
         return True
 
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
@@ -119,15 +117,12 @@ class Bernoulli(Process):
                 yield Round(clients[low:high], weights[low:high])
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         return self._moments[0].copy()
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients): zero between rounds."""
         return self._moments[1].copy() if t == u else np.zeros((self.clients, self.clients))
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means, that of a round over P, (clients, clients)."""
         return self._moments[1] / interval
 
     @cached_property

@@ -1,6 +1,6 @@
 r"""Bets against a declared law that are fair if it is true, so that one may look after every round and stop at will.
 
-With $X_t$ what is seen of round t, and $a_t$ a law for it that is chosen before round t,
+With $X_t$ the observation of round t, and $a_t$ a law of it chosen before round t,
 
 $$E_T=\prod_{t<T}\frac{a_t(X_t)}{\Pr\{X_t\mid X_0,\dots,X_{t-1}\}},\qquad
   \Pr\{\exists\,T:\ E_T\ge1/\alpha\}\le\alpha$$
@@ -32,7 +32,7 @@ class Impossible(Exception):
     """The declared process cannot have made this round.
 
     Args:
-        why: in words, which begin after the client, if there is one.
+        why: the reason, to be read after the client, if there is one.
         client: the index of the client that shows it.
     """
 
@@ -50,11 +50,11 @@ class Bet(Protocol):
 
 
 class Chains:
-    """Bets on every client's own chain of presences.
+    """Bets on the Markov chain of presences of every client.
 
     Args:
-        first, come, stay: the declared probabilities to be present: in round 0, after an absence and after a
-            presence, (N,).
+        first, come, stay: the declared probabilities of presence: in round 0, after an absence and after a presence,
+            (N,).
     """
 
     def __init__(self, first: np.ndarray, come: np.ndarray, stay: np.ndarray) -> None:
@@ -87,11 +87,11 @@ class Chains:
 
 
 class Sums:
-    """Bets on a number that is drawn afresh in every round.
+    """Bets on an independent number in every round.
 
     Args:
         law: the probabilities of 0, 1, ..., m.
-        what: the number is, in words.
+        what: what the number counts.
     """
 
     def __init__(self, law: np.ndarray, what: str) -> None:
@@ -143,12 +143,7 @@ class Choices:
 
 
 def poisson_binomial(p: np.ndarray) -> np.ndarray:
-    r"""The law of the number of independent coins that show heads, (N + 1,), exact to rounding.
-
-    Example:
-        >>> poisson_binomial(np.array([0.5, 0.5])).round(12).tolist()
-        [0.25, 0.5, 0.25]
-    """
+    r"""The law of the number of independent coins that show heads, (N + 1,), exact to rounding."""
     law = np.ones(1)
     for each in p.tolist():
         law = np.append(law * (1 - each), 0.0) + np.append(0.0, law * each)
@@ -156,12 +151,7 @@ def poisson_binomial(p: np.ndarray) -> np.ndarray:
 
 
 def distinct(clients: int, places: int) -> np.ndarray:
-    r"""The law of the number of different clients on places that are given to uniform ones, (places + 1,).
-
-    Example:
-        >>> distinct(2, 2).tolist()
-        [0.0, 0.5, 0.5]
-    """
+    r"""The law of the number of different clients on places that are given to uniform ones, (places + 1,)."""
     law = np.append(1.0, np.zeros(places))
     share = np.arange(places + 1) / clients
     for _ in range(places):

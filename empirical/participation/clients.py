@@ -1,10 +1,8 @@
-r"""Participation in which every client comes and goes on its own: Markov chains and cycles, one for each client.
+r"""Participation of independent clients: Markov chains and cycles, one for each client.
 
-A participant has weight 1/N, whoever else takes part, so that $N q_t^n = \mathbb 1_t^n$; rounds depend on each other,
-clients do not. `Bernoulli` without `normalize` is the third of these patterns.
+A participant has weight 1/N, whoever else takes part: $N q_t^n = \mathbb 1_t^n$.
 
-Source: Wang & Ji 2024, *A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging*,
-Appendix C.6.
+Source: Wang & Ji 2024, Appendix C.6.
 """
 
 from __future__ import annotations
@@ -51,7 +49,6 @@ class IndependentClients(Process):
 
     @property
     def unnormalized(self) -> bool:
-        """Always."""
         return True
 
     @property
@@ -61,7 +58,6 @@ class IndependentClients(Process):
 
     @property
     def independent_clients(self) -> bool:
-        """Always."""
         return True
 
     @property
@@ -87,11 +83,9 @@ class IndependentClients(Process):
                 yield Round(clients, share[: len(clients)])
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         return self.joint(t, t) / self.clients
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients): diagonal."""
         return np.diag(self._covariances(t, u))
 
     def _covariances(self, t: int, u: int) -> np.ndarray:
@@ -135,7 +129,7 @@ class Markovian(IndependentClients):
         self._settle_clients()
         self._settle(come=check_number("come", self.come, 0, 1))
         if self.come == 0:
-            raise FedboundsError("come = 0 must be in (0, 1]: nobody would ever come")
+            raise FedboundsError("come = 0 must be in (0, 1]: no client would ever participate")
 
     @property
     def rates(self) -> np.ndarray:
@@ -189,7 +183,6 @@ class Markovian(IndependentClients):
         return p * p + p * (1 - p) * self.correlations ** abs(t - u)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means in closed form, (clients, clients): diagonal."""
         factors = {r: markov_window_factor(r, interval) for r in np.unique(self.correlations).tolist()}
         return np.diag(self._covariances(t0, t0) * [factors[r] for r in self.correlations.tolist()])
 
@@ -255,13 +248,11 @@ class Cycles(IndependentClients):
             t += rounds
 
     def joint(self, t: int, u: int) -> np.ndarray:
-        r"""Exact probability that a client takes part in both rounds, (clients,)."""
-        both = self._present(t) & self._present(u) & self._allowed
+        both = self._presence(t) & self._presence(u) & self._allowed
         return both.sum(axis=1) / self._allowed.sum(axis=1)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means, over the phases, (clients, clients): diagonal."""
-        share = sum(self._present(t).astype(float) for t in range(t0, t0 + interval)) / interval
+        share = sum(self._presence(t).astype(float) for t in range(t0, t0 + interval)) / interval
         mean = np.average(share, axis=1, weights=self._allowed)
         variance = np.average((share - mean[:, None]) ** 2, axis=1, weights=self._allowed)
         return np.diag(variance / self.clients**2)
@@ -272,7 +263,7 @@ class Cycles(IndependentClients):
         phases = np.arange(self.lengths.max())
         return self.possible(phases) & (phases < self.lengths[:, None])
 
-    def _present(self, t: int) -> np.ndarray:
+    def _presence(self, t: int) -> np.ndarray:
         """Who takes part in round t with which phase, (clients, phases)."""
         phases = np.arange(self.lengths.max())
         return (t + phases) % self.lengths[:, None] < self.active[:, None]
@@ -312,7 +303,6 @@ class CyclicClients(Cycles):
 
     @property
     def stationary(self) -> bool:
-        """Always."""
         return True
 
     @property
@@ -361,7 +351,7 @@ class CyclicFromInactive(Cycles):
 
     @property
     def stationary(self) -> bool:
-        """Only where nobody ever comes."""
+        """Only if no client ever participates."""
         return not self.active.any()
 
     @property

@@ -1,8 +1,7 @@
-r"""Participation in which one group of clients at a time is available: periodic, Markov, cyclic.
+r"""Participation of one group of clients at a time: periodic, Markov, cyclic.
 
-Let column g of the matrix $U$, (clients, groups), be $1/n_g$ on the $n_g$ clients of group g: their mean
-weights while group g is available. The covariance between clients is then that between groups,
-$U\beta U^\top$ with $\beta$ the covariance of who is available, plus what the sampling inside a group adds.
+Let column g of $U$, (clients, groups), be $1/n_g$ on the $n_g$ clients of group g. The covariance between clients is
+$U\beta U^\top$, with $\beta$ that between groups, plus that of the sampling inside a group.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.participation.window_variance import markov_correlation, markov_window_factor, periodic_window
 from fedbounds.empirical.participation.process import Process, Round, equal_weights
 from fedbounds.empirical.participation.sampling import (
-    carried,
     check_repeats,
-    counted,
+    permuted_clients,
     place_pairs,
+    round_from_places,
     sequential,
     subsets,
 )
@@ -88,25 +87,23 @@ class Grouped(Process):
 
 @dataclass(frozen=True)
 class PeriodicGroups(Grouped):
-    r"""Periodic availability: groups are available in turn, for `slot` consecutive rounds each.
+    """Periodic availability: groups are available cyclically, for `slot` consecutive rounds each.
 
     Group 0 comes first, and only its first slot is shortened, to `offset` rounds. From the available group of
     n clients S take part in a round with weight 1/S: either in the order of random permutations of the group
     (as in `Permutation`, begun anew in each slot), or as independent uniform subsets.
 
-    With independent repeats it is the sampler of the published code of Wang & Ji (2022): permutations of all N clients,
-    in which clients that are not available are passed over, go on from slot to slot. A round may straddle two of
-    them and hold a client twice, who then makes two local updates of weight 1/S, each with noise of its own (in 1 of
-    18 rounds at N = 250, S = 10, 5 groups and slots of 100 rounds). Second moments of this sampler are not known.
+    With independent repeats it is the sampler of the published code of Wang & Ji (2022): permutations of all N clients
+    continue from slot to slot, unavailable clients are skipped, and a round may hold a client twice, who then makes two
+    local updates of weight 1/S. The second moments of this sampler are not known.
 
-    All moments are averages over the offsets 1..slot, exact given the offset: slots are then independent.
+    All moments are averages over the offsets 1..slot, exact given the offset.
 
     Args:
         clients: N.
         participants: S, at most the smallest group.
         slot: rounds of availability at a time.
-        groups: G contiguous groups of N/G clients, or the group of each client, numbered from 0 in order of
-            turns.
+        groups: G contiguous groups of N/G clients, or the group of each client, numbered from 0.
         offset: the length of the first slot; none draws it uniformly from 1..slot in each run.
         sampling: "permutation" or "independent".
         repeats: "merged" (the default), or "independent", which needs permutations.
@@ -177,7 +174,7 @@ class PeriodicGroups(Grouped):
         """An offset, then the slots one after another."""
         members, weights = self._members(), equal_weights(self.participants)
         length = int(rng.integers(1, self.slot + 1)) if self.offset is None else self.offset
-        order = carried(self.clients, rng)
+        order = permuted_clients(self.clients, rng)
         turn = 0
         while True:
             available = members[turn % len(members)]
@@ -185,7 +182,7 @@ class PeriodicGroups(Grouped):
                 present = self.labels == turn % len(members)
                 for _ in range(length):
                     places = np.sort(np.fromiter(islice((n for n in order if present[n]), self.participants), int))
-                    yield counted(places) if (places[1:] == places[:-1]).any() else Round(places, weights)
+                    yield round_from_places(places) if (places[1:] == places[:-1]).any() else Round(places, weights)
             elif self.sampling == "permutation":
                 yield from islice(sequential(available, self.participants, rng), length)
             else:
@@ -194,12 +191,10 @@ class PeriodicGroups(Grouped):
             turn, length = turn + 1, self.slot
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         turn, _ = self._slot_of(t)
         return self._shares @ np.bincount(turn % len(self.sizes), minlength=len(self.sizes)) / len(turn)
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
         self._require_known_moments()
         S, G = self.participants, len(self.sizes)
         (turn_t, at_t), (turn_u, at_u) = self._slot_of(t), self._slot_of(u)
@@ -215,11 +210,9 @@ class PeriodicGroups(Grouped):
         return self._spread(between) + self._inside(within)
 
     def window_mean(self, t0: int, interval: int) -> np.ndarray:
-        r"""Exact mean of the window means, (clients,)."""
         return self._shares @ self._window(t0, interval).share
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means in closed form given the offset, (clients, clients)."""
         self._require_known_moments()
         window = self._window(t0, interval)
         return self._spread(window.between) + self._inside(window.within)
@@ -318,15 +311,12 @@ class GroupMarkov(Grouped):
                 active = (active + 1 + int(rng.integers(len(rounds) - 1))) % len(rounds)
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         return self._shares.mean(axis=1)
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
         return self.correlation ** abs(t - u) * self._one_round()
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means, that of a round times c_P, (clients, clients)."""
         return markov_window_factor(self.correlation, interval) * self._one_round()
 
     def long_run_variance(self) -> np.ndarray:
@@ -389,24 +379,21 @@ class Cyclic(Grouped):
         return self.random_phase or len(self.sizes) == 1
 
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
-        """The groups in turn, from the phase on."""
+        """The groups cyclically, from the phase on."""
         rounds = self._whole_groups()
         phase = int(rng.integers(len(rounds))) if self.random_phase else 0
         yield from cycle(rounds[phase:] + rounds[:phase])
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]$, (clients,)."""
         return self._shares.mean(axis=1) if self.random_phase else self._shares[:, t % len(self.sizes)].copy()
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
         G = len(self.sizes)
         if not self.random_phase:
             return np.zeros((self.clients, self.clients))
         return self._spread(np.roll(np.eye(G), u - t, axis=1) / G - 1 / G**2)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means over the phases, (clients, clients)."""
         G = len(self.sizes)
         if not self.random_phase:
             return np.zeros((self.clients, self.clients))

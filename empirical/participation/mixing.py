@@ -13,12 +13,12 @@ from fedbounds.bounds.inputs.checks import quote
 
 @dataclass(frozen=True)
 class Mixing:
-    r"""How soon participation forgets, as far as the rounds so far say.
+    r"""The memory of participation, estimated from the rounds so far.
 
     Attributes:
-        correlation: $\hat r$ of presence in successive rounds, all clients together; nan where nobody's ever changed.
-        standard_error: $1/\sqrt{N(T-1)}$, what it would be for independent rounds and clients with equal rates.
-        memory: $1/(1-\hat r)$, in rounds: over which a chain of two states forgets; inf for $\hat r\ge1$.
+        correlation: $\hat r$ of presence in successive rounds, over all clients; nan if no presence ever changed.
+        standard_error: $1/\sqrt{N(T-1)}$, as for independent rounds and clients with equal rates.
+        memory: $1/(1-\hat r)$, in rounds; inf for $\hat r\ge1$.
     """
 
     correlation: float
@@ -27,7 +27,7 @@ class Mixing:
 
 
 class Presences:
-    r"""Who took part how often.
+    """Counts of participation.
 
     Args:
         clients: N.
@@ -81,9 +81,6 @@ class Presences:
           {(T-1)\sum_n\hat p_n(1-\hat p_n)},$$
 
         of mean about $-1/T$ if rounds are independent.
-
-        Raises:
-            FedboundsError: fewer than two rounds.
         """
         T, state = self.rounds, self.state
         if T < 2:
@@ -97,18 +94,10 @@ class Presences:
         return Mixing(r, float(1 / np.sqrt(len(p) * (T - 1))), memory)
 
     def order_p_value(self) -> float:
-        r"""The chance of presences in so few or so many runs, if rounds are independent and alike: exact.
+        """The exact p-value of so few or so many runs of presence, if rounds are independent and alike.
 
-        Given how often client n was present, $T_n$ of T rounds, every order is equally likely, and the number of its
-        runs of presence is hypergeometric: $T_n$ draws from T with $T-T_n+1$ marked. Two-sided, and times the number of
-        clients (Bonferroni).
-
-        Example:
-            >>> seen = Presences(2)
-            >>> for t in range(40):
-            ...     seen.add(np.arange(2) == t // 5 % 2)
-            >>> 0 < seen.order_p_value() < 1e-3
-            True
+        Given $T_n$ presences in T rounds, the number of runs of presence of client n is hypergeometric: $T_n$ draws
+        from T with $T-T_n+1$ marked. Two-sided, times the number of clients (Bonferroni).
 
         Source: the runs test (Wald & Wolfowitz 1940).
         """

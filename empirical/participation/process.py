@@ -1,11 +1,6 @@
-r"""Participation: who takes part in each round, with which weight, and the exact moments of it.
+"""Participation processes: samplers of the weights $q_t^n$ with their exact first two moments.
 
-A process is a law of the weights $q_t^n$. It is a sampler (`draw`, `matrix`) *and* its first two moments over
-clients and rounds (`mean`, `covariance`, window means), exact, so that theory and simulation can be held
-against each other.
-
-Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*,
-Section 4.
+Source: Wang & Ji 2022, Section 4.
 """
 
 from __future__ import annotations
@@ -106,7 +101,7 @@ class Process(ABC):
 
     @property
     def unnormalized(self) -> bool:
-        """Whether a participant has weight 1/N, whoever else takes part: weights say who is present, and no more."""
+        """Whether every participant has weight 1/N, whatever the other clients do."""
         return False
 
     @property
@@ -288,12 +283,10 @@ class Exchangeable(Process):
 
     @property
     def exchangeable(self) -> bool:
-        """Whether relabeling the clients leaves the law unchanged."""
         return True
 
     @property
     def unbiased(self) -> bool:
-        """Whether every client has mean weight 1/N in every round."""
         return True
 
     @abstractmethod
@@ -305,23 +298,18 @@ class Exchangeable(Process):
         """The factor of the covariance of the window means."""
 
     def mean(self, t: int) -> np.ndarray:
-        r"""Exact $\mathbb E[q_t^n]=1/N$, (clients,)."""
         return np.full(self.clients, 1 / self.clients)
 
     def variance(self, t: int) -> np.ndarray:
-        r"""Exact $\mathrm{Var}(q_t^n)$, (clients,)."""
         return np.full(self.clients, self.kernel(t, t) * (1 - 1 / self.clients))
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
         return self.kernel(t, u) * centering(self.clients)
 
     def window_mean(self, t0: int, interval: int) -> np.ndarray:
-        r"""Exact mean of the window means, 1/N, (clients,)."""
         return self.mean(t0)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Exact covariance of the window means in closed form, (clients, clients)."""
         return self.window_kernel(t0, interval) * centering(self.clients)
 
 

@@ -1,8 +1,7 @@
-r"""Whether the rounds that were observed are those of a declared process: exact tests that may be read after any round.
+"""Exact tests of whether observed rounds are those of a declared process; they may be read after any round.
 
-What a process makes impossible (a client out of turn, a cohort of another size) refutes it without error. What it makes
-unlikely is weighed by `bets`. Every process has a `ObservedLaw` here that knows both; a stranger's has none, and is
-not tested.
+A round that the process makes impossible refutes it without error; improbable rounds are weighed by `bets`. Processes
+of plug-ins have no `ObservedLaw` and are not tested.
 
 Source: the processes are those of Wang & Ji 2022 and 2024.
 """
@@ -44,7 +43,7 @@ class ObservedLaw(ABC):
 
     Attributes:
         state: arrays by name, changed in place.
-        untested: what of the process nothing here looks at, in words.
+        untested: which properties of the process are not tested.
     """
 
     untested: tuple[str, ...] = ()
@@ -55,16 +54,7 @@ class ObservedLaw(ABC):
 
     @abstractmethod
     def add(self, t: int, present: np.ndarray, weights: np.ndarray) -> None:
-        """Take note of round t.
-
-        Args:
-            t: the round, from 0.
-            present: booleans (N,).
-            weights: (N,), zero where absent.
-
-        Raises:
-            Impossible: the process cannot have made it.
-        """
+        """Take note of round t."""
 
     def evidence(self) -> float:
         """The logarithm of the e-value against the declaration: the mean of all bets."""
@@ -189,7 +179,7 @@ class _ActiveGroup(ObservedLaw):
 
 
 class _Orders(ObservedLaw):
-    """Cycles in which nobody comes twice, in the order of uniform permutations."""
+    """Cycles in which no client participates twice, in the order of uniform permutations."""
 
     def __init__(self, process: Permutation) -> None:
         N, self.participants, self.reshuffle = process.clients, process.participants, process.reshuffle
@@ -227,7 +217,7 @@ class _Orders(ObservedLaw):
 
 
 class _Slots(ObservedLaw):
-    """Groups in turn, for a slot each, of which the first may be shorter."""
+    """Cyclic groups, for a slot each, of which the first may be shorter."""
 
     def __init__(self, process: PeriodicGroups) -> None:
         self.labels, self.groups, self.process = process.labels, len(process.sizes), process
@@ -246,7 +236,7 @@ class _Slots(ObservedLaw):
         if present.sum() > process.participants or (present & (self.labels != turn[0] % self.groups)).any():
             raise Impossible(f"not {process.participants} clients of group {turn[0] % self.groups}, whose turn it was")
         if not present.any():
-            raise Impossible("nobody took part")
+            raise Impossible("no client participated")
         age[0] += 1
 
 
@@ -297,15 +287,7 @@ LAWS: Mapping[type[Process], Callable[[Any], ObservedLaw]] = {
 
 
 def law_of(process: Process) -> ObservedLaw | None:
-    """The process under observation; None where no exact test of it is known, as of a stranger's.
-
-    Example:
-        >>> law = law_of(Bernoulli(2, 0.5))
-        >>> for t in range(40):
-        ...     law.add(t, np.array([True, t % 2 == 0]), np.full(2, 0.5))
-        >>> bool(law.evidence() > np.log(1e6))  # who is always there is not there by a fair coin
-        True
-    """
+    """The process under observation; None if no exact test of it is known, as for plug-ins."""
     kind = LAWS.get(type(process))
     carried = isinstance(process, PeriodicGroups) and process.independent_repeats  # its orders do not end with slots
     return None if kind is None or carried else kind(process)
@@ -313,15 +295,15 @@ def law_of(process: Process) -> ObservedLaw | None:
 
 @dataclass(frozen=True)
 class Conformity:
-    r"""Whether what was observed is what was declared.
+    r"""The result of a test of a declared process.
 
     Attributes:
-        status: "nothing declared", "not tested", "not refuted", "refuted" (by chance less often than `error`) or
+        status: "nothing declared", "not tested", "not refuted", "refuted" (by chance with probability below `error`) or
             "impossible" (without error).
-        why: in words.
-        error: the chance that a true declaration is *ever* called refuted, all rounds and all looks together.
+        why: the reason.
+        error: the probability that a true declaration is *ever* refuted, over all rounds and looks.
         evidence: $\log_{10}$ of the largest e-value so far; refuted from $\log_{10}(1/\text{error})$ on.
-        untested: what of the declaration nothing here looks at.
+        untested: which properties of the declaration are not tested.
     """
 
     status: str
@@ -332,11 +314,11 @@ class Conformity:
 
 
 class Declaration:
-    """A declared process, or none, beside the rounds that come.
+    """A declared process, or none, and its test along the observed rounds.
 
     Args:
-        process: who is said to take part.
-        error: the chance that a true declaration is ever called refuted.
+        process: the declared process.
+        error: the probability that a true declaration is ever refuted.
 
     Attributes:
         state: arrays by name, changed in place.
@@ -354,7 +336,7 @@ class Declaration:
         return max(everyone, 1)
 
     def add(self, t: int, present: np.ndarray, weights: np.ndarray, names: tuple[str | int, ...]) -> None:
-        """Take note of round t: who was present (N,), with which weights (N,); names are for what is said of it."""
+        """Add round t: the presences (N,), the weights (N,), and the clients' names for messages."""
         if self.broken or self.law is None:
             return
         try:

@@ -1,9 +1,8 @@
-r"""How often each client takes part, drawn so that it depends on the client's data.
+r"""Participation rates that depend on the clients' data.
 
 $$p_n = C\mu\,\langle\kappa_n,q\rangle, \qquad q\sim\mathrm{Dir}(\alpha_p,\dots,\alpha_p)$$
 
-with $\kappa_n$ the shares of the C classes in the data of client n: q says how available the owners of each class are,
-and $\mu$ is the mean of $p_n$ where the classes are balanced.
+with $\kappa_n$ the shares of the C classes in the data of client n.
 
 Source: Wang & Ji 2024, eq. (C.6.1).
 """
@@ -16,27 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_matrix, check_memory, check_number, quote
 from fedbounds.empirical.data.partition import class_counts
+from fedbounds.empirical.runtime.kinds import Registry
 from fedbounds.empirical.runtime.streams import Streams
 
 
 def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) -> np.ndarray:
-    r"""The realized shares $\kappa_n$ of the classes in the data of each client, (clients, classes).
-
-    Args:
-        labels: the class of each sample, (samples,), from 0.
-        assignment: the client of each sample, (samples,), as in `fedbounds.empirical.data.partition.Partition`.
-        clients: N, each with at least one sample.
-
-    Raises:
-        FedboundsError: a client without samples.
-
-    Example:
-        >>> class_frequencies(np.array([0, 1, 1, 1]), np.array([0, 0, 1, 1]), 2).tolist()
-        [[0.5, 0.5], [0.0, 1.0]]
-    """
+    r"""The realized shares $\kappa_n$ of the classes in the data of each client, (clients, classes)."""
     counts = class_counts(assignment, labels, clients)
     sizes = counts.sum(axis=1, keepdims=True)
     if not sizes.all():
@@ -46,19 +33,6 @@ def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) 
 
 def dirichlet_frequencies(clients: int, classes: int, alpha: float = 0.1, seed: int = 0) -> np.ndarray:
     r"""Shares of the classes drawn from $\kappa_n\sim\mathrm{Dir}(\alpha_d,\dots,\alpha_d)$, (clients, classes).
-
-    Args:
-        clients: N.
-        classes: C.
-        alpha: $\alpha_d>0$; small values give each client few classes.
-        seed: of the draw, in the stream "rates".
-
-    Raises:
-        FedboundsError: a number outside its domain.
-
-    Example:
-        >>> dirichlet_frequencies(4, 10).sum(axis=1).round(12).tolist()
-        [1.0, 1.0, 1.0, 1.0]
 
     Source: Wang & Ji 2024, Appendix C.6.
     """
@@ -113,7 +87,7 @@ def participation_rates(
         raise FedboundsError(f"frequencies[{n}] must be shares that sum to one; they sum to {kappa[n].sum():.12g}")
     C, mu = kappa.shape[1], check_number("mean", mean, 0, 1)
     if mu == 0:
-        raise FedboundsError("mean = 0 must be in (0, 1]: nobody would take part")
+        raise FedboundsError("mean = 0 must be in (0, 1]: no client would participate")
     lowest, highest = check_number("floor", floor, 0, 1), None if cap is None else check_number("cap", cap, 0, 1)
     if highest is not None and not 0 < highest >= lowest:
         raise FedboundsError(f"cap = {quote(cap)} must be in (0, 1] and at least floor = {lowest:g}")
@@ -130,38 +104,38 @@ def participation_rates(
 
 
 def rates_from_spec(spec: Mapping[str, Any], clients: int) -> np.ndarray:
-    """The rates that a table describes: `participation_rates` of `dirichlet_frequencies`.
+    """The rates that a table describes: `participation_rates` of `dirichlet_frequencies`."""
+    return RATES.build(spec, clients=clients)
+
+
+def _dirichlet_rates(
+    classes: int,
+    clients: int,
+    mix: float = 0.1,
+    alpha: float = 0.1,
+    mean: float = 0.1,
+    floor: float = 0.0,
+    cap: float | None = None,
+    seed: int = 0,
+) -> np.ndarray:
+    """`participation_rates` of `dirichlet_frequencies`.
 
     Args:
-        spec: `kind` "dirichlet", `classes`, and if wanted `mix` (the alpha of the class shares), `alpha`, `mean`,
-            `floor`, `cap` and `seed`.
-        clients: N.
-
-    Raises:
-        FedboundsError: another kind, an unknown or missing key, a number outside its domain.
-
-    Example:
-        >>> rates_from_spec({"kind": "dirichlet", "classes": 10, "seed": 1}, clients=3).shape
-        (3,)
+        classes: C.
+        mix: the alpha of the shares of the classes in the data of each client.
+        alpha: of the availability of the owners of each class.
+        mean: of the rates, in (0, 1].
+        floor: the smallest rate.
+        cap: the largest rate, in (0, 1]; none refuses rates beyond 1.
+        seed: of both draws.
     """
-    keys = ("kind", "classes", "mix", "alpha", "mean", "floor", "cap", "seed")
-    for key in spec:
-        if key not in keys:
-            raise unknown_name("key of probability", str(key), keys)
-    if spec.get("kind") != "dirichlet":
-        raise unknown_name("kind of probability", str(spec.get("kind")), ["dirichlet"])
-    if "classes" not in spec:
-        raise FedboundsError("probability of kind dirichlet needs classes")
-    seed = spec.get("seed", 0)
-    kappa = dirichlet_frequencies(clients, spec["classes"], spec.get("mix", 0.1), seed)
-    given = {key: spec[key] for key in ("alpha", "mean", "floor", "cap") if key in spec}
-    return participation_rates(kappa, seed=seed, **given)
+    kappa = dirichlet_frequencies(clients, classes, mix, seed)
+    return participation_rates(kappa, alpha=alpha, mean=mean, floor=floor, cap=cap, seed=seed)
+
+
+RATES = Registry("probability", {"dirichlet": _dirichlet_rates}, context=("clients",))
 
 
 def check_alpha(name: str, value: object) -> float:
-    """The parameter of a Dirichlet law as a float.
-
-    Raises:
-        FedboundsError: not a number in [0.0001, 1e6].
-    """
+    """The parameter of a Dirichlet law as a float."""
     return check_number(name, value, 1e-4, 1e6, why="the parameter of a Dirichlet law")

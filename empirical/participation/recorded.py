@@ -77,7 +77,7 @@ class Recorded(Process):
     @property
     def rounds(self) -> int:
         """T, the number of recorded rounds."""
-        return len(self._q)
+        return len(self._matrix)
 
     @property
     def sums_to_one(self) -> bool:
@@ -92,11 +92,11 @@ class Recorded(Process):
     @property
     def stationary(self) -> bool:
         """Whether all rounds are the same."""
-        return bool((self._q == self._q[0]).all())
+        return bool((self._matrix == self._matrix[0]).all())
 
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
         """The recorded rounds, then an end; `rng` is not used."""
-        for row in self._q:
+        for row in self._matrix:
             present = np.flatnonzero(row)
             yield Round(present, row[present])
 
@@ -106,7 +106,7 @@ class Recorded(Process):
         Raises:
             FedboundsError: more rounds than the record holds.
         """
-        return self._q[: check_count("rounds", rounds, high=self.rounds, why="the length of the record")].copy()
+        return self._matrix[: check_count("rounds", rounds, high=self.rounds, why="the length of the record")].copy()
 
     def mean(self, t: int) -> np.ndarray:
         """The weights of round t, (clients,).
@@ -114,14 +114,12 @@ class Recorded(Process):
         Raises:
             FedboundsError: a round outside the record.
         """
-        return self._q[check_count("round", t, 0, self.rounds - 1, why="the rounds of the record")].copy()
+        return self._matrix[check_count("round", t, 0, self.rounds - 1, why="the rounds of the record")].copy()
 
     def covariance(self, t: int, u: int) -> np.ndarray:
-        """Zero, (clients, clients)."""
         return np.zeros((self.clients, self.clients))
 
     def variance(self, t: int) -> np.ndarray:
-        """Zero, (clients,)."""
         return np.zeros(self.clients)
 
     def window_mean(self, t0: int, interval: int) -> np.ndarray:
@@ -131,10 +129,9 @@ class Recorded(Process):
             FedboundsError: a window that is not inside the record.
         """
         last = check_count("last round of the window", t0 + interval - 1, 0, self.rounds - 1, why="the record")
-        return self._q[t0 : last + 1].mean(axis=0)
+        return self._matrix[t0 : last + 1].mean(axis=0)
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
-        """Zero, (clients, clients)."""
         return np.zeros((self.clients, self.clients))
 
     def mean_window_divergence(self, v: ArrayLike, interval: int, rounds: int) -> float:
@@ -148,22 +145,22 @@ class Recorded(Process):
 
     def spec(self) -> dict[str, Any]:
         """The record as a JSON-able dict, with its weights as lists (already normalized)."""
-        return {"kind": self.kind, "weights": self._q.tolist()}
+        return {"kind": self.kind, "weights": self._matrix.tolist()}
 
     @property
-    def _q(self) -> np.ndarray:
+    def _matrix(self) -> np.ndarray:
         return np.asarray(self.weights)
 
     @cached_property
     def _defects(self) -> np.ndarray:
         """The rounds whose weights do not sum to one."""
-        return np.flatnonzero(np.abs(self._q.sum(axis=1) - 1) > SUM_TOLERANCE)
+        return np.flatnonzero(np.abs(self._matrix.sum(axis=1) - 1) > SUM_TOLERANCE)
 
     def _sum_defect(self) -> str:
         t = self._defects[0]
-        if not self._q[t].any():
+        if not self._matrix[t].any():
             return f"those of round {t} sum to 0: nobody takes part in it, which is not covered"
-        return f"those of round {t} sum to {self._q[t].sum():.12g}; normalize = true divides each row by its sum"
+        return f"those of round {t} sum to {self._matrix[t].sum():.12g}; normalize = true divides each row by its sum"
 
 
 def _read(path: str | Path) -> list[list[float]]:

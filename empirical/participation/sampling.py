@@ -1,7 +1,6 @@
-r"""Participation in which all clients are alike: everyone, S at random, S at a time through permutations.
+r"""Participation of exchangeable clients: all, S sampled, or S at a time through permutations.
 
-Every round has S places with weight $1/S$; $A=\frac1N(I-\frac1N\mathbf1\mathbf1^\top)$ is the covariance of
-one place.
+Every round has S places with weight $1/S$; $A=\frac1N(I-\frac1N\mathbf1\mathbf1^\top)$ is the covariance of one place.
 """
 
 from __future__ import annotations
@@ -20,8 +19,23 @@ from fedbounds.empirical.participation.process import Exchangeable, Round, equal
 REPEATS = ("merged", "independent")
 
 
+class IndependentRounds(Exchangeable):
+    """A process whose rounds are independent and alike."""
+
+    @property
+    def independent_rounds(self) -> bool:
+        return True
+
+    @property
+    def stationary(self) -> bool:
+        return True
+
+    def window_kernel(self, t0: int, interval: int) -> float:
+        return self.kernel(t0, t0) / interval
+
+
 @dataclass(frozen=True)
-class Full(Exchangeable):
+class Full(IndependentRounds):
     r"""Everyone in every round, $q_t^n=\frac1N$.
 
     Args:
@@ -53,16 +67,6 @@ class Full(Exchangeable):
         """Always: everyone has 1/N."""
         return True
 
-    @property
-    def independent_rounds(self) -> bool:
-        """Always: nothing is random."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """Always."""
-        return True
-
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
         """Everyone, for ever; `rng` is not used."""
         everyone = Round(np.arange(self.clients), equal_weights(self.clients))
@@ -73,13 +77,9 @@ class Full(Exchangeable):
         """Zero: nothing is random."""
         return 0.0
 
-    def window_kernel(self, t0: int, interval: int) -> float:
-        """Zero: nothing is random."""
-        return 0.0
-
 
 @dataclass(frozen=True)
-class WithReplacement(Exchangeable):
+class WithReplacement(IndependentRounds):
     r"""S places a round, each given to a uniform client; $\mathrm{Cov}(q_t,q_t)=\frac1SA$.
 
     A client drawn k times has weight k/S, so that $\rho=1$ is the only bound on the participation norm.
@@ -105,16 +105,6 @@ class WithReplacement(Exchangeable):
     def __post_init__(self) -> None:
         self._settle(**_counts(self.clients, self.participants))
 
-    @property
-    def independent_rounds(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """Always."""
-        return True
-
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
         """Fresh places in every round."""
         weights, block = equal_weights(self.participants), block_rounds(self.participants)
@@ -122,19 +112,15 @@ class WithReplacement(Exchangeable):
             places = np.sort(rng.integers(self.clients, size=(block, self.participants)), axis=1)
             repeats = (places[:, 1:] == places[:, :-1]).any(axis=1)
             for row, repeated in zip(places, repeats.tolist(), strict=True):
-                yield counted(row) if repeated else Round(row, weights)
+                yield round_from_places(row) if repeated else Round(row, weights)
 
     def kernel(self, t: int, u: int) -> float:
         """1/(SN) for the same round."""
         return 1 / (self.participants * self.clients) if t == u else 0.0
 
-    def window_kernel(self, t0: int, interval: int) -> float:
-        """1/(SNP)."""
-        return self.kernel(t0, t0) / interval
-
 
 @dataclass(frozen=True)
-class WithoutReplacement(Exchangeable):
+class WithoutReplacement(IndependentRounds):
     r"""S different clients a round, uniform; $\mathrm{Cov}(q_t,q_t)=\frac{N-S}{S(N-1)}A$.
 
     So the variance of a weight is $\upsilon^2=\frac{N-S}{SN^2}$.
@@ -160,16 +146,6 @@ class WithoutReplacement(Exchangeable):
     def __post_init__(self) -> None:
         self._settle(**_counts(self.clients, self.participants))
 
-    @property
-    def independent_rounds(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """Always."""
-        return True
-
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
         """A fresh subset in every round."""
         weights = equal_weights(self.participants)
@@ -180,10 +156,6 @@ class WithoutReplacement(Exchangeable):
         """(N-S)/(SN(N-1)) for the same round."""
         N, S = self.clients, self.participants
         return (N - S) / (S * N * max(N - 1, 1)) if t == u else 0.0
-
-    def window_kernel(self, t0: int, interval: int) -> float:
-        """(N-S)/(SN(N-1)P)."""
-        return self.kernel(t0, t0) / interval
 
 
 @dataclass(frozen=True)
@@ -301,13 +273,13 @@ def sequential(
         left = places[full:]
         for clients in np.sort(places[:full].reshape(-1, participants), axis=1):
             twice = straddles and (clients[1:] == clients[:-1]).any()
-            yield counted(clients) if twice else Round(clients, weights)
+            yield round_from_places(clients) if twice else Round(clients, weights)
             straddles = False
         if reshuffle:
             order = rng.permutation(members)
 
 
-def carried(clients: int, rng: np.random.Generator) -> Iterator[int]:
+def permuted_clients(clients: int, rng: np.random.Generator) -> Iterator[int]:
     """The clients in the order of one permutation of all of them after the other, for ever."""
     while True:
         yield from rng.permutation(clients).tolist()
@@ -330,9 +302,6 @@ def block_rounds(size: int) -> int:
 def check_repeats(repeats: object) -> str | None:
     """How a client that is drawn twice in a round computes: None for one update of the weights together.
 
-    Raises:
-        FedboundsError: an unknown name.
-
     Example:
         >>> check_repeats("merged"), check_repeats("independent")
         (None, 'independent')
@@ -340,11 +309,11 @@ def check_repeats(repeats: object) -> str | None:
     return "independent" if repeats is not None and check_choice("repeats", repeats, REPEATS) != "merged" else None
 
 
-def counted(places: np.ndarray) -> Round:
+def round_from_places(places: np.ndarray) -> Round:
     """The round in which each place counts 1/S.
 
     Example:
-        >>> counted(np.array([2, 0, 2, 2]))
+        >>> round_from_places(np.array([2, 0, 2, 2]))
         Round(clients=array([0, 2]), weights=array([0.25, 0.75]))
     """
     clients, counts = np.unique(places, return_counts=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from typing import Any
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.inputs.checks import check_count, quote
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.empirical.participation.bernoulli import Bernoulli
 from fedbounds.empirical.participation.clients import CyclicClients, CyclicFromInactive, Markovian
 from fedbounds.empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups
@@ -15,24 +14,42 @@ from fedbounds.empirical.participation.process import Process
 from fedbounds.empirical.participation.rates import rates_from_spec
 from fedbounds.empirical.participation.recorded import Recorded
 from fedbounds.empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
+from fedbounds.empirical.runtime.kinds import Registry
 
-PROCESSES: Mapping[str, type[Process]] = {
-    process.kind: process
-    for process in (
-        Full,
-        WithReplacement,
-        WithoutReplacement,
-        Permutation,
-        PeriodicGroups,
-        GroupMarkov,
-        Cyclic,
-        Bernoulli,
-        Markovian,
-        CyclicClients,
-        CyclicFromInactive,
-        Recorded,
-    )
-}
+
+def recorded(*, weights: Any = None, file: Any = None, normalize: bool = False) -> Recorded:
+    """A given record of weights: nothing is random, so means are the weights and covariances zero.
+
+    Args:
+        weights: (rounds, clients), at least 0; zeros are clients that did not take part.
+        file: a CSV file of the weights, a line per round, a column per client; instead of `weights`.
+        normalize: divide the weights of each round by their sum.
+    """
+    if file is not None:
+        if weights is not None:
+            raise FedboundsError("recorded participation: give weights or file, not both")
+        return Recorded.from_csv(file, normalize=normalize)
+    if weights is None:
+        raise FedboundsError('recorded participation needs weights (rounds, clients), or file = "weights.csv"')
+    return Recorded(weights, normalize)
+
+
+_PROCESSES = (
+    Full,
+    WithReplacement,
+    WithoutReplacement,
+    Permutation,
+    PeriodicGroups,
+    GroupMarkov,
+    Cyclic,
+    Bernoulli,
+    Markovian,
+    CyclicClients,
+    CyclicFromInactive,
+)
+PARTICIPATION: Registry[Process] = Registry(
+    "participation", {process.kind: process for process in _PROCESSES} | {Recorded.kind: recorded}
+)
 
 
 def process_from_spec(spec: Mapping[str, Any]) -> Process:
@@ -54,39 +71,10 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
         >>> process_from_spec({"kind": "permutations"})
         Traceback (most recent call last):
             ...
-        fedbounds.bounds.errors.FedboundsError: unknown kind of participation 'permutations'; did you mean permutation?
+        fedbounds.bounds.errors.FedboundsError: unknown participation 'permutations'; did you mean permutation?
     """
-    if not isinstance(spec, Mapping):
-        raise FedboundsError(f"participation = {quote(spec)} must be a table with a kind and its arguments")
-    arguments = dict(spec)
-    kind = arguments.pop("kind", None)
-    if kind is None:
-        raise FedboundsError(f"participation has no kind; known: {', '.join(PROCESSES)}")
-    if not isinstance(kind, str) or kind not in PROCESSES:
-        raise unknown_name("kind of participation", str(kind), PROCESSES)
-    process = PROCESSES[kind]
-    from_file = process is Recorded and "file" in arguments and "weights" not in arguments
-    required = keys_of_process(process)
-    if process is Recorded:
-        required["weights"] = not from_file
-    for key in arguments:
-        if key not in required:
-            raise unknown_name(f"key of {kind} participation", str(key), required)
-    missing = [key for key, needed in required.items() if needed and key not in arguments]
-    if missing == ["weights"]:
-        raise FedboundsError('recorded participation needs weights (rounds, clients), or file = "weights.csv"')
-    if missing:
-        raise FedboundsError(f"{kind} participation needs {', '.join(missing)}")
-    if from_file:
-        return Recorded.from_csv(arguments.pop("file"), **arguments)
-    if process is Recorded and "file" in arguments:
-        raise FedboundsError("recorded participation is given by its weights or by a file, not by both")
-    if isinstance(drawn := arguments.get("probability"), Mapping):
-        arguments["probability"] = rates_from_spec(drawn, check_count("clients", arguments["clients"]))
+    process = PARTICIPATION.builder(spec)
+    arguments = {key: value for key, value in spec.items() if key != "kind"}
+    if isinstance(rates := arguments.get("probability"), Mapping):
+        arguments["probability"] = rates_from_spec(rates, check_count("clients", arguments["clients"]))
     return process(**arguments)
-
-
-def keys_of_process(process: type[Process]) -> dict[str, bool]:
-    """The keys of a process, and whether it cannot do without; a record's weights may also stand in a file."""
-    required = {f.name: f.default is MISSING for f in fields(process) if f.init}  # type: ignore[arg-type]
-    return required | {"file": False, "weights": False} if process is Recorded else required

@@ -14,7 +14,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, check_memory, is_number, quote
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
-from fedbounds.empirical.problems.quadratics import random_quadratic
+from fedbounds.empirical.problems.quadratics import random_quadratic, solve_stationarity
 from fedbounds.empirical.problems.vertical import (
     Vertical,
     blocks_of,
@@ -25,7 +25,6 @@ from fedbounds.empirical.problems.vertical import (
 )
 
 NoiseLaw = Literal["gaussian", "signs"]
-_RELATIVE = 1e-12  # below which a residual of linear algebra in float64 counts as zero
 
 
 class BlockQuadratic(Vertical):
@@ -47,7 +46,7 @@ class BlockQuadratic(Vertical):
         shift: the standard deviation of every coordinate of $\delta$, one number or `(d,)`, in units of x.
         shared_noise: whether all clients see the same noise and the same shift, or each its own.
         noise_law: "gaussian", or "signs" of that size.
-        holders: `(silos, n)`, which client of silo j has which quadratic, counted from 0; in turn, if not given.
+        holders: `(silos, n)`, which client of silo j has which quadratic, counted from 0; cyclic, if not given.
         x0: the starting point `(d,)`.
         device: where the tensors live.
 
@@ -146,7 +145,7 @@ class BlockQuadratic(Vertical):
         return torch.einsum("pk,p...->k...", held / held.sum(0), values)
 
     @cached_property
-    def _elsewhere(self) -> tuple[Tensor, ...]:
+    def _rows_of_others(self) -> tuple[Tensor, ...]:
         """The same rows with zeros in the silo's own columns, (K_j d_j or d_j, d)."""
         found = []
         for block, rows in zip(self.blocks, self.rows, strict=True):
@@ -210,7 +209,7 @@ class BlockQuadratic(Vertical):
                 part += own.reshape(len(units), -1, size) * self.noise[block]
             if shifted:
                 own = moved if self.shared_noise else moved[:, first : first + count]
-                part -= np.einsum("rkd,ked->rke", *_paired(own, rows), optimize=True)
+                part -= np.einsum("rkd,ked->rke", *_broadcast_clients(own, rows), optimize=True)
             parts.append(part.reshape(len(units), -1))
             first, start = first + count, start + count * size
         return np.concatenate(parts, axis=1)
@@ -232,15 +231,15 @@ class BlockQuadratic(Vertical):
 
     def exchange(self, x: Tensor, randomness: Tensor | None) -> tuple[Tensor, ...]:
         """What every silo adds to its own part of the gradient in a round, (seeds, K_j or 1, d_j)."""
-        away, told, start = x - self.center, [], 0
+        away, found, start = x - self.center, [], 0
         for j, (block, count) in enumerate(zip(self.blocks, self.silo_clients, strict=True)):
             size = block.stop - block.start
-            others = (away @ self._elsewhere[j].T).view(len(x), -1, size) - self.pulled[j]
+            others = (away @ self._rows_of_others[j].T).view(len(x), -1, size) - self.pulled[j]
             if randomness is not None:
                 others = others + randomness[:, start : start + count * size].view(-1, count, size)
             start += count * size
-            told.append(others)
-        return tuple(told)
+            found.append(others)
+        return tuple(found)
 
     def partial_gradients(self, silo: int, own: Tensor, known: tuple[Tensor, ...]) -> Tensor:
         block = self.blocks[silo]
@@ -278,12 +277,8 @@ class BlockQuadratic(Vertical):
 
     @cached_property
     def _minimizer(self) -> Tensor | None:
-        values, pull = torch.linalg.eigvalsh(self.hessian), self.pulls.mean(0)
-        if float(values[0]) < -_RELATIVE * self.dimension * float(values.abs().max()):
-            return None
-        away = torch.linalg.pinv(self.hessian, hermitian=True) @ pull
-        left = torch.linalg.vector_norm(self.hessian @ away - pull)
-        return self.center + away if float(left) <= 1e-9 * float(torch.linalg.vector_norm(pull)) else None
+        away = solve_stationarity(self.hessian, self.pulls.mean(0))
+        return None if away is None else self.center + away
 
     def objective_gap(self, x: Tensor) -> Tensor:
         r"""$f(x)-\min f$: (..., d) -> (...).
@@ -305,14 +300,14 @@ class BlockQuadratic(Vertical):
         $\max\|H_{k,j}\|$, in the whole model, which is (7) to the letter; noise of each block
         $\sigma_j^2=\frac1{K_j}\sum_k\mathbb E\|g_{k,j}-\nabla_{(j)}f\|^2$, where it is the same everywhere.
         """
-        own = [_largest(rows[..., block]) for block, rows in zip(self.blocks, self.rows, strict=True)]
+        own = [_largest_norm(rows[..., block]) for block, rows in zip(self.blocks, self.rows, strict=True)]
         found: dict[str, Constant | NoConstant] = {
             "clients": Constant(float(self.clients), "exact"),
             "clients_of_each_silo": Constant(np.array(self.silo_clients, float), "exact"),
-            "smoothness": Constant(_largest(self.hessian[None]), "exact", "norm of the Hessian"),
+            "smoothness": Constant(_largest_norm(self.hessian[None]), "exact", "norm of the Hessian"),
             "block_smoothness": Constant(max(own), "exact", "largest norm of a client's Hessian in its own block"),
             "partial_smoothness": Constant(
-                max(map(_largest, self.rows)), "exact", "largest norm of a block's rows of a client's Hessian"
+                max(map(_largest_norm, self.rows)), "exact", "largest norm of a block's rows of a client's Hessian"
             ),
             "initial_gap": NoConstant(_UNBOUNDED),
         }
@@ -402,17 +397,13 @@ def random_block_quadratic(
 
 
 def check_block_quadratic_memory(silos: int, clients: int, dimension: int, shared: bool) -> None:
-    """Refuse a random instance that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random instance that this machine cannot hold while it is made."""
     what = f"a block quadratic with silos = {silos}, clients = {clients}, dimension = {dimension}"
     numbers = (1 if shared else clients) * (silos * dimension) ** 2 + silos * clients * dimension
     check_memory(what, 8 * 6 * numbers)
 
 
-def _largest(matrices: Tensor) -> float:
+def _largest_norm(matrices: Tensor) -> float:
     return float(torch.linalg.matrix_norm(matrices, 2).max())
 
 
@@ -424,7 +415,7 @@ def deviations(name: str, value: Any, dimension: int) -> np.ndarray:
     return found
 
 
-def _paired(own: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _broadcast_clients(own: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Shifts (rounds, K or 1, d) and rows (K or 1, e, d), with as many clients in both."""
     many = max(own.shape[1], len(rows))
     return np.broadcast_to(own, (len(own), many, own.shape[2])), np.broadcast_to(rows, (many, *rows.shape[1:]))

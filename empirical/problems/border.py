@@ -16,9 +16,6 @@ from fedbounds.bounds.theory.symbols import NONNEGATIVE, Domain
 def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
     """The number, if it is one and lies in its domain.
 
-    Raises:
-        FedboundsError: names the value and the legal range.
-
     Example:
         >>> real("noise", 0.5)
         0.5
@@ -35,9 +32,6 @@ def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
 
 def array(name: str, value: Any, shape: tuple[int | None, ...] | None = None) -> Tensor:
     """A float64 tensor on the processor, finite throughout and of the given shape (None: any length).
-
-    Raises:
-        FedboundsError: says what is not a number, not finite, or of the wrong shape.
 
     Example:
         >>> array("x0", [1, 2], (2,))

@@ -24,9 +24,6 @@ class EmbeddingLoss(ABC):
 
     Args:
         classes: number of classes.
-
-    Raises:
-        FedboundsError: it is not for so many.
     """
 
     size: int = 1
@@ -117,9 +114,6 @@ _LOSSES: Mapping[str, type[EmbeddingLoss]] = {
 
 def loss_by_name(name: str, classes: int) -> EmbeddingLoss:
     """`"cross-entropy"`, `"logistic"` or `"least-squares"`.
-
-    Raises:
-        FedboundsError: another name, or a loss that is not for so many classes.
 
     Example:
         >>> loss_by_name("logistic", 2).slopes(torch.zeros(1, 1), torch.tensor([1])).tolist()

@@ -20,18 +20,17 @@ from fedbounds.empirical.problems.projections import project_onto_simplex
 
 
 class FairImages(MinimaxImages, ExactEnvelope):
-    r"""Training for the classes that are classified worst.
+    r"""Training for the classes with the largest losses.
 
     $$\min_x\max_{y\in\Delta_C}\sum_{c=1}^Cy_cF_c(x) - \frac\lambda2\|y\|^2+\frac\rho2\|x\|^2,$$
 
     with $F_c$ the mean loss over the $N_c$ training samples of class c. It is the mean over all samples of
-    $\varphi_j(x, y) = \frac N{N_{b_j}}y_{b_j}\ell(h_x(a_j), b_j) - \frac\lambda2\|y\|^2$, so that client i, with weight
-    $m_i/N$, computes with its own samples only. The best response to a network is the projection of $F(x)/\lambda$ onto
-    the simplex, exactly: so are the envelope, its gradient and the dual gap. y starts at 1/C each.
+    $\varphi_j(x, y) = \frac N{N_{b_j}}y_{b_j}\ell(h_x(a_j), b_j) - \frac\lambda2\|y\|^2$, and client i has weight
+    $m_i/N$. The best response is the projection of $F(x)/\lambda$ onto the simplex, so the envelope, its gradient and
+    the dual gap are exact. y starts at 1/C in each coordinate.
 
-    Metrics: `envelope` $\Phi(x)$; `dual_gap`; `test_accuracy`, over all test samples; `worst_class_test_accuracy`, the
-    least over the classes of the accuracy within a class; and on demand `envelope_gradient_norm_squared`,
-    $\|\nabla\Phi(x)\|^2$.
+    Metrics: `envelope` $\Phi(x)$; `dual_gap`; `test_accuracy`; `worst_class_test_accuracy`; on demand
+    `envelope_gradient_norm_squared`, $\|\nabla\Phi(x)\|^2$.
 
     Args:
         dataset: images and labels.
@@ -109,7 +108,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
         found = self.network.backward(
             x, samples.images, labels, rare * y.gather(1, labels), samples.words, losses=ascent, parameters=descent
         )
-        in_x = x if found.parameters is None else self._decayed(found.parameters, x, samples)
+        in_x = x if found.parameters is None else self._add_weight_decay(found.parameters, x, samples)
         if found.losses is None:
             return in_x, y
         total = 1.0 if samples.weights is None else samples.weights.sum(1, keepdim=True)
@@ -122,7 +121,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
         rows, labels = [], self.dataset.train_labels
         counts = self._counts[self.partition.assignment]
         for row in x.reshape(-1, self.descent_dimension):
-            losses, _ = self._answers(row, self._images, self._labels)
+            losses, _ = self._losses_hits(row, self._images, self._labels)
             rows.append(np.bincount(labels, losses * counts, minlength=self.ascent_dimension) / self._class_sizes)
         return torch.from_numpy(np.stack(rows)).to(x.device).view(*x.shape[:-1], self.ascent_dimension)
 
@@ -135,7 +134,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
         return project_onto_simplex(self.class_losses(x) / self.regularization).to(x.dtype)
 
     def envelope(self, x: Tensor) -> Tensor:
-        return self._highest(self.class_losses(x)) + self.decay(x.double())
+        return self._maximum(self.class_losses(x)) + self.decay(x.double())
 
     def envelope_gradient(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.descent_dimension)
@@ -149,9 +148,9 @@ class FairImages(MinimaxImages, ExactEnvelope):
     def dual_gap(self, z: Tensor) -> Tensor:
         x, y = self.split(z)
         losses = self.class_losses(x)
-        return self._highest(losses) - self._payoff(losses, y)
+        return self._maximum(losses) - self._payoff(losses, y)
 
-    def _highest(self, losses: Tensor) -> Tensor:
+    def _maximum(self, losses: Tensor) -> Tensor:
         """The envelope, from the mean losses of the classes."""
         return self._payoff(losses, project_onto_simplex(losses / self.regularization))
 
@@ -162,12 +161,12 @@ class FairImages(MinimaxImages, ExactEnvelope):
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         networks, y = self.split(x)
         losses = self.class_losses(networks)
-        envelope = self._highest(losses)
+        envelope = self._maximum(losses)
         truth = self.dataset.test_labels
         number = np.bincount(truth, minlength=self.ascent_dimension)
         accuracies = []
         for network in networks:
-            _, hits = self._answers(network, self._test_images, self._test_labels)
+            _, hits = self._losses_hits(network, self._test_images, self._test_labels)
             within = np.bincount(truth, hits, minlength=len(number))[number > 0] / number[number > 0]
             accuracies.append([hits.mean(), within.min()])
         test, worst = torch.tensor(accuracies, dtype=torch.float64).unbind(1)

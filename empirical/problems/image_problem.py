@@ -33,11 +33,11 @@ class Samples(NamedTuple):
     """Samples of b parameter vectors.
 
     Attributes:
-        images: as the network sees them, `(b, B, channels, height, width)`.
+        images: standardised, `(b, B, channels, height, width)`.
         labels: `(b, B)`.
         weights: `(b, B)`; each 1/B if None.
-        words: of randomness, `(b, B)`, of which dropout is made; None without.
-        training: whether batch normalization takes its statistics of them.
+        words: random words for dropout, `(b, B)`; None without.
+        training: whether batch normalization uses their statistics.
     """
 
     images: Tensor
@@ -48,24 +48,20 @@ class Samples(NamedTuple):
 
 
 class ImageProblem(Problem):
-    r"""A problem whose functions are weighted sums over image samples, client i's the mean over its own.
+    """A problem whose functions are weighted sums over image samples, client i's the mean over its own.
 
     Images of bytes are standardised per channel. A stochastic gradient averages over `batch` samples of the client,
-    drawn without replacement and afresh each time; a client that holds no more than `batch` takes all of them, and its
-    stochastic gradient is then its exact one. An epoch is as many local steps as it takes to compute one gradient for
-    each of a client's samples, so not a pass over them.
+    drawn without replacement; a client with at most `batch` samples takes all of them. An epoch is as many local steps
+    as it takes to compute one gradient for each of a client's samples.
 
     Args:
         dataset: images and labels.
         partition: which client holds which training sample.
         network: a name, see `Network`.
         batch: samples of a stochastic gradient; as an attribute at most those of the largest client.
-        augmentation: what is done to the samples of stochastic gradients, in this order; see `Augmentation`.
+        augmentation: operations on the samples of stochastic gradients, in this order; see `Augmentation`.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
-
-    Raises:
-        FedboundsError: a partition of other data, a value outside its range, an unknown network or operation.
     """
 
     keeps_statistics: ClassVar[bool] = False  # whether networks with running statistics are for it
@@ -105,7 +101,7 @@ class ImageProblem(Problem):
         self.steps_per_epoch = -(-partition.sizes // self.batch)
         small = dataset.image[1] * dataset.image[2] <= _SMALL_IMAGE
         self.prefers_batched = not self.network.convolutional or small or self.device.type != "cpu"
-        self.prefers_company = self.network.dense
+        self.faster_together = self.network.dense
         self.data_checksum = checksum(dataset)
 
         train, test = dataset.standardised()
@@ -214,9 +210,6 @@ class ImageProblem(Problem):
         r"""Of the sampling of batches without replacement, exactly, from the gradient of every sample.
 
         $$\frac{m-B}{B(m-1)}\Big(\frac1m\sum_j\|\nabla\ell_j\|^2-\|\nabla F_n\|^2\Big)$$
-
-        Raises:
-            FedboundsError: dropout or augmentation are random too, or batches are normalized.
         """
         if self._worded:
             raise FedboundsError("dropout and augmentation are random too, and make another function's gradients")
@@ -243,10 +236,10 @@ class ImageProblem(Problem):
         """What is computed at `x` (seeds, cohort, ...) from the samples that were drawn: `(pairs, ...)`."""
         if randomness is None:
             raise FedboundsError("a stochastic gradient of images needs the indices that `draw` returns")
-        indices, words = self._parted(randomness.flatten(0, 1))
+        indices, words = self._split_draw(randomness.flatten(0, 1))
         return self._sampled(x.reshape(len(indices), -1), indices, self._padded, words, compute, training=True)
 
-    def _parted(self, drawn: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _split_draw(self, drawn: Tensor) -> tuple[Tensor, Tensor | None]:
         """The indices of samples, `(b, B)`, and their words if there are any, of what b parameter vectors drew."""
         indices, words = drawn.unbind(1) if self._worded else (drawn, None)
         return indices, words
@@ -285,7 +278,7 @@ class ImageProblem(Problem):
         return Samples(images, labels, weights, words, training)
 
     @torch.no_grad()
-    def _answers(self, x: Tensor, images: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    def _losses_hits(self, x: Tensor, images: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """The loss of every sample at one point `(d,)`, and whether its class was found, as 0 or 1."""
         parts = [self.network.logits(x[None], some[None])[0] for (some,) in self._chunks(images)]
         logits = torch.cat(parts)

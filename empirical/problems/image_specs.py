@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.empirical.data.datasets import Dataset, load_dataset
-from fedbounds.empirical.data.partition import (
-    Partition,
-    class_mix_partition,
-    dirichlet_partition,
-    even_partition,
-    label_partition,
-    majority_class_partition,
-    owner_partition,
-)
+from fedbounds.empirical.data.partition import PARTITIONS, Partition
 from fedbounds.empirical.problems.border import real
 from fedbounds.empirical.problems.fair_images import FairImages
 from fedbounds.empirical.problems.images import ImageClassification
@@ -42,7 +35,7 @@ def image_classification(
     device: str = "cpu",
 ) -> ImageClassification:
     """`ImageClassification` of a data set by name, split over clients by a rule by name."""
-    split = _split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
     return ImageClassification(
         *split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm, device=device
     )
@@ -66,7 +59,7 @@ def robust_images(
     device: str = "cpu",
 ) -> RobustImages:
     """`RobustImages` of a data set by name, split over clients by a rule by name."""
-    split = _split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
     more = {"attack_steps": attack_steps, "weight_decay": weight_decay}
     return RobustImages(*split, network, batch, radius=radius, **more, device=device)
 
@@ -89,12 +82,12 @@ def fair_images(
     device: str = "cpu",
 ) -> FairImages:
     """`FairImages` of a data set by name, split over clients by a rule by name."""
-    split = _split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
     more = {"regularization": regularization, "gradient_norm": gradient_norm, "weight_decay": weight_decay}
     return FairImages(*split, network, batch, **more, device=device)
 
 
-def _split(
+def load_split(
     dataset: str | Mapping[str, Any],
     data: str | None,
     clients: int,
@@ -105,7 +98,19 @@ def _split(
     labels_per_client: int,
     partition_seed: int,
 ) -> tuple[Dataset, Partition]:
-    """A data set and its split; the network's name is only checked to be one."""
+    """A data set and its split over clients, by their names.
+
+    Args:
+        dataset: the name of a data set, or a table with its kind and keys.
+        data: the folder of its files, for data sets that are read from files.
+        clients: N.
+        network: the name of the network; checked to be a text.
+        partition: the rule of the split.
+        similarity: of the partition majority-class, in [0, 1].
+        alpha: of the partitions dirichlet and class-mix, at least 0.001.
+        labels_per_client: of the partitions labels and labels-in-turn.
+        partition_seed: of the split.
+    """
     if not isinstance(dataset, str | Mapping):
         raise FedboundsError(f"dataset = {quote(dataset)} must be a string, or a table such as {{kind = 'glyphs'}}")
     names = {"network": network, "partition": partition, "data": "" if data is None else data}
@@ -114,17 +119,14 @@ def _split(
             raise FedboundsError(f"{name} = {quote(value)} must be a string")
     similarity, alpha = real("similarity", similarity), real("alpha", alpha)
     loaded = load_dataset(dataset, data)
-    rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
-    number = check_count("clients", clients)
-    rules: dict[str, Callable[[np.ndarray], Partition]] = {
-        "majority-class": lambda labels: majority_class_partition(labels, number, rng, similarity),
-        "dirichlet": lambda labels: dirichlet_partition(labels, number, rng, alpha),
-        "class-mix": lambda labels: class_mix_partition(labels, number, rng, alpha),
-        "even": lambda labels: even_partition(labels, number, rng),
-        "owners": lambda labels: owner_partition(labels, number, loaded.owners),
-        "labels": lambda labels: label_partition(labels, number, rng, labels_per_client),
-        "labels-in-turn": lambda labels: label_partition(labels, number, rng, labels_per_client, in_turn=True),
+    rule = PARTITIONS.builder({"kind": partition})
+    possible = {
+        "labels": loaded.train_labels,
+        "clients": check_count("clients", clients),
+        "rng": np.random.default_rng(check_count("partition_seed", partition_seed, low=0)),
+        "owners": loaded.owners,
+        "similarity": similarity,
+        "alpha": alpha,
+        "labels_per_client": labels_per_client,
     }
-    if partition not in rules:
-        raise unknown_name("partition", partition, rules)
-    return loaded, rules[partition](loaded.train_labels)
+    return loaded, rule(**{key: possible[key] for key in inspect.signature(rule).parameters if key in possible})

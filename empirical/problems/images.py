@@ -25,16 +25,7 @@ _AT_ONCE = 2**18  # numbers in the images of the local steps that are gathered a
 
 
 def f1_score(hits: np.ndarray, labels: np.ndarray) -> float:
-    """The harmonic mean of precision and recall of class 1, zero if nothing of it was found.
-
-    Args:
-        hits: whether each sample's class, 0 or 1, was found, `(samples,)`.
-        labels: the classes, `(samples,)`.
-
-    Example:
-        >>> f1_score(np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))  # one found, one missed, one taken for it
-        0.5
-    """
+    """The harmonic mean of precision and recall of class 1, zero if nothing of it was found."""
     found = float(hits @ (labels == 1))
     return 2 * found / (2 * found + float((1 - hits).sum())) if found else 0.0
 
@@ -44,27 +35,22 @@ class ImageClassification(ImageProblem):
 
     $$f(x) = \frac1N\sum_{n=1}^N F_n(x),\qquad F_n(x) = \frac1{m_n}\sum_{j=1}^{m_n} \ell(x; \xi_{n,j}),$$
 
-    so every client counts the same, however many samples $m_n$ it holds (Wang & Ji 2022, eq. (1)). The images are
+    with equal weights of the clients, whatever their numbers of samples $m_n$ (Wang & Ji 2022, eq. (1)). The images are
     standardised per channel. A stochastic gradient averages over `batch` samples of the client, drawn without
-    replacement and afresh each time; a client that holds no more than `batch` takes all of them, and its stochastic
-    gradient is then its exact one.
+    replacement; a client with at most `batch` samples takes all of them.
 
-    Dropout (of some networks) and augmentation change the stochastic gradients only: these are then unbiased for the
-    gradient of another function, the expectation of $F_n$ over both, while `objective`, `gradient` and the metrics stay
-    without, as accuracies are reported. So does batch normalization: stochastic gradients take its statistics of their
-    batch, all else the running statistics in x. Each sample of each stochastic gradient draws one word of which its
-    changes are made, from the same generator as the sample itself.
+    Dropout, augmentation and the batch statistics of batch normalization change the stochastic gradients only, which
+    are then unbiased for another function; `objective`, `gradient` and the metrics do not use them.
 
-    Metrics: `train_loss` is f, and `train_accuracy` the same mean over clients of the shares of their samples that are
-    classified correctly; `test_loss` and `test_accuracy` are means over the test samples, and with two classes
-    `test_f1` is the F1 score of class 1 on them; `gradient_norm_squared`, $\|\nabla f\|^2$, on demand.
+    Metrics: `train_loss`, f; `train_accuracy`, the mean over clients; `test_loss`, `test_accuracy`, over the test
+    samples; for two classes `test_f1`, of class 1; on demand `gradient_norm_squared`, $\|\nabla f\|^2$.
 
     Args:
         dataset: images and labels.
         partition: which client holds which training sample.
         network: a name, see `Network`.
         batch: samples of a stochastic gradient.
-        augmentation: what is done to the samples of stochastic gradients, in this order; see `Augmentation`.
+        augmentation: operations on the samples of stochastic gradients, in this order; see `Augmentation`.
         gradient_norm: whether `metrics` reports the squared gradient norm, which costs one pass over the data.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
@@ -116,7 +102,7 @@ class ImageClassification(ImageProblem):
         """The samples of local steps `(steps, pairs, ...)`, no more of them at once than a processor's cache holds."""
         for some in drawn.split(max(1, _AT_ONCE // (drawn[0].numel() * self._images[0].numel()))):
             shape = some.shape[:2]
-            indices, words = self._parted(some.flatten(0, 1))
+            indices, words = self._split_draw(some.flatten(0, 1))
             images, labels, weights, *_ = self._samples(indices, self._padded, words, training=True)
             each = sizes / self.batch if weights is None else weights.unflatten(0, shape) * sizes
             yield NetworkSteps(images.unflatten(0, shape), labels.unflatten(0, shape), each.expand(*shape, -1))
@@ -141,26 +127,26 @@ class ImageClassification(ImageProblem):
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         norms = {"gradient_norm_squared": self.objective_gradient(x).square().sum(-1)} if self.gradient_norm else {}
-        return self._answered(x) | norms
+        return self._quality_metrics(x) | norms
 
-    def beside_models(self, x: Tensor) -> dict[str, Tensor]:
+    def metrics_and_products(self, x: Tensor) -> dict[str, Tensor]:
         if not self.gradient_norm or self.clients**2 > self.dimension:  # they would outweigh the models
             return self.metrics(x)
         names = torch.arange(self.clients, device=self.device)[None]
         each = [self.gradient(row.expand(1, self.clients, -1), names)[0].double() for row in x]
-        return self._answered(x) | {
+        return self._quality_metrics(x) | {
             "gradient_norm_squared": torch.stack([own.mean(0).square().sum() for own in each]),
             "gradient_products": torch.stack([own @ own.T for own in each]),
         }
 
-    def _answered(self, x: Tensor) -> dict[str, Tensor]:
+    def _quality_metrics(self, x: Tensor) -> dict[str, Tensor]:
         """Losses and accuracies, and with two classes the F1 score."""
         each = np.full(len(self._test_labels), 1.0 / len(self._test_labels))
         names = ["train_loss", "train_accuracy", "test_loss", "test_accuracy"]
         found: list[list[float]] = []
         for row in x:
-            trained = self._answers(row, self._images, self._labels)
-            tested = self._answers(row, self._test_images, self._test_labels)
+            trained = self._losses_hits(row, self._images, self._labels)
+            tested = self._losses_hits(row, self._test_images, self._test_labels)
             found.append([*(float(a @ self._shares) for a in trained), *(float(a @ each) for a in tested)])
             if self.dataset.classes == 2:
                 found[-1].append(f1_score(tested[1], self.dataset.test_labels))
@@ -171,26 +157,26 @@ class ImageClassification(ImageProblem):
     def client_metrics(self, x: Tensor) -> dict[str, np.ndarray]:
         """Every client's loss and accuracies at the models `x` (seeds, d): name -> (seeds, clients).
 
-        `train_loss` and `train_accuracy` are over the client's own samples. The test data belong to nobody:
+        `train_loss` and `train_accuracy` are over the client's own samples. The test data belong to no client:
         `test_accuracy` weighs the accuracy in each class with the share of the class in the client's training samples.
         """
         shares = class_counts(self.partition.assignment, self.dataset.train_labels, self.clients)
         shares = shares / self.partition.sizes[:, None]
         found: dict[str, list[np.ndarray]] = {"train_loss": [], "train_accuracy": [], "test_accuracy": []}
         for row in x:
-            losses, hits = self._answers(row, self._images, self._labels)
+            losses, hits = self._losses_hits(row, self._images, self._labels)
             for name, values in (("train_loss", losses), ("train_accuracy", hits)):
                 total = np.bincount(self.partition.assignment, values, minlength=self.clients)
                 found[name].append(total / self.partition.sizes)
             tested = self.dataset.test_labels
-            _, hits = self._answers(row, self._test_images, self._test_labels)
+            _, hits = self._losses_hits(row, self._test_images, self._test_labels)
             number = np.maximum(np.bincount(tested, minlength=shares.shape[1]), 1)
             found["test_accuracy"].append(shares @ (np.bincount(tested, hits, minlength=len(number)) / number))
         return {name: np.stack(values) for name, values in found.items()}
 
     def _evaluate(self, x: Tensor, images: Tensor, labels: Tensor, weights: np.ndarray) -> tuple[float, float]:
         """The weighted loss and the weighted share of correct answers at one point `(d,)`, summed in float64."""
-        losses, hits = self._answers(x, images, labels)
+        losses, hits = self._losses_hits(x, images, labels)
         return float(losses @ weights), float(hits @ weights)
 
     def constants(self) -> dict[str, Constant | NoConstant]:

@@ -16,7 +16,7 @@ LOG = "log"  # what the specification of a trace says of its problem
 
 
 class Logged(Problem):
-    """What stands in for the problem of a log; whatever the log does not hold must be given.
+    """The problem of a log; its constants must be given.
 
     Args:
         clients: N.

@@ -12,13 +12,10 @@ from fedbounds.empirical.problems.problem import Problem
 
 
 class Minimax(Problem):
-    r"""A federated minimax problem, $\min_x\max_{y\in Y} F(x, y) = \sum_i p_i f_i(x, y)$, of one vector (x, y).
+    r"""A federated minimax problem, $\min_x\max_{y\in Y} F(x, y) = \sum_i p_i f_i(x, y)$, of one vector $z = (x, y)$.
 
-    Everything a `Problem` has keeps its meaning for the joined vector $z = (x, y)$: `gradient` is the pair
-    $(\nabla_xf_i, \nabla_yf_i)$, neither of them with its sign turned, so that a minimax algorithm descends along the
-    first block and ascends along the second; `objective` is F. What is minimized is the envelope
-    $\Phi(x) = \max_{y\in Y}F(x, y)$. Where not all of space is feasible for y, `constrained` says so and `project`
-    finds the nearest feasible point; starting points are feasible.
+    `gradient` is $(\nabla_xf_i, \nabla_yf_i)$ without a change of sign; `objective` is F; $\Phi(x) = \max_{y\in Y}F(x,
+    y)$ is minimized. `project` finds the nearest feasible y if `constrained`; starting points are feasible.
 
     Attributes:
         descent_dimension: $d_x$, the length of the first block.
@@ -26,7 +23,7 @@ class Minimax(Problem):
         weights: $p$, `(clients,)`, with sum 1.
         constrained: whether Y is less than the whole space.
 
-    Source: Sharma et al. 2023, eq. (1); the constraints are those of its experiments, eqs. (8) and (9).
+    Source: Sharma et al. 2023, eq. (1); the constraints are those of eqs. (8) and (9).
     """
 
     ascends = True
@@ -51,12 +48,6 @@ class Minimax(Problem):
         r"""Stochastic gradients whose blocks are taken at two places, with the same sample.
 
         $$\big(\nabla_xf_i(x, y; \xi),\ \nabla_yf_i(\hat x, y; \xi)\big)$$
-
-        Args:
-            x: the states z = (x, y), (seeds, cohort, d).
-            snapshot: $\hat x$, (seeds, cohort, d_x).
-            clients: which client each is, (seeds, cohort).
-            randomness: $\xi$, as for `stochastic_gradient`.
 
         Source: Sharma et al. 2023, Algorithm 1 (Fed-Norm-SGDA+).
         """

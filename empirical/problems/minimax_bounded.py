@@ -87,15 +87,15 @@ class BoundedMinimax(SyntheticMinimax):
         device: torch.device | str = "cpu",
     ) -> None:
         self.ripple, self.depth, self.bend = real("ripple", ripple), real("depth", depth, POSITIVE), real("bend", bend)
-        self._furnish(slopes, ascent_slopes, None, weights, noise, growth, x0, y0, device)
+        self._set_clients(slopes, ascent_slopes, None, weights, noise, growth, x0, y0, device)
         if self.descent_dimension != self.ascent_dimension:
             raise FedboundsError(
                 f"slopes have {self.descent_dimension} coordinates, ascent_slopes {self.ascent_dimension}; "
                 "must be as many"
             )
 
-    def _weigh(self, weights: Any) -> None:
-        super()._weigh(weights)
+    def _set_weights(self, weights: Any) -> None:
+        super()._set_weights(weights)
         balance = self.split(self.mean_slopes)[1] / self.depth
         if float(balance.abs().max()) >= 1:
             raise FedboundsError(

@@ -89,7 +89,7 @@ class MinimaxImages(ImageProblem, Minimax):
         """
 
     def surrogate(self, weights: Sequence[float] | np.ndarray) -> Self:
-        r"""The same clients with other weights: $\sum_iw_if_i$, what is minimized where clients count otherwise.
+        r"""The same clients with other weights: $\sum_iw_if_i$, the objective with these weights.
 
         Args:
             weights: $w_i\ge0$ with sum 1, (clients,).
@@ -111,7 +111,7 @@ class MinimaxImages(ImageProblem, Minimax):
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
         return self.join(*self.player_gradients(*self.split(x), samples))
 
-    def _decayed(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:
+    def _add_weight_decay(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:
         """A gradient in x with that of the decay, which counts as often as the samples do."""
         if not self.weight_decay:
             return slope
@@ -161,12 +161,12 @@ class MinimaxImages(ImageProblem, Minimax):
 
 
 class Attack(NamedTuple):
-    """What an attack on a network found.
+    """The result of an attack on a network.
 
     Attributes:
-        perturbation: that of the largest training loss, `(d_y,)`.
-        loss: the training loss there, `()`.
-        start: the training loss where the attack started, `()`.
+        perturbation: the one with the largest training loss, `(d_y,)`.
+        loss: its training loss, `()`.
+        start: the training loss at the start of the attack, `()`.
     """
 
     perturbation: Tensor
@@ -179,18 +179,16 @@ class RobustImages(MinimaxImages):
 
     $$\min_x\max_{\|y\|\le r}\frac1N\sum_{j=1}^N\ell(h_x(a_j + y), b_j)+\frac\rho2\|x\|^2$$
 
-    The perturbation lives on raw pixels, in units in which the brightest pixel of the training data is 1 (255 of most
-    data sets, 16 of the digits); images are not clipped after it is added, and standardised as always. Its start is 0.
+    The perturbation is in units of the brightest pixel of the training data (255 in most data sets, 16 in the digits);
+    images are not clipped after it is added. It starts at 0.
 
-    The inner maximum is not known: it is estimated from below by an attack, as many ascent steps on the mean loss of
-    all training samples as asked for, from the run's own y, each of length 2.5 r / steps along the gradient and
-    projected onto the ball; of all points met, the one of the largest training loss counts. The paper does not say what
-    it attacks its networks with.
+    The inner maximum is estimated from below by an attack (not specified in the paper): `attack_steps` ascent steps on
+    the mean training loss from the run's y, each of length 2.5 r / steps along the gradient and projected onto the
+    ball; the point with the largest training loss is its result.
 
-    Metrics: `train_loss`, F(x, y) at the run's own y; `test_accuracy`, on test images as they are;
-    `robust_test_accuracy`, on test images with the perturbation that the attack found, an upper estimate of the least
-    accuracy over the ball; `envelope_lower_estimate`, F there, a lower estimate of $\Phi(x)$; and
-    `ascent_norm_squared`, $\|y\|^2$.
+    Metrics: `train_loss`, F(x, y) at the run's y; `test_accuracy`; `robust_test_accuracy`, on test images with the
+    perturbation of the attack, an upper estimate of the least accuracy over the ball; `envelope_lower_estimate`, F
+    there, a lower estimate of $\Phi(x)$; `ascent_norm_squared`, $\|y\|^2$.
 
     Args:
         dataset: images and labels.
@@ -263,7 +261,7 @@ class RobustImages(MinimaxImages):
         found = self.network.backward(
             x, images, samples.labels, samples.weights, samples.words, parameters=descent, pixels=ascent
         )
-        in_x = x if found.parameters is None else self._decayed(found.parameters, x, samples)
+        in_x = x if found.parameters is None else self._add_weight_decay(found.parameters, x, samples)
         return in_x, y if found.pixels is None else (found.pixels.sum(1) * self._lift).flatten(1)
 
     def attack(self, x: Tensor, y: Tensor) -> Attack:
@@ -303,8 +301,10 @@ class RobustImages(MinimaxImages):
         rows = []
         for network, y in zip(*self.split(x), strict=True):
             worst = self.attack(network, y)
-            _, clean = self._answers(network, self._test_images, self._test_labels)
-            _, robust = self._answers(network, self._test_images + self.shift(worst.perturbation), self._test_labels)
+            _, clean = self._losses_hits(network, self._test_images, self._test_labels)
+            _, robust = self._losses_hits(
+                network, self._test_images + self.shift(worst.perturbation), self._test_labels
+            )
             rows.append(
                 {
                     "train_loss": float(worst.start),

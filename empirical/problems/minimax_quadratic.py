@@ -71,7 +71,7 @@ class QuadraticMinimax(SyntheticMinimax):
         device: torch.device | str = "cpu",
     ) -> None:
         self._set_common(descent_hessian, coupling, concavity, ripple, device)
-        self._furnish(slopes, ascent_slopes, None, weights, noise, growth, x0, y0, device)
+        self._set_clients(slopes, ascent_slopes, None, weights, noise, growth, x0, y0, device)
         self._check_blocks()
 
     def _set_common(self, hessian: Any, coupling: Any, concavity: Any, ripple: Any, device: Any) -> None:
@@ -236,7 +236,7 @@ class ScaledMinimax(QuadraticMinimax):
             raise FedboundsError(f"scales[{int(s.argmin())}] = {float(s.min()):g} must be positive")
         self._set_common(descent_hessian, coupling, concavity, ripple, device)
         c, d = array("slope", slope, (None,)), array("ascent_slope", ascent_slope, (None,))
-        self._furnish(torch.outer(s, c), torch.outer(s, d), s, weights, noise, growth, x0, y0, device)
+        self._set_clients(torch.outer(s, c), torch.outer(s, d), s, weights, noise, growth, x0, y0, device)
         self._check_blocks()
 
     def _spread(self) -> float:
@@ -244,11 +244,7 @@ class ScaledMinimax(QuadraticMinimax):
 
 
 def check_minimax_memory(clients: int, descent: int, ascent: int) -> None:
-    """Refuse a random minimax problem that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random minimax problem that this machine cannot hold while it is made."""
     numbers = 4 * (descent + ascent) * (descent + ascent + clients)
     check_memory(f"a minimax problem with {clients} clients and {descent} + {ascent} coordinates", 8 * numbers)
 

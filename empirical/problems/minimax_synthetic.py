@@ -53,7 +53,7 @@ class SyntheticMinimax(ExactEnvelope):
     growth: float
     z0: Tensor
 
-    def _furnish(
+    def _set_clients(
         self, descent: Any, ascent: Any, scales: Tensor | None, weights: Any, noise: Any, growth: Any,
         x0: Any, y0: Any, device: torch.device | str,
     ) -> None:  # fmt: skip
@@ -75,9 +75,9 @@ class SyntheticMinimax(ExactEnvelope):
         self.scales = (ones if scales is None else scales).to(self.device)
         self.noise_root, self.z0 = root.to(self.device), torch.cat(start).to(self.device)
         self._noisy = bool(self.growth) or bool(root.any())
-        self._weigh(ones / self.clients if weights is None else weights)
+        self._set_weights(ones / self.clients if weights is None else weights)
 
-    def _weigh(self, weights: Any) -> None:
+    def _set_weights(self, weights: Any) -> None:
         self.weights = check_weights(weights, self.clients).to(self.device)
         self.mean_scale = float(self.weights @ self.scales)
         self.mean_slopes = self.weights @ self.slopes
@@ -85,7 +85,7 @@ class SyntheticMinimax(ExactEnvelope):
     def surrogate(self, weights: Any) -> Self:
         r"""The same clients with other weights: its objective is $\tilde F = \sum_iw_if_i$."""
         other = copy.copy(self)
-        other._weigh(weights)
+        other._set_weights(weights)
         return other
 
     @abstractmethod
@@ -101,10 +101,6 @@ class SyntheticMinimax(ExactEnvelope):
 
     def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
         return self.common_gradient(x).mul_(self.scales[clients, None]).add_(self.slopes[clients])
-
-    def local_objective(self, z: Tensor, clients: Tensor) -> Tensor:
-        """$f_i(z)$: z (seeds, cohort, d), clients (seeds, cohort) -> (seeds, cohort)."""
-        return self.common(z) * self.scales[clients] + (self.slopes[clients] * z).sum(-1)
 
     def objective(self, x: Tensor) -> Tensor:
         return self.mean_scale * self.common(x) + x @ self.mean_slopes
@@ -152,9 +148,6 @@ class SyntheticMinimax(ExactEnvelope):
 
         $\Phi + \frac{L_f}2\|\cdot\|^2$ is convex, being a maximum of convex functions, so the function minimized is
         $L_f$-strongly convex and a point u is at most $\|\nabla\Phi(u) + 2L_f(u-x)\|/L_f$ away from its minimizer.
-
-        Args:
-            x: (..., d_x).
 
         Source: Sharma et al. 2023, Definition 4 with $\lambda = 1/(2L_f)$, eq. (54).
         """
@@ -258,9 +251,6 @@ class SyntheticMinimax(ExactEnvelope):
 
 def check_weights(weights: Any, clients: int) -> Tensor:
     """Weights of clients: none negative, with sum 1.
-
-    Raises:
-        FedboundsError: quotes the weight or the sum.
 
     Example:
         >>> check_weights([0.5, 0.6], 2)

@@ -50,7 +50,7 @@ class NetworkSteps(NamedTuple):
 
 
 class Backward(NamedTuple):
-    r"""What one pass through a network found, for each of b parameter vectors; None where it was not asked for.
+    r"""The results of a backward pass, for each of b parameter vectors; None if not required.
 
     Attributes:
         losses: $\ell(x; \xi_j)$, `(b, B)`.
@@ -91,7 +91,7 @@ class Network:
     r"""Convolutions, padded to keep the size, with ReLU and, in most networks each of them, 2x2 max-pooling, or long
     short-term memory; then dense layers with ReLU but the last; while training, some have dropout before each.
 
-    The parameters of a network are one flat vector $x \in \mathbb R^d$: weight and bias of each layer in turn. All
+    The parameters of a network are one flat vector $x \in \mathbb R^d$: weight and bias of each layer. All
     functions take a batch of such vectors, `(b, d)`, each with images of its own, `(b, B, channels, height, width)`.
 
     Networks with batch normalization (no biases but its own) have its numbers after all others: factor $\gamma_c$ and
@@ -365,7 +365,7 @@ class Network:
         gradient = torch.cat([part.flatten(1) for part in slopes], dim=1) if parameters else None
         return Backward(each.detach() if losses else None, gradient, in_images)
 
-    def pulled_back(self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor]) -> Tensor:
+    def pull_back(self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor]) -> Tensor:
         r"""The gradient, in the parameters, of a function of all outputs of which the derivatives in them are known.
 
         Args:
@@ -386,7 +386,7 @@ class Network:
 
     @torch.no_grad()
     def descend(self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor], size: float) -> None:
-        """A step of this size against what `pulled_back` finds, in place and layer by layer: where a network is large,
+        """A step of this size against what `pull_back` finds, in place and layer by layer: where a network is large,
         putting its gradient together takes as long as a convolution."""
         parts = self.unflatten(x)
         for name, slope in self._layers_pulled_back(x, images, slopes).items():

@@ -15,12 +15,12 @@ from fedbounds.bounds.theory.symbols import Constant, NoConstant
 
 
 class Floor(NamedTuple):
-    """A number that what is minimized never falls below, so that the gap of any start is at most its value there.
+    """A lower bound of the objective, hence of the initial gap.
 
     Attributes:
-        metric: which metric is the value of what is minimized.
-        value: the number.
-        why: it never falls below.
+        metric: the metric that is the objective.
+        value: the bound.
+        why: its reason.
     """
 
     metric: str
@@ -29,7 +29,7 @@ class Floor(NamedTuple):
 
 
 class SiloSizes(NamedTuple):
-    """How large what silos and their clients send each other is.
+    """Sizes of the messages between silos and their clients.
 
     Attributes:
         parameters: $d_j$, of every silo.
@@ -47,33 +47,31 @@ class SiloSizes(NamedTuple):
 class Problem(ABC):
     r"""A federated problem, $\min_x f(x) = \frac1N \sum_{n=1}^N F_n(x)$ (Wang & Ji 2022, eq. (1)).
 
-    Parameters are one flat vector. `x` has shape `(seeds, cohort, d)`: the local iterate of every participating client
-    of every run; `clients`, of shape `(seeds, cohort)`, says which client each of them is. Problems are immutable: all
-    randomness is drawn by `draw` from a generator that is passed in, and handed back to `stochastic_gradient`.
+    Parameters are one flat vector. `x`, `(seeds, cohort, d)`, is the local iterate of every participating client of
+    every run; `clients`, `(seeds, cohort)`, are their indices. Problems are immutable: `draw` draws randomness from a
+    given generator, and `stochastic_gradient` takes it.
 
     Attributes:
         clients: number of clients, $N$.
         dimension: number of parameters, $d$.
         dtype: of every tensor that comes out; float64 for synthetic problems, float32 for networks.
         device: where the tensors live.
-        prefers_company: whether runs of several settings are faster together on a processor: their operations are
-            small, or the problem is dear to make.
+        faster_together: whether runs of several settings are faster together on a processor.
         prefers_batched: whether one call for a whole cohort is faster than one call per client, on this device.
-        data_checksum: identifies the data in cache keys; None where the specification says everything.
+        data_checksum: identifies the data in cache keys; None for problems without data.
         ascends: whether a second player maximizes (`Minimax`), so that only minimax algorithms can run on it.
         steps_per_epoch: local steps in which each client computes as many gradients as it holds samples, `(clients,)`;
             None where clients hold no samples.
-        uncompressed: how many coordinates, the last, are sent in full precision whatever compresses the others.
-        statistics: how many coordinates, the last, are running statistics of what clients see, in which nobody
-            descends: a stochastic gradient says there what a step of length one takes from them.
+        uncompressed: how many coordinates, the last, are sent in full precision under any compression.
+        statistics: how many coordinates, the last, are running statistics; a stochastic gradient holds there what a
+            step of length one subtracts.
         affine: whether gradients are affine in the model, with noise that does not depend on it, so that local steps
             have a closed form.
-        walks: whether it has a faster way through local steps than one stochastic gradient after another, with the same
-            result up to rounding (`walked`).
-        silos: how many silos hold a block of the parameters each (`Vertical`), so that only algorithms of tiers can
-            run on it; 0 where every client has a copy of the whole model.
-        silo_sizes: of silos that exchange embeddings, how large their messages are; None of others.
-        floor: what the objective never falls below, of problems that know no least value; None of others.
+        walks: whether `walked` makes local steps faster than single stochastic gradients, equal up to rounding.
+        silos: number of silos that hold a block of the parameters each (`Vertical`); 0 if every client has the whole
+            model.
+        silo_sizes: the sizes of the messages of silos that exchange embeddings; None for others.
+        floor: a lower bound of the objective, if its minimum is not known; else None.
     """
 
     ascends: bool = False
@@ -84,7 +82,7 @@ class Problem(ABC):
     dimension: int
     dtype: torch.dtype
     device: torch.device
-    prefers_company: bool = False
+    faster_together: bool = False
     prefers_batched: bool = True
     data_checksum: str | None = None
     steps_per_epoch: np.ndarray | None = None
@@ -154,9 +152,10 @@ class Problem(ABC):
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         """What is recorded of the global models `x` (seeds, d): name -> (seeds,)."""
 
-    def beside_models(self, x: Tensor) -> dict[str, Tensor]:
-        r"""What is recorded where the models are: the metrics, and perhaps $\nabla F_n(x)^\top\nabla F_m(x)$ as
-        `gradient_products` (seeds, clients, clients), where they cost no more passes over the data than the metrics."""
+    def metrics_and_products(self, x: Tensor) -> dict[str, Tensor]:
+        r"""The metrics, and, where they cost no further pass over the data, $\nabla F_n(x)^\top\nabla F_m(x)$ as
+        `gradient_products` (seeds, clients, clients).
+        """
         return self.metrics(x)
 
     @abstractmethod
@@ -217,19 +216,11 @@ class Synthetic(Problem):
 
     @abstractmethod
     def objective_gap(self, x: Tensor) -> Tensor:
-        r"""$f(x) - \min f$: (..., d) -> (...).
-
-        Raises:
-            FedboundsError: $f$ is unbounded below.
-        """
+        r"""$f(x) - \min f$: (..., d) -> (...)."""
 
     @abstractmethod
     def offsets(self) -> np.ndarray:
-        r"""$v_n = \nabla F_n - \nabla f$ as an array `(clients, d)`, where it does not depend on $x$.
-
-        Raises:
-            FedboundsError: the difference depends on $x$.
-        """
+        r"""$v_n = \nabla F_n - \nabla f$ as an array `(clients, d)`, where it does not depend on $x$."""
 
     def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:
         sizes = torch.tensor([len(range(self.dimension)[block]) for block in blocks], dtype=torch.float64)

@@ -12,17 +12,6 @@ from fedbounds.empirical.problems.border import real
 def project_onto_ball(y: Tensor, radius: float = 1.0) -> Tensor:
     r"""The nearest point of the ball around the origin, $y\,\min\{1, r/\|y\|\}$.
 
-    Args:
-        y: (..., d).
-        radius: $r > 0$.
-
-    Raises:
-        FedboundsError: the radius is not positive.
-
-    Example:
-        >>> project_onto_ball(torch.tensor([3.0, 4.0]))
-        tensor([0.6000, 0.8000])
-
     Source: Sharma et al. 2023, the constraint $\|y\|^2\le1$ of eq. (8).
     """
     length = torch.linalg.vector_norm(y, dim=-1, keepdim=True)
@@ -35,13 +24,6 @@ def project_onto_simplex(y: Tensor) -> Tensor:
 
     $\theta$ is found exactly, by sorting: with $y_{(1)}\ge y_{(2)}\ge\dots$, it is
     $(\sum_{j\le k}y_{(j)}-1)/k$ for the largest k for which that is below $y_{(k)}$.
-
-    Args:
-        y: (..., d); where it is not finite, nor is what is found.
-
-    Example:
-        >>> project_onto_simplex(torch.tensor([0.9, 0.5, -2.0]))
-        tensor([0.7000, 0.3000, 0.0000])
 
     Source: Sharma et al. 2023, the constraint $y\in\Delta_C$ of eq. (9).
     """

@@ -54,7 +54,7 @@ class Quadratic(Synthetic):
     """
 
     affine = True
-    prefers_company = True
+    faster_together = True
 
     def __init__(
         self, hessians: Any, centers: Any, noise: float = 0.0, x0: Any = None, *, device: torch.device | str = "cpu"
@@ -149,13 +149,7 @@ class Quadratic(Synthetic):
         if self.shared and float(self._spectrum[0]) >= 0:
             return self.centers.mean(0)
         dense = torch.diag(self.mean_hessian) if self.diagonal else self.mean_hessian
-        values = torch.linalg.eigvalsh(dense)
-        scale = float(values.abs().max())
-        if float(values[0]) < -_PARALLEL * scale * self.dimension:
-            return None
-        solution = torch.linalg.pinv(dense, hermitian=True) @ self._linear
-        residual = float(torch.linalg.vector_norm(dense @ solution - self._linear))
-        return solution if residual <= 1e-9 * float(torch.linalg.vector_norm(self._linear)) else None
+        return solve_stationarity(dense, self._linear)
 
     def objective_gap(self, x: Tensor) -> Tensor:
         away = x - self.minimizer()
@@ -301,15 +295,21 @@ def random_quadratic(
 
 
 def check_quadratic_memory(clients: int, dimension: int, shared: bool, diagonal: bool) -> None:
-    """Refuse a random quadratic that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random quadratic that this machine cannot hold while it is made."""
     many = 1 if shared else clients
     in_full = not diagonal or many == dimension
     numbers = clients * dimension + many * dimension * (dimension if in_full else 1)
     check_memory(f"a quadratic with clients = {clients}, dimension = {dimension}", 8 * _COPIES * numbers)
+
+
+def solve_stationarity(hessian: Tensor, slope: Tensor) -> Tensor | None:
+    r"""A minimizer of $\frac12x^\top Ax-b^\top x$, (d,); None if this is unbounded below."""
+    values = torch.linalg.eigvalsh(hessian)
+    if float(values[0]) < -_PARALLEL * float(values.abs().max()) * len(hessian):
+        return None
+    solution = torch.linalg.pinv(hessian, hermitian=True) @ slope
+    residual = float(torch.linalg.vector_norm(hessian @ solution - slope))
+    return solution if residual <= 1e-9 * float(torch.linalg.vector_norm(slope)) else None
 
 
 def _times(x: Tensor, hessian: Tensor) -> Tensor:

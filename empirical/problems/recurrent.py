@@ -6,23 +6,12 @@ from torch import Tensor, baddbmm
 
 
 def last_hidden(weight: Tensor, bias: Tensor, sequences: Tensor) -> Tensor:
-    r"""The state h after the last step of
+    r"""The last hidden state of an LSTM, which can be differentiated twice.
 
     $$(i,f,g,o)_t = W\,(a_t, h_{t-1}) + b,\qquad c_t = \sigma(f_t)\,c_{t-1} + \sigma(i_t)\tanh(g_t),\qquad
     h_t = \sigma(o_t)\tanh(c_t),$$
 
-    from $h_0 = c_0 = 0$; gates in torch's order, the two biases of torch's modules as one.
-
-    Recording this costs what backpropagation through time written out by hand does (measured), and can be
-    differentiated twice.
-
-    Args:
-        weight: W, `(b, 4 * width, features + width)`.
-        bias: `(b, 4 * width)`.
-        sequences: a, `(b, B, steps, features)`.
-
-    Returns:
-        `(b, B, width)`.
+    from $h_0 = c_0 = 0$; gates in torch's order, its two biases as one.
 
     Source: Hochreiter & Schmidhuber 1997, with the forget gates of Gers, Schmidhuber & Cummins 2000.
     """

@@ -24,9 +24,6 @@ class Sloped(Synthetic):
         noise: $s \ge 0$ per coordinate, in units of f/x.
         x0: the starting point `(d,)`; zero if not given.
         device: where the tensors live.
-
-    Raises:
-        FedboundsError: a value outside its range, slopes that do not cancel.
     """
 
     def __init__(self, slopes: Any, noise: float, x0: Any, device: torch.device | str) -> None:
@@ -72,11 +69,7 @@ class Sloped(Synthetic):
 
 
 def check_slopes_memory(clients: int, dimension: int) -> None:
-    """Refuse a random problem of slopes that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random problem of slopes that this machine cannot hold while it is made."""
     check_memory(f"a problem with clients = {clients}, dimension = {dimension}", 4 * 8 * clients * dimension)
 
 

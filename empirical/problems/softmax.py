@@ -13,33 +13,23 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxRegression:
-    r"""What holds at every x for $F_n(x)=\frac1{m_n}\sum_j\ell(x;\xi_j,y_j)$, the cross entropy of logits $W\tilde\xi$.
+    r"""Constants of $F_n(x)=\frac1{m_n}\sum_j\ell(x;\xi_j,y_j)$, the cross entropy of logits $W\tilde\xi$, at every x.
 
-    The parameters are weights and biases, $x=W\in\mathbb R^{C\times D}$ with $\tilde\xi=(\xi,1)\in\mathbb R^D$. With
-    probabilities $p$, gradient and Hessian of one sample are
+    The parameters are $x=W\in\mathbb R^{C\times D}$ with $\tilde\xi=(\xi,1)\in\mathbb R^D$. With probabilities $p$,
 
     $$\nabla\ell=(p-e_y)\tilde\xi^\top,\qquad\nabla^2\ell=(\mathrm{diag}(p)-pp^\top)\otimes\tilde\xi\tilde\xi^\top.$$
 
-    - *Curvature.* $v^\top(\mathrm{diag}(p)-pp^\top)v$ is the variance of an entry of v drawn by p, so at most
-      $(\max v-\min v)^2/4$ (Popoviciu), and $(a-b)^2\le2(a^2+b^2)\le2\|v\|^2$: its eigenvalues lie in $[0,\frac12]$,
-      and $0\preceq\nabla^2F_n\preceq\frac12I\otimes M_n$ with the second moments
-      $M_n=\frac1{m_n}\sum_j\tilde\xi_j\tilde\xi_j^\top$. So $L_n=\frac12\lambda_{\max}(M_n)$; it is approached where
-      two classes have probability one half each.
-    - *Gradients.* $\|p-e_y\|^2=(1-p_y)^2+\sum_{c\ne y}p_c^2\le2(1-p_y)^2\le2$, so that
-      $\|\nabla\ell\|\le\sqrt2\|\tilde\xi\|$ and $\|\nabla F_n\|\le\frac{\sqrt2}{m_n}\sum_j\|\tilde\xi_j\|$. Also
-      $\nabla F_n=\frac1{m_n}R^\top\Xi$ for the matrices of all $p_j-e_{y_j}$ and all $\tilde\xi_j$, so that
+    - *Curvature.* $v^\top(\mathrm{diag}(p)-pp^\top)v$ is a variance, at most $(\max v-\min v)^2/4\le\frac12\|v\|^2$, so
+      $0\preceq\nabla^2F_n\preceq\frac12I\otimes M_n$ with $M_n=\frac1{m_n}\sum_j\tilde\xi_j\tilde\xi_j^\top$, and
+      $L_n=\frac12\lambda_{\max}(M_n)$, the supremum.
+    - *Gradients.* $\|p-e_y\|^2\le2$, so $\|\nabla F_n\|\le\frac{\sqrt2}{m_n}\sum_j\|\tilde\xi_j\|$. For the matrices R
+      of all $p_j-e_{y_j}$ and $\Xi$ of all $\tilde\xi_j$ also
       $\|\nabla F_n\|\le\frac1{m_n}\|R\|_F\|\Xi\|_2\le\sqrt{2\lambda_{\max}(M_n)}$. The smaller of the two is $b_n$.
-    - *Noise.* A batch of B out of m samples without replacement has variance
-      $\frac{m-B}{B(m-1)}\cdot\frac1m\sum_j\|\nabla\ell_j-\nabla F_n\|^2$, and that mean is at most
-      $\frac1m\sum_j\|\nabla\ell_j\|^2\le\frac2m\sum_j\|\tilde\xi_j\|^2$.
+    - *Noise.* The variance of a batch of B out of m samples without replacement is at most
+      $\frac{m-B}{B(m-1)}\cdot\frac2m\sum_j\|\tilde\xi_j\|^2$.
 
     Args:
         samples: $\tilde\xi$ without the last entry, `(m_n, D - 1)` of every client, float64.
-
-    Example:
-        >>> one = SoftmaxRegression([torch.zeros(4, 2, dtype=torch.float64)])  # biases alone
-        >>> one.smoothness.tolist(), one.gradients.round(6).tolist(), one.noise(2).round(6).tolist()
-        ([0.5], [1.414214], [0.816497])
 
     Source: Boehning, Multinomial logistic regression algorithm, 1992, bounds the same Hessian from above.
     """
@@ -53,7 +43,7 @@ class SoftmaxRegression:
         return np.stack([(own.T @ own / len(own)).numpy() for own in lifted])
 
     @cached_property
-    def _largest(self) -> np.ndarray:
+    def _largest_norm(self) -> np.ndarray:
         return np.linalg.eigvalsh(self._moments)[:, -1]
 
     @cached_property
@@ -63,13 +53,13 @@ class SoftmaxRegression:
     @property
     def smoothness(self) -> np.ndarray:
         """L_n of every client, (clients,)."""
-        return self._largest / 2
+        return self._largest_norm / 2
 
     @cached_property
     def gradients(self) -> np.ndarray:
         r"""$b_n\ge\sup_x\|\nabla F_n(x)\|$ of every client, (clients,)."""
         lengths = np.array([own.mean() for own in self._lengths])
-        return np.minimum(2**0.5 * lengths, np.sqrt(2 * self._largest))
+        return np.minimum(2**0.5 * lengths, np.sqrt(2 * self._largest_norm))
 
     @property
     def gradient(self) -> float:
@@ -95,19 +85,7 @@ class SoftmaxRegression:
 
 
 def without_replacement(sizes: Sequence[int] | np.ndarray, batch: int) -> np.ndarray:
-    r"""$\frac{m-B}{B(m-1)}$: the variance of the mean of B out of m vectors, over the mean squared distance of one.
-
-    Of B out of m without replacement the variance is $\frac{m-B}{m-1}$ (the finite population correction) of what it is
-    with replacement; 0 where the batch takes all.
-
-    Args:
-        sizes: m of every client.
-        batch: B.
-
-    Example:
-        >>> without_replacement([3, 2, 1], 2).tolist()  # two out of three: the mean of all less half of one's distance
-        [0.25, 0.0, 0.0]
-    """
+    r"""$\frac{m-B}{B(m-1)}$: the variance of the mean of B out of m vectors over their mean squared distance."""
     m = np.asarray(sizes, dtype=float)
     B = np.minimum(batch, m)
     return (m - B) / (B * np.maximum(m - 1, 1))

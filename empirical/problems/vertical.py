@@ -19,25 +19,23 @@ from fedbounds.empirical.problems.problem import Problem, SiloSizes
 
 
 class Vertical(Problem):
-    r"""A problem of N silos: block j of the parameters belongs to silo j, and to each of its $K_j$ clients a copy.
+    r"""A problem of N silos: block j of the parameters belongs to silo j, and each of its $K_j$ clients has a copy.
 
     $$\min_\theta f(\theta),\qquad \theta = (\theta_1,\dots,\theta_N),\qquad
-      g_{k,j}(\theta)\approx\nabla_{(j)}f(\theta)\quad\text{for the clients k of silo j}$$
+    g_{k,j}(\theta)\approx\nabla_{(j)}f(\theta)\quad\text{for the clients k of silo j}$$
 
-    A client computes stochastic partial gradients in its own block, at a view of the model that has its own copy of
-    that block and whatever it was last told of the others. What it may be told is what `exchange` makes of the whole
-    model, once a round; the randomness of a round, as its batch, is drawn once for all clients.
-
-    The clients of all silos are counted through: first those of silo 0. In `gradient` and `stochastic_gradient` client
-    i's gradient is zero outside of its silo's block; `draw` is the randomness of a round, whoever asks.
+    A client computes stochastic partial gradients in its own block from its own copy of it and from `exchange`, which
+    gives the information on the other blocks once a round. The randomness of a round is the same for all clients.
+    Clients are numbered through all silos; in `gradient` and `stochastic_gradient` entries outside the client's block
+    are zero.
 
     Attributes:
-        blocks: where each silo's parameters lie, one after another.
+        blocks: the slice of each silo's parameters.
         silo_clients: $K_j$.
-        embeds: whether silos are coupled through the sum of what each of them makes of a sample, its embedding.
-        embedding_size: how many numbers a sample's embedding has; 0 without embeddings.
-        batch: how many samples a round's batch has, all of them if gradients are free of noise; 0 without samples.
-        shared_noise: whether the clients of a silo see the same noise.
+        embeds: whether silos are coupled through the sum of their embeddings of a sample.
+        embedding_size: numbers of a sample's embedding; 0 without embeddings.
+        batch: samples of a round's batch; all if gradients are free of noise, 0 without samples.
+        shared_noise: whether the clients of a silo have the same noise.
 
     Source: Das et al. 2022, Section 3, eqs. (1) to (4) and (16).
     """
@@ -71,42 +69,18 @@ class Vertical(Problem):
 
     @abstractmethod
     def exchange(self, x: Tensor, randomness: Tensor | None) -> Any:
-        """What clients know beside their own block in a round that begins at the models x (seeds, d).
-
-        Args:
-            x: the synchronized models.
-            randomness: of the round, (seeds, ...).
-        """
+        """What clients know beside their own block in a round that begins at the models x (seeds, d)."""
 
     @abstractmethod
     def partial_gradients(self, silo: int, own: Tensor, known: Any) -> Tensor:
-        r"""$g_{k,j}$ of all clients of a silo at their copies of its block.
-
-        Args:
-            silo: j.
-            own: $\theta_{k,j}$, (seeds, $K_j$, $d_j$).
-            known: what `exchange` found.
-
-        Returns:
-            (seeds, K_j, d_j); of clients who hold no sample of the batch zero.
-        """
+        r"""$g_{k,j}$ of all clients of a silo at their copies of its block."""
 
     def stale_gradients(self, silo: int, own: Tensor, known: Any) -> Tensor:
-        """The same with the derivatives of the loss in the embeddings kept from where the round began.
-
-        Raises:
-            FedboundsError: there are no embeddings.
-        """
+        """The same with the derivatives of the loss in the embeddings kept from where the round began."""
         raise FedboundsError(f"{type(self).__name__} has no embeddings, whose derivatives could be sent")
 
     def descend(self, silo: int, own: Tensor, known: Any, size: float, stale: bool = False) -> None:
-        """Moves all clients' copies of a silo's block, (seeds, K_j, d_j), a step of this size, in place.
-
-        Args:
-            silo, own, known: as for `partial_gradients`.
-            size: of the step.
-            stale: along `stale_gradients`.
-        """
+        """Moves all clients' copies of a silo's block, (seeds, K_j, d_j), a step of this size, in place."""
         gradients = self.stale_gradients if stale else self.partial_gradients
         own.sub_(gradients(silo, own, known), alpha=size)
 
@@ -122,9 +96,6 @@ class Vertical(Problem):
         r"""$\sigma_j^2(\theta)=\frac1{K_j}\sum_k\mathbb E\|g_{k,j}(\theta)-\nabla_{(j)}f(\theta)\|^2$, exactly.
 
         What clients differ by counts as variance: (..., d) -> (..., silos).
-
-        Raises:
-            FedboundsError: it is not known.
         """
         found = x.new_zeros(*x.shape[:-1], self.silos, dtype=torch.float64)
         everybody, silos = torch.arange(self.clients, device=self.device)[None], torch.from_numpy(self.silo_of)
@@ -187,9 +158,6 @@ def every_outcome(values: Sequence[float], times: int) -> np.ndarray | None:
 def cut_into_runs(pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
     """Which client has which piece when each silo cuts them into runs as equal as can be, (silos, pieces).
 
-    Raises:
-        FedboundsError: there are fewer pieces than clients.
-
     Example:
         >>> cut_into_runs(4, [2, 3]).tolist()
         [[0, 0, 1, 1], [0, 0, 1, 2]]
@@ -201,9 +169,6 @@ def cut_into_runs(pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
 
 def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
     """Which client has which piece, (silos, pieces), with something for everybody.
-
-    Raises:
-        FedboundsError: a wrong shape, no such client, or one with nothing.
 
     Example:
         >>> check_holders([[0, 2]], 2, [2])
@@ -220,9 +185,6 @@ def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.
 
 def counts(name: str, values: object) -> tuple[int, ...]:
     """Numbers of at least one thing for each silo.
-
-    Raises:
-        FedboundsError: no list, an empty one, or one with something else than counts.
 
     Example:
         >>> counts("silo_clients", [2, 0])

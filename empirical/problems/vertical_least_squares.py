@@ -29,7 +29,7 @@ from fedbounds.empirical.problems.vertical_networks import sub_batches
 _MOST_PARTS = 5000  # of a batch that a client may hold, of which each is looked at
 
 
-class Exchanged(NamedTuple):
+class ExchangedSums(NamedTuple):
     """What the silos know of each other in a round.
 
     Attributes:
@@ -59,7 +59,7 @@ class VerticalLeastSquares(Vertical):
         blocks: $d_j$, how many features each silo has.
         silo_clients: $K_j$, one number for each silo.
         batch: B, all samples if not given.
-        holders: `(silos, M)`, which client of silo j has which sample, counted from 0; in turn, if not given.
+        holders: `(silos, M)`, which client of silo j has which sample, counted from 0; cyclic, if not given.
         x0: the starting point `(d,)`.
         device: where the tensors live.
 
@@ -143,37 +143,37 @@ class VerticalLeastSquares(Vertical):
         labels = [(n,) for n in range(len(self.labels))] if many else [()]
         return np.array([(*label, *one) for label in labels for one in batches])
 
-    def exchange(self, x: Tensor, randomness: Tensor | None) -> Exchanged:
+    def exchange(self, x: Tensor, randomness: Tensor | None) -> ExchangedSums:
         everything = torch.arange(self.samples, device=self.device).expand(len(x), -1)
         labels, ids = self.labels.mean(0).expand(len(x), -1), everything
         if randomness is not None:
             if len(self.labels) > 1:
                 labels, randomness = self.labels[randomness[:, 0]], randomness[:, 1:]
             ids = randomness if randomness.shape[1] else everything
-        told = [(self.features[:, block][ids] * x[:, None, block]).sum(-1) for block in self.blocks]
-        slopes = torch.stack(told).sum(0) - labels.gather(1, ids)
-        return Exchanged(ids, tuple(slopes - own for own in told), slopes)
+        sums = [(self.features[:, block][ids] * x[:, None, block]).sum(-1) for block in self.blocks]
+        slopes = torch.stack(sums).sum(0) - labels.gather(1, ids)
+        return ExchangedSums(ids, tuple(slopes - own for own in sums), slopes)
 
-    def partial_gradients(self, silo: int, own: Tensor, known: Exchanged) -> Tensor:
+    def partial_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
         seen = self.features[:, self.blocks[silo]][known.ids]
         theirs = own.gather(1, self._by_holder(silo, known))
         return self._mean(silo, ((theirs * seen).sum(-1) + known.others[silo])[..., None] * seen, known)
 
-    def stale_gradients(self, silo: int, own: Tensor, known: Exchanged) -> Tensor:
+    def stale_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
         seen = self.features[:, self.blocks[silo]][known.ids]
         return self._mean(silo, known.slopes[..., None] * seen, known)
 
-    def held(self, silo: int, known: Exchanged) -> Tensor:
+    def held(self, silo: int, known: ExchangedSums) -> Tensor:
         holders = self._holders[silo][known.ids]
         empty = holders.new_zeros(len(holders), self.silo_clients[silo])
         return empty.scatter_add(1, holders, torch.ones_like(holders))
 
-    def _by_holder(self, silo: int, known: Exchanged) -> Tensor:
+    def _by_holder(self, silo: int, known: ExchangedSums) -> Tensor:
         """Who holds each sample of the batch, for every coordinate of the block, (seeds, B, d_j)."""
         size = self.blocks[silo].stop - self.blocks[silo].start
         return self._holders[silo][known.ids][..., None].expand(-1, -1, size)
 
-    def _mean(self, silo: int, each: Tensor, known: Exchanged) -> Tensor:
+    def _mean(self, silo: int, each: Tensor, known: ExchangedSums) -> Tensor:
         """Each client's mean over the samples (seeds, B, d_j) that it holds; of none, zero."""
         empty = each.new_zeros(len(each), self.silo_clients[silo], each.shape[-1])
         total = empty.scatter_add(1, self._by_holder(silo, known), each)
@@ -373,11 +373,7 @@ def random_vertical_least_squares(
 
 
 def check_least_squares_memory(silos: int, clients: int, samples: int, dimension: int, label_vectors: int) -> None:
-    """Refuse a random instance that this machine cannot hold while it is made.
-
-    Raises:
-        FedboundsError: says what was asked and what fits.
-    """
+    """Refuse a random instance that this machine cannot hold while it is made."""
     numbers = clients * samples * (silos * dimension + label_vectors + silos)
     what = f"least squares with silos = {silos}, clients = {clients}, samples = {samples}, dimension = {dimension}"
     check_memory(what, 8 * 4 * numbers)

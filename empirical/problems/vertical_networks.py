@@ -51,7 +51,7 @@ class SiloPart(NamedTuple):
 
 
 class SiloData(NamedTuple):
-    r"""What one silo holds, all its clients together.
+    """The data of one silo, of all its clients together.
 
     Attributes:
         embed: $h_j$, of its block (d_j,) and features (m, ...): (m, size); autograd differentiates it.
@@ -79,36 +79,35 @@ class PartialNoise(NamedTuple):
 
 
 class VerticalNetworks(Vertical):
-    r"""A network in every silo, which sees some features of every sample; the loss is of the sum of their outputs.
+    r"""One network per silo on the silo's features of every sample; the loss is that of the sum of their outputs.
 
     $$f(\theta)=\frac1M\sum_{p=1}^M\ell\Big(\sum_{j=1}^Nh_j(\theta_j;X_j^{(p)});\,y^{(p)}\Big)$$
 
-    Silo j holds a slice of every sample, and each of its clients a shard of them, of which a silo's partition says what
-    it is; partitions may differ between silos. Once a round a batch of sample IDs is drawn without replacement, the
-    same for all silos. A client's partial gradient is the mean over those of the batch that it holds,
+    Silo j holds a slice of every sample; its partition gives each of its clients a shard of the samples. Once a round a
+    batch of sample IDs is drawn without replacement, the same for all silos. The partial gradient of a client is the
+    mean over the samples of the batch that it holds,
 
     $$g_{k,j}=\frac1{|\zeta_{k,j}|}\sum_{p\in\zeta_{k,j}}\nabla_{\theta_j}
       \ell\big(\Phi_{-j}^{(p)}+h_j(\theta_{k,j};X_j^{(p)});y^{(p)}\big),$$
 
-    with the others' embeddings $\Phi_{-j}$ as they were when the round began. Its expectation, if the client holds any,
-    is the partial gradient of its shard's mean loss; the mean of these over clients is that of f where shards are of
-    equal size. Images of bytes are standardized by channel.
+    with the others' embeddings $\Phi_{-j}$ as of the start of the round. Its expectation is the partial gradient of its
+    shard's mean loss; the mean of these over clients is that of f if shards have equal sizes. Images of bytes are
+    standardized by channel.
 
-    Metrics: `train_loss` is f; `train_accuracy`, `test_loss`, `test_accuracy`; for two classes `test_f1`, of class 1;
-    for more than `top_k` classes `test_top_k_accuracy`, how often the label is among the largest outputs, as
-    `test_top_5_accuracy`; on demand `gradient_norm_squared`, at one more pass over the data.
+    Metrics: `train_loss`, f; `train_accuracy`, `test_loss`, `test_accuracy`; for two classes `test_f1`, of class 1; for
+    more than `top_k` classes `test_top_k_accuracy`, such as `test_top_5_accuracy`; on demand `gradient_norm_squared`.
 
     Args:
         dataset: images and labels; a row of a table is an image (1, 1, columns), a sequence one (1, steps, features).
         partitions: for each silo, which of its clients holds which sample.
         network: of all silos, or a name for each; see `Network`.
         batch: B, samples of a round; all of them if not given.
-        split: along which axis silos share a sample: `"columns"`, as the halves of an image, columns of a table and
-            features of a sequence, or `"channels"`, as the views of an object.
-        widths: how many columns or channels each silo has; if not given as equal as can be, the larger ones first.
+        split: the axis along which a sample is split over silos: `"columns"`, as the halves of an image, columns of a
+            table and features of a sequence, or `"channels"`, as the views of an object.
+        widths: columns or channels of each silo; if not given as equal as possible, the larger ones first.
         loss: `"cross-entropy"`, one output for each class; `"logistic"`, one output, two classes; `"least-squares"`,
             half the square of one output less the label.
-        top_k: see above.
+        top_k: how many of the largest outputs count for the top-k accuracy.
         gradient_norm: whether metrics have the gradient's squared norm.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
@@ -207,7 +206,7 @@ class VerticalNetworks(Vertical):
         together = torch.stack(embeddings).sum(0)
         slopes, parts = self.loss.slopes(together, labels), []
         for silo, own in enumerate(embeddings):
-            held, places, weights = self._own_places(silo, ids)
+            held, places, weights = self._places_of_clients(silo, ids)
             samples = _chosen(ids, places)
             seen = self._train[silo].index_select(0, samples.flatten()).view(*samples.shape, *self._image(silo))
             others, steep = _chosen(together - own, places), _chosen(slopes, places)
@@ -241,7 +240,7 @@ class VerticalNetworks(Vertical):
         sizes = torch.from_numpy(self.partitions[silo].sizes).to(self.device)
         return sizes.to(self.dtype) / self.samples
 
-    def _own_places(self, silo: int, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _places_of_clients(self, silo: int, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """How many of the batch's samples, (seeds, B), each client holds, (seeds, K_j); their places in the batch and
         their weights, (seeds, K_j, W)."""
         owners = self._owners[silo][ids]
@@ -267,19 +266,19 @@ class VerticalNetworks(Vertical):
         copies = own.flatten(0, 1)
         out = torch.zeros_like(copies)
         for some, seen, slopes in self._calls(part, stale):
-            out[some] = self.networks[silo].pulled_back(copies[some], seen, slopes)
+            out[some] = self.networks[silo].pull_back(copies[some], seen, slopes)
         return out.view(own.shape)
 
     def _calls(self, part: SiloPart, stale: bool) -> Iterator[tuple[slice, Tensor, Callable[[Tensor], Tensor]]]:
         """Whose gradients to ask for together, at which images, and the derivatives of their losses in the outputs:
-        all clients at once, or each in turn without the places of none where that is quicker."""
+        all clients at once, or one by one without padding where that is faster."""
         flat = [tensor.flatten(0, 1) for tensor in part]
         alone = [(slice(i, i + 1), count) for i, count in enumerate(flat[0].tolist()) if count]
         for some, width in [(slice(None), None)] if self.prefers_batched else alone:
             own = SiloPart(flat[0], *(tensor[some, :width] for tensor in flat[1:]))
-            yield some, own.seen, partial(self._slopes_of, own, stale)
+            yield some, own.seen, partial(self._loss_slopes, own, stale)
 
-    def _slopes_of(self, part: SiloPart, stale: bool, outputs: Tensor) -> Tensor:
+    def _loss_slopes(self, part: SiloPart, stale: bool, outputs: Tensor) -> Tensor:
         steep = part.slopes if stale else self.loss.slopes(part.others + outputs, part.labels)
         return part.weights[..., None] * steep
 
@@ -296,17 +295,17 @@ class VerticalNetworks(Vertical):
         assert total is not None
         return total
 
-    def _pulled(self, silo: int, own: Tensor, slopes: Tensor, some: Tensor | slice = slice(None)) -> Tensor:
+    def _pull_back(self, silo: int, own: Tensor, slopes: Tensor, some: Tensor | slice = slice(None)) -> Tensor:
         """The gradient (d_j,), in a silo's block, of what has the derivatives `slopes` (samples, size) in the sums."""
         out, at_once = torch.zeros_like(own), self._at_once(silo)
         for seen, steep in zip(self._train[silo][some].split(at_once), slopes.split(at_once), strict=True):
-            out += self.networks[silo].pulled_back(own[None], seen[None], lambda _, s=steep: s[None])[0]
+            out += self.networks[silo].pull_back(own[None], seen[None], lambda _, s=steep: s[None])[0]
         return out
 
     def _slope(self, x: Tensor, sums: Tensor) -> Tensor:
         """The gradient of f at one point (d,), given the sums of all samples' embeddings there."""
         slopes = self.loss.slopes(sums, self._labels) / self.samples
-        return torch.cat([self._pulled(silo, x[block], slopes) for silo, block in enumerate(self.blocks)])
+        return torch.cat([self._pull_back(silo, x[block], slopes) for silo, block in enumerate(self.blocks)])
 
     def objective(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
@@ -325,7 +324,7 @@ class VerticalNetworks(Vertical):
             silo, own = self._shard(client)
             slopes = self.loss.slopes(self._sums(row, self._train, own), self._labels[own]) / len(own)
             block, gradient = self.blocks[silo], torch.zeros_like(row)
-            gradient[block] = self._pulled(silo, row[block], slopes, own)
+            gradient[block] = self._pull_back(silo, row[block], slopes, own)
             found.append(gradient)
         return torch.stack(found).view(x.shape)
 
@@ -399,13 +398,13 @@ class VerticalNetworks(Vertical):
     def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:
         parts, slopes = [], self.loss.slopes(self._sums(x, self._train), self._labels)
         for silo, own in enumerate(self.blocks):
-            inside = [_within(block, own, self.dimension) for block in blocks]
+            inside = [_overlap(block, own, self.dimension) for block in blocks]
             clients, size = self.silo_clients[silo], own.stop - own.start
             sums = x.new_zeros(clients, size, dtype=torch.float64)
             squares = x.new_zeros(len(blocks), clients, dtype=torch.float64)
             for some in torch.arange(self.samples, device=self.device).split(max(1, _EACH // size)):
                 at, seen = x[own].expand(len(some), -1), self._train[silo][some][:, None]
-                each = self.networks[silo].pulled_back(at, seen, lambda _, s=slopes[some]: s[:, None]).double()
+                each = self.networks[silo].pull_back(at, seen, lambda _, s=slopes[some]: s[:, None]).double()
                 owners = self._owners[silo][some]
                 sums.index_add_(0, owners, each)
                 squares.index_add_(1, owners, torch.stack([each[:, block].square().sum(1) for block in inside]))
@@ -431,7 +430,7 @@ class VerticalNetworks(Vertical):
         cached = network.convolutional and self.device.type == "cpu"
         return min(_CHUNK, max(1, _PIXELS // (network.image[1] * network.image[2]))) if cached else _CHUNK
 
-    # --- what is known everywhere -------------------------------------------------------------------------------------
+    # --- constants at every point -------------------------------------------------------------------------------------
 
     @property
     def linear(self) -> bool:
@@ -439,7 +438,7 @@ class VerticalNetworks(Vertical):
         return all(network.name == "linear" for network in self.networks)
 
     @cached_property
-    def _lifted(self) -> list[Tensor]:
+    def _features_with_one(self) -> list[Tensor]:
         """Of every silo the features with a one beside them, (M, D_j + 1), float64."""
         flat = [features.flatten(1).double().cpu() for features in self._train]
         return [torch.cat([own, own.new_ones(len(own), 1)], 1) for own in flat]
@@ -447,7 +446,7 @@ class VerticalNetworks(Vertical):
     def _floor(self) -> Floor:
         if not (self.linear and self.loss.steepness is None):
             return Floor("train_loss", 0.0, "the loss is not negative")
-        table, labels = torch.cat(self._lifted, 1).numpy(), self.dataset.train_labels.astype(float)
+        table, labels = torch.cat(self._features_with_one, 1).numpy(), self.dataset.train_labels.astype(float)
         residual = labels - table @ np.linalg.lstsq(table, labels, rcond=None)[0]
         return Floor("train_loss", float(residual @ residual) / (2 * self.samples), "least squares, solved")
 
@@ -465,7 +464,7 @@ class VerticalNetworks(Vertical):
             return found | {
                 name: NoConstant(why) for name in ("smoothness", "block_smoothness", "block_gradient_noise")
             }
-        curvature, together = self.loss.curvature, torch.cat(self._lifted, 1)
+        curvature, together = self.loss.curvature, torch.cat(self._features_with_one, 1)
         sharp = "" if self.loss.steepness is None else f", times {curvature:g}: upper bound"
         largest = float(torch.linalg.matrix_norm(together.T @ together, 2)) / self.samples
         own = [self._steepest_shard(silo) for silo in range(self.silos)]
@@ -482,7 +481,7 @@ class VerticalNetworks(Vertical):
         """A bound of the norm of the second moments of any part of a batch that a client of a silo may hold."""
         bounds, partition = [], self.partitions[silo]
         for own, size in zip(partition.samples, partition.sizes.tolist(), strict=True):
-            table = self._lifted[silo][torch.from_numpy(own)]
+            table = self._features_with_one[silo][torch.from_numpy(own)]
             fewest = max(1, self.batch - (self.samples - size))
             longest = float(table.square().sum(1).sort(descending=True).values[:fewest].mean())
             bounds.append(min(longest, float(torch.linalg.matrix_norm(table.T @ table, 2)) / fewest))
@@ -497,7 +496,7 @@ class VerticalNetworks(Vertical):
                 f"the shards of silo {unequal[0]} differ in size, so that the mean of its clients' partial gradients "
                 "is not that of the objective"
             )
-        squares = sum(float(own.square().sum(1).mean()) for own in self._lifted)
+        squares = sum(float(own.square().sum(1).mean()) for own in self._features_with_one)
         if self.batch == self.samples and self.clients == self.silos:
             return Constant(0.0, "exact", "every client holds all samples, and a batch is all of them")
         note = f"upper bound, from |grad l| <= {self.loss.steepness:.3g} |features|, where all hold samples"
@@ -505,19 +504,7 @@ class VerticalNetworks(Vertical):
 
 
 def sub_batches(samples: int, sizes: Sequence[int] | np.ndarray, batch: int) -> np.ndarray:
-    r"""$\mathbb E[1/b\mid b\ge1]-1/m$ for the number b of a batch's samples that a client with m of them holds.
-
-    Args:
-        samples: M, of which the batch is drawn without replacement.
-        sizes: m of every client.
-        batch: B.
-
-    Example:
-        >>> sub_batches(4, [2], 2).round(6).tolist()  # b is 1 with probability 4/6, 2 with 1/6
-        [0.4]
-        >>> sub_batches(4, [2], 4).tolist()
-        [0.0]
-    """
+    r"""$\mathbb E[1/b\mid b\ge1]-1/m$ for the number b of a batch's samples that a client with m of them holds."""
     found = []
     for m in np.asarray(sizes).tolist():
         b = np.arange(max(1, batch - (samples - m)), min(m, batch) + 1)
@@ -544,7 +531,7 @@ def _chosen(values: Tensor, places: Tensor) -> Tensor:
     return values[rows, places]
 
 
-def _within(block: slice, own: slice, dimension: int) -> slice:
+def _overlap(block: slice, own: slice, dimension: int) -> slice:
     """Where in the block `own` those of its coordinates lie that are in another one too."""
     start, stop, _ = block.indices(dimension)
     return slice(min(max(start, own.start), own.stop) - own.start, min(max(stop, own.start), own.stop) - own.start)

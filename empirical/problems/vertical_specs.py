@@ -38,23 +38,18 @@ def vertical_networks(
     gradient_norm: bool = False,
     device: str = "cpu",
 ) -> VerticalNetworks:
-    """`VerticalNetworks` of a data set by name, its samples dealt to the clients of each silo by a permutation.
+    """`VerticalNetworks` of a data set by name, its samples split over the clients of each silo by a permutation.
 
     Args:
-        dataset, data: as `load_dataset` takes them.
+        dataset: the name of a data set, or a table with its kind and keys.
+        data: the folder of its files, for data sets that are read from files.
         silos: N.
-        split, widths: which features each silo sees; see `VerticalNetworks`.
         silo_clients: $K_j$, one number for all silos, or one for each.
-        same_rows: whether all silos cut the same permutation of the samples, or each its own.
-        remainder: what is done with samples that cannot be dealt evenly: `"refuse"`, `"spread"` one each to the first
-            clients, or `"drop"` so many, drawn at random, that they can be dealt evenly in all silos.
-        shards: for each silo how many samples each of its clients holds; stands for `silo_clients` and `remainder`.
+        same_rows: whether all silos use the same permutation of the samples, or each its own.
+        remainder: if the samples cannot be split evenly: `"refuse"`, `"spread"` one each to the first clients, or
+            `"drop"` as few random samples as needed.
+        shards: for each silo the number of samples of each client; instead of `silo_clients` and `remainder`.
         partition_seed: of the permutations.
-        network, loss, batch, top_k, gradient_norm: see `VerticalNetworks`.
-        device: where the tensors live.
-
-    Raises:
-        FedboundsError: as `VerticalNetworks`; samples that cannot be dealt evenly.
     """
     if not isinstance(dataset, str | Mapping):
         raise FedboundsError(f"dataset = {quote(dataset)} must be a string, or a table such as {{kind = 'glyphs'}}")
@@ -68,8 +63,8 @@ def vertical_networks(
         _check_silos("silo_clients", clients, number)
         check_choice("remainder", remainder, get_args(Remainder))
         if remainder == "drop":
-            loaded = _without(loaded, len(loaded.train_labels) % math.lcm(*clients), rng)
-        sizes = [_even(silo, len(loaded.train_labels), K, remainder) for silo, K in enumerate(clients)]
+            loaded = _drop_samples(loaded, len(loaded.train_labels) % math.lcm(*clients), rng)
+        sizes = [_even_shards(silo, len(loaded.train_labels), K, remainder) for silo, K in enumerate(clients)]
     else:
         if isinstance(shards, str) or not isinstance(shards, Sequence):
             raise FedboundsError(f"shards = {quote(shards)} must be a list of lists, one for each silo")
@@ -101,7 +96,7 @@ def _partitions(
     return [cut_partition(labels, own, order if same_rows else rng.permutation(len(labels))) for own in sizes]
 
 
-def _even(silo: int, samples: int, clients: int, remainder: str) -> list[int]:
+def _even_shards(silo: int, samples: int, clients: int, remainder: str) -> list[int]:
     """As equal shards as can be."""
     if clients > samples:
         raise FedboundsError(f"silo_clients[{silo}] = {clients}: there are {samples} training samples")
@@ -114,7 +109,7 @@ def _even(silo: int, samples: int, clients: int, remainder: str) -> list[int]:
     return [smaller + 1] * larger + [smaller] * (clients - larger)
 
 
-def _without(dataset: Dataset, dropped: int, rng: np.random.Generator) -> Dataset:
+def _drop_samples(dataset: Dataset, dropped: int, rng: np.random.Generator) -> Dataset:
     """Without so many training samples, drawn at random."""
     if dropped == len(dataset.train_labels):
         raise FedboundsError(f'remainder = "drop" would drop all {dropped} training samples: take fewer clients')

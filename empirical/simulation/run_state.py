@@ -131,7 +131,7 @@ class TraceArrays:
         finite = torch.isfinite(models).all(1).cpu().numpy()
         sound = np.flatnonzero(finite)  # metrics that solve equations may raise at models that are not finite
         measured = models if finite.all() else models[torch.from_numpy(sound).to(models.device)]
-        of = self.problem.beside_models if self.models else self.problem.metrics
+        of = self.problem.metrics_and_products if self.models else self.problem.metrics
         for name, value in (of(measured) if len(sound) else {}).items():
             values = value.detach().cpu().numpy()
             dims = ("seed", "round", "client", "other_client")[: values.ndim + 1]

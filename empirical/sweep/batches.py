@@ -1,9 +1,7 @@
-"""Which runs of a sweep are made together: those that differ in nothing but step sizes and seeds, where it pays.
+"""Which runs of a sweep are made together: those that differ only in step sizes and seeds, where it is faster.
 
-Their local steps then stand in one batch, or at least their problem is built once. On a processor it pays for dense
-networks, whose operations are too small to keep it busy, and for quadratics, whose Hessians are diagonalized once; a
-CNN is no faster so. On a CUDA device it pays for all. Keys, records and files are those of single runs; on a processor
-so is every number, and elsewhere up to rounding.
+On a processor that holds for dense networks and quadratics, on a CUDA device for all problems. Keys, records and files
+are those of single runs.
 """
 
 from __future__ import annotations
@@ -18,12 +16,7 @@ Batch = Sequence[Run]
 
 
 def batches(runs: Sequence[Run], workers: int) -> Iterator[Batch]:
-    """The runs in batches, each of no more than a worker's share of those that are alike, by their first runs.
-
-    Args:
-        runs: what is to be made.
-        workers: among how many it is shared.
-    """
+    """The runs in batches, each of no more than a worker's share of those that are alike, by their first runs."""
     alike: dict[str, list[Run]] = {}
     for run in runs:
         alike.setdefault(run.key if run.together == 1 else setting(run.task), []).append(run)
@@ -34,13 +27,7 @@ def batches(runs: Sequence[Run], workers: int) -> Iterator[Batch]:
 
 
 def setting(task: Mapping[str, Any]) -> str:
-    """What runs that are made together have in common: all but labels, seeds, and the sizes of steps.
-
-    Example:
-        >>> one, other = ({"algorithm": {"kind": "fedavg", "local_step_size": size}} for size in (0.1, 0.2))
-        >>> setting(one | {"seeds": [0]}) == setting(other | {"seeds": [1]})
-        True
-    """
+    """What runs that are made together have in common: all but labels, seeds, and the sizes of steps."""
     kept = {name: value for name, value in task.items() if name not in ("labels", "seeds")}
     for name in ("algorithm", "phases"):
         if name in kept:

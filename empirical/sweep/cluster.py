@@ -1,7 +1,6 @@
 """A Dask cluster as an executor of sweeps.
 
-Dask sends functions and arguments as pickles, and runs what is sent: connect to schedulers that you trust. Nothing of
-ours that lies on a disk is a pickle.
+Dask sends functions as pickles and runs what is sent: connect only to schedulers that you trust.
 """
 
 from __future__ import annotations
@@ -27,15 +26,7 @@ class Scheduler(NamedTuple):
 
 
 def find_scheduler(address: str) -> Scheduler:
-    """Ask at an address whether a scheduler is there.
-
-    Args:
-        address: such as `tcp://login1:8786` or `login1:8786`.
-
-    Raises:
-        FedboundsError: none answers within seconds; says what does.
-        ModuleNotFoundError: Dask is not installed.
-    """
+    """Ask at an address whether a scheduler is there."""
     import distributed.core
     from distributed.security import Security
 
@@ -59,11 +50,7 @@ def find_scheduler(address: str) -> Scheduler:
 
 @contextmanager
 def cluster_executor(scheduler: Scheduler) -> Iterator[Executor]:
-    """The executor of a cluster; what it still does is given up when the context ends.
-
-    Raises:
-        FedboundsError: the scheduler has gone.
-    """
+    """The executor of a cluster; what it still does is given up when the context ends."""
     from distributed import Client
 
     with _silence():
@@ -79,7 +66,7 @@ def cluster_executor(scheduler: Scheduler) -> Iterator[Executor]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """What is wrong is told in our own words."""
+    """Disable the log messages of Dask; errors are reported as FedboundsError."""
     names = ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed.")))
     logs = [log for log in map(logging.getLogger, names) if not log.disabled]
     for log in logs:

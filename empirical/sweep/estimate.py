@@ -1,10 +1,6 @@
-"""How long missing runs take, and how much memory: from runs of the study that are there, else from a few rounds tried
-here, else from a model.
+"""Time and memory of missing runs, from finished runs of the sweep, from a few rounds run here, or from a model.
 
-The model of time counts local steps at a microsecond each, quicker than any is; finished runs say how much slower this
-study is on the machines that made it, and a few rounds how much slower it is here. The model of memory counts the
-numbers that are held, beside what this process with torch in it takes already; finished runs say what the process that
-made them took at most, and a few rounds what theirs did.
+The model counts a microsecond for each local step, a lower bound, and the numbers that a run holds in memory.
 """
 
 from __future__ import annotations
@@ -22,17 +18,18 @@ from fedbounds.empirical.sweep.store import RunStatus
 
 
 class Estimate(NamedTuple):
-    """Time and memory of what is missing.
+    """Time and memory of missing runs.
 
     Args:
         seconds: of each run, by its key.
-        measured: how many finished runs it rests on.
-        tried: of how many settings a few rounds were tried; with neither, the seconds are lower bounds.
-        total: seconds of all missing runs one after another.
-        elapsed: seconds that they take on so many workers.
+        measured: number of finished runs that the estimate uses.
+        tried: number of settings that were run for a few rounds; without these and finished runs, seconds are lower
+            bounds.
+        total: seconds of all missing runs, one after another.
+        elapsed: seconds of all missing runs on the given workers.
         memory: bytes of a process that makes the largest batch.
         whole: bytes of all workers at once.
-        memory_measured: the memory was seen, in finished runs or in the process of the rounds that were tried.
+        memory_measured: whether the memory was measured.
     """
 
     seconds: Mapping[str, float]
@@ -51,14 +48,7 @@ def estimate(
     workers: int,
     trial: Callable[[Sequence[Run]], Probe] | None = None,
 ) -> Estimate:
-    """Time and memory that the runs which are not finished will take.
-
-    Args:
-        runs: of the study.
-        standings: of the runs, by key.
-        workers: processes at once.
-        trial: tries a few rounds of runs; asked only where no run has been finished.
-    """
+    """Time and memory that the runs which are not finished will take."""
     distinct = {run.key: run for run in runs}
     made = {key: standings[key].record for key in distinct if standings[key].finished}
     ratios: dict[str, list[float]] = {}

@@ -1,10 +1,7 @@
-"""Run the runs that are not there yet: in this process, on spawned local processes, or on an executor that is given.
+"""Make missing runs: in this process, in spawned local processes, or on a given executor.
 
-Each run is made alone, with one thread for its arithmetic, and written by the process that made it; so
-results do not depend on the number of workers, on their order, or on failures in between. A run that raises
-is recorded and the others go on; a worker that dies (killed for its memory, say) is replaced and its run
-made once more. Runs that `batches` puts together are made together, and alone if that fails. A run or batch in
-progress is all that a killed sweep loses.
+Results do not depend on the number of workers, their order, or failures in between. A run that raises is recorded; a
+run whose worker dies is made once more.
 """
 
 from __future__ import annotations
@@ -30,13 +27,13 @@ MAX_WORKERS = 1024  # on one machine
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a run.
+    """The outcome of a run.
 
     Args:
         run: the run.
         status: "done", "diverged" or "error: ...".
-        made: it was executed now, rather than found in the store.
-        before: its status before: "missing", "damaged: ...", or what it was found as.
+        made: whether it was executed now, or found in the store.
+        before: its status before: "missing", "damaged: ...", or as found.
     """
 
     run: Run
@@ -85,7 +82,7 @@ def execute(
     """
     if not 0 <= workers <= (MAX_WORKERS if executor is None else sys.maxsize):
         raise FedboundsError(f"workers = {workers} must be an integer in [0, {MAX_WORKERS}]")
-    store.sweep_up()
+    store.remove_leftovers()
     runs = list(runs)
     distinct = {run.key: run for run in runs}
     standings = {key: store.standing(key) for key in distinct}

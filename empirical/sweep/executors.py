@@ -1,9 +1,8 @@
-"""Runs on whatever has the semantics of `concurrent.futures.Executor`: pools of threads or processes, loky, Dask.
+"""Runs on an executor with the semantics of `concurrent.futures.Executor`: threads, processes, loky, Dask.
 
-A worker writes its own files into the folder of the results, which may be a network file system; what comes back is the
-news of each run, and a run counts once its record is seen here. A worker refuses a run whose sources, data or versions
-are not those that its key was made of. Nothing is locked: a run that two make at once is written twice, whole both
-times, under one name.
+A worker writes its files into the folder of the results; a run counts once its record is visible here. A worker refuses
+a run whose sources, data or versions differ from those of its key. Nothing is locked: a run that is made twice is
+written twice under one name.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
 from fedbounds.empirical.sweep.batches import Batch
 from fedbounds.empirical.sweep.keys import algorithm_modules, source_digest, source_files
-from fedbounds.empirical.sweep.maker import Maker, News, one_line
+from fedbounds.empirical.sweep.maker import Maker, RunUpdate, error_status
 from fedbounds.empirical.sweep.provenance import provenance
-from fedbounds.empirical.sweep.runs import key_here
+from fedbounds.empirical.sweep.runs import local_key
 from fedbounds.empirical.sweep.store import CannotWrite, Store
 
 AHEAD = 1024  # batches handed out at once, at least
-LOOK = 1.0  # seconds between looks for records that other machines have written
+POLL_SECONDS = 1.0  # seconds between looks for records that other machines have written
 PATIENCE = 90.0  # seconds after which they should be seen: the caches of a network file system live for up to 60
 STARTED = time.time()
 
@@ -45,17 +44,17 @@ _one_at_a_time = threading.Lock()  # torch keeps its number of threads, and more
 class WorkerAnswer(NamedTuple):
     """What a worker says of a batch: the news of its runs, or why it makes none here."""
 
-    news: tuple[News, ...]
+    news: tuple[RunUpdate, ...]
     refusal: str = ""
 
 
 @dataclass(frozen=True)
-class Errand:
-    """What a worker is told beside its batch.
+class WorkerJob:
+    """What a worker gets with its batch.
 
     Args:
-        maker: whose folder has a name that holds on every machine.
-        witness: the name of a file in that folder; where it is not, the folder is another one.
+        maker: its folder must have the same name on every machine.
+        witness: the name of a file in that folder, by which a worker recognizes it.
         packages: versions here.
     """
 
@@ -64,13 +63,7 @@ class Errand:
     packages: Mapping[str, str]
 
     def make(self, batch: Batch, sources: str, nonce: str) -> WorkerAnswer:
-        """Make a batch in the process that this is called in, one batch at a time there.
-
-        Args:
-            batch: what to make.
-            sources: digest of the sources that the keys were made of.
-            nonce: differs between any two calls, so that no executor gives the answer to an earlier one.
-        """
+        """Make a batch in the process that this is called in, one batch at a time there."""
         here = f"the worker {platform.node()} (process {os.getpid()})"
         with _one_at_a_time:
             if why := self._refusal(batch, sources):
@@ -96,60 +89,52 @@ class Errand:
         modules = algorithm_modules(batch[0].task)
         if _digest(modules) != sources:
             return "has other sources of fedbounds, or of a paper's package, than this process; install the same"
-        if _edited(modules):
+        if _sources_changed(modules):
             return "has been running since before its sources changed; restart it"
-        wrong = next((run for run in batch if key_here(run.task, sources) != run.key), None)
+        wrong = next((run for run in batch if local_key(run.task, sources) != run.key), None)
         return "" if wrong is None else f"reads other data than this process for {wrong.title}; give all the same files"
 
 
-def make_on(executor: Executor, planned: Sequence[Batch], maker: Maker, workers: int) -> Generator[News, None, None]:
-    """Hand batches to an executor; yield the news of each run once its record is seen in the folder.
-
-    Args:
-        executor: is not shut down.
-        planned: what to make.
-        maker: of the runs; the workers' own facts stand in their records.
-        workers: how many work at once, so that none of them waits for its next batch.
-
-    Raises:
-        FedboundsError: a worker refuses, the executor has ended, or what was made is not seen here.
-    """
+def make_on(
+    executor: Executor, planned: Sequence[Batch], maker: Maker, workers: int
+) -> Generator[RunUpdate, None, None]:
+    """Hand batches to an executor; yield the news of each run once its record is seen in the folder."""
     store = Store(maker.store.directory.absolute())
-    errand = Errand(replace(maker, store=store), _witness(store), _versions(maker.facts))
+    job = WorkerJob(replace(maker, store=store), _witness(store), _versions(maker.facts))
     digest = cache(source_digest)
     waiting, at_work = deque(planned), dict[Future[WorkerAnswer], Batch]()
     ended: SimpleQueue[Future[WorkerAnswer]] = SimpleQueue()
-    unseen: list[News] = []
-    suspects, suspected = deque[Batch](), set[str]()  # beside others nobody knows which run killed the worker
+    unseen: list[RunUpdate] = []
+    suspects, suspected = deque[Batch](), set[str]()  # in a batch it is unknown which run killed the worker
     last = time.monotonic()
     try:
         while waiting or at_work or unseen or suspects:
             if suspects and not (waiting or at_work):
                 waiting.append(suspects.popleft())
             while waiting and len(at_work) < max(AHEAD, 4 * workers):
-                found, left = errand.maker.look(waiting.popleft())
+                found, left = job.maker.look(waiting.popleft())
                 yield from found
                 if left:
                     sources = "" if maker.run_task is not None else digest(algorithm_modules(left[0].task))
                     batch = tuple(left)
-                    future = _submit(executor, errand, sources, batch, chain(at_work.values(), waiting))
+                    future = _submit(executor, job, sources, batch, chain(at_work.values(), waiting))
                     at_work[future] = batch
                     future.add_done_callback(ended.put)
             if at_work:
                 with suppress(Empty):
-                    future = ended.get(timeout=LOOK if unseen else None)
+                    future = ended.get(timeout=POLL_SECONDS if unseen else None)
                     batch = at_work.pop(future)
-                    if len(batch) == 1 and batch[0].key not in suspected and _killed(future):
+                    if len(batch) == 1 and batch[0].key not in suspected and _was_killed(future):
                         suspected.add(batch[0].key)
                         suspects.append(batch)
                         continue
-                    news, alone = _news(future, errand, batch, chain(at_work.values(), waiting))
+                    news, alone = _batch_updates(future, job, batch, chain(at_work.values(), waiting))
                     waiting.extendleft(alone)
                     unseen += news
                     last = time.monotonic()
             elif unseen:
-                time.sleep(LOOK)
-            seen, unseen = _seen(unseen, store)
+                time.sleep(POLL_SECONDS)
+            seen, unseen = _split_by_visibility(unseen, store)
             yield from seen
             if unseen and not at_work and not waiting and time.monotonic() > last + PATIENCE:
                 key = unseen[0].key
@@ -163,37 +148,37 @@ def make_on(executor: Executor, planned: Sequence[Batch], maker: Maker, workers:
 
 
 def _submit(
-    executor: Executor, errand: Errand, sources: str, batch: Batch, rest: Iterable[Batch]
+    executor: Executor, job: WorkerJob, sources: str, batch: Batch, rest: Iterable[Batch]
 ) -> Future[WorkerAnswer]:
-    """Hand out a batch; `rest` is what is left beside it."""
+    """Submit a batch; `rest` are the other batches that are left."""
     try:
-        return executor.submit(errand.make, batch, sources, uuid.uuid4().hex)
+        return executor.submit(job.make, batch, sources, uuid.uuid4().hex)
     except RuntimeError as error:  # it is broken, or was shut down
-        raise _over(error, chain([batch], rest), errand) from error
+        raise _ended_error(error, chain([batch], rest), job) from error
 
 
-def _killed(future: Future[WorkerAnswer]) -> bool:
+def _was_killed(future: Future[WorkerAnswer]) -> bool:
     """Whether a cluster has given the work up because workers died of it, or of what they did beside it."""
     return not future.cancelled() and type(future.exception()).__name__ == "KilledWorker"
 
 
-def _news(
-    future: Future[WorkerAnswer], errand: Errand, batch: Batch, rest: Iterable[Batch]
-) -> tuple[list[News], list[Batch]]:
+def _batch_updates(
+    future: Future[WorkerAnswer], job: WorkerJob, batch: Batch, rest: Iterable[Batch]
+) -> tuple[list[RunUpdate], list[Batch]]:
     """What has become of a batch: the news of runs that have ended, and runs to be made alone."""
     try:
         answer = future.result()
-    except (BrokenExecutor, CancelledError) as error:  # whose fault it was, nobody knows
-        raise _over(error, chain([batch], rest), errand) from error
+    except (BrokenExecutor, CancelledError) as error:  # the cause is unknown
+        raise _ended_error(error, chain([batch], rest), job) from error
     except Exception as error:
-        found, alone = errand.maker.look(batch)
+        found, alone = job.maker.look(batch)
         if len(batch) > 1:
             return found, [(run,) for run in reversed(alone)]
-        status = f"error: no worker made it: {one_line(error).removeprefix('error: ')}"
+        status = f"error: no worker made it: {error_status(error).removeprefix('error: ')}"
         for run in alone:
-            facts = {"task": run.task, "seconds": None, "provenance": errand.maker.facts}
+            facts = {"task": run.task, "seconds": None, "provenance": job.maker.facts}
             facts["traceback"] = "".join(traceback.format_exception(error))
-            found.append(News(run.key, errand.maker.store.save_error(run.key, status, facts)))
+            found.append(RunUpdate(run.key, job.maker.store.save_error(run.key, status, facts)))
         return found, []
     if not isinstance(answer, WorkerAnswer):
         raise FedboundsError(f"the executor answers with {quote(answer)} and not with what the function returned")
@@ -202,24 +187,24 @@ def _news(
     return list(answer.news), []
 
 
-def _over(error: Exception, left: Iterable[Batch], errand: Errand) -> FedboundsError:
+def _ended_error(error: Exception, left: Iterable[Batch], job: WorkerJob) -> FedboundsError:
     """The error for an executor that has ended before its work."""
-    many = sum(len(errand.maker.look(batch)[1]) for batch in left)
+    many = sum(len(job.maker.look(batch)[1]) for batch in left)
     cancelled = "its work was cancelled, as when a scheduler dies"
-    why = cancelled if isinstance(error, CancelledError) else one_line(error).removeprefix("error: ")
+    why = cancelled if isinstance(error, CancelledError) else error_status(error).removeprefix("error: ")
     return FedboundsError(
         f"the executor ended before {many} of the runs were made ({why}); "
         "what is finished is kept, and the same command goes on from there"
     )
 
 
-def _seen(news: Sequence[News], store: Store) -> tuple[list[News], list[News]]:
+def _split_by_visibility(news: Sequence[RunUpdate], store: Store) -> tuple[list[RunUpdate], list[RunUpdate]]:
     """Of which runs the record is here, and of which it is not yet."""
     if news:
         with suppress(OSError):
             os.scandir(store.directory).close()
-    seen: list[News] = []
-    unseen: list[News] = []
+    seen: list[RunUpdate] = []
+    unseen: list[RunUpdate] = []
     for one in news:
         (seen if store.standing(one.key).status == one.status else unseen).append(one)
     return seen, unseen
@@ -228,7 +213,7 @@ def _seen(news: Sequence[News], store: Store) -> tuple[list[News], list[News]]:
 def _witness(store: Store) -> str:
     """The name of a file that is in the folder of the results and in no other.
 
-    It stays, empty and for good: whoever comes later takes the same.
+    It stays: later sweeps use it, too.
     """
     try:
         store.directory.mkdir(parents=True, exist_ok=True)
@@ -240,7 +225,7 @@ def _witness(store: Store) -> str:
     return witness.name
 
 
-def _edited(modules: frozenset[str]) -> bool:
+def _sources_changed(modules: frozenset[str]) -> bool:
     """Whether a source has changed since this process may have read it."""
     return any(path.stat().st_mtime > STARTED for path in _files(modules))
 

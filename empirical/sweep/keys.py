@@ -1,18 +1,11 @@
-r"""Content keys: a run's name is what it depends on, and nothing else.
+r"""Content keys of runs.
 
 $$\text{key} = \mathrm{SHA256}\big(\text{canonical JSON of (task without labels, sources, data)}\big)$$
 
-- *task*: the resolved dictionary with its block of seeds. Its labels, the sweep's name and the layout of the
-  file do not enter, so two sweeps that ask for the same run share it.
-- *sources*: a digest of the modules of the package `fedbounds.empirical` that a run uses. The set is found
-  statically, from the syntax trees: starting at the module that runs a task and at those of the algorithms that the
-  task names, every `import` at any depth of the code (also inside functions), every package on the way, and every
-  text constant that is the name of a module of the package (tables of lazily imported names). The bytes are what is
-  hashed, so a changed comment makes runs anew: too often rather than not often enough. What lies in the room of
-  another paper is not in it; of an algorithm in a stranger's package, that package is.
-- *data*: the checksums of what the task reads. A file stands in the key by its content, not by where it lies.
-
-The state of git, the versions of packages, the host and the time are provenance, kept beside a result.
+- *task*: the resolved dictionary with its seeds, without labels and the sweep's name: sweeps share equal runs.
+- *sources*: a digest of the bytes of all modules that the run may import, found statically from `import` statements and
+  from texts that name a module. Modules of other papers are left out; the package of a plug-in algorithm is included.
+- *data*: checksums of the contents of the files that the task reads.
 """
 
 from __future__ import annotations
@@ -36,24 +29,17 @@ def canonical_json(value: Any) -> str:
     """One text per value: sorted keys, no spaces, ASCII, and one spelling per number (`1.0` is `1`, `-0.0` is `0`).
 
     Truth values are not numbers; infinities are written as JSON's extension `Infinity`.
-
-    Example:
-        >>> canonical_json({"b": 1.0, "a": [True, 1e-3]})
-        '{"a":[true,0.001],"b":1}'
-
-    Raises:
-        FedboundsError: NaN, a key that is not text, or a value JSON does not have.
     """
-    return json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"))
+    return json.dumps(_canonical_value(value), sort_keys=True, separators=(",", ":"))
 
 
-def _canonical(value: Any) -> Any:
+def _canonical_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise FedboundsError(f"the keys of {value!r} must be texts")
-        return {key: _canonical(inner) for key, inner in value.items()}
+        return {key: _canonical_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_canonical(inner) for inner in value]
+        return [_canonical_value(inner) for inner in value]
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float) and not math.isnan(value):
@@ -64,18 +50,7 @@ def _canonical(value: Any) -> Any:
 
 
 def run_key(task: Mapping[str, Any], sources: str, data: Mapping[str, str]) -> str:
-    """The key of one run, 64 hexadecimal digits.
-
-    Args:
-        task: the resolved task; its `labels`, and the places that `data` names, are left out.
-        sources: `source_digest(algorithm_modules(task))`.
-        data: checksums of what the task reads, by the place of the file in the task, such as "problem.data".
-
-    Example:
-        >>> one = run_key({"rounds": 5, "labels": {"a": 1}}, "s", {})
-        >>> one == run_key({"rounds": 5.0, "labels": {"b": 2}}, "s", {}), one == run_key({"rounds": 6}, "s", {})
-        (True, False)
-    """
+    """The key of one run, 64 hexadecimal digits."""
     dependencies = {key: value for key, value in task.items() if key != "labels"}
     if "device" in dependencies:  # one card computes what another does
         dependencies["device"] = dependencies["device"].partition(":")[0]
@@ -87,15 +62,7 @@ def run_key(task: Mapping[str, Any], sources: str, data: Mapping[str, str]) -> s
 
 
 def algorithm_modules(task: Mapping[str, Any]) -> frozenset[str]:
-    """The modules of the algorithms that a task names.
-
-    Example:
-        >>> [*algorithm_modules({"algorithm": {"kind": "fedau"}})]
-        ['fedbounds.empirical.papers.fedau.algorithms']
-
-    Raises:
-        KeyError: an algorithm that there is not.
-    """
+    """The modules of the algorithms that a task names."""
     from fedbounds.empirical.algorithms import algorithms
 
     tables = [phase["algorithm"] for phase in task.get("phases", ())] or [task["algorithm"]]
@@ -115,13 +82,7 @@ def source_digest(also: Iterable[str] = (), entry: str = ENTRY, root: Path | Non
 def source_files(also: Iterable[str] = (), entry: str = ENTRY, root: Path | None = None) -> dict[str, Path]:
     """The modules that importing and calling `entry` may load, and those that a task adds: name to file.
 
-    The packages that contain `entry` are left out unless something else imports them: the sweep's own
-    machinery moves runs about and does not change them.
-
-    Args:
-        also: names of further modules to start from, in the package of `entry` or in a stranger's that is imported.
-        entry: dotted name of the module to start from.
-        root: the directory that holds the outermost package (default: where this one lies).
+    Packages that contain `entry` are left out unless something else imports them.
     """
     package = entry.rsplit(".", 2)[0]
     roots = {package: Path(__file__).parents[3] if root is None else root}
@@ -132,7 +93,7 @@ def source_files(also: Iterable[str] = (), entry: str = ENTRY, root: Path | None
             roots[outermost] = place.parents[1] if place.stem == "__init__" else place.parent
     found: dict[str, Path] = {}
     tried = set[str]()
-    waiting = [entry, *(each for name in also for each in _on_the_way(name, roots))]
+    waiting = [entry, *(each for name in also for each in _loaded_modules(name, roots))]
     while waiting:
         name = waiting.pop()
         if name in tried:
@@ -144,7 +105,7 @@ def source_files(also: Iterable[str] = (), entry: str = ENTRY, root: Path | None
         found[name] = path
         for imported in _imports(path, name):
             if _package(imported, roots):
-                waiting += _on_the_way(imported, roots)
+                waiting += _loaded_modules(imported, roots)
     return found
 
 
@@ -153,7 +114,7 @@ def _package(name: str, packages: Iterable[str]) -> str:
     return next((each for each in packages if name == each or name.startswith(f"{each}.")), "")
 
 
-def _on_the_way(name: str, packages: Iterable[str]) -> list[str]:
+def _loaded_modules(name: str, packages: Iterable[str]) -> list[str]:
     """A module and the packages that importing it loads first."""
     parts, outermost = name.split("."), _package(name, packages)
     return [".".join(parts[:depth]) for depth in range(outermost.count(".") + 1, len(parts) + 1)]
@@ -168,11 +129,11 @@ def _module_file(root: Path, name: str) -> Path | None:
 def _imports(path: Path, name: str) -> frozenset[str]:
     """Dotted names that a module mentions; some may be attributes rather than modules, or no names of modules."""
     home = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    return _mentioned(path.read_bytes(), home, str(path))
+    return _imported_names(path.read_bytes(), home, str(path))
 
 
 @lru_cache(maxsize=4096)  # by content: whatever happened to a file, nothing is remembered of what it was
-def _mentioned(content: bytes, package: str, file: str) -> frozenset[str]:
+def _imported_names(content: bytes, package: str, file: str) -> frozenset[str]:
     """The names in a source of a package, each once."""
     return frozenset(_names(ast.parse(content, filename=file), package.split(".")))
 

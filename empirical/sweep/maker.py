@@ -1,4 +1,4 @@
-"""Making runs where one is: a batch together or its runs one by one, each kept as it ends, errors as records."""
+"""Makes runs in this process, a batch together or one by one; every result or error is saved."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 RunTask = Callable[[Task], "Trace"]
 MAX_STATUS = 300
-SYNCED = 1.0  # seconds
+SYNC_SECONDS = 1.0  # seconds
 
 
-class News(NamedTuple):
-    """What became of a run: its key, its status, and whether it was made now, or found as somebody else made it."""
+class RunUpdate(NamedTuple):
+    """The key and status of a run, and whether it was made now or found."""
 
     key: str
     status: str
@@ -35,20 +35,20 @@ class News(NamedTuple):
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes runs and keeps what they give.
+    """Makes runs and saves their results.
 
     Args:
-        store: where.
-        facts: of this process and the sources, for the records.
-        run_task: a task to its trace; None for all tasks of a batch to theirs, together.
+        store: the results.
+        facts: provenance of this process and the sources, for the records.
+        run_task: from a task to its trace; None for all tasks of a batch together.
     """
 
     store: Store
     facts: Mapping[str, Any]
     run_task: RunTask | None
 
-    def make(self, batch: Batch) -> Iterator[News]:
-        """Runs what is left of a batch; the news of each run, once its trace or the error it raised is kept.
+    def make(self, batch: Batch) -> Iterator[RunUpdate]:
+        """Make the missing runs of a batch; yields an update for each run, once its trace or error is saved.
 
         A batch that fails is made again run by run, so that the error is found in the run that raises it.
         """
@@ -56,22 +56,24 @@ class Maker:
         yield from found
         if len(left) > 1:
             with suppress(_Failed):
-                for news in self._kept(tuple(left)):
+                for news in self._make_and_save(tuple(left)):
                     del left[0]
                     yield news
         for run in left:
             try:
-                yield from self._kept((run,))
+                yield from self._make_and_save((run,))
             except _Failed as failed:
-                yield News(run.key, failed.args[0])
+                yield RunUpdate(run.key, failed.args[0])
 
-    def look(self, batch: Batch) -> tuple[list[News], list[Run]]:
-        """What others have finished of a batch, and what is left to be made."""
+    def look(self, batch: Batch) -> tuple[list[RunUpdate], list[Run]]:
+        """The finished runs of a batch, and the missing ones."""
         standings = {run.key: self.store.standing(run.key) for run in batch}
-        found = [News(key, standing.status, made=False) for key, standing in standings.items() if standing.finished]
+        found = [
+            RunUpdate(key, standing.status, made=False) for key, standing in standings.items() if standing.finished
+        ]
         return found, [run for run in batch if not standings[run.key].finished]
 
-    def _kept(self, batch: Batch) -> Iterator[News]:
+    def _make_and_save(self, batch: Batch) -> Iterator[RunUpdate]:
         started, clock, waiting = datetime.now(UTC), time.perf_counter(), iter(batch)
 
         def about(run: Run, among: int) -> dict[str, Any]:
@@ -84,7 +86,7 @@ class Maker:
                 some = [next(waiting) for _ in traces]
                 facts = [about(run, len(traces)) for run in some]
                 for run, trace, fact in zip(some, traces, facts, strict=True):
-                    yield News(run.key, self.store.save(run.key, trace, fact, sync=_worth_it(fact)))
+                    yield RunUpdate(run.key, self.store.save(run.key, trace, fact, sync=_is_long(fact)))
                 clock = time.perf_counter()
         except CannotWrite:
             raise
@@ -92,7 +94,7 @@ class Maker:
             if len(batch) > 1:
                 raise _Failed from error
             text = {**about(batch[0], 1), "traceback": traceback.format_exc()}
-            status = self.store.save_error(batch[0].key, one_line(error), text, sync=_worth_it(text))
+            status = self.store.save_error(batch[0].key, error_status(error), text, sync=_is_long(text))
             raise _Failed(status) from error
 
     def _traces(self, batch: Batch) -> Iterable[Sequence[Trace]]:
@@ -103,16 +105,16 @@ class Maker:
         return run_together([run.task for run in batch])
 
 
-def _worth_it(facts: Mapping[str, Any]) -> bool:
+def _is_long(facts: Mapping[str, Any]) -> bool:
     """Whether a run took longer than a disk may take to sync it."""
-    return facts["seconds"] > SYNCED
+    return facts["seconds"] > SYNC_SECONDS
 
 
 class _Failed(Exception):
     """A batch could not be made; with one run the status that is kept of it."""
 
 
-def one_line(error: Exception) -> str:
+def error_status(error: Exception) -> str:
     """An error as the status of a run."""
     reason = " ".join(str(error).split())
     if not isinstance(error, FedboundsError):

@@ -1,4 +1,4 @@
-"""How long runs take, before any is there: a few rounds of each setting, made in another process and thrown away."""
+"""Measured durations: a few rounds of each setting in another process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from fedbounds.empirical.sweep.batches import setting
 from fedbounds.empirical.sweep.provenance import peak_bytes
 from fedbounds.empirical.sweep.runs import Run
 from fedbounds.empirical.sweep.spec import Task
-from fedbounds.empirical.sweep.workers import spawned
+from fedbounds.empirical.sweep.workers import spawn_process
 
 STARTING = 30.0  # seconds that a process may need until it begins
-SHOWS = 0.05  # seconds by which rounds must take longer than one, that their time can be told from chance
+SHOWS = 0.05  # seconds by which several rounds must exceed one round to be measurable
 
 
 class Probe(NamedTuple):
-    """What a few rounds say of runs.
+    """Measurements of a few rounds.
 
     Args:
-        seconds: that a run takes, by its setting; settings that no round was made of in time are not in it.
-        memory: the most bytes that the process had.
+        seconds: of a whole run, by its setting; settings that were not measured in time are missing.
+        memory: the largest memory of the process, in bytes.
     """
 
     seconds: Mapping[str, float]
@@ -36,16 +36,11 @@ def probe(runs: Sequence[Run], patience: float, progress: Callable[[int, int], N
     $$\text{seconds} = a + b\cdot\text{rounds} + c\cdot\text{records},$$
 
     where $a$ is what it takes to begin, $b$ a round, and $c$ an evaluation.
-
-    Args:
-        runs: what is to be estimated; those that differ in nothing but step sizes and seeds take equally long.
-        patience: seconds after which what goes on is killed.
-        progress: is told how many settings of how many have been timed.
     """
     first: dict[str, Task] = {}
     for run in runs:
         first.setdefault(setting(run.task), run.task)
-    process, connection = spawned(_tell, list(first.values()), patience)
+    process, connection = spawn_process(_measure_tasks, list(first.values()), patience)
     found: dict[str, float] = {}
     memory = 0
     try:
@@ -69,7 +64,7 @@ def probe(runs: Sequence[Run], patience: float, progress: Callable[[int, int], N
     return Probe(found, memory)
 
 
-def _tell(connection: Connection, tasks: Sequence[Task], patience: float) -> None:
+def _measure_tasks(connection: Connection, tasks: Sequence[Task], patience: float) -> None:
     """The other process: says that it begins, then of each task the seconds that it takes and the memory had so far."""
     from fedbounds.empirical.sweep.task import run_task
 
@@ -83,25 +78,19 @@ def _tell(connection: Connection, tasks: Sequence[Task], patience: float) -> Non
     for place, task in enumerate(tasks):
         try:
             share = (ends - time.perf_counter()) / (len(tasks) - place)
-            found = extrapolated(task, seconds, share)
+            found = extrapolate_seconds(task, seconds, share)
         except Exception:  # whatever it is: the run will say it
             found = None
         connection.send((found, peak_bytes()))
     connection.close()
 
 
-def extrapolated(task: Task, seconds: Callable[[Task], float], share: float) -> float:
-    """Seconds that a task takes, from those of short ones.
-
-    Args:
-        task: what is not run.
-        seconds: makes a task and says how long it took.
-        share: seconds that may be spent, about.
-    """
+def extrapolate_seconds(task: Task, seconds: Callable[[Task], float], share: float) -> float:
+    """Seconds that a task takes, from those of short ones."""
     rounds, every = task["rounds"], task["record_every"]
     ends = time.perf_counter() + share
-    least = shortened(task, 1, recorded=False)
-    seconds(least)  # what is slow but once: imports, caches, first calls
+    least = shorten_task(task, 1, recorded=False)
+    seconds(least)  # warm up: imports, caches, first calls
     begin, one = seconds(least), least["rounds"]
 
     def longer(recorded: bool) -> tuple[float, int]:
@@ -109,7 +98,7 @@ def extrapolated(task: Task, seconds: Callable[[Task], float], share: float) -> 
         many = one
         while True:
             many = min(2 * many, rounds)
-            some = shortened(task, many, recorded)
+            some = shorten_task(task, many, recorded)
             took = seconds(some)
             if many == rounds or took > 2 * begin + SHOWS or time.perf_counter() + 2 * took > ends:
                 return max(took - begin, 0.0), some["rounds"]
@@ -125,13 +114,13 @@ def extrapolated(task: Task, seconds: Callable[[Task], float], share: float) -> 
     return begin + a_round * (rounds - one) + a_record * (records - 2)
 
 
-def shortened(task: Task, rounds: int, recorded: bool) -> dict[str, Any]:
+def shorten_task(task: Task, rounds: int, recorded: bool) -> dict[str, Any]:
     """A task with at most so many rounds, each of them recorded or the last alone; a phase keeps its share of them, and
     at least one.
 
     Example:
         >>> phases = [{"algorithm": {"kind": "fedavg"}, "rounds": rounds} for rounds in (100, 300)]
-        >>> few = shortened({"rounds": 400, "record_every": 10, "phases": phases}, 8, recorded=False)
+        >>> few = shorten_task({"rounds": 400, "record_every": 10, "phases": phases}, 8, recorded=False)
         >>> few["rounds"], few["record_every"], [phase["rounds"] for phase in few["phases"]]
         (8, 8, [2, 6])
     """

@@ -39,7 +39,7 @@ def peak_bytes() -> int:
 
 
 def origin(facts: Mapping[str, Any]) -> dict[str, str]:
-    """What may differ between runs of one study, of the provenance in a record: each in a word.
+    """The parts of a record's provenance that may differ between runs of one sweep.
 
     Example:
         >>> origin({"host": "node1", "git": {"commit": "0123456789abcdef", "modified": True}})

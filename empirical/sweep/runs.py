@@ -29,7 +29,7 @@ MOST_SEEDS = 32  # that a title names one by one
 @dataclass(frozen=True)
 class Run:
     """One unit of work: a task with its block of seeds, its key, the seconds that it takes at least, the bytes of a
-    client's longest message (None where nobody knows), how many like it are made together at most, what a round
+    client's longest message (None if unknown), how many like it are made together at most, what a round
     sends over each class of links, if there are several, and the bytes of the numbers that it holds."""
 
     key: str
@@ -57,9 +57,16 @@ class Run:
 
 
 class Prepared(NamedTuple):
-    """A task whose components are known to exist, and the checksums of what it reads, by the dotted place of the file
-    in the task, the seconds that it takes at least, the bytes of a client's message, how many like it are made
-    together at most, the loads of links, and the bytes of the numbers that it holds."""
+    """A task after the check of its components.
+
+    Attributes:
+        data: checksums of the data that it reads, by the dotted place of the file in the task.
+        seconds: a lower bound of its duration.
+        message_bytes: of a client's message.
+        together: how many such runs are made together at most.
+        link_loads: what a round sends over each class of links.
+        memory: bytes of the numbers that it holds.
+    """
 
     task: Task
     data: Mapping[str, str]
@@ -71,7 +78,7 @@ class Prepared(NamedTuple):
 
 
 class Component(NamedTuple):
-    """What is kept of a problem, a process or an algorithm that was built to check its table."""
+    """The properties of a problem, process or algorithm that was built to check its table."""
 
     table: Mapping[str, Any]
     clients: int = 0
@@ -83,14 +90,15 @@ class Component(NamedTuple):
     steps_per_epoch: np.ndarray | None = None
     silos: int = 0
     affine: bool = False
-    prefers_company: bool = False
+    faster_together: bool = False
     algorithm: Algorithm | None = None
     silo_sizes: SiloSizes | None = None
 
 
 class Fitting(NamedTuple):
-    """An algorithm as it runs on a problem: its completed table, its least seconds, the bytes of a client's message,
-    what a round sends over each class of links, and the most local steps of a client."""
+    """An algorithm on a problem: its completed table, a lower bound of its seconds, the bytes of a client's message,
+    the loads of links, and the most local steps of a client.
+    """
 
     table: Mapping[str, Any]
     seconds: float
@@ -131,42 +139,26 @@ def plan(
     )
 
 
-def key_here(task: Task, sources: str) -> str:
-    """The key of a run's task with the data that this machine has.
-
-    Args:
-        task: complete, as it stands in a run.
-        sources: as for `run_key`.
-
-    Raises:
-        FedboundsError: the data are not here.
-    """
+def local_key(task: Task, sources: str) -> str:
+    """The key of a run's task with the data that this machine has."""
     data = {**_build("problem", task["problem"]).data, **_build("participation", task["participation"]).data}
     return run_key(task, sources, data)
 
 
 class Preparation:
-    """Builds each different table of a sweep once, and writes it back in the component's own words.
-
-    The component's words have every default in them, so that a default written out and a default left out are the
-    same run, and a default that changes makes another run.
-    """
+    """Builds each different table of a sweep once, and writes it back with all defaults."""
 
     def __init__(self) -> None:
         self._known: dict[str, Component] = {}
 
     def __call__(self, sweep: Sweep, task: Task) -> Prepared:
-        """The task with its components' tables completed.
-
-        Raises:
-            FedboundsError: names the file, the table, the axes that set it, the nearest legal name.
-        """
+        """The task with its components' tables completed."""
         from fedbounds.empirical.runtime.device import resolve_device
         from fedbounds.empirical.runtime.streams import Streams
         from fedbounds.empirical.simulation.runtime_estimate import building_seconds
         from fedbounds.empirical.simulation.simulate import check_run_memory
 
-        with _located(f"{sweep.source}: [streams]"):
+        with _error_place(f"{sweep.source}: [streams]"):
             Streams(0, task["streams"])
         task = {**task, "engine": task["engine"].replace("-", " ")}
         problem = self._component(sweep, task, "problem", task["problem"])
@@ -176,7 +168,7 @@ class Preparation:
                 f"{sweep.source}: {_place(task, 'participation')} has {process.clients} clients, "
                 f"{_place(task, 'problem')} has {problem.clients}"
             )
-        with _located(sweep.source):
+        with _error_place(sweep.source):
             task["device"] = resolve_device(task["device"], "network" in problem.table)
             length, seeds, every = task["rounds"], len(task["seeds"]), task["record_every"]
             check_run_memory(problem.clients, problem.dimension, length, seeds, every, task["record_models"])
@@ -210,9 +202,9 @@ class Preparation:
 
         built = self._component(sweep, task, "algorithm", table, suffix)
         assert built.algorithm is not None
-        with _located(f"{sweep.source}: engine"):
+        with _error_place(f"{sweep.source}: engine"):
             check_engine(task["engine"], built.algorithm)
-        with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
+        with _error_place(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
             built.algorithm.check(problem, rounds)
             closed = built.algorithm.plain_steps and may_be_closed(task["engine"], problem.affine)
             seeds = len(task["seeds"])
@@ -224,7 +216,7 @@ class Preparation:
     def _component(self, sweep: Sweep, task: Task, name: str, table: Mapping[str, Any], suffix: str = "") -> Component:
         identity = f"{name} {canonical_json(table)}"
         if identity not in self._known:
-            with _located(f"{sweep.source}: {_place(task, name)}{suffix}"):
+            with _error_place(f"{sweep.source}: {_place(task, name)}{suffix}"):
                 self._known[identity] = _build(name, table)
         return self._known[identity]
 
@@ -232,7 +224,7 @@ class Preparation:
 def _build(name: str, table: Mapping[str, Any]) -> Component:
     from fedbounds.empirical.algorithms import algorithm_from_spec
     from fedbounds.empirical.participation import process_from_spec
-    from fedbounds.empirical.problems.spec import sketch, with_defaults
+    from fedbounds.empirical.problems.spec import PROBLEMS, sketch
 
     if name == "algorithm":
         algorithm = algorithm_from_spec(table)
@@ -247,7 +239,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
     checksum = problem.data_checksum
     data = {} if checksum is None else {"problem.data": checksum}
     return Component(
-        with_defaults(table),
+        PROBLEMS.with_defaults(table),
         clients,
         dimension,
         data,
@@ -257,7 +249,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         problem.steps_per_epoch,
         problem.silos,
         problem.affine,
-        problem.prefers_company,
+        problem.faster_together,
         silo_sizes=problem.silo_sizes if problem.dimension == dimension else None,
     )
 
@@ -279,15 +271,11 @@ def most_together(problem: Component, task: Task, steps: int) -> int:
 
     On a processor 16 seeds in all, with more of which dense networks leave the cache (measured); and as many models and
     recorded numbers as half a GiB holds.
-
-    Args:
-        problem, task: what is run.
-        steps: the most local steps of a client in a round.
     """
     from fedbounds.empirical.simulation.engines import may_repay
 
     here, seeds = task["device"] == "cpu", len(task["seeds"])
-    if problem.ascends or problem.silos or (here and not problem.prefers_company):
+    if problem.ascends or problem.silos or (here and not problem.faster_together):
         return 1
     long = task["engine"] == "auto" and not problem.affine and may_repay(task["rounds"] * seeds, problem.clients, steps)
     if here and (long or task["engine"] == "compiled"):  # its numbers may depend on who else is in the batch
@@ -313,7 +301,7 @@ def _place(task: Task, name: str) -> str:
 
 
 @contextmanager
-def _located(place: str) -> Iterator[None]:
+def _error_place(place: str) -> Iterator[None]:
     """Put a place in front of the one line of an error."""
     try:
         yield

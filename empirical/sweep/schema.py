@@ -5,36 +5,36 @@ What no schema can see (that lists are equally long, that steps fit their condit
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
-from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from fedbounds.bounds.inputs.checks import check_choice
 from fedbounds.bounds.theory.result import Result
 from fedbounds.bounds.theory.symbols import Domain, Quantity
-from fedbounds.empirical.algorithms import algorithms
-from fedbounds.empirical.participation.spec import PROCESSES, keys_of_process
-from fedbounds.empirical.problems.spec import MAKERS, keys_of_maker
+from fedbounds.empirical.algorithms.messages.compressors import COMPRESSORS
+from fedbounds.empirical.algorithms.spec import ALGORITHMS
+from fedbounds.empirical.data.datasets import DATASETS
+from fedbounds.empirical.data.partition import PARTITIONS
+from fedbounds.empirical.participation.rates import RATES
+from fedbounds.empirical.participation.spec import PARTICIPATION
+from fedbounds.empirical.problems.spec import PROBLEMS
+from fedbounds.empirical.runtime.kinds import TYPES, KeyRow, Registry
 from fedbounds.empirical.sweep.spec import COMPONENTS, DEFAULTS, KEYS, NAME, PHASE_KEYS
 
+REGISTRIES: Mapping[str, Registry[Any]] = {
+    each.what: each for each in (PROBLEMS, PARTICIPATION, ALGORITHMS, PARTITIONS, DATASETS, COMPRESSORS, RATES)
+}
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 COUNT = {"type": "integer", "minimum": 1}
 Schema = dict[str, Any]
 
 
 def sweep_schema() -> Schema:
     """What a sweep file may hold; what it must, unless values that vary supply it."""
-    kinds: dict[str, list[tuple[str, Callable[..., Any], dict[str, bool]]]] = {
-        "problem": [(kind, make, keys_of_maker(make)) for kind, makers in MAKERS.items() for make in makers],
-        "participation": [(kind, made, keys_of_process(made)) for kind, made in PROCESSES.items()],
-        "algorithm": [(kind, made, keys_of_class(made)) for kind, made in sorted(algorithms().items())],
-    }
     definitions = {
-        name + ending: {"type": "object", **by_kind(found, needed=needed)}
-        for name, found in kinds.items()
-        for ending, needed in (("", False), ("-complete", True))
+        name + ending: {"type": "object", **REGISTRIES[name].schema(complete=bool(ending))}
+        for name in COMPONENTS
+        for ending in ("", "-complete")
     }
     for ending in ("", "-complete"):
         several = {"if": {"required": ["phases"]}, "then": phases(ending), "else": definitions[f"algorithm{ending}"]}
@@ -90,55 +90,20 @@ def phases(ending: str) -> Schema:
     return {"properties": {"phases": listed}, "required": ["phases"], "additionalProperties": False}
 
 
-def by_kind(
-    found: Iterable[tuple[str, Callable[..., Any], Mapping[str, bool]]],
-    *,
-    needed: bool,
-    also: Mapping[str, Schema] | None = None,
-) -> Schema:
-    """The table of whichever kind is named, so that what is wrong with it is told of that kind alone."""
-    tables: dict[str, list[Schema]] = {}
-    for kind, made, keys in found:
-        one = table(kind, made, keys, needed=needed)
-        tables.setdefault(kind, []).append(one | {"properties": one["properties"] | dict(also or {})})
-    return {
-        "properties": {"kind": {"enum": [*tables]}},
-        "required": ["kind"],
-        "allOf": [{"if": {"properties": {"kind": {"const": kind}}}, "then": any_of(tables[kind])} for kind in tables],
-    }
+def kinds_table(part: str) -> list[KeyRow]:
+    """Every key of every kind of a part of a sweep file, as rows (kind, key, type, default, meaning).
 
+    Args:
+        part: "problem", "participation", "algorithm", "partition", "data set", "compressor" or "probability".
 
-def any_of(tables: list[Schema]) -> Schema:
-    """One of these tables; where there are several, a key that none of them has is refused by its name."""
-    if len(tables) == 1:
-        return tables[0]
-    names = dict.fromkeys(name for one in tables for name in one["properties"])
-    return {"propertyNames": {"enum": [*names]}, "anyOf": tables}
+    Raises:
+        FedboundsError: an unknown part.
 
-
-def table(kind: str, made: Callable[..., Any], keys: Mapping[str, bool], *, needed: bool) -> Schema:
-    """The table of one kind, with the keys that its maker takes."""
-    types = get_type_hints(made if is_dataclass(made) or inspect.isfunction(made) else made.__init__)
-    said = (made.__doc__ or "").strip().partition("\n")[0]
-    return {
-        "description": said,
-        "properties": {"kind": {"const": kind}} | {key: of_type(types.get(key, Any)) for key in keys},
-        "required": ["kind", *(key for key, must in keys.items() if must and needed)],
-        "additionalProperties": False,
-    }
-
-
-def of_type(hint: Any) -> Schema:
-    """A number, a text, a truth value or one of several words; of anything else, that it is there."""
-    parts = get_args(hint) if get_origin(hint) is UnionType else (hint,)
-    if get_origin(hint) is Literal:
-        return {"enum": [*get_args(hint)]}
-    return {"type": [TYPES[part] for part in parts]} if all(part in TYPES for part in parts) else {}
-
-
-def keys_of_class(made: type) -> dict[str, bool]:
-    """The keys of an algorithm, and whether it cannot do without."""
-    return {field.name: field.default is MISSING for field in fields(made) if field.init}
+    Example:
+        >>> kinds_table("participation")[0]
+        KeyRow(kind='full', key='clients', type='integer', default='required', meaning='N.')
+    """
+    return REGISTRIES[check_choice("part", part, [*REGISTRIES])].rows()
 
 
 def constants_schema(result: Result) -> Schema:

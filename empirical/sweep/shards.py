@@ -1,7 +1,6 @@
-"""A study in n parts for jobs that share nothing but the folder: every run is in exactly one of them.
+"""A sweep in n parts for independent jobs: every run is in exactly one part, by the sweep file alone.
 
-Who is in which part depends on the file alone, not on what is done already, nor on the machine. Runs that are made
-together stay together, and the parts are even in the seconds that their runs take at least.
+Runs that are made together stay together; the parts have about equal estimated seconds.
 """
 
 from __future__ import annotations
@@ -18,19 +17,7 @@ TO_BEGIN = 10  # milliseconds that any run takes beside its steps
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """The i and the n of "i/n".
-
-    Raises:
-        FedboundsError: it is none of 1/n to n/n.
-
-    Example:
-        >>> parse_shard("3/8")
-        (3, 8)
-        >>> parse_shard("0/8")
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: '0/8' is no shard: i/n with i from 1 to n, as in 3/8; an array ...
-    """
+    """The i and the n of "i/n"."""
     found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
     index, of = map(int, found.groups()) if found else (0, 0)
     if not 1 <= index <= of:
@@ -42,13 +29,7 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def shard(runs: Iterable[Run], index: int, of: int) -> tuple[Run, ...]:
-    """The runs of part `index` of `of`, in order; together the parts are all runs, and no two have one in common.
-
-    Args:
-        runs: of the whole study, whatever is done of it.
-        index: from 1 to `of`.
-        of: how many parts.
-    """
+    """The runs of part `index` of `of`, in order; together the parts are all runs, and no two have one in common."""
     runs = tuple(runs)
     distinct = list({run.key: run for run in runs}.values())
     loads, mine = [(0, part) for part in range(1, of + 1)], set[str]()

@@ -1,16 +1,11 @@
-"""A directory of results: for each run one `KEY.npz` and, beside it, one `KEY.json` that vouches for it.
+"""A directory of results: for each run a trace `KEY.npz` and a record `KEY.json`.
 
-The trace is written under a temporary name and renamed; then the record, likewise. A result counts
-only if its record is whole and the checksum in it is the trace's, so a run that was killed is simply not
-there and a damaged file is found out. A run that raised has a record with the error and its traceback, and no
-trace.
+Both are written under a temporary name and renamed, the record last. A result counts only if its record is whole and
+holds the checksum of the trace. A failed run has a record with its traceback, and no trace. Several processes may write
+into one directory: temporary names, `KEY.npz.HOST.PID.BORN.THREAD.partial`, are unique to a process.
 
-Several processes, on several hosts, may write into one directory, the same run even. Temporary names are each
-process's own, `KEY.npz.HOST.PID.BORN.THREAD.partial`, and no process waits for another. What a killed process
-leaves behind is removed by `sweep_up`, which at worst takes a file from a living one; that writes it again.
-
-A record holds `key`, `status`, `checksum` (SHA-256 of the trace file), `task`, `seconds`, `traceback`,
-`provenance` (time, host, versions, git) and `record_checksum` over all of these.
+A record holds `key`, `status`, `checksum` (SHA-256 of the trace file), `task`, `seconds`, `traceback`, `provenance`
+(time, host, versions, git) and `record_checksum` over all of these.
 """
 
 from __future__ import annotations
@@ -37,7 +32,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.simulation.trace import Trace
 
 MAX_RECORD_BYTES, MAX_TRACE_BYTES = 1 << 24, 1 << 32
-ABANDONED = 3600  # seconds without a byte written, after which scratch whose process cannot be asked is nobody's
+ABANDONED = 3600  # seconds without a write, after which a temporary file of another host is removed
 ATTEMPTS = 5
 HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node())[:64]
 BORN = time.time_ns()  # tells this process from an earlier one with the same number
@@ -51,11 +46,11 @@ class CannotWrite(FedboundsError):
 
 @dataclass(frozen=True)
 class RunStatus:
-    """What the store knows of a run.
+    """The status of a run in the store.
 
     Args:
         status: "done", "diverged" (some seed did), "error: ...", "missing" or "damaged: ...".
-        record: the record beside the trace, where there is a whole one.
+        record: the record, where it is whole.
     """
 
     status: str
@@ -140,7 +135,7 @@ class Store:
             file.seek(0)
             checksum = _digest(file)
 
-        self._put(self.trace_path(key), write, sync)
+        self._write(self.trace_path(key), write, sync)
         self._put_record(key, status, {**facts, "checksum": checksum}, sync)
         return status
 
@@ -158,7 +153,7 @@ class Store:
             self.trace_path(key).unlink()
         return status
 
-    def sweep_up(self) -> None:
+    def remove_leftovers(self) -> None:
         """Remove what killed processes left behind.
 
         That of this host goes if its process is gone. A process of another host cannot be asked: its goes once
@@ -169,7 +164,7 @@ class Store:
             if named is None:
                 continue
             with suppress(OSError):  # another process was faster, or nothing can be written here, as will be said
-                if _gone(**named.groupdict()) or self._now() - path.stat().st_mtime > ABANDONED:
+                if _writer_ended(**named.groupdict()) or self._now() - path.stat().st_mtime > ABANDONED:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _now(self) -> float:
@@ -187,9 +182,9 @@ class Store:
         record = {"checksum": None, "traceback": None, **facts, "key": key, "status": status}
         lines = _lines(record)
         vouched = json.dumps(hashlib.sha256(lines).hexdigest()).encode()
-        self._put(self.record_path(key), b'{\n"record_checksum": %s,\n%s\n}\n' % (vouched, lines), sync)
+        self._write(self.record_path(key), b'{\n"record_checksum": %s,\n%s\n}\n' % (vouched, lines), sync)
 
-    def _put(self, path: Path, content: bytes | Callable[[BinaryIO], None], sync: bool) -> None:
+    def _write(self, path: Path, content: bytes | Callable[[BinaryIO], None], sync: bool) -> None:
         try:
             for _ in range(ATTEMPTS - 1):
                 with suppress(FileNotFoundError):  # the first has no directory yet, or its scratch was swept up
@@ -200,7 +195,7 @@ class Store:
             raise CannotWrite(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 
 
-def _gone(host: str | None, pid: str | None, born: str | None) -> bool:
+def _writer_ended(host: str | None, pid: str | None, born: str | None) -> bool:
     """Whether the process that wrote a scratch was of this host and has ended."""
     if host != HOST or pid is None:
         return False

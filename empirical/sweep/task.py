@@ -12,7 +12,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.empirical.problems.spec import with_defaults
+from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.runtime.device import resolve_device
 from fedbounds.empirical.simulation.simulate import JointRun, simulate_together
 from fedbounds.empirical.simulation.trace import Trace
@@ -23,29 +23,15 @@ def run_task(task: Mapping[str, Any]) -> Trace:
 
     Torch computes in one thread, here as on every worker, so that a result does not depend on where it was
     made.
-
-    Args:
-        task: `problem`, `participation`, `algorithm` or `phases`, `rounds`, `seeds`, `engine`, `device`,
-            `streams`, `record_every`, `record_models`, `record_participation`; see `fedbounds.empirical.sweep.spec`.
-
-    Raises:
-        FedboundsError: what the tables describe does not exist or does not fit together.
     """
     ((trace,),) = run_together([task])
     return trace
 
 
 def run_together(tasks: Sequence[Mapping[str, Any]]) -> Iterator[list[Trace]]:
-    """Simulate tasks that differ in nothing but the sizes of steps and seeds: traces in order, as they are there.
-
-    Args:
-        tasks: as for `run_task`.
-
-    Raises:
-        FedboundsError: as `run_task`.
-    """
+    """Simulate tasks that differ in nothing but the sizes of steps and seeds: traces in order, as they are there."""
     task = tasks[0]
-    device = resolve_device(task["device"], "network" in with_defaults(task["problem"]))
+    device = resolve_device(task["device"], "network" in PROBLEMS.with_defaults(task["problem"]))
     with _one_thread(), _memory_of(tasks, device):
         yield from simulate_together(
             [_setting(each) for each in tasks],

@@ -119,7 +119,7 @@ def _atlas() -> Picture:
 def _datasets() -> tuple[str, ...]:
     from fedbounds.empirical.data.datasets import DATASETS
 
-    return tuple(DATASETS)
+    return tuple(DATASETS.builders())
 
 
 def _samples(name: str, data: str | None) -> Picture:

@@ -107,12 +107,7 @@ class Compressor(ABC):
 
 
 def checked_update(update: object) -> np.ndarray:
-    """The update as float32 (d,).
-
-    Raises:
-        FedboundsError: not one vector of real numbers, an empty one, or one with numbers that are not finite or above
-            1e30, whose sums float32 does not hold.
-    """
+    """The update as float32 (d,)."""
     x = np.asarray(update)
     if x.ndim != 1 or x.dtype.kind not in "fiu":
         raise FedboundsError(f"an update is one vector of numbers, not {x.dtype} of shape {x.shape}")

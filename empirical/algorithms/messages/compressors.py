@@ -14,14 +14,13 @@ r"""The compressors that masked noise was compared with, and the operators with 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, quote
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.algorithms.messages import packing
@@ -29,16 +28,13 @@ from fedbounds.empirical.algorithms.messages.compressor import Compressor, check
 from fedbounds.empirical.algorithms.messages.envelope import seal, unseal
 from fedbounds.empirical.algorithms.messages.noise import LARGEST_SEED
 from fedbounds.empirical.algorithms.messages.rotation import pieces, rotate, rotate_back
+from fedbounds.empirical.runtime.kinds import Registry
 
 _NUMBER = np.dtype("<f4")
 
 
 def _numbers(packed: bytes) -> np.ndarray:
-    """Numbers that were sent as they are, float32.
-
-    Raises:
-        FedboundsError: numbers that no client sends.
-    """
+    """Numbers that were sent as they are, float32."""
     found = np.frombuffer(packed, _NUMBER).astype(np.float32)
     if not np.isfinite(found).all():
         raise FedboundsError("the message carries numbers that are not finite")
@@ -116,7 +112,7 @@ class StochasticSign(Compressor):
     def amplitude(self, x: np.ndarray) -> np.float32:
         """a, in float32, never below what it should be."""
         exact = np.abs(x).max() if self.scale == "largest" else np.linalg.norm(x.astype(np.float64))
-        return _up(float(exact))
+        return _round_up(float(exact))
 
     def pack(self, x: np.ndarray, rng: np.random.Generator) -> bytes:
         a = self.amplitude(x)
@@ -459,11 +455,7 @@ class Partly(Compressor):
         object.__setattr__(self, "unbiased", self.compressor.unbiased)
 
     def few(self, size: int) -> int:
-        """How many of d numbers are compressed.
-
-        Raises:
-            FedboundsError: none.
-        """
+        """How many of d numbers are compressed."""
         if size <= self.whole:
             raise FedboundsError(f"{size} numbers, of which {self.whole} are sent as they are: none to compress")
         return size - self.whole
@@ -472,11 +464,7 @@ class Partly(Compressor):
         return {"kind": self.kind, "compressor": self.compressor.spec(), "whole": self.whole}
 
     def joined(self, message: bytes, numbers: np.ndarray) -> bytes:
-        """The message that says what a message of the compressor says, and the numbers (whole,).
-
-        Raises:
-            FedboundsError: another message, or not so many finite numbers.
-        """
+        """The message that says what a message of the compressor says, and the numbers (whole,)."""
         numbers = checked_update(numbers)
         if len(numbers) != self.whole:
             raise FedboundsError(f"{len(numbers)} numbers to send as they are, and {self.whole} were agreed on")
@@ -505,7 +493,7 @@ class Partly(Compressor):
         return self.compressor.relative_error(self.few(size))
 
 
-def _up(value: float) -> np.float32:
+def _round_up(value: float) -> np.float32:
     """The least float32 that is not below the value."""
     found = np.float32(value)
     return found if float(found) >= value else np.nextafter(found, np.float32(np.inf))
@@ -513,13 +501,7 @@ def _up(value: float) -> np.float32:
 
 @dataclass(frozen=True)
 class Bits(Compressor):
-    """Zeros and ones as they are, one bit each.
-
-    Example:
-        >>> codec = Bits()
-        >>> codec.decode(codec.encode(np.array([1, 0, 1]), np.random.default_rng(0))).tolist()
-        [1.0, 0.0, 1.0]
-    """
+    """Zeros and ones as they are, one bit each."""
 
     kind, code, unbiased = "bits", 17, False
 
@@ -541,31 +523,17 @@ class Bits(Compressor):
         return None
 
 
-COMPRESSORS: dict[str, type[Compressor]] = {
-    each.kind: each for each in (FullPrecision, StochasticSign, TernGrad, TopK, Sparsified, Drive, Eden)
-}
+COMPRESSORS: Registry[Compressor] = Registry(
+    "compressor",
+    {each.kind: each for each in (FullPrecision, StochasticSign, TernGrad, TopK, Sparsified, Drive, Eden)},
+)
 
 
-def compressor_from_spec(spec: object, kinds: Mapping[str, type[Compressor]] = COMPRESSORS) -> Compressor:
+def compressor_from_spec(spec: object, kinds: Registry[Compressor] = COMPRESSORS) -> Compressor:
     """The compressor that a table describes: its `kind`, one of `kinds`, and what both sides agree on.
-
-    Raises:
-        FedboundsError: no table, no kind, an unknown kind or key, or a number outside its domain.
 
     Example:
         >>> compressor_from_spec({"kind": "top-k", "share": 0.1})
         TopK(share=0.1)
     """
-    if isinstance(spec, Compressor):
-        return spec
-    if not isinstance(spec, Mapping) or "kind" not in spec:
-        raise FedboundsError(f'compressor = {quote(spec)} must be a table like {{kind = "top-k", share = 0.03}}')
-    agreed = {str(key): value for key, value in spec.items() if key != "kind"}
-    kind = str(spec["kind"])
-    if kind not in kinds:
-        raise unknown_name("compressor", kind, kinds)
-    known = [each.name for each in fields(kinds[kind]) if each.init]  # type: ignore[arg-type]
-    for key in agreed:
-        if key not in known:
-            raise unknown_name(f"key of compressor {kind}", key, known)
-    return kinds[kind](**agreed)
+    return spec if isinstance(spec, Compressor) else kinds.build(spec)

@@ -24,30 +24,13 @@ OVERHEAD = HEAD.size + 4
 
 
 def seal(code: int, size: int, payload: bytes, agreed: bytes = b"") -> bytes:
-    """The message that holds a payload.
-
-    Args:
-        code: which encoding.
-        size: d.
-        payload: what the encoding has to say.
-        agreed: what both sides know beforehand and is not sent; a server that thinks otherwise refuses the message.
-
-    Example:
-        >>> message = seal(7, 12, b"ab")
-        >>> len(message) - OVERHEAD, unseal(message, 7)
-        (2, (12, b'ab'))
-    """
+    """The message that holds a payload."""
     head = HEAD.pack(MAGIC, VERSION, code, size)
     return head + struct.pack("<I", crc32(payload, crc32(agreed, crc32(head)))) + payload
 
 
 def unseal(message: bytes, code: int, agreed: bytes = b"") -> tuple[int, bytes]:
-    """The size and the payload of a message.
-
-    Raises:
-        FedboundsError: no bytes, too few of them, another format, version or encoding, or bytes that were damaged or
-            encoded under another agreement.
-    """
+    """The size and the payload of a message."""
     if not isinstance(message, bytes | bytearray | memoryview):
         raise FedboundsError(f"a message is bytes, not {quote(type(message).__name__)}")
     message = bytes(message)

@@ -1,9 +1,7 @@
-r"""Noise that a seed says: a client sends 64 bits, and the server makes the same numbers, on any machine and device.
+"""Noise from a seed: a client sends 64 bits, and the server makes the same numbers on any machine and device.
 
-The generator is the finalizer of splitmix64 applied to a counter (as everywhere in fedbounds): whole numbers only, so
-that a processor and a graphics card agree, any part can be made by itself, and no state is kept. Numbers are made of
-its words by operations that IEEE 754 fixes to the last bit (sums, products, quotients, square roots), each on its own;
-library logarithms, which differ between machines, are not used. None is zero.
+The generator is the finalizer of splitmix64 applied to a counter. Numbers are made of its words only by operations that
+IEEE 754 defines to the last bit. None is zero.
 """
 
 from __future__ import annotations
@@ -77,11 +75,7 @@ class Noise:
         object.__setattr__(self, "amplitude", amplitude)
 
     def draw(self, seed: int, size: int) -> np.ndarray:
-        """The noise of a seed, float32 (size,).
-
-        Raises:
-            FedboundsError: a seed outside [0, 2^63), or no entry asked for.
-        """
+        """The noise of a seed, float32 (size,)."""
         word = torch.tensor(check_count("seed", seed, low=0, high=LARGEST_SEED))
         return self.of(word[None], check_count("size", size))[0].numpy()
 
@@ -119,10 +113,6 @@ def _odd(bits: Tensor) -> Tensor:
 
 def normal_quantile(q: Tensor) -> Tensor:
     r"""The x with $\Phi(x)=q+\frac12$, for $10^{-10}<\frac12-|q|$, float64, by operations that are exact everywhere.
-
-    Example:
-        >>> normal_quantile(torch.tensor([0.0, 0.475], dtype=torch.float64)).round(decimals=12).tolist()
-        [0.0, 1.95996398454]
 
     Source: Wichura 1988, Algorithm AS 241.
     """

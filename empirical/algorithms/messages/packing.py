@@ -69,8 +69,7 @@ def ternary_bytes(count: int) -> int:
 def positions(where: np.ndarray, size: int) -> bytes:
     r"""Ascending positions (k,) below `size`, in about $k(2+\log_2(\text{size}/k))$ bits.
 
-    The lowest $\ell$ bits of each stand as they are; what is above them, ascending too, is told by ones that stand as
-    far apart as it grows.
+    The lowest $\ell$ bits of each are stored unchanged; the ascending rest in unary differences.
 
     Example:
         >>> unpositions(positions(np.array([3, 700, 999]), 1000), 3, 1000).tolist()
@@ -85,11 +84,7 @@ def positions(where: np.ndarray, size: int) -> bytes:
 
 
 def unpositions(packed: bytes, count: int, size: int) -> np.ndarray:
-    """The positions, int64 (count,).
-
-    Raises:
-        ValueError: these bytes do not hold so many, or others than ascending ones below `size`.
-    """
+    """The positions, int64 (count,)."""
     low = _low_bits(count, size)
     split = bit_bytes(count, low)
     high = np.flatnonzero(unbits(packed[split:], _high_bits(count, size)))

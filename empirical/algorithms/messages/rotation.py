@@ -16,10 +16,6 @@ _SIGNS = Noise("bernoulli", 1.0)
 def hadamard(x: np.ndarray) -> np.ndarray:
     r"""$Hx/\sqrt n$ for $n=2^m$ numbers, its own inverse; float32 or float64, (n,).
 
-    Example:
-        >>> hadamard(np.array([1.0, 0, 0, 0])).tolist()
-        [0.5, 0.5, 0.5, 0.5]
-
     Source: the fast transform; H has entries $(-1)^{\text{popcount}(i\wedge j)}$.
     """
     bits = len(x).bit_length() - 1
@@ -41,12 +37,7 @@ def _columns(x: np.ndarray) -> np.ndarray:
 
 
 def pieces(size: int) -> list[slice]:
-    """The pieces of powers of two that are rotated one by one; the last may end after `size`, in zeros.
-
-    Example:
-        >>> [piece.stop - piece.start for piece in pieces(3 * 4096 + 5)], pieces(5)
-        ([8192, 4096, 8], [slice(0, 8, None)])
-    """
+    """The pieces of powers of two that are rotated one by one; the last may end after `size`, in zeros."""
     found, start = [], 0
     while start < size:
         left = size - start

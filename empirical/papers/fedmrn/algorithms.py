@@ -26,8 +26,9 @@ from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise, Masks, c
 from fedbounds.empirical.papers.fedmrn.pruning import LocalPruning
 from fedbounds.empirical.papers.fedmrn.sending import LocalCompressed, Sending
 from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances
+from fedbounds.empirical.runtime.kinds import Registry
 
-KINDS: Mapping[str, type[Compressor]] = COMPRESSORS | {MaskedNoise.kind: MaskedNoise}
+KINDS = Registry("compressor", COMPRESSORS.builders() | {MaskedNoise.kind: (MaskedNoise,)})
 
 
 @dataclass(frozen=True)

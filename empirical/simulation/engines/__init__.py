@@ -52,7 +52,7 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int
         batch = "masked batch" if algorithm.ascends else "batched"
         walk = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "in turn"
         plain = "closed form" if problem.affine and algorithm.plain_steps else walk
-        small = plain == "batched" and problem.prefers_company and problem.device.type == "cpu"
+        small = plain == "batched" and problem.faster_together and problem.device.type == "cpu"
         long = small and algorithm.plain_steps and may_repay(rounds * seeds, problem.clients, algorithm.local.steps)
         if long:
             return CompiledEngine(problem, algorithm.local, algorithm.needs_updates, rounds)

@@ -240,7 +240,7 @@ def test_products_are_recorded_where_gradients_are_asked_for_and_they_do_not_out
     many = majority_class_partition(DIGITS.train_labels, 26, np.random.default_rng(0))
     for partition, wanted, there in ((PARTITION, True, True), (PARTITION, False, False), (many, True, False)):
         problem = ImageClassification(DIGITS, partition, "linear", gradient_norm=wanted, dtype=torch.float64)
-        assert ("gradient_products" in problem.beside_models(start)) is there
+        assert ("gradient_products" in problem.metrics_and_products(start)) is there
 
 
 def test_a_window_that_was_not_recorded_makes_an_estimate_from_below() -> None:

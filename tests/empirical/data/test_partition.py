@@ -152,7 +152,7 @@ def test_an_even_split_knows_no_classes():
 
 
 def test_clients_hold_the_labels_that_they_drew_and_share_them_evenly():
-    partition = label_partition(LABELS, 100, np.random.default_rng(0), each=3)
+    partition = label_partition(LABELS, 100, np.random.default_rng(0), 3)
     counts = class_counts(partition.assignment, LABELS, 100)
     assert ((counts > 0).sum(1) == 3).all()
     for own in counts.T:  # the holders of a class hold equally many of it
@@ -164,7 +164,7 @@ def test_clients_hold_the_labels_that_they_drew_and_share_them_evenly():
 
 
 def test_labels_dealt_in_turn_are_held_equally_often_in_ten_sets():
-    partition = label_partition(LABELS, 100, np.random.default_rng(0), each=3, in_turn=True)
+    partition = label_partition(LABELS, 100, np.random.default_rng(0), 3, in_turn=True)
     held = class_counts(partition.assignment, LABELS, 100) > 0
     assert (held.sum(0) == 30).all() and (held.sum(1) == 3).all()
     assert len({tuple(row) for row in held}) == 10
@@ -174,7 +174,7 @@ def test_labels_dealt_in_turn_are_held_equally_often_in_ten_sets():
 
 
 def test_a_class_that_nobody_drew_goes_to_the_smallest_client():
-    counts = class_counts(label_partition(LABELS, 2, np.random.default_rng(0), each=3).assignment, LABELS, 2)
+    counts = class_counts(label_partition(LABELS, 2, np.random.default_rng(0), 3).assignment, LABELS, 2)
     assert counts.sum() == len(LABELS) and (counts.sum(0) == np.bincount(LABELS)).all()
     assert counts.sum(1).max() <= counts.sum(1).min() + 600
 
@@ -182,9 +182,10 @@ def test_a_class_that_nobody_drew_goes_to_the_smallest_client():
 @pytest.mark.parametrize(("split", "clients", "arguments", "message"), [
     (even_partition, 7000, {}, "clients = 7000 must be between 1 and the number of samples, 6000"),
     (label_partition, 0, {}, "clients = 0 must be between 1"),
-    (label_partition, 20, {"each": 0}, r"labels_per_client = 0 must be an integer in \[1, 10\]: there are 10 classes"),
-    (label_partition, 20, {"each": 11}, "labels_per_client = 11"),
-    (label_partition, 6000, {"each": 1, "in_turn": True}, "holds no sample .* use fewer clients"),
+    (label_partition, 20, {"labels_per_client": 0},
+     r"labels_per_client = 0 must be an integer in \[1, 10\]: there are 10 classes"),
+    (label_partition, 20, {"labels_per_client": 11}, "labels_per_client = 11"),
+    (label_partition, 6000, {"labels_per_client": 1, "in_turn": True}, "holds no sample .* use fewer clients"),
     (majority_class_partition, 9, {}, "clients = 9 must be at least the number of classes, 10"),
     (majority_class_partition, 20, {"similarity": 1.5}, "similarity = 1.5 must be between 0 and 1"),
     (majority_class_partition, 20, {"similarity": float("nan")}, "similarity = nan"),

@@ -118,7 +118,7 @@ def test_what_cannot_be_made_is_one_line(wrong, message):
 
 
 def test_other_data_sets_have_no_keys():
-    with pytest.raises(FedboundsError, match="data set 'digits' has no key 'train'"):
+    with pytest.raises(FedboundsError, match="data set 'digits' has no keys; remove 'train'"):
         load_dataset({"kind": "digits", "train": 3})
     with pytest.raises(FedboundsError, match="unknown data set 'glyph'; did you mean glyphs"):
         load_dataset({"kind": "glyph"})

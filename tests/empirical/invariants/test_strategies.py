@@ -27,7 +27,7 @@ from fedbounds.empirical.invariants.strategies import (
 )
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 from fedbounds.empirical.participation import Permutation
-from fedbounds.empirical.participation.spec import PROCESSES
+from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 
 few = settings(max_examples=30)
@@ -134,7 +134,7 @@ def test_processes_for_the_theorems_have_weights_that_sum_to_one(process):
     process.require_unit_sum("this test")
 
 
-@pytest.mark.parametrize("kind", PROCESSES)
+@pytest.mark.parametrize("kind", PARTICIPATION.builders())
 def test_every_kind_of_process_is_drawn(kind):
     assert reached(processes(), lambda process: process.kind == kind).clients >= 1
 

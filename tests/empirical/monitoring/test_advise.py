@@ -151,7 +151,7 @@ def test_the_command_prints_one_document_and_writes_the_picture(tmp_path, capsys
         ({"participation": {"log": "nowhere.csv"}}, "nowhere.csv"),
         ({"participation": 3}, "participation = 3 must be a table"),
         ({"participation": {"kind": "ful"}}, "did you mean full"),
-        ({"participation": {}}, "participation has no kind"),
+        ({"participation": {}}, "participation needs a kind"),
     ],
 )
 def test_bad_participation_is_one_line(change, said):

@@ -88,7 +88,8 @@ def test_the_gradient_is_the_pair_of_both_blocks_of_the_clients_function(name):
     problem = _problem(name)
     clients = torch.tensor([[0, 3, 3], [2, 0, 1]])
     z = _points(problem, 6).view(2, 3, -1)
-    gradient, values = problem.gradient(z, clients), problem.local_objective(z, clients)
+    gradient = problem.gradient(z, clients)
+    values = problem.common(z) * problem.scales[clients] + (problem.slopes[clients] * z).sum(-1)
     for run, row in np.ndindex(2, 3):
         local = partial(_local, name, int(clients[run, row]))
         point = z[run, row].numpy()
@@ -461,9 +462,9 @@ def test_every_family_can_be_described_in_plain_numbers(name):
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    ({}, "a problem needs a kind: one of .*minimax-quadratic"),
-    ({"kind": "minimax-quadrat"}, "unknown problem kind 'minimax-quadrat'; did you mean minimax-quadratic"),
-    ({"kind": "minimax-quadratic"}, "lacks clients, descent_dimension, ascent_dimension"),
+    ({}, "problem needs a kind: one of .*minimax-quadratic"),
+    ({"kind": "minimax-quadrat"}, "unknown problem 'minimax-quadrat'; did you mean minimax-quadratic"),
+    ({"kind": "minimax-quadratic"}, "needs clients, descent_dimension, ascent_dimension, or descent_hessian"),
     (QUADRATIC | {"slope": 1}, "unknown key .*'slope'; did you mean slopes"),
     (QUADRATIC | {"concavity": 0}, r"concavity = 0 must be a number in \(0, inf\)"),
     (QUADRATIC | {"weights": [0.5, 0.6]}, "weights sum to 1.1, must sum to 1"),

@@ -91,12 +91,12 @@ def test_only_problems_that_read_data_have_a_checksum():
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    ({}, "a problem needs a kind: one of .*bounded-gradient, .*minimax-quadratic, .*quadratic, .*toy"),
-    ("toy", "a problem needs a kind"),
-    ({"kind": "quadratik"}, "unknown problem kind 'quadratik'; did you mean quadratic"),
-    ({"kind": ["toy"]}, "unknown problem kind"),
-    ({"kind": "quadratic"}, "problem 'quadratic' lacks clients, dimension"),
-    ({"kind": "quadratic", "centers": [[1]]}, "problem 'quadratic' lacks hessians"),
+    ({}, "problem needs a kind: one of quadratic, .*bounded-gradient, .*toy, .*minimax-quadratic"),
+    ("toy", "problem = 'toy' must be a table with a kind: one of "),
+    ({"kind": "quadratik"}, "unknown problem 'quadratik'; did you mean quadratic"),
+    ({"kind": ["toy"]}, "unknown problem"),
+    ({"kind": "quadratic"}, "problem 'quadratic' needs clients, dimension, or hessians, centers"),
+    ({"kind": "quadratic", "centers": [[1]]}, "problem 'quadratic' needs hessians$"),
     ({"kind": "quadratic", "clients": 3, "dimensions": 2}, "unknown key .*'dimensions'; did you mean dimension"),
     ({"kind": "quadratic", "hessians": [1], "centers": [[1]], "condition": 3}, "unknown key .*'condition'"),
     ({"kind": "quadratic", "clients": "3", "dimension": 2}, "clients = '3' must be an integer"),

@@ -388,7 +388,7 @@ def problem_of(own: VerticalNetworks, batch: int | None) -> VerticalNetworks:
 
 def test_a_full_batch_of_equal_shards_has_sharp_constants() -> None:
     own = problem(made(), loss="least-squares")
-    shards = [own._lifted[j][rows] for j in range(2) for rows in own.partitions[j].samples]
+    shards = [own._features_with_one[j][rows] for j in range(2) for rows in own.partitions[j].samples]
     norms = [float(torch.linalg.matrix_norm(rows.T @ rows, 2)) / len(rows) for rows in shards]
     known = own.constants()["block_smoothness"]
     assert getattr(known, "value", None) == pytest.approx(max(norms), rel=1e-12)

@@ -15,7 +15,7 @@ from fedbounds.bounds.participation import constants
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec, algorithms
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.participation import Bernoulli, Full, Process, Recorded, process_from_spec
-from fedbounds.empirical.participation.spec import PROCESSES
+from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems import CosineQuadratic, Problem, Quadratic, problem_from_spec, toy_example
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
@@ -209,7 +209,7 @@ POISON = [
 ]  # fmt: skip
 
 
-def one_line(make, *arguments, **named):
+def error_status(make, *arguments, **named):
     """What is made, or the line that refuses it."""
     try:
         return make(*arguments, **named)
@@ -228,8 +228,8 @@ def test_the_table_holds_valid_specifications(what, spec):
 def test_the_table_has_every_kind():
     kinds = {what: {spec["kind"] for spec in specs} for what, specs in VALID.items()}
     assert kinds["algorithm"] == algorithms().keys()
-    assert kinds["participation"] == PROCESSES.keys()
-    told = one_line(problem_from_spec, {"kind": "none of them"})
+    assert kinds["participation"] == PARTICIPATION.builders().keys()
+    told = error_status(problem_from_spec, {"kind": "none of them"})
     assert all(kind in told for kind in kinds["problem"])
 
 
@@ -237,7 +237,7 @@ def test_the_table_has_every_kind():
 def test_every_key_takes_a_value_or_refuses_it_in_one_line(what, spec):
     for key in spec:
         for value in POISON:
-            made = one_line(MAKERS[what], spec | {key: value})
+            made = error_status(MAKERS[what], spec | {key: value})
             assert isinstance(made, MADE[what] | str)
             if isinstance(value, float) and not np.isfinite(value):
                 taken = value > 0 and key in MAY_BE_INFINITE
@@ -247,13 +247,13 @@ def test_every_key_takes_a_value_or_refuses_it_in_one_line(what, spec):
 @pytest.mark.parametrize(("what", "spec"), SPECS, ids=NAMES)
 def test_a_missing_key_is_named_and_an_unknown_one_is_refused(what, spec):
     for key in spec:
-        made = one_line(MAKERS[what], {k: v for k, v in spec.items() if k != key})
+        made = error_status(MAKERS[what], {k: v for k, v in spec.items() if k != key})
         assert isinstance(made, MADE[what]) or key in made
-        told = one_line(MAKERS[what], spec | {key + "s_": 1})
+        told = error_status(MAKERS[what], spec | {key + "s_": 1})
         assert key + "s_" in told
         assert f"did you mean {key}" in told or "known:" in told or key in told
     for stranger in (3, None, ("a", "b"), ""):
-        assert isinstance(one_line(MAKERS[what], spec | {stranger: 1}), str)
+        assert isinstance(error_status(MAKERS[what], spec | {stranger: 1}), str)
 
 
 KEYS = sorted({key for _, spec in SPECS for key in spec} - {"kind", "data", "dataset"})
@@ -281,7 +281,7 @@ def test_whatever_the_dictionary_the_answer_is_an_object_or_one_line(what, data)
     changed = data.draw(st.dictionaries(keys, st.one_of(VALUES, MATRICES), max_size=3))
     kept = {key: value for key, value in spec.items() if data.draw(st.booleans()) or key == "kind"}
     kind = data.draw(st.sampled_from([kept["kind"]] * 4 + KINDS))
-    made = one_line(MAKERS[what], kept | changed | {"kind": kind})
+    made = error_status(MAKERS[what], kept | changed | {"kind": kind})
     assert isinstance(made, MADE[what] | str)
     if isinstance(made, Quadratic | CosineQuadratic):
         assert isinstance(made.constants(), dict)
@@ -294,7 +294,7 @@ def test_whatever_the_dictionary_the_answer_is_an_object_or_one_line(what, data)
 @settings(max_examples=60)
 def test_what_is_no_specification_at_all_is_refused(anything):
     for make in MAKERS.values():
-        assert isinstance(one_line(make, anything), str)
+        assert isinstance(error_status(make, anything), str)
 
 
 # --- weights ----------------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_a_simulation_takes_sums_that_only_the_theorem_refuses_and_counts_them(w
 @given(st.one_of(MATRICES, VALUES, st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=2), min_size=1, max_size=4)))
 def test_whatever_the_weights_a_constant_is_a_number_or_one_line(q):
     for constant in CONSTANTS.values():
-        value = one_line(constant, q)
+        value = error_status(constant, q)
         assert isinstance(value, str) or value >= 0
 
 
@@ -420,22 +420,22 @@ def test_a_trace_cut_short_anywhere_is_refused_in_one_line(tmp_path):
     content = whole.read_bytes()
     for length in [*range(0, len(content), len(content) // 40), len(content) - 1]:
         (tmp_path / "cut.npz").write_bytes(content[:length])
-        assert "damaged or no trace" in one_line(Trace.load, tmp_path / "cut.npz")
-    assert one_line(Trace.load, whole).statuses == ("done",)
+        assert "damaged or no trace" in error_status(Trace.load, tmp_path / "cut.npz")
+    assert error_status(Trace.load, whole).statuses == ("done",)
 
 
 def test_a_record_cut_short_within_a_line_is_refused_with_the_line(tmp_path):
     text = "ann,bob,eve\n0.25,0.25,0.5\n1,0,0\n0.125,0.375,0.5\n"
     path = tmp_path / "weights.csv"
     path.write_text(text)
-    assert one_line(process_from_spec, {"kind": "recorded", "file": str(path)}).rounds == 3
+    assert error_status(process_from_spec, {"kind": "recorded", "file": str(path)}).rounds == 3
     path.write_text(text[:-8])  # "0.125,0.3"
-    assert "line 4: 2 cells, the first line has 3" in one_line(
+    assert "line 4: 2 cells, the first line has 3" in error_status(
         process_from_spec, {"kind": "recorded", "file": str(path)}
     )
     for content in (b"", b"\xff\xfe\x00", b"ann,bob\n", text.encode("utf-16"), b"\0" * 64):
         path.write_bytes(content)
-        assert str(path) in one_line(process_from_spec, {"kind": "recorded", "file": str(path)})
+        assert str(path) in error_status(process_from_spec, {"kind": "recorded", "file": str(path)})
 
 
 def test_a_specification_read_back_from_json_is_the_same_specification():

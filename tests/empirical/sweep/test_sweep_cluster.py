@@ -53,7 +53,7 @@ class Cluster:
         self.processes.append(subprocess.Popen([*command, "--no-dashboard"], **quiet, **place))
         return self.processes[-1]
 
-    def hire(self, workers: int) -> None:
+    def start_worker(self, workers: int) -> None:
         for _ in range(workers):
             self._start("worker", "--nthreads", "1", "--host", "127.0.0.1")
 
@@ -73,7 +73,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
 
     def start(workers: int, **more: Path) -> Cluster:
         clusters.append(Cluster(tmp_path_factory.mktemp("cluster"), **more))
-        clusters[-1].hire(workers)
+        clusters[-1].start_worker(workers)
         return clusters[-1]
 
     yield start
@@ -168,7 +168,7 @@ def test_a_worker_whose_sources_change_refuses_before_and_after_it_has_made_runs
         made([runs[1]])
     for process in cluster.processes[1:]:
         cluster.kill(process)
-    cluster.hire(1)
+    cluster.start_worker(1)
     with pytest.raises(FedboundsError, match="has other sources of fedbounds"):
         made([runs[1]])
     assert len(contents(store.directory)) == 1

@@ -100,13 +100,13 @@ def test_workers_that_are_killed_all_the_time_are_replaced(undisturbed: bytes, t
 
 def test_a_worker_that_is_killed_before_it_begins_is_replaced(tmp_path: Path) -> None:
     pool = _Pool(Maker(Store(tmp_path), {}, stand_in), deque([(one,) for one in runs_of(["fine"])]))
-    pool.hire()
+    pool.start_worker()
     ((connection, (process, _)),) = pool.at_work.items()
     process.kill()
-    assert pool.hear(connection) == []
+    assert pool.receive(connection) == []
     ((connection, _),) = pool.at_work.items()
-    assert pool.hear(connection) == []
-    assert [news.status for news in pool.hear(connection)] == ["done"] and not pool.at_work
+    assert pool.receive(connection) == []
+    assert [news.status for news in pool.receive(connection)] == ["done"] and not pool.at_work
 
 
 def test_two_drivers_of_one_folder_come_to_one_table(undisturbed: bytes, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_the_next_start_removes_what_no_living_process_owns(tmp_path: Path) -> N
     (tmp_path / f"{key}.partial").mkdir()
     for name in (long_ago, theirs, f"{key}.partial"):
         os.utime(tmp_path / name, (0, time.time() - ABANDONED - 60))
-    Store(tmp_path).sweep_up()
+    Store(tmp_path).remove_leftovers()
     assert {path.name for path in tmp_path.iterdir()} == {ours, living, elsewhere, theirs}
 
 

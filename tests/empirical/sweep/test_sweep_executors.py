@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import Store, execute, executors, plan, resolve, tabulate, write_csv
 from fedbounds.empirical.sweep.executors import WorkerAnswer
-from fedbounds.empirical.sweep.maker import News
+from fedbounds.empirical.sweep.maker import RunUpdate
 from tests.empirical.sweep.stand_in_runs import runs_of, stand_in
 from tests.empirical.sweep.test_sweep_executor import contents
 
@@ -60,7 +60,7 @@ class Refusing(Executor):
         return future
 
 
-def spawned(workers: int) -> ProcessPoolExecutor:
+def spawned_pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
 
 
@@ -69,7 +69,7 @@ def table(runs, store: Store) -> bytes:
     return (store.directory / "table.csv").read_bytes()
 
 
-@pytest.mark.parametrize("made", [lambda: ThreadPoolExecutor(2), lambda: spawned(1), Here])
+@pytest.mark.parametrize("made", [lambda: ThreadPoolExecutor(2), lambda: spawned_pool(1), Here])
 def test_any_executor_gives_the_bytes_of_a_local_sweep(made, tmp_path: Path) -> None:
     runs = plan(resolve(QUADRATICS))
     here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
@@ -103,7 +103,10 @@ def test_errors_are_records_and_what_was_made_meanwhile_is_found(tmp_path: Path)
 
 def test_a_pool_that_breaks_says_so_keeps_what_is_finished_and_blames_no_run(tmp_path: Path) -> None:
     runs, store = runs_of(["fine", "dies", "takes a moment", "fine"]), Store(tmp_path)
-    with spawned(1) as pool, pytest.raises(FedboundsError, match=r"ended before 3 of the runs .* goes on from there"):
+    with (
+        spawned_pool(1) as pool,
+        pytest.raises(FedboundsError, match=r"ended before 3 of the runs .* goes on from there"),
+    ):
         execute(runs, store, executor=pool, run_task=stand_in)
     assert [store.standing(run.key).status for run in runs] == ["done", "missing", "missing", "missing"]
 
@@ -212,30 +215,30 @@ def test_a_folder_that_is_not_shared_is_found_out(tmp_path: Path, monkeypatch: p
         execute(runs, Store(tmp_path / "a"), executor=Elsewhere(), run_task=stand_in)
     assert not contents(tmp_path / "a")
     monkeypatch.setattr(executors, "PATIENCE", 0.2)
-    monkeypatch.setattr(executors, "LOOK", 0.1)
-    claims = Elsewhere(lambda batch: WorkerAnswer(tuple(News(run.key, "done") for run in batch)))
+    monkeypatch.setattr(executors, "POLL_SECONDS", 0.1)
+    claims = Elsewhere(lambda batch: WorkerAnswer(tuple(RunUpdate(run.key, "done") for run in batch)))
     with pytest.raises(FedboundsError, match=r"workers have made 2 runs that are not whole in .*\(missing\)"):
         execute(runs, Store(tmp_path / "b"), executor=claims, run_task=stand_in)
 
 
 def test_a_record_that_is_seen_late_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "LOOK", 0.1)
+    monkeypatch.setattr(executors, "POLL_SECONDS", 0.1)
     runs, store, looks = runs_of(["fine"]), Store(tmp_path), []
-    seen = executors._seen
+    seen = executors._split_by_visibility
 
     def late(news, store):
         looks.append(news)
         return seen(news, store) if len(looks) > 2 else ([], list(news))
 
-    monkeypatch.setattr(executors, "_seen", late)
+    monkeypatch.setattr(executors, "_split_by_visibility", late)
     (outcome,) = execute(runs, store, executor=Here(), run_task=stand_in)
     assert outcome.status == "done" and outcome.made and len(looks) == 3
 
 
 @pytest.mark.parametrize(
     ("what", "said"),
-    [("_versions", "has torch 0.1, and not torch"), ("_digest", "has other sources"), ("_edited", "restart it"),
-     ("key_here", "reads other data than this process for")],
+    [("_versions", "has torch 0.1, and not torch"), ("_digest", "has other sources"),
+     ("_sources_changed", "restart it"), ("local_key", "reads other data than this process for")],
 )  # fmt: skip
 def test_a_worker_that_would_make_another_run_refuses(
     what: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -244,8 +247,8 @@ def test_a_worker_that_would_make_another_run_refuses(
     other = {
         "_versions": lambda facts: versions(facts) | ({"torch": "0.1"} if next(answers) else {}),
         "_digest": lambda modules: "another",
-        "_edited": lambda modules: True,
-        "key_here": lambda task, sources: "another",
+        "_sources_changed": lambda modules: True,
+        "local_key": lambda task, sources: "another",
     }
     monkeypatch.setattr(executors, what, other[what])
     with pytest.raises(FedboundsError, match=f"the worker .* {said}"):

@@ -10,7 +10,7 @@ import pytest
 from fedbounds.empirical.sweep import Run, RunStatus, plan, resolve
 from fedbounds.empirical.sweep.batches import setting
 from fedbounds.empirical.sweep.estimate import estimate
-from fedbounds.empirical.sweep.probe import Probe, extrapolated, probe
+from fedbounds.empirical.sweep.probe import Probe, extrapolate_seconds, probe
 from tests.empirical.sweep.test_sweep_shards import QUADRATICS
 
 PHASES = [{"algorithm": {"kind": "fedavg"}, "rounds": rounds} for rounds in (250, 750)]
@@ -32,13 +32,13 @@ def test_a_task_whose_time_is_linear_is_timed_to_the_last_digit(
     costs: tuple[float, float, float], every: int, more: Mapping[str, Any]
 ) -> None:
     task, seconds = {"rounds": 1000, "record_every": every, **more}, clock(*costs)
-    assert extrapolated(task, seconds, 1e9) == pytest.approx(seconds(task), rel=1e-9)
+    assert extrapolate_seconds(task, seconds, 1e9) == pytest.approx(seconds(task), rel=1e-9)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_a_task_of_few_rounds_is_no_trap(rounds: int) -> None:
     task, seconds = {"rounds": rounds, "record_every": 1}, clock(0.3, 0.1, 0.01)
-    assert extrapolated(task, seconds, 0.0) == pytest.approx(seconds(task))
+    assert extrapolate_seconds(task, seconds, 0.0) == pytest.approx(seconds(task))
 
 
 def test_a_setting_that_fails_and_one_that_never_ends_are_left_out_of_a_probe() -> None:

@@ -300,8 +300,8 @@ def test_a_table_in_place_of_probabilities_draws_them_and_the_processs_own_spec_
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"kind": "dirichlets"}, "unknown kind of probability 'dirichlets'; did you mean dirichlet"),
-        ({"alpa": 1}, "unknown key of probability 'alpa'; did you mean alpha"),
+        ({"kind": "dirichlets"}, "unknown probability 'dirichlets'; did you mean dirichlet"),
+        ({"alpa": 1}, "unknown key of probability 'dirichlet': 'alpa'; did you mean alpha"),
         ({"classes": 0}, "classes = 0 must be an integer >= 1"),
         ({"classes": 2**60}, "memory"),
         ({"alpha": 0}, r"alpha = 0 must be a number in \[0.0001, 1e\+06\]"),
@@ -321,9 +321,9 @@ def test_a_bad_table_of_rates_is_refused_in_one_line(change, told):
 
 
 def test_a_table_without_classes_or_clients_and_frequencies_that_are_no_shares_are_refused():
-    with pytest.raises(FedboundsError, match="probability of kind dirichlet needs classes"):
+    with pytest.raises(FedboundsError, match="probability 'dirichlet' needs classes"):
         rates_from_spec({"kind": "dirichlet"}, 5)
-    with pytest.raises(FedboundsError, match="markovian participation needs clients"):
+    with pytest.raises(FedboundsError, match="participation 'markovian' needs clients"):
         process_from_spec({"kind": "markovian", "probability": TABLE})
     with pytest.raises(FedboundsError, match=r"frequencies\[1\] must be shares that sum to one; they sum to 0.9"):
         participation_rates([[0.5, 0.5], [0.5, 0.4]])
