@@ -49,11 +49,6 @@ class LocalMasking(LocalSGD):
         progressive: P as above; otherwise P = 1.
         whole: how many coordinates, the last, take plain steps and are sent in float32.
 
-    Example:
-        >>> local = LocalMasking(1.0, 1, masks=MaskedNoise("bernoulli", 0.5, "binary"))
-        >>> local.update(torch.zeros(1, 4), lambda y: y - 9, torch.tensor([3])).unique().tolist()
-        [0.0, 0.5]
-
     Source: Li et al. 2024, Algorithm 1 (client), eqs. (6) to (10); the parts are those of the ablation, Figure 4.
     """
 

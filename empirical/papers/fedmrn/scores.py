@@ -37,12 +37,7 @@ class LocalScores(LocalSGD):
         return replace(self, whole=uncompressed, statistics=statistics)
 
     def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
-        """Masks and updates (..., d).
-
-        Args:
-            x: scores and weights, one after the other, (..., 2 d).
-            gradient, words: as for `LocalSGD`.
-        """
+        """Masks and updates (..., d)."""
         assert words is not None
         start, w = x.chunk(2, dim=-1)
         d = w.shape[-1]

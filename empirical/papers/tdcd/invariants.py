@@ -69,8 +69,6 @@ def others_as_they_were(execute: Execute, case: TableCase) -> InvariantSides:
     r"""In a round a silo's block does not depend on where the others move, but on their embeddings at its beginning.
 
     $$(X_l,\theta_l)\to(2X_l,\tfrac12\theta_l)\ \text{for all}\ l\ne j\implies\tilde\theta_j^{Q}\ \text{as before}$$
-
-    With the same embeddings the others' steps are then four times as large.
     """
     once, found = case.once, execute(case.once)[1:].copy()
     for j, block in enumerate(case.table.blocks):
@@ -129,10 +127,7 @@ def restarted_rounds(execute: Execute, case: TableCase) -> InvariantSides:
 
 @applies(EQUAL)
 def merged_clients(execute: Execute, case: TableCase) -> InvariantSides:
-    """With Q = 1, all samples in the batch and equal shards, the clients of a silo are as good as one.
-
-    Those of unequal shards are merged in both runs.
-    """
+    """With Q = 1, all samples in the batch and equal shards, the clients of a silo are as good as one."""
     one = replace(case.evened.whole, local_steps=1)
     return InvariantSides(execute(one), execute(one.merged), case=one, against=one.merged)
 

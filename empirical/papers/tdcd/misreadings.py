@@ -141,10 +141,7 @@ class CountsRounds(Reading):
 
 
 class RefreshesOthers(Reading):
-    """The others' embeddings are refreshed in every local step.
-
-    Every client's current copy embeds its samples for all others, in every local step.
-    """
+    """The others' embeddings are refreshed in every local step."""
 
     def told(self, batch: np.ndarray, copies: Copies) -> np.ndarray:
         found = super().told(batch, copies)
@@ -167,10 +164,7 @@ class ExchangesEveryStep(AveragesEveryStep, RefreshesOthers):
 
 
 class StaleOthers(Reading):
-    """The embeddings are those of the round before: the first local step is not fresh.
-
-    Embeddings are those of the model before the last average.
-    """
+    """The embeddings are those of the round before: the first local step is not fresh."""
 
     def told(self, batch: np.ndarray, copies: Copies) -> np.ndarray:
         return np.array([self.table.embed(j, block, batch) for j, block in enumerate(self.before)])
@@ -261,10 +255,7 @@ class DividesByBatch(Reading):
 
 
 class ByPosition(Reading):
-    """The batch is dealt to the clients by position, not by sample ID.
-
-    The batch is dealt out in pieces as long as each client's part of it, whatever the IDs are.
-    """
+    """The batch is dealt to the clients by position, not by sample ID."""
 
     def part(self, j: int, k: int, batch: np.ndarray) -> np.ndarray:
         lengths = [np.isin(batch, ids).sum() for ids in self.rows(j)]
@@ -279,10 +270,7 @@ class SamePartition(Reading):
 
 
 class OwnRowsOthersByPosition(Reading):
-    """The others' sum is read by position, not by sample ID.
-
-    The others' sum is not selected by ID: a client takes as many rows of it as it has samples, from the front.
-    """
+    """The others' sum is read by position, not by sample ID."""
 
     def slope(self, j: int, k: int, own: np.ndarray, batch: np.ndarray, told: np.ndarray) -> np.ndarray:
         mine = self.part(j, k, batch)
@@ -290,10 +278,7 @@ class OwnRowsOthersByPosition(Reading):
 
 
 class SilosInTurn(Reading):
-    """Silos go one after another, and hear what those before them have become.
-
-    Line 13 in a loop over silos: each hears what those before it have become in this round.
-    """
+    """Silos go one after another, and hear what those before them have become."""
 
     def round(self, r: int) -> list[np.ndarray]:
         start, now = self.blocks, list(self.blocks)
@@ -305,10 +290,7 @@ class SilosInTurn(Reading):
 
 
 class MovesOtherBlocks(Reading):
-    """Clients move the blocks of other silos along with their own.
-
-    A client takes gradients in the whole model, and moves all of its view.
-    """
+    """Clients move the blocks of other silos along with their own."""
 
     def round(self, r: int) -> list[np.ndarray]:
         batch, silos, after = self.draw(self.when(r, 0)), range(self.table.silos), []

@@ -34,15 +34,7 @@ def patterns(rng: np.random.Generator, B: int, T: int, N: int, P: int) -> np.nda
 
 
 def draw(rng: np.random.Generator, B: int, shape: tuple[int, ...], *, rippled: bool, wide: bool) -> FedAvgInstances:
-    """B random instances of one shape (N, d, I, P, T).
-
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        shape: clients, dimension, local steps, interval and rounds.
-        rippled: non-convex and free of noise, instead of quadratic.
-        wide: gamma up to 1/(12LI) instead of 1/(12LIP).
-    """
+    """B random instances of one shape (N, d, I, P, T)."""
     N, d, I, P, T = shape
 
     def sizes(*values: float) -> np.ndarray:

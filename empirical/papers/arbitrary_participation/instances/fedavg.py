@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.population import perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, cancels, nonnegative, reals, symmetric
+from fedbounds.empirical.falsification.instances.ranges import Range, cancels, nonnegative, reals, symmetric
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 ROUND_OFF = 1e-9
@@ -37,21 +37,12 @@ class FedAvgInstances(ParticipatingRuns):
         correlation: covariance of the clients' noise, at most 1 on the diagonal; diagonal if independent, (B, N, N).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "curvature": nonnegative("d"),
-        "ripple": nonnegative("d"),
-        "slopes": reals("N d"),
-        "start": reals("d"),
-        "noise": nonnegative("d"),
-        "correlation": Range(Domain(-1, 1), "N N"),
-    }
-
-    curvature: np.ndarray
-    ripple: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    correlation: np.ndarray
+    curvature: Annotated[np.ndarray, nonnegative("d")]
+    ripple: Annotated[np.ndarray, nonnegative("d")]
+    slopes: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
+    noise: Annotated[np.ndarray, nonnegative("d")]
+    correlation: Annotated[np.ndarray, Range(Domain(-1, 1), "N N")]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""
@@ -348,10 +339,7 @@ def rippled_course(z: FedAvgInstances) -> FollowedCourse:
 
 
 def split(z: FedAvgInstances, path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The clients' mean change of the model in a round, (B, T, I+1, d), and each client's distance from it.
-
-    Distances that are rounding are zero: clients that agree do not spread.
-    """
+    """The clients' mean change of the model in a round, (B, T, I+1, d), and each client's distance from it."""
     mean = (z.weights[:, :, None, :, None] * path.change).sum(axis=3)
     apart = path.change - mean[:, :, :, None]
     size = np.abs(path.change).max(axis=(1, 2, 3, 4), keepdims=True)

@@ -84,10 +84,7 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
 
     @cached_property
     def course(self) -> Course:
-        """Every client's local steps on every path; spread and drift by means over the clients' own branches.
-
-        On paths that are drawn, nothing but gradients is measured.
-        """
+        """Every client's local steps on every path; spread and drift by means over the clients' own branches."""
         B, T, I, P = len(self), self.rounds, self.local_steps, self.interval
         gradient, gap = np.full((2, B, T + 1), np.nan)
         error = np.repeat((CANCELED * np.abs(self.slopes).max(axis=(1, 2, 3))[:, None]) ** 2, T + 1, axis=1)
@@ -132,10 +129,7 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
 def draw_kinked(
     rng: np.random.Generator, B: int, shape: tuple[int, ...], *, noisy: bool, samples: int = 0
 ) -> KinkedRuns:
-    """B random instances of one shape: clients, coordinates, knots, I, P, T and how many take part in a round.
-
-    One client after the other takes part, or all of them with any weights.
-    """
+    """B random instances of one shape: clients, coordinates, knots, I, P, T and how many take part in a round."""
     N, d, m, I, P, T, present = shape
     in_turn = np.repeat(np.eye(N)[np.arange(T) % N][None], B, axis=0)
     z = KinkedRuns(

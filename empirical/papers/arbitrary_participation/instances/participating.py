@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import Population, perturb
-from fedbounds.empirical.falsification.instances.ranges import Ranges, counts, nonnegative, positive, sums_to
+from fedbounds.empirical.falsification.instances.ranges import counts, nonnegative, positive, sums_to
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,12 @@ class ParticipatingRuns(Population, ABC):
         reach: gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "weights": nonnegative("T N"),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "interval": counts(),
-        "reach": counts(),
-    }
-
-    weights: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    interval: int
-    reach: int
+    weights: Annotated[np.ndarray, nonnegative("T N")]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    interval: Annotated[int, counts()]
+    reach: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""

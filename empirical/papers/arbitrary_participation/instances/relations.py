@@ -128,10 +128,7 @@ def _round_places(z: FedAvgInstances, quantifiers: str) -> np.ndarray:
 
 @lru_cache(maxsize=128)
 def _window_values(z: FedAvgInstances) -> dict[str, np.ndarray]:
-    """Products, decrease and divergence of every window, each (B, K); the run's least gradient, (B, 1).
-
-    Participation is given: an expectation over it is that of a law with one outcome.
-    """
+    """Products, decrease and divergence of every window, each (B, K); the run's least gradient, (B, 1)."""
     run = z.course
     named = {f"<{a},{b}>": v for (a, b), v in window_products(z).items()}
     named |= {"decrease": run.decrease, "delta": np.sqrt(z.window)}

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations, product
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from fedbounds.empirical.falsification.instances.ranges import (
     FLAGS,
     ROUND_OFF,
     Range,
-    Ranges,
     cancels,
     counts,
     flag,
@@ -91,37 +90,20 @@ class BoundedRuns(Workers):
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    ranges: ClassVar[Ranges] = {
-        "slopes": reals("n m"),
-        "lifts": reals("n m"),
-        "ripple": nonnegative(),
-        "depth": positive(),
-        "bend": reals(),
-        "start": reals("2 m"),
-        "noise": reals("2"),
-        "radius": positive(),
-        "period": counts(),
-        "crossed": Range(FLAGS),
-        "price": positive(),
-        "rounds": counts(),
-        "one_point": flag(),
-        "noisy": flag(),
-    }
-
-    slopes: np.ndarray
-    lifts: np.ndarray
-    ripple: np.ndarray
-    depth: np.ndarray
-    bend: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    radius: np.ndarray
-    period: np.ndarray
-    crossed: np.ndarray
-    price: np.ndarray
-    rounds: int
-    one_point: bool
-    noisy: bool
+    slopes: Annotated[np.ndarray, reals("n m")]
+    lifts: Annotated[np.ndarray, reals("n m")]
+    ripple: Annotated[np.ndarray, nonnegative()]
+    depth: Annotated[np.ndarray, positive()]
+    bend: Annotated[np.ndarray, reals()]
+    start: Annotated[np.ndarray, reals("2 m")]
+    noise: Annotated[np.ndarray, reals("2")]
+    radius: Annotated[np.ndarray, positive()]
+    period: Annotated[np.ndarray, counts()]
+    crossed: Annotated[np.ndarray, Range(FLAGS)]
+    price: Annotated[np.ndarray, positive()]
+    rounds: Annotated[int, counts()]
+    one_point: Annotated[bool, flag()]
+    noisy: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""
@@ -370,15 +352,7 @@ def draw_bounded(
     one_point: bool = False,
     even: bool = False,
 ) -> BoundedRuns:
-    """B random instances of one shape.
-
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        shape: coordinates, local steps of every client, P, T.
-        noisy, one_point: as in `BoundedRuns`.
-        even: whether all clients have the same weight and plain steps.
-    """
+    """B random instances of one shape."""
     m, tau, P, T = shape
     n = len(tau)
 
@@ -425,10 +399,7 @@ def draw_bounded(
 
 
 def draw_crossed(rng: np.random.Generator, B: int, tau: int) -> BoundedRuns:
-    """One client whose noise in x grows with its gradient in y, near the minimum of a shallow ripple.
-
-    Assumption 2 allows it as it is printed, and where the gradient in x is small no bound of the paper sees it.
-    """
+    """One client whose noise in x grows with its gradient in y, near the minimum of a shallow ripple."""
     z = draw_bounded(rng, B, (1, (tau,), 1, 1), noisy=True)
     gap, flat = rng.uniform(0.1, 0.4, B), np.zeros(B)
     ripple = gap**2 * rng.uniform(0.05, 0.1, B)
@@ -451,13 +422,8 @@ def draw_crossed(rng: np.random.Generator, B: int, tau: int) -> BoundedRuns:
 class MeantRuns(QuadraticRuns):
     """Quadratics, weights p of the objective that is meant, and points x_t of a path, (B, n) and (B, T, dx)."""
 
-    ranges: ClassVar[Ranges] = {
-        "p": nonnegative("n"),
-        "path": reals("T x"),
-    }
-
-    p: np.ndarray
-    path: np.ndarray
+    p: Annotated[np.ndarray, nonnegative("n")]
+    path: Annotated[np.ndarray, reals("T x")]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""
@@ -493,17 +459,10 @@ def draw_meant(rng: np.random.Generator, z: QuadraticRuns, points: int) -> Meant
 class TwoEnvelopes(Population):
     """Two quadratics in x, by curvature and slope, (B, 2, d), their smoothness, (B,), and points x_t, (B, T, d)."""
 
-    ranges: ClassVar[Ranges] = {
-        "curvatures": reals("2 d"),
-        "slopes": reals("2 d"),
-        "smoothness": positive(),
-        "path": reals("T d"),
-    }
-
-    curvatures: np.ndarray
-    slopes: np.ndarray
-    smoothness: np.ndarray
-    path: np.ndarray
+    curvatures: Annotated[np.ndarray, reals("2 d")]
+    slopes: Annotated[np.ndarray, reals("2 d")]
+    smoothness: Annotated[np.ndarray, positive()]
+    path: Annotated[np.ndarray, reals("T d")]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""

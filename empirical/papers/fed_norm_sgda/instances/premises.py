@@ -21,10 +21,7 @@ NOISE = frozenset({BLOCK_NOISE.name, MARTINGALE.name, INDEPENDENT_CLIENTS.name, 
 
 
 def functions(claim: Claim) -> Iterator[PremiseCases]:
-    r"""$g(z)=\sum_j\frac{a_j}2z_j^2+b_j(1-\cos z_j)$ with $0\le b_j\le a_j$: convex between mu and Lf, least at 0.
-
-    Every other case is a plain quadratic, half of these with one curvature for all coordinates.
-    """
+    r"""$g(z)=\sum_j\frac{a_j}2z_j^2+b_j(1-\cos z_j)$ with $0\le b_j\le a_j$: convex between mu and Lf, least at 0."""
     rng = np.random.default_rng(179)
     concave = claim.id.startswith("fed-norm-sgda/lemma-a.2/")
     for d in (1, 2, 4):
@@ -78,10 +75,7 @@ def squares(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def noise(claim: Claim) -> Iterator[PremiseCases]:
-    """Noise of either sign with the level that Assumption 2 allows, at n clients and in n samples of the first one.
-
-    The mean of n noises is squared for each of their 2^n patterns of signs, all equally likely.
-    """
+    """Noise of either sign with the level that Assumption 2 allows, at n clients and in n samples of the first one."""
     rng = np.random.default_rng(191)
     for n in (1, 2, 5):
         g = rng.normal(size=(B, n, 2)) * rng.choice([0.1, 1, 10], size=(B, n, 1))

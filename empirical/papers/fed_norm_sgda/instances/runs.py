@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     INF,
-    Ranges,
     always,
     cancels,
     counts,
@@ -96,33 +95,18 @@ class QuadraticRuns(Workers):
         growing: whether $\beta_L>0$.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "bend": reals("x x"),
-        "coupling": reals("x y"),
-        "concavity": positive(),
-        "scales": positive("n"),
-        "slopes": reals("n z"),
-        "start": reals("z"),
-        "noise": reals("z 2"),
-        "rounds": counts(most=INF),  # their sums are geometric
-        "price": positive(),
-        "wide": flag(),
-        "free": flag(),
-        "growing": flag(),
-    }
-
-    bend: np.ndarray
-    coupling: np.ndarray
-    concavity: np.ndarray
-    scales: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    rounds: np.ndarray
-    price: np.ndarray
-    wide: bool
-    free: bool
-    growing: bool
+    bend: Annotated[np.ndarray, reals("x x")]
+    coupling: Annotated[np.ndarray, reals("x y")]
+    concavity: Annotated[np.ndarray, positive()]
+    scales: Annotated[np.ndarray, positive("n")]
+    slopes: Annotated[np.ndarray, reals("n z")]
+    start: Annotated[np.ndarray, reals("z")]
+    noise: Annotated[np.ndarray, reals("z 2")]
+    rounds: Annotated[np.ndarray, counts(most=INF)]
+    price: Annotated[np.ndarray, positive()]
+    wide: Annotated[bool, flag()]
+    free: Annotated[bool, flag()]
+    growing: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""
@@ -428,11 +412,7 @@ def draw_quadratics(
     growing: bool = False,
     even: bool = False,
 ) -> QuadraticRuns:
-    r"""B random instances of one shape: the dimensions of x and y, local steps of every client, P.
-
-    If `even`, all clients have the same weight and plain steps, and $\tau_{\rm eff}=\bar\tau$; the other choices are
-    those of `QuadraticRuns`.
-    """
+    r"""B random instances of one shape: the dimensions of x and y, local steps of every client, P."""
     dx, dy, tau, P = shape
     n, d = len(tau), dx + dy
 

@@ -101,12 +101,7 @@ def joined(populations: list[RoundInstances]) -> RoundInstances:
 
 @lru_cache(maxsize=8)
 def pool(cells: int, snapshot: bool) -> tuple[RoundInstances, ...]:
-    """Random instances and where the adversary ends; remembered, as every step is tried on them.
-
-    Args:
-        cells: three times the shapes, and half the generations of the adversary where it needs no patience.
-        snapshot: whether also of Fed-Norm-SGDA+, whose functions need not be strongly concave.
-    """
+    """Random instances and where the adversary ends; remembered, as every step is tried on them."""
     rng = np.random.default_rng(131)
     found: list[RoundInstances] = [draw_coupled(rng, 60, shape) for shape in shapes(rng, cells // 3)]
     bends = np.random.default_rng(137)

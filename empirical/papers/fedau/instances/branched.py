@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
     supremum,
 )
 from fedbounds.empirical.falsification.instances.population import perturb
-from fedbounds.empirical.falsification.instances.ranges import Ranges, chances, counts, positive
+from fedbounds.empirical.falsification.instances.ranges import chances, counts, positive
 from fedbounds.empirical.papers.fedau.instances.records import Records, every_record, weights_of
 from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns
 
@@ -39,19 +39,11 @@ class Branched(KinkedClients):
         local_steps, rounds: I and T.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "p": chances("N"),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "rounds": counts(),
-    }
-
-    p: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    rounds: int
+    p: Annotated[np.ndarray, chances("N")]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     @property
     def sure(self) -> bool:

@@ -10,20 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import (
-    ROUND_OFF,
-    Ranges,
-    chances,
-    counts,
-    nonnegative,
-    positive,
-    reals,
-)
+from fedbounds.empirical.falsification.instances.ranges import ROUND_OFF, chances, counts, nonnegative, positive, reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,29 +35,16 @@ class KinkedInstances(Population):
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    ranges: ClassVar[Ranges] = {
-        "smoothness": positive(),
-        "inside": reals(),
-        "radius": positive(),
-        "start": reals(),
-        "noise": nonnegative(),
-        "p": chances(),
-        "omega": positive(),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-    }
-
-    smoothness: np.ndarray
-    inside: np.ndarray
-    radius: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    p: np.ndarray
-    omega: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
+    smoothness: Annotated[np.ndarray, positive()]
+    inside: Annotated[np.ndarray, reals()]
+    radius: Annotated[np.ndarray, positive()]
+    start: Annotated[np.ndarray, reals()]
+    noise: Annotated[np.ndarray, nonnegative()]
+    p: Annotated[np.ndarray, chances()]
+    omega: Annotated[np.ndarray, positive()]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""

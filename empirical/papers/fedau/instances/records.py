@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from fedbounds.empirical.falsification.instances.ranges import (
     CUTOFF,
     FLAGS,
     Range,
-    Ranges,
     cancels,
     chances,
     counts,
@@ -63,21 +62,12 @@ class Records(Population, ABC):
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    ranges: ClassVar[Ranges] = {
-        "p": chances("N"),
-        "cutoff": Range(CUTOFF),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "rounds": counts(),
-    }
-
-    p: np.ndarray
-    cutoff: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    rounds: int
+    p: Annotated[np.ndarray, chances("N")]
+    cutoff: Annotated[np.ndarray, Range(CUTOFF)]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     @property
     def clients(self) -> int:
@@ -152,17 +142,10 @@ class RecordedInstances(Records):
         start: $x_0$, (B, d).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "scale": positive("d"),
-        "periodic": Range(FLAGS),
-        "slopes": reals("N d"),
-        "start": reals("d"),
-    }
-
-    scale: np.ndarray
-    periodic: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
+    scale: Annotated[np.ndarray, positive("d")]
+    periodic: Annotated[np.ndarray, Range(FLAGS)]
+    slopes: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""

@@ -13,13 +13,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
-    Ranges,
     cancels,
     chances,
     counts,
@@ -48,21 +47,12 @@ class ConstantWeightRuns(Population, ABC):
         local_steps, rounds: I and T.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "p": chances("N"),
-        "omega": positive("N"),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "rounds": counts(),
-    }
-
-    p: np.ndarray
-    omega: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    rounds: int
+    p: Annotated[np.ndarray, chances("N")]
+    omega: Annotated[np.ndarray, positive("N")]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     @property
     def clients(self) -> int:
@@ -93,11 +83,7 @@ class ConstantWeightRuns(Population, ABC):
 
     @abstractmethod
     def average_gradient(self, weights: np.ndarray) -> np.ndarray:
-        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1).
-
-        Args:
-            weights: w, sums to one, (B, N).
-        """
+        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1)."""
 
     def objective_weights(self) -> np.ndarray:
         r"""Of h: $\omega_np_n/P$, (B, N)."""
@@ -154,19 +140,11 @@ class WeightedInstances(ConstantWeightRuns):
         phi: weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "curvature": reals("d"),
-        "slopes": reals("N d"),
-        "start": reals("d"),
-        "noise": nonnegative("d"),
-        "phi": nonnegative("N"),
-    }
-
-    curvature: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    phi: np.ndarray
+    curvature: Annotated[np.ndarray, reals("d")]
+    slopes: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
+    noise: Annotated[np.ndarray, nonnegative("d")]
+    phi: Annotated[np.ndarray, nonnegative("N")]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""
@@ -231,11 +209,7 @@ class WeightedInstances(ConstantWeightRuns):
         return change.sum(axis=1, keepdims=True)
 
     def average_gradient(self, weights: np.ndarray) -> np.ndarray:
-        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1).
-
-        Args:
-            weights: w, sums to one, (B, N).
-        """
+        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1)."""
         a, p, w, N = self.curvature, self.p[:, :, None], self.omega[:, :, None], self.clients
         first, second = (v[:, -1] for v in self.sums)
         gamma, eta = self.gamma[:, None], self.eta[:, None]
@@ -289,14 +263,7 @@ class WeightedInstances(ConstantWeightRuns):
 def draw_weighted(
     rng: np.random.Generator, B: int, shape: tuple[int, ...], *, uniform: bool = True
 ) -> WeightedInstances:
-    r"""B random instances of one shape (N, d, I, T); of one round where T = 1, then of either curvature.
-
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        shape: clients, dimension, local steps, rounds.
-        uniform: whether $\varphi_n=1/N$.
-    """
+    r"""B random instances of one shape (N, d, I, T); of one round where T = 1, then of either curvature."""
     N, d, I, T = shape
 
     def sizes(*values: float) -> np.ndarray:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import draw_clients
 from fedbounds.empirical.falsification.instances.population import perturb
-from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, flag, positive
+from fedbounds.empirical.falsification.instances.ranges import Range, flag, positive
 from fedbounds.empirical.papers.fedmrn.instances.masked import MaskedClients, MaskedCourse
 
 B = 24
@@ -31,15 +31,9 @@ CALM = ((1, 1, 2, 1, 60, 1), (2, 1, 3, 4, 20, 2), (1, 2, 2, 3, 12, 1))
 class KinkedMasked(MaskedClients):
     """B runs with these steps, (B,), or with those of a theorem: of Theorem 1 if `convex`, else as `prescribed`."""
 
-    ranges: ClassVar[Ranges] = {
-        "eta": positive(),
-        "convex": flag(),
-        "prescribed": flag(),
-    }
-
-    eta: np.ndarray
-    convex: bool
-    prescribed: bool
+    eta: Annotated[np.ndarray, positive()]
+    convex: Annotated[bool, flag()]
+    prescribed: Annotated[bool, flag()]
 
     @property
     def met(self) -> dict[str, np.ndarray | bool]:
@@ -100,17 +94,10 @@ class SignedMasked(KinkedMasked):
         progressive: whether the $\tau$-th local step masks each coordinate with the chance $\tau/S$ alone.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "bound": positive(),
-        "spare": Range(Domain(1)),
-        "chosen": flag(),
-        "progressive": flag(),
-    }
-
-    bound: np.ndarray
-    spare: np.ndarray
-    chosen: bool
-    progressive: bool
+    bound: Annotated[np.ndarray, positive()]
+    spare: Annotated[np.ndarray, Range(Domain(1))]
+    chosen: Annotated[bool, flag()]
+    progressive: Annotated[bool, flag()]
 
     def amplitude(self, t: int) -> np.ndarray:
         """In iteration t, (B,)."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.paths import initial_states, jointly, split, together
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import KinkedClients
-from fedbounds.empirical.falsification.instances.ranges import Ranges, always, counts, nonnegative
+from fedbounds.empirical.falsification.instances.ranges import always, counts, nonnegative
 
 
 class MaskedCourse(NamedTuple):
@@ -43,17 +43,10 @@ class MaskedClients(KinkedClients):
         cohort, local_steps, iterations: K, S and T, a multiple of S.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "q": nonnegative(),
-        "cohort": counts(),
-        "local_steps": counts(),
-        "iterations": counts(),
-    }
-
-    q: np.ndarray
-    cohort: int
-    local_steps: int
-    iterations: int
+    q: Annotated[np.ndarray, nonnegative()]
+    cohort: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]
+    iterations: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""
@@ -83,12 +76,7 @@ class MaskedClients(KinkedClients):
     def course(
         self, step: Callable[[int], np.ndarray], amplitude: Callable[[int], np.ndarray] | None = None
     ) -> MaskedCourse:
-        """With the step size of each iteration t = 0, 1, ..., (B,).
-
-        Args:
-            step: those step sizes.
-            amplitude: of signed masks in each iteration, (B,); None for a relative error.
-        """
+        """With the step size of each iteration t = 0, 1, ..., (B,)."""
         x, f, N, S = initial_states(self), self.objective, self.clients, self.local_steps
         chance, everyone = np.ones_like(x), np.full((len(self), N), 1 / N)
         u, p = np.zeros((2, len(self), N, *x.shape[1:], 1))

@@ -112,14 +112,7 @@ def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
 
 @lru_cache(maxsize=16)
 def iterations(prescribed: int, even: bool, convex: bool, progressive: bool = False) -> tuple[MaskedIterations, ...]:
-    """The iterations that a proof is tried on.
-
-    Args:
-        prescribed: the amplitude over eta_{t_0} S G; 0 for an operator with a relative error.
-        even: whether all steps of a round are equal.
-        convex: whether every curvature is positive.
-        progressive: whether local steps mask progressively.
-    """
+    """The iterations that a proof is tried on."""
     rng = np.random.default_rng(191)
     sizes = FEWER if progressive else SIZES
     return tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -13,16 +13,7 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import (
-    Range,
-    Ranges,
-    always,
-    counts,
-    flag,
-    nonnegative,
-    positive,
-    reals,
-)
+from fedbounds.empirical.falsification.instances.ranges import Range, always, counts, flag, nonnegative, positive, reals
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fedmrn.instances.extremal import CONVEX, NOT_CONVEX
@@ -81,35 +72,19 @@ class MaskedRuns(Population):
         any_step, progressive: whether the step size is free, and whether masks are progressive.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "roots": reals("N d d"),
-        "least": positive(),
-        "centers": reals("N d"),
-        "start": reals("d"),
-        "noise": nonnegative(),
-        "share": positive(),
-        "operator": Range(Domain(0, 2, integer=True)),
-        "local_steps": counts(),
-        "cohort": counts(),
-        "iterations": counts(),
-        "convex": flag(),
-        "any_step": flag(),
-        "progressive": flag(),
-    }
-
-    roots: np.ndarray
-    least: np.ndarray
-    centers: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    share: np.ndarray
-    operator: int
-    local_steps: int
-    cohort: int
-    iterations: int
-    convex: bool
-    any_step: bool
-    progressive: bool
+    roots: Annotated[np.ndarray, reals("N d d")]
+    least: Annotated[np.ndarray, positive()]
+    centers: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
+    noise: Annotated[np.ndarray, nonnegative()]
+    share: Annotated[np.ndarray, positive()]
+    operator: Annotated[int, Range(Domain(0, 2, integer=True))]
+    local_steps: Annotated[int, counts()]
+    cohort: Annotated[int, counts()]
+    iterations: Annotated[int, counts()]
+    convex: Annotated[bool, flag()]
+    any_step: Annotated[bool, flag()]
+    progressive: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import Ranges, always, counts, positive, reals, symmetric
+from fedbounds.empirical.falsification.instances.ranges import always, counts, positive, reals, symmetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,23 +32,13 @@ class BlockRounds(Population):
     """
 
     measured: ClassVar[LeftSide] = "every outcome"
-    ranges: ClassVar[Ranges] = {
-        "hessians": reals("K d d"),
-        "centers": reals("K d"),
-        "noise": reals("K d"),
-        "start": reals("d"),
-        "step": positive(),
-        "local_steps": counts(),
-        "silos": counts(),
-    }
-
-    hessians: np.ndarray
-    centers: np.ndarray
-    noise: np.ndarray
-    start: np.ndarray
-    step: np.ndarray
-    local_steps: int
-    silos: int
+    hessians: Annotated[np.ndarray, reals("K d d")]
+    centers: Annotated[np.ndarray, reals("K d")]
+    noise: Annotated[np.ndarray, reals("K d")]
+    start: Annotated[np.ndarray, reals("d")]
+    step: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    silos: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""

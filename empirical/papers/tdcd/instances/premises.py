@@ -29,11 +29,7 @@ MET = frozenset(
 
 @lru_cache(maxsize=4)
 def rounds(alike: bool) -> tuple[BlockRounds, ...]:
-    """Quadratics with one curvature, sometimes negative, or with several; without noise in a quarter of the cases.
-
-    Args:
-        alike: whether all clients have the same function.
-    """
+    """Quadratics with one curvature, sometimes negative, or with several; without noise in a quarter of the cases."""
     rng, found = np.random.default_rng(223), []
     for silos, clients, width, steps in SIZES:
         d = silos * width

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
@@ -27,16 +27,7 @@ from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THE
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import (
-    FLAGS,
-    Range,
-    Ranges,
-    always,
-    counts,
-    positive,
-    reals,
-    symmetric,
-)
+from fedbounds.empirical.falsification.instances.ranges import FLAGS, Range, always, counts, positive, reals, symmetric
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.tdcd.instances.extremal import FAMILY
@@ -75,19 +66,11 @@ class TieredLetters(Population, ABC):
     """B runs of Q steps in R rounds with step sizes eta, whatever the functions are; a link's latency, and how much of
     another round fits into the time, (B,)."""
 
-    ranges: ClassVar[Ranges] = {
-        "eta": positive(),
-        "latency": positive(),
-        "spare": Range(Domain(0, 1, high_open=True)),
-        "steps": counts(),
-        "rounds": counts(),
-    }
-
-    eta: np.ndarray
-    latency: np.ndarray
-    spare: np.ndarray
-    steps: int
-    rounds: int
+    eta: Annotated[np.ndarray, positive()]
+    latency: Annotated[np.ndarray, positive()]
+    spare: Annotated[np.ndarray, Range(Domain(0, 1, high_open=True))]
+    steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     @property
     @abstractmethod
@@ -157,21 +140,12 @@ class TieredRuns(TieredLetters):
         silos: N.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "hessians": reals("K d d"),
-        "pulls": reals("K d"),
-        "noise": reals("d d"),
-        "together": Range(FLAGS),
-        "start": reals("d"),
-        "silos": counts(),
-    }
-
-    hessians: np.ndarray
-    pulls: np.ndarray
-    noise: np.ndarray
-    together: np.ndarray
-    start: np.ndarray
-    silos: int
+    hessians: Annotated[np.ndarray, reals("K d d")]
+    pulls: Annotated[np.ndarray, reals("K d")]
+    noise: Annotated[np.ndarray, reals("d d")]
+    together: Annotated[np.ndarray, Range(FLAGS)]
+    start: Annotated[np.ndarray, reals("d")]
+    silos: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""
