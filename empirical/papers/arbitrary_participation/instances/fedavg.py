@@ -45,7 +45,6 @@ class FedAvgInstances(ParticipatingRuns):
     correlation: Annotated[np.ndarray, Range(Domain(-1, 1), "N N")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         quiet = ~self.ripple.any(axis=1) | ~self.noise.any(axis=1)
         return super().rules() | {
             "the slopes sum to zero": cancels(self.slopes),
@@ -56,17 +55,14 @@ class FedAvgInstances(ParticipatingRuns):
 
     @cached_property
     def smoothness(self) -> np.ndarray:
-        """L, (B,)."""
         return (self.curvature + self.ripple).max(axis=1)
 
     @cached_property
     def initial_gap(self) -> np.ndarray:
-        r"""$f(x_0)-f^*$, (B,)."""
         return (self.curvature / 2 * self.start**2 + 2 * self.ripple * np.sin(self.start / 2) ** 2).sum(axis=1)
 
     @cached_property
     def sigma(self) -> np.ndarray:
-        """The root of the largest variance of a client's noise, (B,)."""
         return np.sqrt((self.noise**2).sum(axis=1) * np.einsum("bnn->bn", self.correlation).max(axis=1))
 
     @cached_property
@@ -99,27 +95,22 @@ class FedAvgInstances(ParticipatingRuns):
 
     @cached_property
     def cohort_divergence(self) -> np.ndarray:
-        """The left-hand side of (6), (B, T)."""
         return self.cohort.sum(axis=2)
 
     @cached_property
     def participation_divergence(self) -> np.ndarray:
-        """The left-hand side of (5), (B, T)."""
         return (self.pulls**2).sum(axis=2)
 
     @cached_property
     def divergence_of_participants(self) -> np.ndarray:
-        """The left-hand side of (11), (B, T)."""
         return np.einsum("btn,bn->bt", self.weights, self.divergences)
 
     @cached_property
     def divergences(self) -> np.ndarray:
-        r"""$\|b_n\|^2$, (B, N)."""
         return (self.slopes**2).sum(axis=2)
 
     @cached_property
     def window(self) -> np.ndarray:
-        """The left-hand side of (7) at the complete aligned windows, (B, K)."""
         return (self.pulled(self.window_weights) ** 2).sum(axis=2)
 
     @cached_property

@@ -44,7 +44,6 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
 
     @cached_property
     def initial_gap(self) -> np.ndarray:
-        r"""$f(x_0)-f^*$, (B,)."""
         return self.above_infimum(self.objective)
 
     def _pulled(self, weights: np.ndarray) -> np.ndarray:
@@ -53,33 +52,27 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
 
     @cached_property
     def participation_divergence(self) -> np.ndarray:
-        """The largest left-hand side of (5), (B, T)."""
         return supremum(self._pulled(self.weights))
 
     @cached_property
     def window(self) -> np.ndarray:
-        """The largest left-hand side of (7) at the complete aligned windows, (B, K)."""
         return supremum(self._pulled(self.window_weights))
 
     @cached_property
     def cohort_divergence(self) -> np.ndarray:
-        """The largest left-hand side of (6), (B, T)."""
         apart = remove_rounding(self.offsets[:, None] - self._pulled(self.weights)[:, :, None], self.slopes)
         return np.einsum("btn,btndm->btdm", self.weights, apart**2).max(axis=3).sum(axis=2)
 
     @cached_property
     def divergence_of_participants(self) -> np.ndarray:
-        """The largest left-hand side of (11), (B, T)."""
         return np.einsum("btn,bndm->btdm", self.weights, self.offsets**2).max(axis=3).sum(axis=2)
 
     @property
     def smooth(self) -> np.ndarray:
-        """Whether f is bounded below; smooth it is, (B,)."""
         return np.isfinite(self.initial_gap) & (self.smoothness > 0)
 
     @property
     def centered(self) -> np.ndarray:
-        """Whether the divergences are finite, (B,)."""
         return self.same_far_away
 
     @cached_property

@@ -53,7 +53,6 @@ class ParticipatingRuns(Population, ABC):
     reach: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return super().rules() | {"the weights of a round sum to one": sums_to(self.weights, 1)}
 
     # --- what the functions say --------------------------------------------------------------------------------------

@@ -75,11 +75,9 @@ class Patterns(Population):
     failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {"the number of clients is even": self.clients % 2 == 0}
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Another window and another probability of failure."""
         interval = np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int)
         return replace(self, interval=interval, failure=np.clip(perturb(self.failure, rng), 1e-4, 0.999))
 

@@ -50,7 +50,6 @@ class RandomRounds(Population):
     rounds: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the weights sum to one": sums_to(self.base, 1),
             "the slopes sum to zero": cancels(self.slopes),

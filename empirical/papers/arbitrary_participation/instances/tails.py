@@ -41,7 +41,6 @@ class FairCoins(Population):
     swing: Annotated[np.ndarray, Range(Domain(0, 0.5, low_open=True))]
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other windows, more or fewer of them, another probability of failure and other weights."""
         return replace(
             self,
             interval=np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int),

@@ -48,7 +48,6 @@ class ShiftProcesses(Population):
     interval: Annotated[np.ndarray, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the weights sum to one": sums_to(self.base, 1),
             "the law of the increments sums to one": sums_to(self.increments, 1),
@@ -56,7 +55,6 @@ class ShiftProcesses(Population):
         }
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other weights, walks, offsets and windows."""
         base, increments = perturb(self.base, rng), perturb(self.increments, rng)
         slopes = shaken(self.slopes, rng)
         return replace(
@@ -191,7 +189,6 @@ class HeldCoins(Population):
     growth: Annotated[np.ndarray, nonnegative()]
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Another growth."""
         return replace(self, growth=perturb(self.growth, rng))
 
     def lengths(self, rounds: int) -> list[np.ndarray]:

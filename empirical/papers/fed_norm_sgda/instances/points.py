@@ -106,7 +106,6 @@ class BoundedRuns(Workers):
     noisy: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         one = ~self.lifts.any(axis=(1, 2))
         return super().rules() | {
             "the weighted slopes sum to zero": cancels(self.weights[:, :, None] * self.slopes),
@@ -426,11 +425,9 @@ class MeantRuns(QuadraticRuns):
     path: Annotated[np.ndarray, reals("T x")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return super().rules() | {"p sums to one": sums_to(self.p, 1)}
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other problems, weights and paths."""
         p = perturb(self.p, rng)
         return replace(super().mutated(rng), p=p / p.sum(axis=1, keepdims=True), path=shaken(self.path, rng))
 
@@ -465,7 +462,6 @@ class TwoEnvelopes(Population):
     path: Annotated[np.ndarray, reals("T d")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         most = self.smoothness * (1 + ROUND_OFF)
         return {"no curvature is above the smoothness": np.abs(self.curvatures).max(axis=(1, 2)) <= most}
 

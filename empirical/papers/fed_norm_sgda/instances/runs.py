@@ -109,7 +109,6 @@ class QuadraticRuns(Workers):
     growing: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         slopes, scaled = (self.weights[:, :, None] * v for v in (self.slopes, self.scales[:, :, None] * self.slopes))
         dimensions = self.start.shape[1] == self.bend.shape[1] + self.coupling.shape[2]
         return super().rules() | {

@@ -31,7 +31,6 @@ class Facts(Population):
     kind: Annotated[np.ndarray, Range(Domain(0, 2, integer=True))]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the weights sum to one": sums_to(self.weights, 1),
             "there are two vectors": always(self.vectors.shape[1] >= 2, self.weights),
@@ -48,7 +47,6 @@ class Facts(Population):
         return self.curvature * np.choose(self.kind[:, None], (x, np.tanh(x), np.sin(x)))
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other vectors, weights, curvatures and levels."""
         weights = perturb(self.weights, rng)
         return replace(
             self,

@@ -44,7 +44,6 @@ class Workers(Population):
     participants: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         enough, drawn = self.rates.shape[2] >= max(self.tau), self.participants <= self.clients
         return super().rules() | {
             "the weights sum to one": sums_to(self.weights, 1),

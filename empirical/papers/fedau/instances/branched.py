@@ -134,18 +134,15 @@ class KinkedRecords(Branched, Records):
         return np.stack([by_cutoff[K] for K in self.cutoff])
 
     def average_gradient(self) -> np.ndarray:
-        """Of f, (B, 1)."""
         return self.mean_square(self.objective)
 
     @property
     def covered(self) -> np.ndarray:
-        """Whether f is bounded below, and its gradients too, (B,)."""
         return np.isfinite(self.above_infimum(self.objective)) & (self.curvatures[..., [0, -1]] == 0).all(
             axis=(1, 2, 3)
         )
 
     def letters(self) -> dict[str, np.ndarray]:
-        """What the functions say, (B,)."""
         return {
             "L": self.smoothness,
             "F": self.above_infimum(self.objective),

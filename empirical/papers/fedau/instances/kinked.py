@@ -47,7 +47,6 @@ class KinkedInstances(Population):
     local_steps: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {"the curvature inside is at most L in size": np.abs(self.inside) <= self.smoothness * (1 + ROUND_OFF)}
 
     @property
@@ -107,7 +106,6 @@ class KinkedInstances(Population):
         return replace(self, gamma=gamma, eta=update / (2 * LI * gamma))
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Another curvature inside, radius, start, noise, probability, weight and step sizes within their caps."""
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * 2 * LI
         p = np.clip(perturb(self.p, rng), 1e-7, 1)

@@ -148,7 +148,6 @@ class RecordedInstances(Records):
     start: Annotated[np.ndarray, reals("d")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return super().rules() | {"the slopes sum to zero": cancels(self.slopes)}
 
     @property
@@ -158,7 +157,6 @@ class RecordedInstances(Records):
 
     @cached_property
     def smoothness(self) -> np.ndarray:
-        """L, (B,)."""
         return self.scale.max(axis=1)
 
     def _slope(self, x: np.ndarray) -> np.ndarray:
@@ -167,7 +165,6 @@ class RecordedInstances(Records):
         return scale * np.where(periodic == 1, np.sin(x), np.tanh(x))
 
     def average_gradient(self) -> np.ndarray:
-        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla f(x_t)\|^2$ over all records, (B, 1)."""
         present, weights, chance = self._records
         x = np.broadcast_to(self.start[:, None, None], (*chance.shape, 1, self.start.shape[1]))
         gamma, eta = self.gamma[:, None, None, None], self.eta[:, None, None]
@@ -182,7 +179,6 @@ class RecordedInstances(Records):
         return (total / self.rounds)[:, None]
 
     def letters(self) -> dict[str, np.ndarray]:
-        """What the functions say, (B,)."""
         x, periodic = self.start, self.periodic[:, None] == 1
         return {
             "L": self.smoothness,

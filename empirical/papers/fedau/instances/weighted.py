@@ -147,7 +147,6 @@ class WeightedInstances(ConstantWeightRuns):
     phi: Annotated[np.ndarray, nonnegative("N")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return super().rules() | {
             "the slopes sum to zero": cancels(self.slopes),
             "phi sums to one": sums_to(self.phi, 1),
@@ -161,12 +160,10 @@ class WeightedInstances(ConstantWeightRuns):
 
     @cached_property
     def smoothness(self) -> np.ndarray:
-        """L, (B,)."""
         return np.abs(self.curvature).max(axis=1)
 
     @cached_property
     def sigma(self) -> np.ndarray:
-        """The root of a client's variance, (B,)."""
         return np.sqrt((self.noise**2).sum(axis=1))
 
     def bounded_below(self, weights: np.ndarray) -> np.ndarray:
@@ -209,7 +206,6 @@ class WeightedInstances(ConstantWeightRuns):
         return change.sum(axis=1, keepdims=True)
 
     def average_gradient(self, weights: np.ndarray) -> np.ndarray:
-        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1)."""
         a, p, w, N = self.curvature, self.p[:, :, None], self.omega[:, :, None], self.clients
         first, second = (v[:, -1] for v in self.sums)
         gamma, eta = self.gamma[:, None], self.eta[:, None]
@@ -227,7 +223,6 @@ class WeightedInstances(ConstantWeightRuns):
         return (total / self.rounds)[:, None]
 
     def gap(self, weights: np.ndarray) -> np.ndarray:
-        """g(x_0) - g* for g = sum_n w_n F_n, (B,); only where the curvature is positive."""
         gradient = self.mean_gradient(weights)
         return (gradient**2 / (2 * np.where(self.curvature > 0, self.curvature, np.inf))).sum(axis=1)
 

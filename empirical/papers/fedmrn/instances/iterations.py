@@ -66,7 +66,6 @@ class MaskedIterations(Population):
     progressive: int = 0
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         local = self.steps.shape[1] if self.progressive else 0
         return {
             "cohort is at most the number of clients": always(self.cohort <= self.curvature.shape[1], self.start),

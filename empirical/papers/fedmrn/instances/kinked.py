@@ -113,18 +113,15 @@ class SignedMasked(KinkedMasked):
 
     @cached_property
     def run(self) -> MaskedCourse:
-        """What is measured."""
         return self.course(self.step, self.amplitude)
 
     @property
     def cost(self) -> int:
-        """Iterations, and a sixtieth for each path at the end."""
         signs = self.iterations * (1 + bool(self.noise.any())) + self.iterations // self.local_steps
         return self.iterations + 2 ** (signs * self.clients) // 60
 
     @property
     def met(self) -> dict[str, np.ndarray | bool]:
-        """Which assumptions hold of functions and masks, (B,)."""
         return super().met | {
             "relative-error": False,
             "surely-bounded-gradients": self.run.sure <= self.bound**2,
@@ -136,12 +133,10 @@ class SignedMasked(KinkedMasked):
 
     @property
     def values(self) -> dict[str, np.ndarray]:
-        """The letters, (B, 1)."""
         found = {k: v for k, v in super().values.items() if k != "q"}
         return found | {"G": self.bound[:, None], "a": self.amplitude(0)[:, None]}
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other functions, noise, bounds and step sizes, and amplitudes where they are free."""
         spare = np.maximum(perturb(self.spare, rng), 1) if self.chosen else self.spare
         return replace(super().mutated(rng), bound=perturb(self.bound, rng), spare=spare)
 

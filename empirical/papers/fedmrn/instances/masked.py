@@ -49,7 +49,6 @@ class MaskedClients(KinkedClients):
     iterations: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         whole, drawn = self.iterations % self.local_steps == 0, self.cohort <= self.clients
         return super().rules() | {
             "iterations are a multiple of local_steps": always(whole, self.start),

@@ -87,7 +87,6 @@ class MaskedRuns(Population):
     progressive: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         whole, drawn = self.iterations % self.local_steps == 0, self.cohort <= self.roots.shape[1]
         return {
             "iterations are a multiple of local_steps": always(whole, self.start),

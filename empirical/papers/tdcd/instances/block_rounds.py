@@ -41,7 +41,6 @@ class BlockRounds(Population):
     silos: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the Hessians are symmetric": symmetric(self.hessians),
             "some Hessian is not zero": (self.hessians != 0).any(axis=(1, 2, 3)),

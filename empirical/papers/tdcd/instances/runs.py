@@ -148,7 +148,6 @@ class TieredRuns(TieredLetters):
     silos: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the Hessians are symmetric": symmetric(self.hessians),
             "some Hessian is not zero": (self.hessians != 0).any(axis=(1, 2, 3)),
@@ -285,7 +284,6 @@ class TieredRuns(TieredLetters):
 
     @property
     def seen(self) -> Seen:
-        """All that letters are made of."""
         return Seen(*self.moments, *self.smoothness, self.lowest, self.alike, self.together, self.clients)
 
 
@@ -295,7 +293,6 @@ class KinkedTiers(TieredClients, TieredLetters):
 
     @property
     def seen(self) -> Seen:
-        """All that letters are made of."""
         together = np.full(len(self), self.together)
         return Seen(*self.course, *self.constants, self.lowest, self.alike, together, self.clients)
 

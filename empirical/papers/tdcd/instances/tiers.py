@@ -53,7 +53,6 @@ class TieredClients(KinkedClients):
     rounds: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         independent = np.linalg.matrix_rank(self.directions.astype(float)) == self.directions.shape[2]
         return super().rules() | {"the directions are linearly independent": independent}
 
