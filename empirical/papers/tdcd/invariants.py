@@ -1,6 +1,6 @@
 r"""The invariants of TDCD, and the search for tables in silos that break them.
 
-What a run is given, and what it returns, is said in `fedbounds.empirical.papers.tdcd.tables`.
+`fedbounds.empirical.papers.tdcd.tables` describes a run's arguments and result.
 
 Source: Das et al. 2022, *Cross-Silo Federated Learning for Multi-Tier Networks with Vertical and Horizontal Data
 Partitioning*, Algorithm 1.
@@ -104,14 +104,14 @@ def virtual_recursion(execute: Execute, case: TableCase) -> InvariantSides:
     The mean after q steps is what a round of q steps gives; the copies are computed here.
     """
     start, batch = np.concatenate(case.table.starts), case.draw(0)
-    algorithm = Reading.at(case, start)
+    algorithm = Reading.start(case, start)
     copies, means, got, expected = algorithm.copies(), [start], [start], [start]
     for q in range(case.local_steps):
         means.append(execute(replace(case.once, local_steps=q + 1))[1])
         got.append(means[-1])
         slopes = algorithm.slopes(copies, batch)
         expected.append(means[-2] - case.step_size * _mean(slopes))
-        copies = algorithm.stepped(copies, slopes)
+        copies = algorithm.step_copies(copies, slopes)
     return InvariantSides(np.stack(got), np.stack(expected), case=case.once)
 
 
@@ -291,7 +291,7 @@ def _mean(slopes: Copies) -> np.ndarray:
 
 def _direction(case: TableCase, batch: np.ndarray, model: np.ndarray) -> np.ndarray:
     """G where a round begins."""
-    start = Reading.at(case, model)
+    start = Reading.start(case, model)
     return _mean(start.slopes(start.copies(), batch))
 
 
