@@ -5,14 +5,19 @@ Windows with random mean weights, the law of a cohort over every sequence of rou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, product
 from math import comb, lgamma
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.audit.proof_step_checker import StepOf, measure_symbol
+from fedbounds.bounds.audit.vectors import product_symbol
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
+from fedbounds.bounds.papers.arbitrary_participation.proof import likely, window
 from fedbounds.bounds.papers.arbitrary_participation.proof import likely as at_all_points
 from fedbounds.bounds.papers.arbitrary_participation.proof import participation as section_4
 from fedbounds.bounds.participation.window_variance import without_replacement_variance
@@ -213,3 +218,14 @@ def drawn_for(subject: StepOf) -> Draw | None:
         if subject.proof.id == proof and (subject.step.id in steps or not steps):
             return draw
     return None
+
+
+# --- averages --------------------------------------------------------------------------------------------------------
+
+START = product_symbol("f0", "f0")  # the squared gradient at the start of a window
+MEANS: Mapping[sp.Symbol, sp.Expr] = {
+    window.LEAST: START,  # no more than the average over the windows
+    measure_symbol(OVER_PARTICIPATION): START,
+    likely.EVERY: likely.ONE,  # the largest of all windows
+}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {n.decrease: n.F}

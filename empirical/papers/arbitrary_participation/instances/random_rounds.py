@@ -19,7 +19,7 @@ from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import cancels, counts, nonnegative, positive, reals, sums_to
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
-from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import ASSUMPTIONS
+from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ASSUMPTIONS
 
 # By construction, as the rules of the class are checked: participation is drawn before any noise, in every round anew
 # and every client alike; the letters are those of the weights and of the slopes, which have mean zero.

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
+from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import PROOFS, theorem
 from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
+from fedbounds.empirical.falsification.instances.averages import Builder, telescope
 from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
 from fedbounds.empirical.falsification.instances.premises import PremiseCases
 from fedbounds.empirical.falsification.instances.sides import Trial
@@ -182,3 +186,13 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
         one_client = name.endswith("-client")
         return lambda claim: (c for z in rounds(alike=one_client) for c in first_gradients(z, one_client))
     return of_local_steps if name == "lemma-2" else lambda claim: map(of_a_round, rounds(alike=False))
+
+
+# --- averages --------------------------------------------------------------------------------------------------------
+
+MEANS: Mapping[sp.Symbol, sp.Expr] = {
+    theorem.AVERAGED: letters.SQUARED_GRADIENT,
+    theorem.EVERYWHERE: product_symbol("fs", "fs"),
+}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {letters.DECREASE: n.Delta}
+BUILDERS: Mapping[type, Builder] = {Realized: telescope}

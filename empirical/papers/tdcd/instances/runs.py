@@ -25,14 +25,42 @@ from fedbounds.bounds.papers.tdcd.lemmas import LEMMAS
 from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import FLAGS, Range, always, counts, positive, reals, symmetric
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
-from fedbounds.empirical.papers.tdcd.instances.extremal import FAMILY
 from fedbounds.empirical.papers.tdcd.instances.premises import lemma
 from fedbounds.empirical.papers.tdcd.instances.tiers import TieredClients, draw_tiered
+
+MET = (
+    *("smooth", "block-smooth", "smooth-in-one-block", "unbiased-silos", "unbiased-clients", "bounded-below"),
+    "uncorrelated-clients",
+)
+
+
+def measure(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
+    """The mean gradient at the iterates that the form is about; links take a third of the time of a step."""
+    assert isinstance(claim.subject, ResultForm)
+    Q, R, one = z.local_steps, z.rounds, np.ones(len(z))
+    found = dict.fromkeys(("S", "SK"), 0 * one) | {
+        **{"L": z.smoothness, "Lmax": z.smoothness, "Delta": z.decrease(), "Deltainf": z.gap, "Q": Q, "R": R},
+        **{"eta": z.gamma, "c": z.gamma * Q * np.sqrt(R), "tcomm": one / 3, "tcomp": one, "W": R * (Q + 1)},
+    }
+    of = (claim.subject.form.measure or claim.subject.result.measure).of
+    left = z.mean_gradient() if of == SYNCHRONIZED.of else z.mean_gradient_inside(Q * R if of == ALL_ITERATES.of else R)
+    values = {name: value[:, None] for name, value in found.items()}
+    return MeasuredRuns(left[:, None], values, dict.fromkeys(MET, True))
+
+
+FAMILY = Family(
+    measure,
+    {"gamma": "eta"},
+    values={"interval": (1,), "local_steps": (1, 2, 8, 64)},
+    given=frozenset({"c"}),
+    whole=True,
+)
+
 
 BEST = "explicit:best-c"  # of Remark 5: its step size follows from the noise
 B = 40
