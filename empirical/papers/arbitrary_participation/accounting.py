@@ -1,4 +1,4 @@
-r"""The account of weights: what (5), (6) and (7) are in the rounds so far, at every interval P that was asked for.
+r"""The account of weights: what (5), (6) and (7) are in the rounds so far, at every interval P declared.
 
 Kept are, for each P, the running sum of the window's weights and the largest and the summed $\tilde\delta^2_{t_0}(P)$
 of the complete windows. Without offsets $\mathbf v_n$ all divergences are those for d = 1, from above (`Within`): they

@@ -40,7 +40,7 @@ def check_weights_of_clients(name: str, value: object) -> float | tuple[float, .
 
 
 def check_probabilities(name: str, value: object) -> float | tuple[float, ...] | None:
-    """One probability in (0, 1] for all clients, or one for each; None where it is still to be told."""
+    """One probability in (0, 1] for all clients, or one for each; None if not yet given."""
     if value is None:
         return None
     if isinstance(value, np.ndarray):

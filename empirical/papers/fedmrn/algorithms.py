@@ -1,7 +1,7 @@
 r"""FedMRN and what it was compared with: Li et al., "Masked Random Noise for Communication-Efficient Federated
 Learning", ACM MM 2024: Algorithm 1, Section 5 and the ablation.
 
-Clients send messages, and the server hears what the messages mean. With weights 1/K of K clients drawn without
+Clients send messages, and the server decodes them. With weights 1/K of K clients drawn without
 replacement the model moves by the mean of it; other weights are applied as given.
 """
 

@@ -165,11 +165,11 @@ class ScoredMasks(FedPM):
         return torch.cat([state.scores, state.weights], dim=-1)
 
     def server_update(self, state: Scored, t: int, report: RoundReport) -> Scored:
-        heard, rest = report.weighted_sum, slice(report.weighted_sum.shape[-1] - self.whole, None)
-        who = report.cohort.on(heard.device)
-        total = heard.new_zeros(len(heard)).index_add(0, who.seeds, who.weights.to(heard.dtype))[:, None]
-        scores = torch.where(total > 0, torch.logit(DOUBT + (1 - 2 * DOUBT) * heard / total), state.scores)
-        scores[..., rest] = (state.scores + heard)[..., rest]
+        received, rest = report.weighted_sum, slice(report.weighted_sum.shape[-1] - self.whole, None)
+        who = report.cohort.on(received.device)
+        total = received.new_zeros(len(received)).index_add(0, who.seeds, who.weights.to(received.dtype))[:, None]
+        scores = torch.where(total > 0, torch.logit(DOUBT + (1 - 2 * DOUBT) * received / total), state.scores)
+        scores[..., rest] = (state.scores + received)[..., rest]
         kept = torch.sigmoid(scores)
         if self.sampled:
             kept = chances(state.words, UPLOAD, scores.shape[-1], scores.dtype)[0] < kept

@@ -18,7 +18,7 @@ from fedbounds.empirical.falsification.instances.ranges import counts, nonnegati
 
 @dataclass(frozen=True)
 class Course:
-    r"""What the proof speaks of: expectations over the gradient noise given the participation.
+    r"""The quantities of the proof: expectations over the gradient noise given the participation.
 
     Attributes:
         gradient: $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1).

@@ -64,14 +64,14 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     window = kind == "window"
     relation = reading(subject)
     values = z.constants() | (_window_values(z) if window else _round_values(z))
-    asked = set(relation.names)
-    if asked & set(LEAST):  # one number for the whole run, so the divergence is that of all windows
+    needed = set(relation.names)
+    if needed & set(LEAST):  # one number for the whole run, so the divergence is that of all windows
         values |= {"delta": z.constants()["delta"]}
     zero = np.zeros((1, 1))
-    for name in asked - set(values):
+    for name in needed - set(values):
         if factors_of_product(name):
             values[name] = zero
-    if missing := asked - set(values):
+    if missing := needed - set(values):
         return not_measured(missing, len(z))
     left, size, summands = evaluate_sides(relation, values, len(z))
     shape = left.shape
@@ -120,7 +120,7 @@ def _suprema(z: FedAvgInstances) -> dict[str, np.ndarray]:
 
 
 def _round_places(z: FedAvgInstances, quantifiers: str) -> np.ndarray:
-    """The rounds and local steps that a step speaks about."""
+    """The rounds and local steps of a step's quantifiers."""
     t, i = np.meshgrid(np.arange(z.rounds), np.arange(z.local_steps + 1), indexing="ij")
     held = (i < z.local_steps) if "i < I" in quantifiers else np.ones_like(i, dtype=bool)
     if "i = 0" in quantifiers:

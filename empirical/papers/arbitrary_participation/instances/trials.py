@@ -1,4 +1,4 @@
-"""How a claim about generalized FedAvg becomes two sides on instances, and how it is tried."""
+"""Claims about generalized FedAvg on instances: both sides, and the populations that verify them."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ PAPER = "arbitrary-participation"
 VECTORS = frozenset({"qbar"})
 
 
-def prescribed(form: Form, z: ParticipatingRuns) -> ParticipatingRuns:
+def at_prescribed_steps(form: Form, z: ParticipatingRuns) -> ParticipatingRuns:
     """The instances with the step sizes that the form sets, if it does."""
     return _with_steps(tuple(form.prescribes.items()), z) if form.prescribes else z
 
@@ -162,7 +162,7 @@ def form_sides(claim: Claim, instances: ParticipatingRuns | ExtremalRuns) -> Sid
         return FAMILY.sides(claim, instances)
     assert isinstance(subject, ResultForm)
     form = subject.form
-    z = prescribed(form, instances)
+    z = at_prescribed_steps(form, instances)
     values = z.constants()
     with np.errstate(over="ignore", invalid="ignore"):
         left = RESULTS[subject.result.key.partition("/")[2]](z, z.course, values)
@@ -176,11 +176,11 @@ def form_sides(claim: Claim, instances: ParticipatingRuns | ExtremalRuns) -> Sid
     return Sides(left, terms, covered, values.get("rounding", zeros), unmet, z.describe, values, assumed)
 
 
-def _drawn(claim: Claim, cells: int) -> Iterable[FedAvgInstances]:
+def _draw_pool(claim: Claim, cells: int) -> Iterable[FedAvgInstances]:
     return pool(cells)
 
 
-def _drawn_with_kinks(claim: Claim, cells: int) -> Iterable[ParticipatingRuns]:
+def _draw_with_kinks(claim: Claim, cells: int) -> Iterable[ParticipatingRuns]:
     assert isinstance(claim.subject, ResultForm)
     gradients = RESULTS[claim.subject.result.key.partition("/")[2]] == least_gradient
     return (*pool(cells), *kinked_pool(cells, gradients))
@@ -190,17 +190,17 @@ ON_PROCESSES = ("proposition-4.4", "proposition-4.6", "proposition-4.7")
 
 
 def trial(claim: Claim) -> Trial | None:
-    """How this court tries the claim; None if it does not hear it."""
+    """How instances verify a claim of the paper; None for a claim without instances."""
     subject = claim.subject
     if isinstance(subject, StepOf):
         if setting_of(subject) is None:
             return None
-        return SETTINGS if about_constants(claim) else Trial(_drawn, relation_sides)
+        return SETTINGS if about_constants(claim) else Trial(_draw_pool, relation_sides)
     if claim.paper != PAPER or not isinstance(subject, ResultForm):
         return None
     result = subject.result.key.partition("/")[2]
     if result in ON_PROCESSES:
         return trial_of(claim)
     if result in RESULTS:
-        return Trial(_drawn_with_kinks, form_sides, family=FAMILY if result in (*LEAST_GRADIENT, WINDOW) else None)
+        return Trial(_draw_with_kinks, form_sides, family=FAMILY if result in (*LEAST_GRADIENT, WINDOW) else None)
     return ROUNDS if result == "corollary-4.8" else None

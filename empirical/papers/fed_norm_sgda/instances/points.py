@@ -42,7 +42,7 @@ LONGEST = 150  # rounds
 
 
 class Visited(NamedTuple):
-    """What the results speak of, in expectation over all outcomes, round by round.
+    """The quantities of the results, in expectation over all outcomes, round by round.
 
     Attributes:
         gradsq: squared gradient of the Moreau envelope, (B, T).
@@ -267,7 +267,7 @@ class BoundedRuns(Workers):
         )
 
     def letters(self, whole: bool) -> Values:
-        """The constants, exact, with R as given; sigma_L of the gradient as a whole if asked for."""
+        """The constants, exact, with R as given; sigma_L of the gradient as a whole if `whole`."""
         w, apart = self.weights[:, :, None], self.lifts - self.lift[:, None]
         steepest = ((np.abs(self.slopes) + self.steepness[:, None, None]) ** 2).sum(axis=2).max(axis=1)
         parts = self.noise**2

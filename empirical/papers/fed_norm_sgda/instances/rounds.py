@@ -85,7 +85,7 @@ class Vectors:
     weights: Array
     scales: Mapping[str, Array]
 
-    def knows(self, name: str) -> bool:
+    def has_vector(self, name: str) -> bool:
         """Whether there is such a vector."""
         prefix, _, base = name.rpartition(":")
         return base in self.local or (not prefix and base in self.shared)

@@ -248,7 +248,7 @@ class QuadraticRuns(Workers):
             after = np.einsum("bij,bj->bi", self.transition, at)
             return at, after, summed(self.transition, at, self.rounds) / self.rounds[:, None]
 
-    # --- what the results speak of -------------------------------------------------------------------------------
+    # --- the results' quantities ---------------------------------------------------------------------------------
 
     @cached_property
     def forms(self) -> Values:
@@ -302,7 +302,7 @@ class QuadraticRuns(Workers):
             return np.abs(self.forms[name] * self.moments[when]).sum(axis=1, keepdims=True)
 
     def letters(self, whole: bool) -> Values:
-        """The constants, exact; sigma_L of the gradient as a whole if asked for."""
+        """The constants, exact; sigma_L of the gradient as a whole if `whole`."""
         sigmaG, betaG = self.spread
         found = {
             "Lf": self.smoothness,

@@ -1,4 +1,4 @@
-"""How the results of Wang & Ji (2024) become two sides on instances, and on which instances they are tried."""
+"""The results of Wang & Ji (2024) on instances: both sides, and the populations that verify them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from fedbounds.empirical.papers.fedau.instances.measured import (
     recorded,
 )
 from fedbounds.empirical.papers.fedau.instances.records import RecordedInstances, Records, draw_recorded
-from fedbounds.empirical.papers.fedau.instances.relations import as_used, basis_of, relation_sides
+from fedbounds.empirical.papers.fedau.instances.relations import basis_of, relation_as_used, relation_sides
 from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns, WeightedInstances, draw_weighted
 
 ZERO = ("sigma", "delta", "deltatilde", "R")
@@ -120,7 +120,7 @@ def many_rounds(cells: int, known: bool, equal: bool) -> tuple[WeightedInstances
 
 
 def runs(claim: Claim, cells: int) -> Iterable[ConstantWeightRuns]:
-    """Constant weights, also with kinks; for Appendix A.3 those of known rates, where it says so equal ones."""
+    """Constant weights, also with kinks; for Appendix A.3 those of known rates, equal ones if assumed."""
     known, equal = ({a.name for a in claim.assumptions} & {name} for name in ("inverse-rates", "equal-rates"))
     which = cells, bool(known), bool(equal)
     return (*many_rounds(*which), *kinked_weighted(*which))
@@ -235,12 +235,12 @@ def _prescribed(
 
 
 def trial(claim: Claim) -> Trial | None:
-    """How this court tries a claim of the paper; None if it does not hear it."""
+    """How instances verify a claim of the paper; None for a claim without instances."""
     subject = claim.subject
     if claim.paper != PAPER:
         return None
     if isinstance(subject, StepOf):
-        implied = as_used(subject)[1] is not None
+        implied = relation_as_used(subject)[1] is not None
         if claim.id.startswith(WITHOUT_GAP):
             return Trial(one_round(uniform=False, kinks=False), without_gap, implied)
         if basis_of(subject) is None or not subject.proof.id.startswith(ONE_ROUND):

@@ -124,7 +124,7 @@ def to_the_end(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def of_local_steps(claim: Claim) -> Iterator[PremiseCases]:
-    """One local step after the other; the first of them alone where the step says so."""
+    """One local step after the other; the first alone where the step's quantifiers require it."""
     subject = claim.subject
     assert isinstance(subject, StepOf)
     for z in rounds(alike=False):
