@@ -280,18 +280,18 @@ def analyzed_moments(
     """`masked_moments` of the algorithm, which may be held against results."""
     found = masked_moments(
         problem, algorithm.masking, algorithm.step, iterations=iterations, local_steps=algorithm.local_steps,
-        cohort=drawn(participation), progressive=algorithm.progressive,
+        cohort=cohort_size(participation), progressive=algorithm.progressive,
     )  # fmt: skip
     return AnalyzedMoments(algorithm, problem, participation, found)
 
 
-def drawn(process: Process) -> int:
+def cohort_size(process: Process) -> int:
     """K of N clients, drawn uniformly without replacement."""
     if isinstance(process, Full):
         return process.clients
     if not isinstance(process, WithoutReplacement):
         raise FedboundsError(
-            f"Li et al. 2024 promise nothing for {process.kind} participation: their K clients are drawn uniformly "
+            f"Li et al. 2024 have no result for {process.kind} participation: their K clients are drawn uniformly "
             "without replacement"
         )
     return process.participants

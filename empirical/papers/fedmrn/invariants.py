@@ -1,6 +1,6 @@
 r"""The invariants of a client's round of FedMRN, and the search for cases that break them.
 
-A *masker* is any function that does one client's round with numbers that are given, so that nothing in it is random:
+A *masker* is any function that computes one client's round from given numbers, so that nothing in it is random:
 
     run(gradient, model, noise, chances, coins, step_size, masks) -> masked noise (d,), which is what is uploaded
 

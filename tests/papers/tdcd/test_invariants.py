@@ -208,7 +208,7 @@ def test_the_smallest_counterexample_can_be_read_and_run_again():
         (lambda table: 0, r"it is called as run\(table, draw, rounds="),
         (lambda table, draw, **_: draw(0.5), r"draw\(0.5\): iterations are 0, 1, 2"),
         (lambda table, draw, **_: table.gradient(0, [1.0], [0], [1.0, 2.0]), r"others have shape \(2,\)"),
-        (lambda table, draw, **_: table.gradient(0, [1.0], [], []), "the gradient of no samples"),
+        (lambda table, draw, **_: table.gradient(0, [1.0], [], []), "the gradient of no samples; give at least one ID"),
     ],
 )
 def test_a_run_that_is_none_is_refused(run, said):

@@ -62,7 +62,7 @@ def draw(rng: np.random.Generator, B: int, shape: tuple[int, ...], *, rippled: b
         interval=P,
         reach=1 if wide else P,
     )
-    return z.at(sizes(1.0, 1.0, 0.3, 0.03, 1e-4), sizes(1.0, 1.0, 0.3, 0.03))
+    return z.with_step_shares(sizes(1.0, 1.0, 0.3, 0.03, 1e-4), sizes(1.0, 1.0, 0.3, 0.03))
 
 
 def shapes(rng: np.random.Generator, cells: int) -> Iterator[tuple[int, ...]]:
@@ -115,5 +115,5 @@ def plain() -> Iterator[FedAvgInstances]:
             interval=P,
             reach=P,
         )
-        yield z.at(np.full(B, 1.0), np.ones(B))
-        yield z.at(np.full(B, 1e-3), np.ones(B))
+        yield z.with_step_shares(np.full(B, 1.0), np.ones(B))
+        yield z.with_step_shares(np.full(B, 1e-3), np.ones(B))

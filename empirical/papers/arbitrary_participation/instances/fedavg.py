@@ -161,7 +161,7 @@ class FedAvgInstances(ParticipatingRuns):
             weights=weights,
             correlation=np.where(keeps, diagonal + shared * off, self.correlation),
         )
-        return moved.at(*self.moved_shares(rng))
+        return moved.with_step_shares(*self.moved_shares(rng))
 
 
 class QuadraticMoments(NamedTuple):

@@ -116,7 +116,7 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, weights and step sizes; the step sizes stay within their caps."""
         moved = replace(self, **self.moved_clients(rng), weights=self.moved_weights(rng))
-        return moved.at(*self.moved_shares(rng))
+        return moved.with_step_shares(*self.moved_shares(rng))
 
 
 def draw_kinked(
@@ -135,7 +135,7 @@ def draw_kinked(
         interval=P,
         reach=P,
     )
-    return z.at(rng.choice([1.0, 1.0, 0.3, 0.01], size=B), rng.choice([1.0, 1.0, 0.3], size=B))
+    return z.with_step_shares(rng.choice([1.0, 1.0, 0.3, 0.01], size=B), rng.choice([1.0, 1.0, 0.3], size=B))
 
 
 @lru_cache(maxsize=4)

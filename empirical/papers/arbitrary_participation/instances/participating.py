@@ -176,13 +176,13 @@ class ParticipatingRuns(Population, ABC):
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()}
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+    def with_step_shares(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ and $\gamma\eta$ at these shares of $1/(12LI\cdot\text{reach})$ and $1/(2LIP)$."""
         gamma = local / (12 * self.smoothness * self.local_steps * self.reach)
         return replace(self, gamma=gamma, eta=update / (2 * self.smoothness * self.local_steps * self.interval * gamma))
 
     def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Neighbors of what `at` takes, within the caps."""
+        """Neighbors of what `with_step_shares` takes, within the caps."""
         L = self.smoothness * self.local_steps
         local, update = self.gamma * 12 * L * self.reach, self.gamma * self.eta * 2 * L * self.interval
         return np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)

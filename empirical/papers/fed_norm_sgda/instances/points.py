@@ -300,12 +300,12 @@ class BoundedRuns(Workers):
         ascent, local, free = self.caps()
         return self.Gammax / free, self.Gammay / ascent, self.etax / free, self.etay / local
 
-    def at(self, x: np.ndarray, y: np.ndarray, local_x: np.ndarray, local_y: np.ndarray) -> Self:
+    def with_step_shares(self, x: np.ndarray, y: np.ndarray, local_x: np.ndarray, local_y: np.ndarray) -> Self:
         """The same with these shares of the caps."""
         ascent, local, free = self.caps()
         return replace(self, Gammax=x * free, Gammay=y * ascent, etax=local_x * free, etay=local_y * local)
 
-    def settled(self) -> Self:
+    def settle(self) -> Self:
         """The same with slopes that cancel, lifts that have a maximum, and no additive noise beside growing one."""
         w, slopes = self.weights[:, :, None], self.slopes
         lifts = 0 * self.lifts if self.one_point else self.lifts
@@ -329,7 +329,7 @@ class BoundedRuns(Workers):
             noise=shaken(self.noise, rng),
             radius=perturb(self.radius, rng),
         )
-        return moved.settled().at(*shares)
+        return moved.settle().with_step_shares(*shares)
 
 
 def affordable(tau: tuple[int, ...], participants: int, noisy: bool) -> Iterator[int]:
@@ -378,7 +378,7 @@ def draw_bounded(
         rounds=T,
         one_point=one_point,
         noisy=noisy,
-    ).settled()
+    ).settle()
     calm = rng.random((B, 1)) < 0.25  # the ascent ends where it starts: what is left is descent on a ripple
     z = replace(
         z,
@@ -394,7 +394,7 @@ def draw_bounded(
     )
     far = np.where(calm[:, 0], 10 ** rng.uniform(-3, -0.5, B), sizes(1.0, 0.1, 0.01, 1e-4))
     near = np.where(calm[:, 0], sizes(1e-3, 1e-2), sizes(1.0, 1.0, 0.3, 0.03))
-    return z.at(far, near, sizes(1.0, 0.1, 0.01, 0.0), sizes(1.0, 0.5, 0.1, 0.0))
+    return z.with_step_shares(far, near, sizes(1.0, 0.1, 0.01, 0.0), sizes(1.0, 0.5, 0.1, 0.0))
 
 
 def draw_crossed(rng: np.random.Generator, B: int, tau: int) -> BoundedRuns:
@@ -413,8 +413,8 @@ def draw_crossed(rng: np.random.Generator, B: int, tau: int) -> BoundedRuns:
         bend=flat,
         start=np.stack([np.pi + rng.uniform(-1, 1, B), gap], axis=1)[:, :, None],
         crossed=np.ones(B, dtype=bool),
-    ).settled()
-    return z.at(step, rng.choice([1.0, 0.1], B), rng.choice([1.0, 0.1], B), rng.choice([0.1, 0.01], B))
+    ).settle()
+    return z.with_step_shares(step, rng.choice([1.0, 0.1], B), rng.choice([1.0, 0.1], B), rng.choice([0.1, 0.01], B))
 
 
 @dataclass(frozen=True, eq=False)

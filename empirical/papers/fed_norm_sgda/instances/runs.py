@@ -343,7 +343,7 @@ class QuadraticRuns(Workers):
         lag = self.Gammax / x if self.wide else self.Gammax / self.Gammay * y / x
         return lag, self.Gammay / y, self.etax / local_x, self.etay / local_y
 
-    def at(self, x: np.ndarray, y: np.ndarray, local_x: np.ndarray, local_y: np.ndarray) -> Self:
+    def with_step_shares(self, x: np.ndarray, y: np.ndarray, local_x: np.ndarray, local_y: np.ndarray) -> Self:
         """The same with these shares of the caps; Gammax's is of what Gammay leaves it."""
         caps = self.caps()
         descent = x if self.wide else x * y
@@ -351,7 +351,7 @@ class QuadraticRuns(Workers):
             self, Gammax=descent * caps[0], Gammay=y * caps[1], etax=local_x * caps[2], etay=local_y * caps[3]
         )
 
-    def settled(self) -> Self:
+    def settle(self) -> Self:
         """The same with slopes that keep the saddle at 0, and the envelope bounded below unless it may be free."""
         w, s = self.weights[:, :, None], self.scales[:, :, None]
         off = s - (w * s).sum(axis=1, keepdims=True)
@@ -385,7 +385,7 @@ class QuadraticRuns(Workers):
             noise=np.where((self.noise == 0).all(axis=(1, 2), keepdims=True), 0.0, shaken(self.noise, rng)),
             rounds=self.rounds if self.wide else np.maximum(np.rint(perturb(self.rounds, rng)), 1),
         )
-        return moved.settled().at(*shares)
+        return moved.settle().with_step_shares(*shares)
 
 
 def summed(matrix: np.ndarray, vector: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -441,11 +441,11 @@ def draw_quadratics(
         wide=wide,
         free=free,
         growing=growing,
-    ).settled()
+    ).settle()
     shares = (sizes(1.0, 0.3, 1e-2), sizes(1.0, 1.0, 0.3), sizes(1.0, 0.3, 0.0), sizes(1.0, 0.3, 0.0))
     if wide:
         shares = (sizes(1.0, 0.1, 1e-2, 1e-3), shares[1], sizes(5.0, 1.0, 0.5, 0.1), sizes(5.0, 1.0, 0.5, 0.1))
-    return z.at(*shares)
+    return z.with_step_shares(*shares)
 
 
 def draw_at_rest(rng: np.random.Generator, B: int, tau: tuple[int, ...]) -> QuadraticRuns:
@@ -468,4 +468,4 @@ def draw_at_rest(rng: np.random.Generator, B: int, tau: tuple[int, ...]) -> Quad
         noise=noise,
     )
     shares = (rng.choice(values, B) for values in ((1.0, 0.1, 0.01), (1.0, 0.3), (1.0, 0.5, 0.1), (5.0, 3.0, 1.0)))
-    return still.settled().at(*shares)
+    return still.settle().with_step_shares(*shares)

@@ -120,7 +120,7 @@ class KinkedWeighted(Branched, ConstantWeightRuns):
         """Other functions, noise, probabilities, weights and step sizes; these stay within the caps."""
         shares = self.moved_shares(rng)
         moved = replace(self, **self.moved_clients(rng), p=self.moved_chances(rng), omega=perturb(self.omega, rng))
-        return moved.at(*shares)
+        return moved.with_step_shares(*shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,9 @@ class KinkedRecords(Branched, Records):
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, probabilities and step sizes; these stay within the caps."""
         moved = replace(self, **self.moved_clients(rng), p=self.moved_chances(rng))
-        return moved.at(rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self)))
+        return moved.with_step_shares(
+            rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self))
+        )
 
 
 def draw_base(
@@ -188,7 +190,7 @@ def kinked_weighted(cells: int, known: bool, equal: bool) -> tuple[KinkedWeighte
         p = np.repeat(parts["p"][:, :1], shape[0], axis=1) if equal else parts["p"]  # type: ignore[index]
         off = rng.choice([0.0, 0.1, 1.0], size=(EACH, 1)) * rng.uniform(-1, 1, (EACH, shape[0]))
         z = KinkedWeighted(**parts | {"p": p}, omega=1 / p if known else np.maximum(1 + off, 1e-3) / p)  # type: ignore
-        found.append(z.at(rng.choice([1.0, 1.0, 0.3], size=EACH), rng.choice([1.0, 1.0, 0.3], size=EACH)))
+        found.append(z.with_step_shares(rng.choice([1.0, 1.0, 0.3], size=EACH), rng.choice([1.0, 1.0, 0.3], size=EACH)))
     return tuple(found)
 
 
@@ -204,5 +206,7 @@ def kinked_records(cells: int) -> tuple[KinkedRecords, ...]:
             flat[..., [0, -1]] = 0.0
             flat[np.abs(flat).max(axis=(1, 2, 3)) == 0, :, :, 1] = 1.0
             z = replace(z, curvatures=flat)
-            found.append(z.at(rng.choice([1.0, 1.0, 0.1], size=EACH), rng.choice([1.0, 1.0, 0.3], size=EACH)))
+            found.append(
+                z.with_step_shares(rng.choice([1.0, 1.0, 0.1], size=EACH), rng.choice([1.0, 1.0, 0.3], size=EACH))
+            )
     return tuple(found)

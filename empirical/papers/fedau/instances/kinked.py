@@ -99,7 +99,7 @@ class KinkedInstances(Population):
         named = {name: value[:, None] for name, value in found.items()}
         return named | {"p": self.p[:, None, None], "omega": self.omega[:, None, None]}
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+    def with_step_shares(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of $1/(2LI)$."""
         LI = self.smoothness * self.local_steps
         gamma = local / (4 * np.sqrt(15) * LI)
@@ -118,7 +118,7 @@ class KinkedInstances(Population):
             p=p,
             omega=np.where(rng.random(len(self)) < 0.7, self.omega * self.p / p, perturb(self.omega, rng)),
         )
-        return moved.at(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
+        return moved.with_step_shares(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
 
 
 def draw_kinked(rng: np.random.Generator, B: int, local_steps: int) -> KinkedInstances:
@@ -137,4 +137,4 @@ def draw_kinked(rng: np.random.Generator, B: int, local_steps: int) -> KinkedIns
         eta=np.ones(B),
         local_steps=local_steps,
     )
-    return z.at(rng.choice([1.0, 1.0, 0.5, 0.01], size=B), rng.choice([1.0, 1.0, 0.3], size=B))
+    return z.with_step_shares(rng.choice([1.0, 1.0, 0.5, 0.01], size=B), rng.choice([1.0, 1.0, 0.3], size=B))

@@ -123,7 +123,7 @@ class Records(Population, ABC):
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()} | {"p": self.p[:, None]}
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+    def with_step_shares(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
         LI = self.smoothness * self.local_steps
         gamma = local / (4 * np.sqrt(15) * LI)
@@ -198,7 +198,9 @@ class RecordedInstances(Records):
             start=shaken(self.start, rng),
             p=np.clip(perturb(self.p, rng), 1e-6, 1),
         )
-        return moved.at(rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self)))
+        return moved.with_step_shares(
+            rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self))
+        )
 
 
 def draw_recorded(rng: np.random.Generator, B: int, shape: tuple[int, ...]) -> RecordedInstances:
@@ -217,4 +219,4 @@ def draw_recorded(rng: np.random.Generator, B: int, shape: tuple[int, ...]) -> R
         local_steps=I,
         rounds=T,
     )
-    return z.at(rng.choice([1.0, 1.0, 0.1], size=B), rng.choice([1.0, 1.0, 0.3], size=B))
+    return z.with_step_shares(rng.choice([1.0, 1.0, 0.1], size=B), rng.choice([1.0, 1.0, 0.3], size=B))

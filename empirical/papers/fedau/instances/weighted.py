@@ -115,14 +115,14 @@ class ConstantWeightRuns(Population, ABC):
         one = np.full(len(self), 1 / 2)
         return np.minimum(one, 1 / (27 * (self.p * self.omega**2).mean(axis=1))) if self.rounds > 1 else one
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+    def with_step_shares(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
         LI = self.smoothness * self.local_steps
         gamma = local / (4 * np.sqrt(15) * LI)
         return replace(self, gamma=gamma, eta=update * self._widest / LI / gamma)
 
     def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Neighbors of what `at` takes, within the caps."""
+        """Neighbors of what `with_step_shares` takes, within the caps."""
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
         return np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)
@@ -252,7 +252,7 @@ class WeightedInstances(ConstantWeightRuns):
             omega=perturb(self.omega, rng),
             phi=phi / phi.sum(axis=1, keepdims=True),
         )
-        return moved.at(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
+        return moved.with_step_shares(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
 
 
 def draw_weighted(
@@ -284,4 +284,4 @@ def draw_weighted(
         local_steps=I,
         rounds=T,
     )
-    return z.at(sizes(1.0, 1.0, 0.3, 1e-3), sizes(1.0, 1.0, 0.3, 0.03))
+    return z.with_step_shares(sizes(1.0, 1.0, 0.3, 1e-3), sizes(1.0, 1.0, 0.3, 0.03))

@@ -146,14 +146,14 @@ def kinked(convex: bool, prescribed: bool) -> tuple[KinkedMasked, ...]:
     """B of every shape, with noise and masks or without."""
     rng = np.random.default_rng(223)
 
-    def drawn(shape: tuple[int, ...], noisy: bool) -> KinkedMasked:
+    def draw_masked(shape: tuple[int, ...], noisy: bool) -> KinkedMasked:
         N, d, m, S, T, K = shape
         clients = draw_clients(rng, B, (N, d, m), noisy=noisy, convex=convex)
         q, eta = rng.choice([0.0, 0.3, 1.0], size=B) * noisy, rng.choice([1.0, 0.3, 0.03], size=B)
         return KinkedMasked(**clients, samples=0, q=q, cohort=K, local_steps=S, iterations=T, eta=eta, convex=convex,
                             prescribed=prescribed)  # fmt: skip
 
-    return (*(drawn(shape, True) for shape in NOISY), *(drawn(shape, False) for shape in CALM))
+    return (*(draw_masked(shape, True) for shape in NOISY), *(draw_masked(shape, False) for shape in CALM))
 
 
 @lru_cache(maxsize=8)

@@ -88,7 +88,7 @@ class MaskedClients(KinkedClients):
             slopes = f.slope(average.reshape(*x.shape[:2], -1)).reshape(average.shape)
             norms += (weights * slopes**2).sum(axis=(1, 2, 3))
             a = None if amplitude is None else amplitude(t)
-            hats, p, u = branched(self.masked(u, t % S + 1, a), p, u)
+            hats, p, u = branch(self.masked(u, t % S + 1, a), p, u)
             points = x[:, None, :, :, None] + hats
             slope = self.each.slope(points.reshape(*points.shape[:3], -1)).reshape(points.shape)
             weights = chance[:, None, :, :, None] * p
@@ -101,7 +101,7 @@ class MaskedClients(KinkedClients):
             if self.noise.any():
                 u, p = split(u, eta * self.noise[..., None, None]), split(p / 2, 0.0)
             if t % S == S - 1:
-                sent, p, _ = branched(self.masked(u, 0, a), p, u)
+                sent, p, _ = branch(self.masked(u, 0, a), p, u)
                 cohorts = list(combinations(range(N), self.cohort))
                 shares = [np.isin(np.arange(N), c) / self.cohort * np.ones((len(self), 1)) for c in cohorts]
                 chance = np.concatenate([chance[..., None] * jointly(share, p) for share in shares], axis=3)
@@ -111,7 +111,7 @@ class MaskedClients(KinkedClients):
         return MaskedCourse(norms / self.iterations, gap, largest, sure)
 
 
-def branched(
+def branch(
     may: list[tuple[np.ndarray, np.ndarray]], chance: np.ndarray, u: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What updates become, the chance of each branch, and the updates themselves."""

@@ -34,7 +34,7 @@ OPERATOR = EVERYWHERE | {"relative-error", "bounded-gradients"}
 SIGNED = EVERYWHERE | {"surely-bounded-gradients", "signed-masks-of-amplitude-a"}
 
 
-def drawn(
+def draw_iterations(
     rng: np.random.Generator,
     size: tuple[int, int, int, int],
     *,
@@ -120,7 +120,8 @@ def iterations(prescribed: int, even: bool, convex: bool, progressive: bool = Fa
     rng = np.random.default_rng(191)
     sizes = FEWER if progressive else SIZES
     return tuple(
-        drawn(rng, size, convex=convex, even=even, prescribed=prescribed, progressive=progressive) for size in sizes
+        draw_iterations(rng, size, convex=convex, even=even, prescribed=prescribed, progressive=progressive)
+        for size in sizes
     )
 
 

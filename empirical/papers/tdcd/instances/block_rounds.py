@@ -88,7 +88,7 @@ class BlockRounds(Population):
         return np.array(list(product((-1.0, 1.0), repeat=size))).reshape(-1, self.clients, self.silos)
 
     @cached_property
-    def drawn(self) -> np.ndarray:
+    def noise_on_paths(self) -> np.ndarray:
         """The noise on every path, (B, paths, K, N, d/N)."""
         return self.signs[None, ..., None] * self.blocks(self.noise)[:, None]
 
@@ -96,7 +96,7 @@ class BlockRounds(Population):
         """g_kj at the views (B, paths, K, N, d) of the clients, each its own block, (B, paths, K, N, d/N)."""
         away = views - self.centers[:, None, :, None]
         whole = self.blocks(np.einsum("bkij,bpknj->bpkni", self.hessians, away))
-        return np.einsum("bpknni->bpkni", whole) + self.drawn
+        return np.einsum("bpknni->bpkni", whole) + self.noise_on_paths
 
     @cached_property
     def steps(self) -> tuple[np.ndarray, np.ndarray]:
