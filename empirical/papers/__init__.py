@@ -1,1 +1,1 @@
-"""The five papers on the floor of runs: algorithms, pseudo-code, runs, instances and invariants, one room each."""
+"""The five papers: algorithms, pseudocode, runs, instances and invariants, one package each."""

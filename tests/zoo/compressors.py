@@ -8,14 +8,7 @@ import zlib
 
 import numpy as np
 
-from fedbounds.empirical.algorithms.messages import (
-    Drive,
-    FullPrecision,
-    Sparsified,
-    StochasticSign,
-    TernGrad,
-    TopK,
-)
+from fedbounds.empirical.algorithms.messages import Drive, FullPrecision, Sparsified, StochasticSign, TernGrad, TopK
 from fedbounds.empirical.invariants.compressor import check_compressor
 from fedbounds.empirical.invariants.report import Report
 from tests.zoo import Kept, Zoo

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.falsification.instances.ranges import Ranges, check_field
+from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, check_field
 
 LeftSide = Literal["exact moments", "every outcome", "exact law", "sampled"]
 
@@ -95,8 +95,11 @@ class Population:
 
     @classmethod
     def all_ranges(cls) -> Ranges:
-        """Those of all fields."""
-        return {name: one for kind in reversed(cls.__mro__) for name, one in vars(kind).get("ranges", {}).items()}
+        """Those of all fields, from `Annotated[type, range]` or from `ranges`."""
+        hints = get_type_hints(cls, include_extras=True)
+        annotated = {name: one for name, hint in hints.items() for one in get_args(hint) if isinstance(one, Range)}
+        listed = (vars(kind).get("ranges", {}) for kind in reversed(cls.__mro__))
+        return annotated | {name: one for ranges in listed for name, one in ranges.items()}
 
     @classmethod
     def of(cls, numbers: Mapping[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-r"""The account of weights: what (5), (6) and (7) are in the rounds so far, at every interval P that was asked for.
+r"""The account of weights: what (5), (6) and (7) are in the rounds so far, at every interval P declared.
 
 Kept are, for each P, the running sum of the window's weights and the largest and the summed $\tilde\delta^2_{t_0}(P)$
 of the complete windows. Without offsets $\mathbf v_n$ all divergences are those for d = 1, from above (`Within`): they
@@ -80,14 +80,6 @@ class WindowAccount(Account):
     def window_divergence(self, interval: int, d: float | None = None, *, average: bool = False) -> float:
         r"""$\tilde\delta^2(P)$ of the complete windows so far: the largest, as (7) is printed, or their mean.
 
-        Args:
-            interval: P, one of those accounted.
-            d: where there are no offsets, the divergence d of Assumption 3; of 1 if not given.
-            average: the mean over windows, which is all that the proof of Theorem 3.1 needs.
-
-        Raises:
-            FedboundsError: another interval, or no complete window yet: then there is nothing to bound.
-
         Source: Wang & Ji 2022, eq. (7) and, from d, the median in place of the mean of eq. (15).
         """
         j, windows = self._windows(interval)
@@ -96,9 +88,6 @@ class WindowAccount(Account):
 
     def window_variance(self, interval: int) -> np.ndarray:
         r"""The variance over windows of each client's mean weight, (clients,); times P, it estimates $\hat\upsilon^2$.
-
-        Raises:
-            FedboundsError: as for `window_divergence`.
 
         Source: Wang & Ji 2022, Lemma 4.5; the method of batch means.
         """

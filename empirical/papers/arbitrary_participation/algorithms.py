@@ -2,7 +2,7 @@
 Arbitrary Client Participation", NeurIPS 2022: Algorithm 1, Section 5 and the experiments.
 
 The server sees $\\sum_n q_t^n\\Delta_t^n$, with weights $q_t^n \\ge 0$ that the paper takes to sum to one.
-Weights that do not are applied as given; a round in which nobody participates adds zero. Both are outside the
+Weights that do not are applied as given; an empty round adds zero. Both are outside the
 theory, and a trace counts them.
 """
 
@@ -123,7 +123,7 @@ class FedAvg(Averaging):
 
 @dataclass(frozen=True)
 class WaitMinibatch(Averaging):
-    r"""One round of FedAvg with everybody, once per P rounds: wait until all have come by.
+    r"""One round of FedAvg with all clients, once per P rounds.
 
     In the last round of each interval all N clients run I local steps with minibatch gradients and weigh 1/N;
     in all others nothing happens. Who was drawn to participate plays no role, so an empty round changes
@@ -183,7 +183,7 @@ class WaitFull(WaitMinibatch):
 
 class Waiting(NamedTuple):
     """The frozen model (seeds, d), what each client has added up (seeds, N, d), from how many samples (seeds, N),
-    and how many intervals ended before everybody had been heard (seeds,)."""
+    and how many intervals ended before every client took part (seeds,)."""
 
     model: torch.Tensor
     sums: torch.Tensor
@@ -198,9 +198,9 @@ class WaitForAll(_FrozenSteps):
     $$x_{t_0+P} = x_{t_0} - \gamma\,\frac1N\sum_n \frac1{M_n}\sum_{j\le M_n} g_n^{(j)}(x_{t_0}),$$
 
     where a client calls its oracle `local_steps` times in each round of the interval in which it
-    participates, $M_n$ times in all; its weight plays no role. The paper needs $M_n \ge 1$. If somebody is
-    missing when the interval ends we go on waiting, to the end of the next one: the model has not moved, so
-    all samples stay valid. A trace counts these `postponed_intervals`. Holds O(seeds x N x d).
+    participates, $M_n$ times in all; its weight plays no role. The paper needs $M_n \ge 1$. If a
+    client is missing when the interval ends, the step waits for the end of the next one: the model has not
+    moved, so all samples stay valid. A trace counts these `postponed_intervals`. Holds O(seeds x N x d).
 
     Args:
         step_size: $\gamma > 0$, units x^2/f.

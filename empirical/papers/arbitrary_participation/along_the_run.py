@@ -47,16 +47,7 @@ class AlongTheRun:
     interval: int
 
     def constants(self, rounds: np.ndarray | int | None = None) -> dict[str, Constant]:
-        r"""The divergences of Assumption 3' along the first rounds of the run: roots, unit f/x, source "trajectory".
-
-        $\tilde\nu$ and $\tilde\beta$ are suprema over the rounds, $\tilde\delta(P)$ over the complete windows.
-
-        Args:
-            rounds: how many, at least P, or an array of such horizons; all if not given.
-
-        Raises:
-            FedboundsError: no complete window.
-        """
+        r"""The divergences of Assumption 3' along the first rounds of the run: roots, unit f/x, source "trajectory"."""
         T = np.asarray(len(self.participation) if rounds is None else rounds)
         if (self.interval > T).any():
             raise FedboundsError(f"rounds = {T.min()} hold no complete window of interval = {self.interval}")
@@ -80,23 +71,6 @@ class AlongTheRun:
 
 def along_the_run(algorithm: Algorithm, problem: Problem, q: np.ndarray, interval: int | None = None) -> AlongTheRun:
     r"""The quantities that the proof bounds, exactly.
-
-    Equal or diagonal Hessians cost O(T I S d), different ones O(T I S d^3) and O(I N d^2) memory.
-
-    Args:
-        algorithm: generalized FedAvg or FedAvg.
-        problem: a `Quadratic`.
-        q: the weights (T, N), each round summing to one.
-        interval: P, to analyze $\eta=1$, where the algorithm itself has none; else the algorithm's.
-
-    Raises:
-        FedboundsError: another algorithm or problem, or bad weights.
-
-    Example:
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> run = along_the_run(GeneralizedFedAvg(1 / 36, 2, 6, 3), toy_example(), np.tile(np.eye(3), (2, 1)))
-        >>> run.drift.shape, round(float(run.drift[0, 1]), 10)  # one step of size 1/36, at distance 2 sqrt(2)
-        ((6, 3), 0.0061728395)
 
     Source: Wang & Ji 2022, Lemmas C.1 and C.2, Assumption 3' and Appendix C.3.
     """
@@ -132,11 +106,7 @@ def along_the_run(algorithm: Algorithm, problem: Problem, q: np.ndarray, interva
 
 
 def analysis_interval(algorithm: Algorithm, interval: int | None) -> tuple[int, float]:
-    r"""The interval P of the analysis, and $\eta$: the algorithm's own, or for $\eta=1$, where P does nothing, any P.
-
-    Raises:
-        FedboundsError: another algorithm than generalized FedAvg, or an interval that is not the algorithm's.
-    """
+    r"""The interval P of the analysis, and $\eta$: the algorithm's own, or any P for $\eta=1$, as P is unused."""
     if not isinstance(algorithm, GeneralizedFedAvg | FedAvg):
         raise FedboundsError(f"the paper's results are about generalized FedAvg, not {algorithm.kind}")
     own, multiplier = 1, 1.0

@@ -35,12 +35,7 @@ class Divergences(ABC):
 
     @abstractmethod
     def expected(self, mean: np.ndarray, covariance: np.ndarray, independent: bool) -> float:
-        """The expectation of `combined` for random weights with this mean (N,) and covariance (N, N).
-
-        Args:
-            mean, covariance: of the weights.
-            independent: whether the weights are independent of the model, which may change the gradients.
-        """
+        """The expectation of `combined` for random weights with this mean (N,) and covariance (N, N)."""
 
     @abstractmethod
     def expected_spread(self, mean: np.ndarray, participation: float) -> float:

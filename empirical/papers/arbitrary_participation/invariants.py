@@ -223,11 +223,7 @@ def check_invariants(
 
 
 def _missing(run: Run, algorithm: str, own_numbers: Mapping[str, Any], first: Case) -> list[str]:
-    """What the reference of an algorithm needs, and is neither given nor a parameter that the run reads.
-
-    Raises:
-        FedboundsError: a number that the algorithm does not have.
-    """
+    """What the reference of an algorithm needs, and is neither given nor a parameter that the run reads."""
     needed = OWN_NUMBERS.get(algorithm, {})
     for name, value in own_numbers.items():
         if name not in needed:

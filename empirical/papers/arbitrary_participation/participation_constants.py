@@ -16,14 +16,7 @@ Constants = dict[str, Constant]
 
 
 def record_constants(q: np.ndarray, known: Divergences | None, interval: int, rounds: np.ndarray) -> Constants:
-    r"""What a record of weights implies, for each horizon.
-
-    Args:
-        q: weights (T, N), each round summing to one.
-        known: of the clients' gradients; None for the weights' own constants alone.
-        interval: P.
-        rounds: the horizons, each in [P, T].
-    """
+    r"""What a record of weights implies, for each horizon."""
     weights = check_weights(q)
     squares, last, windows = (weights**2).sum(axis=1), rounds - 1, rounds // interval - 1
     exact: dict[str, tuple[np.ndarray, str]] = {
@@ -53,17 +46,7 @@ def record_constants(q: np.ndarray, known: Divergences | None, interval: int, ro
 
 
 def process_constants(process: Process, known: Divergences | None, interval: int, rounds: np.ndarray) -> Constants:
-    r"""What a process implies in expectation over participation, for each horizon.
-
-    Args:
-        process: weights that sum to one.
-        known: of the clients' gradients; None for the weights' own constants alone.
-        interval: P.
-        rounds: the horizons, each at least P.
-
-    Raises:
-        FedboundsError: weights that need not sum to one.
-    """
+    r"""What a process implies in expectation over participation, for each horizon."""
     process.require_unit_sum("the theorem")
     T, last, windows = int(rounds.max()), rounds - 1, rounds // interval - 1
     starts = range(0, T - interval + 1, interval)

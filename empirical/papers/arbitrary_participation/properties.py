@@ -1,9 +1,8 @@
 r"""The invariants of generalized FedAvg, one function each.
 
 An invariant takes an `execute` (from a case to its models) and a `Case`, and returns two arrays that must be equal,
-row by row, with the case that was run. Its docstring is what it says, its formula, and what it leaves out; what it
-applies to stands above it; $\Delta_t^n$ is the update of client
-n, $q_t^n$ its weight, $\eta$ the multiplier, P the interval, and $t_0$ starts an interval.
+row by row, with the case that was run; its decorator says where it applies. $\Delta_t^n$ is the update of client n,
+$q_t^n$ its weight, $\eta$ the multiplier, P the interval, and $t_0$ starts an interval.
 
 Example:
     >>> from fedbounds.empirical.invariants import Case, PlainProblem
@@ -147,7 +146,7 @@ def weights_as_given(execute: Execute, case: Case) -> InvariantSides:
     $$x_{t+1} = \sum_n q_t^n y_{t,I}^n + \Big(1-\sum_n q_t^n\Big)x_t$$
 
     So the model is the participants' mean only if the weights sum to one. Outside the theory: the cases have such
-    weights only if they are asked for.
+    weights on request only.
     """
     case = case if case.interval > 1 else replace(case, multiplier=1.0)
     return _mean_of_models(execute, case, ~case.of_unit_sum)

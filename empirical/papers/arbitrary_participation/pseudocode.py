@@ -70,7 +70,7 @@ def wait_minibatch(
     interval: int,
     full: bool = False,
 ) -> list[Vector]:
-    """Local SGD of everybody in the last round of every interval, nothing in the others."""
+    """Local SGD of all clients in the last round of every interval; no step in the others."""
     T, N = q.shape
     x = [x0]
     for t in range(T):
@@ -115,20 +115,20 @@ def wait_for_all(
     local_steps: int,
     interval: int,
 ) -> list[Vector]:
-    """One SGD step at the end of an interval, as soon as every client has been heard since the last."""
+    """One SGD step at the end of an interval, if every client has taken part since the last."""
     T, N = q.shape
     x = [x0]
-    heard: list[list[Vector]] = [[] for _ in range(N)]
+    gathered: list[list[Vector]] = [[] for _ in range(N)]
     for t in range(T):
         for n in range(N):
             if q[t, n]:
                 g = stochastic_oracle(problem, n, t, streams)
-                heard[n] += [g(x[t]) for _ in range(local_steps)]
+                gathered[n] += [g(x[t]) for _ in range(local_steps)]
         x.append(x[t])
-        if (t + 1) % interval == 0 and all(heard):
+        if (t + 1) % interval == 0 and all(gathered):
             for n in range(N):
-                x[t + 1] = x[t + 1] - step_size / N * sum(heard[n]) / len(heard[n])
-            heard = [[] for _ in range(N)]
+                x[t + 1] = x[t + 1] - step_size / N * sum(gathered[n]) / len(gathered[n])
+            gathered = [[] for _ in range(N)]
     return x
 
 

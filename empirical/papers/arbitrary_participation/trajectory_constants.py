@@ -41,11 +41,7 @@ from fedbounds.empirical.simulation.trace import Trace
 
 
 def visited(setting: RunSetting, interval: int) -> Constants:
-    """Smoothness, noise and divergences along a run that recorded its models.
-
-    Raises:
-        FedboundsError: it did not record who took part, or a seed diverged.
-    """
+    """Smoothness, noise and divergences along a run that recorded its models."""
     assert isinstance(setting.run, Trace)
     q = setting.weights()
     if setting.logged:

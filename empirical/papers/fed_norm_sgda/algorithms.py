@@ -199,9 +199,6 @@ class FedNormSGDA(MinimaxAlgorithm):
 def check_simplex(name: str, value: Any) -> tuple[float, ...] | None:
     """Weights >= 0 that sum to one; None where there are none.
 
-    Raises:
-        FedboundsError: quotes the weight, or the sum.
-
     Example:
         >>> check_simplex("weights", [0.5, 0.6])
         Traceback (most recent call last):

@@ -1,22 +1,22 @@
-r"""What a run is given when the invariants of minimax algorithms are tested: a game, and its numbers.
+r"""The arguments and the result of a run, for tests of the invariants of minimax algorithms.
 
 A *run* is any function that computes the states of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ with snapshots:
 
     run(game, cohorts, weights=, local_steps=, momentum=, local_step_sizes=, step_sizes=, period=, seed=)
         -> states (T + 1, d_x + d_y)
 
-`game` and `cohorts` come by position, the others by name, so that `**_` may stand for those that are not used:
+`game` and `cohorts` are positional, the others keywords; `**_` takes those that are not used:
 
 - `game`: `game.gradient(i, x, y)` is the pair $(\nabla_xf_i, \nabla_yf_i)$ of arrays (d_x,) and (d_y,); `game.x0`,
-  `game.y0` and `game.clients` say the rest. See `Game`. There is no gradient noise.
-- `cohorts`: who takes part, (T, P) indices of clients, each row without repetition.
+  `game.y0` and `game.clients` complete it (see `Game`). There is no gradient noise.
+- `cohorts`: the participants, (T, P) indices of clients, each row without repetition.
 - `weights`: $w_i$, (n,), summing to one; a client that takes part counts $w_in/P$.
 - `local_steps`: $\tau_i$, (n,); `momentum`: $\rho$ of the heavy ball, whose buffer starts empty in every round.
 - `local_step_sizes`: $(\eta_x, \eta_y)$; `step_sizes`: $(\Gamma_x, \Gamma_y)$, what multiplies the normalized
   directions $\sum_{i\in C}\tilde w_i\sum_ka_i^{(k)}\nabla f_i/\|a_i\|_1$.
 - `period`: 0 for Fed-Norm-SGDA, else S, which divides T: the gradients in y are taken at the snapshot of x of the last
   round that S divides.
-- `seed`: for whatever randomness a run has of its own.
+- `seed`: of the run's own randomness.
 
 The states are $(x_0, y_0), \dots, (x_T, y_T)$, x before y.
 

@@ -68,8 +68,6 @@ def normalized_directions(execute: Execute, case: GameCase) -> InvariantSides:
     r"""Where gradients do not change, more local steps, or momentum, do not make a client count more.
 
     $$H_i = 0,\ \kappa_i = 0 \implies (x_t, y_t)(\tau, \rho) = (x_t, y_t)(1, 0)$$
-
-    The slopes are the gradients where the case begins.
     """
     game = case.game
     flat_game = replace(game, hessians=np.zeros_like(game.hessians), slopes=game.at_start, ripple=None)

@@ -1,4 +1,4 @@
-"""Slow twins of Fed-Norm-SGDA, Fed-Norm-SGDA+ and Local SGDA (Sharma et al. 2023): letters and lines of the paper.
+"""Slow references of Fed-Norm-SGDA, Fed-Norm-SGDA+ and Local SGDA (Sharma et al. 2023), line by line.
 
 Every algorithm takes the problem, the weights q (T, n) with which clients are drawn, zero for those who are not (1/P
 for P clients without replacement), the first model z0 (d,), which is x and then y, and the streams of one seed, and
@@ -257,13 +257,15 @@ def fsgda(
     z0: Vector,
     streams: Streams,
     *,
-    tau: int,
-    eta_x: float,
-    eta_y: float,
-    gamma_x: float,
-    gamma_y: float,
+    local_step_size: float,
+    local_ascent_step_size: float,
+    server_step_size: float,
+    server_ascent_step_size: float,
+    local_steps: int,
 ) -> list[Vector]:
     """The server steps along the mean of the participants' sums of gradients."""
+    eta_x, eta_y, tau = local_step_size, local_ascent_step_size, local_steps
+    gamma_x, gamma_y = server_step_size, server_ascent_step_size
     z = [z0]
     for t in range(len(q)):
         x, y = problem.split(z[t])
@@ -381,27 +383,9 @@ def run_synchronous_sgda(
     return synchronous_sgda(problem, q, z0, streams, w=w, gamma_x=step_size, gamma_y=ascent_step_size)
 
 
-def run_fsgda(
-    problem: Minimax,
-    q: np.ndarray,
-    z0: Vector,
-    streams: Streams,
-    *,
-    local_step_size: float,
-    local_ascent_step_size: float,
-    server_step_size: float,
-    server_ascent_step_size: float,
-    local_steps: int,
-) -> list[Vector]:
-    """`fsgda`."""
-    eta, gamma = (local_step_size, local_ascent_step_size), (server_step_size, server_ascent_step_size)
-    names = dict(zip(("eta_x", "eta_y", "gamma_x", "gamma_y"), (*eta, *gamma), strict=True))
-    return fsgda(problem, q, z0, streams, tau=local_steps, **names)
-
-
 TWINS = {
     "fed-norm-sgda": run_fed_norm_sgda,
     "local-sgda": run_local_sgda,
     "synchronous-sgda": run_synchronous_sgda,
-    "fsgda": run_fsgda,
+    "fsgda": fsgda,
 }

@@ -38,15 +38,7 @@ from fedbounds.empirical.simulation.trace import Trace
 
 
 def visited(setting: RunSetting, weights: np.ndarray) -> Constants:
-    """Smoothness, noise and heterogeneity of both blocks along a run that recorded its models.
-
-    Args:
-        setting: the run.
-        weights: w, (clients,).
-
-    Raises:
-        FedboundsError: a seed diverged.
-    """
+    """Smoothness, noise and heterogeneity of both blocks along a run that recorded its models."""
     run, problem, algorithm = setting.run, setting.problem, setting.algorithm
     assert isinstance(run, Trace) and isinstance(problem, Minimax) and isinstance(algorithm, MinimaxAlgorithm)
     known = "participation_weight" in run.arrays or setting.q is not None

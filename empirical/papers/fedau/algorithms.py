@@ -40,7 +40,7 @@ def check_weights_of_clients(name: str, value: object) -> float | tuple[float, .
 
 
 def check_probabilities(name: str, value: object) -> float | tuple[float, ...] | None:
-    """One probability in (0, 1] for all clients, or one for each; None where it is still to be told."""
+    """One probability in (0, 1] for all clients, or one for each; None if not yet given."""
     if value is None:
         return None
     if isinstance(value, np.ndarray):
@@ -137,11 +137,7 @@ class ConstantWeights(_WithoutMemory):
         r"""$\omega_n$, one for all clients or (N,)."""
 
     def weights_of(self, clients: int) -> np.ndarray:
-        r"""$\omega_n$ of each of N clients, (N,).
-
-        Raises:
-            FedboundsError: there are weights of another number of clients.
-        """
+        r"""$\omega_n$ of each of N clients, (N,)."""
         omega = self.omega
         if np.ndim(omega) and np.size(omega) != clients:
             raise FedboundsError(f"{self.kind} has weights of {np.size(omega)} clients, the problem has {clients}")

@@ -40,23 +40,13 @@ class WeightCase:
     Args:
         participated: who took part, booleans (T, N).
         cutoff: K, an integer of at least 1, or infinity.
-
-    Example:
-        >>> case = WeightCase(np.array([[True], [False], [True], [False]]), cutoff=5)
-        >>> case.counts()[0].ravel().tolist(), case.counts()[1].ravel().tolist()
-        ([0, 1, 1, 2], [0, 0, 1, 0])
     """
 
     participated: np.ndarray
     cutoff: float
 
     def weights(self, run: Estimator) -> np.ndarray:
-        """What an estimator makes of this case, (T, N).
-
-        Raises:
-            FedboundsError: it returns something else, or numbers that are not finite.
-            ChangedArgument: it changes the record.
-        """
+        """What an estimator makes of this case, (T, N)."""
         given = self.participated.copy()
         returned = run(given, self.cutoff)
         check_unchanged("estimator", {"participated": given}, vars(self))
@@ -177,8 +167,6 @@ def late_cutoff(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A cut-off that no interval reaches is none: its size plays no role.
 
     $$K, K' \ge T \implies \omega_t(K) = \omega_t(K')$$
-
-    Compared with $K' = \infty$ where that is the case's own cut-off.
     """
     late = replace(case, cutoff=len(case.participated))
     later = case if np.isinf(case.cutoff) else replace(case, cutoff=10 * len(case.participated))

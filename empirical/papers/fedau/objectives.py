@@ -89,8 +89,8 @@ def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarra
 
 
 def _constant(algorithm: Any, p: np.ndarray) -> np.ndarray:
-    told: ConstantWeights = algorithm.informed(Bernoulli(len(p), p))
-    return p * told.omega
+    informed: ConstantWeights = algorithm.informed(Bernoulli(len(p), p))
+    return p * informed.omega
 
 
 def _fedau(algorithm: Any, p: np.ndarray) -> np.ndarray:
@@ -146,7 +146,7 @@ def weighted_objective(problem: Problem, weights: ArrayLike) -> Objective:
 
 
 class _OfImages:
-    """h of a network on images, whose least value nobody knows but that it is not negative."""
+    """h of a network on images, whose least value is not known, but not negative."""
 
     def __init__(self, problem: ImageClassification, weights: np.ndarray) -> None:
         self.problem, self.weights = problem, torch.from_numpy(weights).to(problem.device, problem.dtype)

@@ -172,9 +172,6 @@ def weight_paths(participated: ArrayLike, cutoff: float = 50, rate: float | None
 def check_cutoff(name: str, value: object) -> float:
     """K as an int, or infinity.
 
-    Raises:
-        FedboundsError: neither an integer of at least 1 nor infinity.
-
     Example:
         >>> check_cutoff("cutoff", 50.0), check_cutoff("cutoff", float("inf"))
         (50, inf)
@@ -186,9 +183,6 @@ def check_cutoff(name: str, value: object) -> float:
 
 def check_rate(name: str, value: object) -> float | None:
     """The rate of the exponentially weighted mean as a float, or None for the plain mean.
-
-    Raises:
-        FedboundsError: a number outside (0, 1].
 
     Example:
         >>> check_rate("rate", None), check_rate("rate", 1)

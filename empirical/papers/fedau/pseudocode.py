@@ -1,6 +1,6 @@
-"""Slow twins of FedAU and its baselines (Wang & Ji 2024): letters and lines of the paper.
+"""Slow references of FedAU and its baselines (Wang & Ji 2024): symbols and lines of the paper.
 
-Every function takes the problem, the weights q (T, N), of which only matters whether they are zero, the initial model
+Every function takes the problem, the weights q (T, N), only whether they are zero matters, the initial model
 x0 (d,) and the streams of one seed, and returns the list of models x_0, ..., x_T.
 """
 
@@ -20,24 +20,18 @@ Record = Sequence[bool]  # whether client n took part in rounds 0, ..., t - 1
 ComputeWeight = Callable[[int, Record], float]
 
 
-def fedau_weight(record: Record, K: float) -> float:
-    """Algorithm 2: omega_t of one client, from its record."""
+def fedau_weight(record: Record, K: float, a: float | None = None) -> float:
+    """Algorithm 2: omega_t of one client, from its record; with a, the mean is exponentially weighted."""
     M, S, omega = 0, 0, 1.0
     for t in range(1, len(record) + 1):
         S = S + 1
         if record[t - 1] or S == K:
-            omega = S if M == 0 else (M * omega + S) / (M + 1)
-            M, S = M + 1, 0
-    return omega
-
-
-def exponential_weight(record: Record, K: float, a: float) -> float:
-    """Algorithm 2 with an exponentially weighted mean in place of the mean."""
-    M, S, omega = 0, 0, 1.0
-    for t in range(1, len(record) + 1):
-        S = S + 1
-        if record[t - 1] or S == K:
-            omega = S if M == 0 else (1 - a) * omega + a * S
+            if M == 0:
+                omega = S
+            elif a is None:
+                omega = (M * omega + S) / (M + 1)
+            else:
+                omega = (1 - a) * omega + a * S
             M, S = M + 1, 0
     return omega
 
@@ -68,31 +62,6 @@ def algorithm_1(
     return x
 
 
-def algorithm_3(
-    problem: Problem,
-    q: np.ndarray,
-    x0: Vector,
-    streams: Streams,
-    compute_weight: ComputeWeight,
-    *,
-    local_step_size: float,
-    local_steps: int,
-    server_multiplier: float,
-) -> list[Vector]:
-    """The form used in the proofs: all clients compute, and the indicator stands in the sum."""
-    gamma, eta, I = local_step_size, server_multiplier, local_steps
-    present = q != 0
-    T, N = q.shape
-    x = [x0]
-    for t in range(T):
-        total = torch.zeros_like(x0)
-        for n in range(N):
-            Delta = local_update(stochastic_oracle(problem, n, t, streams), x[t], gamma, I)
-            total = total + float(present[t, n]) * compute_weight(n, present[:t, n].tolist()) * Delta
-        x.append(x[t] + eta / N * total)
-    return x
-
-
 def fedau(
     problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, *, cutoff: float, rate: float | None, **steps: float
 ) -> list[Vector]:
@@ -100,7 +69,7 @@ def fedau(
     K = math.inf if cutoff == math.inf else int(cutoff)
 
     def compute_weight(n: int, record: Record) -> float:
-        return fedau_weight(record, K) if rate is None else exponential_weight(record, K, rate)
+        return fedau_weight(record, K, rate)
 
     return algorithm_1(problem, q, x0, streams, compute_weight, **steps)  # type: ignore[arg-type]
 
@@ -141,7 +110,7 @@ def average_participating(
     local_steps: int,
     server_multiplier: float,
 ) -> list[Vector]:
-    """The mean over the participants; nothing happens where there are none."""
+    """The mean over the participants; an empty round changes nothing."""
     x = [x0]
     for t, row in enumerate(q):
         S = np.flatnonzero(row).tolist()
@@ -162,7 +131,7 @@ def fedvarp(
     local_steps: int,
     server_multiplier: float,
 ) -> list[Vector]:
-    """The participants' change since they were last heard, and the mean of what was last heard of all."""
+    """The participants' change since their last update, plus the mean of all last updates."""
     N = q.shape[1]
     x, u = [x0], [torch.zeros_like(x0) for _ in range(N)]
     for t, row in enumerate(q):
@@ -189,7 +158,7 @@ def mifa(
     local_steps: int,
     server_multiplier: float,
 ) -> list[Vector]:
-    """The mean of what was last heard of all, this round included."""
+    """The mean of all last updates, this round included."""
     N = q.shape[1]
     x, u = [x0], [torch.zeros_like(x0) for _ in range(N)]
     for t, row in enumerate(q):

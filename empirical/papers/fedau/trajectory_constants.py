@@ -33,11 +33,7 @@ from fedbounds.empirical.simulation.trace import Trace
 
 
 def visited(setting: RunSetting) -> Constants:
-    """Smoothness, noise and divergence along a run that recorded its models.
-
-    Raises:
-        FedboundsError: it did not record who took part, or a seed diverged.
-    """
+    """Smoothness, noise and divergence along a run that recorded its models."""
     assert isinstance(setting.run, Trace)
     if setting.logged:
         return _logged(setting.run, setting.total)

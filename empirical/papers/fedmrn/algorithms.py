@@ -1,7 +1,7 @@
 r"""FedMRN and what it was compared with: Li et al., "Masked Random Noise for Communication-Efficient Federated
 Learning", ACM MM 2024: Algorithm 1, Section 5 and the ablation.
 
-Clients send messages, and the server hears what the messages mean. With weights 1/K of K clients drawn without
+Clients send messages, and the server decodes them. With weights 1/K of K clients drawn without
 replacement the model moves by the mean of it; other weights are applied as given.
 """
 
@@ -23,10 +23,56 @@ from fedbounds.empirical.algorithms.messages.noise import Law
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
 from fedbounds.empirical.papers.fedmrn.fedpm import FedPM
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise, Masks, chosen, clipped
-from fedbounds.empirical.papers.fedmrn.pruning import LocalPruning
 from fedbounds.empirical.papers.fedmrn.sending import LocalCompressed, Sending
 from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances
 from fedbounds.empirical.runtime.kinds import Registry
+
+
+def largest(y: torch.Tensor, count: int) -> torch.Tensor:
+    """Where the `count` < d entries of largest magnitude of each row (..., d) are, of equal ones the first; NaN too.
+
+    Example:
+        >>> largest(torch.tensor([[3.0, -1.0, 1.0, -4.0]]), 3).tolist()
+        [[True, True, False, True]]
+    """
+    size = y.abs()
+    edge = size.kthvalue(y.shape[-1] - count, dim=-1, keepdim=True).values  # the largest that is left out
+    equal, above = size == edge, size > edge
+    spare = count - above.sum(-1, keepdim=True)
+    return above | equal & (equal.cumsum(-1) <= spare) | size.isnan()
+
+
+@dataclass(frozen=True)
+class LocalPruning(LocalSGD):
+    r"""Local steps after each of which fewer of the *weights* are kept, those of largest magnitude.
+
+    After step $\tau$ of S a share $1-(1-\text{share})\tau/S$ is left, so that in the end `share` is.
+
+    Args:
+        step_size, steps: of the local steps.
+        codec: the share that is kept in the end, and the message.
+        whole: how many weights, the last, are never pruned.
+    """
+
+    plain: ClassVar[bool] = False
+    codec: TopK = field(default_factory=TopK)
+    whole: int = 0
+
+    def sparing(self, uncompressed: int, statistics: int = 0) -> LocalPruning:
+        return replace(self, whole=uncompressed)
+
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
+        y, size = x, x.shape[-1] - self.whole
+        for step in range(1, self.steps + 1):
+            y = torch.sub(y, gradient(y), alpha=self.step_size)
+            share = 1 - (1 - self.codec.share) * step / self.steps
+            count = self.codec.count(size) if step == self.steps else max(self.codec.count(size), round(share * size))
+            if count < size:
+                some = y[..., :size]
+                pruned = torch.where(largest(some, count), some, torch.zeros_like(some))
+                y = torch.cat([pruned, y[..., size:]], -1) if self.whole else pruned
+        return y.float().to(x.dtype) - x  # messages hold float32
+
 
 KINDS = Registry("compressor", COMPRESSORS.builders() | {MaskedNoise.kind: (MaskedNoise,)})
 
@@ -49,11 +95,6 @@ class LocalMasking(LocalSGD):
         stochastic: random masks; otherwise $m=1$ where u and n have the same sign, in training and in what is sent.
         progressive: P as above; otherwise P = 1.
         whole: how many coordinates, the last, take plain steps and are sent in float32.
-
-    Example:
-        >>> local = LocalMasking(1.0, 1, masks=MaskedNoise("bernoulli", 0.5, "binary"))
-        >>> local.update(torch.zeros(1, 4), lambda y: y - 9, torch.tensor([3])).unique().tolist()
-        [0.0, 0.5]
 
     Source: Li et al. 2024, Algorithm 1 (client), eqs. (6) to (10); the parts are those of the ablation, Figure 4.
     """

@@ -277,37 +277,21 @@ class AnalyzedMoments:
 def analyzed_moments(
     algorithm: AnalyzedFedMRN, problem: Quadratic, participation: Process, iterations: int
 ) -> AnalyzedMoments:
-    """`masked_moments` of the algorithm, which may be held against results.
-
-    Example:
-        >>> from fedbounds.empirical.comparison.compare_run import confront
-        >>> from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, analyzed_moments
-        >>> from fedbounds.empirical.participation import WithoutReplacement
-        >>> problem = Quadratic(np.ones((4, 2)), [[0.1, 0], [-0.1, 0], [0, 0.1], [0, -0.1]], x0=[0.3, -0.2])
-        >>> masks = AnalyzedFedMRN(2 / 24, 2, amplitude=8 / 24, amplitude_falls=True, step_shift=23)
-        >>> run = analyzed_moments(masks, problem, WithoutReplacement(4, 2), 4)
-        >>> found = confront(run, "fedmrn/theorem-1", "repaired:R1", given={"L": 3})
-        >>> found.guarantee, found.crossings.size
-        (True, 0)
-    """
+    """`masked_moments` of the algorithm, which may be held against results."""
     found = masked_moments(
         problem, algorithm.masking, algorithm.step, iterations=iterations, local_steps=algorithm.local_steps,
-        cohort=drawn(participation), progressive=algorithm.progressive,
+        cohort=cohort_size(participation), progressive=algorithm.progressive,
     )  # fmt: skip
     return AnalyzedMoments(algorithm, problem, participation, found)
 
 
-def drawn(process: Process) -> int:
-    """K of N clients, drawn uniformly without replacement.
-
-    Raises:
-        FedboundsError: they are not.
-    """
+def cohort_size(process: Process) -> int:
+    """K of N clients, drawn uniformly without replacement."""
     if isinstance(process, Full):
         return process.clients
     if not isinstance(process, WithoutReplacement):
         raise FedboundsError(
-            f"Li et al. 2024 promise nothing for {process.kind} participation: their K clients are drawn uniformly "
+            f"Li et al. 2024 have no result for {process.kind} participation: their K clients are drawn uniformly "
             "without replacement"
         )
     return process.participants

@@ -7,7 +7,7 @@ Learning*; Li et al. 2024, Section 2, for the server's formula.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -15,12 +15,58 @@ import torch
 
 from fedbounds.bounds.inputs.checks import check_count, check_flag
 from fedbounds.empirical.algorithms.algorithm import LocalSteps, RoundReport
+from fedbounds.empirical.algorithms.local import Gradient, LocalSGD
 from fedbounds.empirical.algorithms.messages.compressors import Bits
-from fedbounds.empirical.papers.fedmrn.scores import LocalScores
 from fedbounds.empirical.papers.fedmrn.sending import Sending
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances, words_of
 from fedbounds.empirical.runtime.streams import Streams
+
+
+@dataclass(frozen=True)
+class LocalScores(LocalSGD):
+    r"""Local steps on scores: gradients are taken at the weights that random masks leave.
+
+    $$s_{\tau+1}=s_\tau-\eta\,\nabla F_k(w\odot m_\tau)\odot w\odot\sigma'(s_\tau),\qquad
+      m_\tau\sim\mathrm{Bernoulli}(\sigma(s_\tau)),\qquad\sigma(s)=\frac1{1+e^{-s}};$$
+
+    masks count as the identity in derivatives. In place of an update it returns a mask of $s_{S+1}$.
+
+    Args:
+        step_size, steps: of the local steps.
+        other_step_size: of coordinates that are no scores: they take plain steps, and their updates are returned.
+        whole: how many those are, the last.
+        statistics: how many of them, the last, are running statistics.
+    """
+
+    plain: ClassVar[bool] = False
+    worded: ClassVar[bool] = True
+    other_step_size: float = 0.1
+    whole: int = 0
+    statistics: int = 0
+
+    def sparing(self, uncompressed: int, statistics: int = 0) -> LocalScores:
+        return replace(self, whole=uncompressed, statistics=statistics)
+
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
+        """Masks and updates (..., d)."""
+        assert words is not None
+        start, w = x.chunk(2, dim=-1)
+        d = w.shape[-1]
+        s, rest = start, slice(d - self.whole, None)
+        for step in range(1, self.steps + 1):
+            theta = torch.sigmoid(s)
+            point = w * (chances(words, UPLOAD + step, d, s.dtype)[0] < theta)
+            point[..., rest] = s[..., rest]
+            slope = gradient(point)
+            factor = w * theta * (1 - theta)
+            factor[..., rest] = self.other_step_size / self.step_size
+            factor[..., d - self.statistics :] = 1
+            s = torch.sub(s, slope * factor, alpha=self.step_size)
+        sent = (chances(words, UPLOAD, d, s.dtype)[0] < torch.sigmoid(s)).to(s.dtype)
+        sent[..., rest] = (s - start)[..., rest].float().to(s.dtype)
+        return torch.where(torch.isnan(s), s, sent)  # masks of nothing would hide a divergence
+
 
 DOUBT = 0.01  # a bit 1 counts as 0.99 and a bit 0 as 0.01 to the server, so that no score is infinite
 
@@ -119,11 +165,11 @@ class ScoredMasks(FedPM):
         return torch.cat([state.scores, state.weights], dim=-1)
 
     def server_update(self, state: Scored, t: int, report: RoundReport) -> Scored:
-        heard, rest = report.weighted_sum, slice(report.weighted_sum.shape[-1] - self.whole, None)
-        who = report.cohort.on(heard.device)
-        total = heard.new_zeros(len(heard)).index_add(0, who.seeds, who.weights.to(heard.dtype))[:, None]
-        scores = torch.where(total > 0, torch.logit(DOUBT + (1 - 2 * DOUBT) * heard / total), state.scores)
-        scores[..., rest] = (state.scores + heard)[..., rest]
+        received, rest = report.weighted_sum, slice(report.weighted_sum.shape[-1] - self.whole, None)
+        who = report.cohort.on(received.device)
+        total = received.new_zeros(len(received)).index_add(0, who.seeds, who.weights.to(received.dtype))[:, None]
+        scores = torch.where(total > 0, torch.logit(DOUBT + (1 - 2 * DOUBT) * received / total), state.scores)
+        scores[..., rest] = (state.scores + received)[..., rest]
         kept = torch.sigmoid(scores)
         if self.sampled:
             kept = chances(state.words, UPLOAD, scores.shape[-1], scores.dtype)[0] < kept

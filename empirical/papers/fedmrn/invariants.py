@@ -1,6 +1,6 @@
 r"""The invariants of a client's round of FedMRN, and the search for cases that break them.
 
-A *masker* is any function that does one client's round with numbers that are given, so that nothing in it is random:
+A *masker* is any function that computes one client's round from given numbers, so that nothing in it is random:
 
     run(gradient, model, noise, chances, coins, step_size, masks) -> masked noise (d,), which is what is uploaded
 
@@ -76,11 +76,7 @@ class MaskCase:
         return [self.model, self.noise, self.chances, self.coins]
 
     def rows(self, run: Masker) -> np.ndarray:
-        """What a masker adds to the model in each local step, and its upload, (S + 1, d).
-
-        Raises:
-            FedboundsError: it takes another number of gradients, or returns something else.
-        """
+        """What a masker adds to the model in each local step, and its upload, (S + 1, d)."""
         points: list[np.ndarray] = []
         model = self.model.copy()
 
@@ -185,10 +181,7 @@ def straight_through(execute: Execute, case: MaskCase) -> InvariantSides:
 
 
 def mean_of_the_upload(execute: Execute, case: MaskCase) -> InvariantSides:
-    r"""The mean over masks is the update, cut off at the noise: $E[n\odot m]=\mathrm{clip}(u_{S+1},n)$.
-
-    The update is what gradients at masked models lead to, added up as they are, and never cut off itself.
-    """
+    r"""The mean over masks is the update, cut off at the noise: $E[n\odot m]=\mathrm{clip}(u_{S+1},n)$."""
     uploads, update = [], np.zeros_like(case.model)
     for k in range(GRID):
         chances = case.chances.copy()

@@ -30,19 +30,6 @@ Numbers = TypeVar("Numbers", np.ndarray, torch.Tensor)
 def chosen(u: Numbers, n: Numbers, chance: Numbers, masks: Masks) -> Numbers:
     r"""Where the mask is 1, booleans: with probability clip(u/n, 0, 1), of signed masks clip((u + n)/2n, 0, 1).
 
-    Elsewhere it is 0, of signed masks -1.
-
-    Args:
-        u: the update.
-        n: the noise, nowhere zero.
-        chance: uniform on [0, 1), one number for each.
-        masks: binary or signed.
-
-    Example:
-        >>> u, n = np.array([1.0, -1.0, -2.0]), np.array([2.0, 2.0, -4.0])
-        >>> chosen(u, n, np.full(3, 0.4), "binary").tolist(), chosen(u, n, np.full(3, 0.4), "signed").tolist()
-        ([True, False, True], [True, False, True])
-
     Source: Li et al. 2024, eqs. (6) and (7).
     """
     ratio = u / n
@@ -51,11 +38,6 @@ def chosen(u: Numbers, n: Numbers, chance: Numbers, masks: Masks) -> Numbers:
 
 def clipped(u: torch.Tensor, n: torch.Tensor, masks: Masks) -> torch.Tensor:
     r"""$\bar u$, the mean of masked noise given n: u cut off at n, of signed masks at $\pm n$, of binary at 0 and n.
-
-    Example:
-        >>> u, n = torch.tensor([3.0, -3.0, 1.0]), torch.tensor([2.0, 2.0, -4.0])
-        >>> clipped(u, n, "signed").tolist(), clipped(u, n, "binary").tolist()
-        ([2.0, -2.0, 1.0], [2.0, 0.0, 0.0])
 
     Source: Li et al. 2024, eq. (10).
     """

@@ -77,11 +77,11 @@ def fedmrn(
     whole = partly(codec, problem.uncompressed)
     w = [x0]
     for t in range(len(q)):
-        heard = torch.zeros_like(x0)
+        received = torch.zeros_like(x0)
         for k in np.flatnonzero(q[t]).tolist():
             message = client(problem, w[t], k, t, streams, codec, local_step_size, local_steps, stochastic, progressive)
-            heard = heard + q[t, k] * torch.from_numpy(whole.decode(message)).to(x0)
-        w.append(w[t] + heard)
+            received = received + q[t, k] * torch.from_numpy(whole.decode(message)).to(x0)
+        w.append(w[t] + received)
     return w
 
 
@@ -165,11 +165,11 @@ def analyzed(
             v.append(w[k] - eta * g(torch.from_numpy(anchor + u_hat).to(x0)).numpy())
         w = v
         if (t + 1) % S == 0:
-            heard = [
+            received = [
                 q[t, j] * operated(v[j] - anchor, words[j], uniforms(words[j], 200, d)[0], operator, a, keep)
                 for j in np.flatnonzero(q[t]).tolist()
             ]
-            w, t_0 = [anchor + sum(heard)] * N, t + 1
+            w, t_0 = [anchor + sum(received)] * N, t + 1
         w_bar.append(torch.from_numpy(np.mean(w, axis=0)))
     return w_bar
 
@@ -188,7 +188,7 @@ def fedpm(
     models, w, rest = [x0], weight_scale * x0.numpy()[:d], x0.numpy()[d:]
     s, gamma = np.zeros(d), step_sizes(problem, other_step_size).numpy()[d:]
     for t in range(len(q)):
-        heard, total = np.zeros(len(x0)), q[t].sum()
+        received, total = np.zeros(len(x0)), q[t].sum()
         for k in np.flatnonzero(q[t]).tolist():
             g, word = stochastic_oracle(problem, k, t, streams), word_of(streams, t, k)
             own, own_rest = s.copy(), rest.copy()
@@ -200,10 +200,10 @@ def fedpm(
             m = uniforms(word, 200, d)[0] < sigmoid(own)
             message = Bits().encode(m.astype(float), np.random.default_rng())  # nothing in it is random
             message = codec.joined(message, own_rest - rest) if isinstance(codec, Partly) else message
-            heard = heard + q[t, k] * codec.decode(message).astype(float)
+            received = received + q[t, k] * codec.decode(message).astype(float)
         if total:
-            theta = 0.01 + 0.98 * heard[:d] / total
-            s, rest = np.log(theta / (1 - theta)), rest + heard[d:]
+            theta = 0.01 + 0.98 * received[:d] / total
+            s, rest = np.log(theta / (1 - theta)), rest + received[d:]
         drawn = uniforms(int(words_of(np.array(streams.generator("masks", t).random()))), 200, d)[0]
         kept = drawn < sigmoid(s) if sampled else sigmoid(s)
         models.append(torch.from_numpy(np.concatenate([kept * w, rest])).to(x0))

@@ -55,7 +55,7 @@ from fedbounds.empirical.comparison.paper_runs import (
     select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
-from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, AnalyzedMoments, analyzed_moments, drawn
+from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, AnalyzedMoments, analyzed_moments, cohort_size
 from fedbounds.empirical.problems import Displaced, Problem, Quadratic, Sloped
 from fedbounds.empirical.simulation.trace import Trace
 
@@ -81,7 +81,7 @@ class FedMRNPaper(PaperRuns):
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         if interval not in (None, 1):
             raise FedboundsError(f"interval = {interval}, but the results of Li et al. 2024 have no interval")
-        drawn(setting.process)
+        cohort_size(setting.process)
         return PrescribedSteps(1, {"eta": analyzed(setting.algorithm).local_step_size})
 
     def check_ahead(
@@ -114,7 +114,7 @@ class FedMRNPaper(PaperRuns):
         constants: Constants = stated | measured | of_algorithm(algorithm, problem)
         # Theorem 1 counts from its first model w_1, Theorem 2 from w_0
         constants["iterations"] = Constant(horizons + float(falling), "given", "of the run")
-        constants["participating_clients"] = Constant(float(drawn(setting.process)), "exact", "of the process")
+        constants["participating_clients"] = Constant(float(cohort_size(setting.process)), "exact", "of the process")
         constants["initial_squared_distance"] = _distance(problem)
         gradients = gradient_bound(setting, form, constants, falling)
         constants["stochastic_gradient_bound"] = gradients.bound
@@ -150,7 +150,7 @@ class FedMRNPaper(PaperRuns):
         constants = problem_constants(ahead.problem) | {
             "iterations": Constant(float(ahead.rounds + falling), "given", "of the run"),
             "local_steps": Constant(float(ahead.local_steps), "given", "of the algorithm"),
-            "participating_clients": Constant(float(drawn(ahead.process)), "exact", "of the process"),
+            "participating_clients": Constant(float(cohort_size(ahead.process)), "exact", "of the process"),
             "parameters": Constant(float(ahead.problem.dimension), "exact", "of the problem"),
             "initial_squared_distance": unused,
             "relative_compression_error": unused,

@@ -1,4 +1,4 @@
-"""Algorithms whose clients send messages of a codec, and local steps after which an update is what a message means."""
+"""Algorithms whose clients send messages of a codec, and local steps that end with encoding and decoding."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class LocalCompressed(LocalSGD):
         assert words is not None
         updates = super().update(x, gradient)
         rows = updates.reshape(-1, x.shape[-1]).cpu().numpy()
-        heard = np.stack([self.heard(row, word) for row, word in zip(rows, words.flatten().tolist(), strict=True)])
-        return torch.from_numpy(heard).to(x.device, x.dtype).view_as(x)
+        decoded = np.stack([self.decode(row, word) for row, word in zip(rows, words.flatten().tolist(), strict=True)])
+        return torch.from_numpy(decoded).to(x.device, x.dtype).view_as(x)
 
-    def heard(self, update: np.ndarray, word: int) -> np.ndarray:
-        """What the server makes of one client's message; nothing finite, where there was nothing to send."""
+    def decode(self, update: np.ndarray, word: int) -> np.ndarray:
+        """One client's update as the server decodes it; NaN if it cannot be sent."""
         with np.errstate(over="ignore"):
             sent = update.astype(np.float32)
         if not (np.abs(sent) <= LARGEST).all():

@@ -1,6 +1,6 @@
 r"""The invariants of TDCD, and the search for tables in silos that break them.
 
-What a run is given, and what it returns, is said in `fedbounds.empirical.papers.tdcd.tables`.
+`fedbounds.empirical.papers.tdcd.tables` describes a run's arguments and result.
 
 Source: Das et al. 2022, *Cross-Silo Federated Learning for Multi-Tier Networks with Vertical and Horizontal Data
 Partitioning*, Algorithm 1.
@@ -69,8 +69,6 @@ def others_as_they_were(execute: Execute, case: TableCase) -> InvariantSides:
     r"""In a round a silo's block does not depend on where the others move, but on their embeddings at its beginning.
 
     $$(X_l,\theta_l)\to(2X_l,\tfrac12\theta_l)\ \text{for all}\ l\ne j\implies\tilde\theta_j^{Q}\ \text{as before}$$
-
-    With the same embeddings the others' steps are then four times as large.
     """
     once, found = case.once, execute(case.once)[1:].copy()
     for j, block in enumerate(case.table.blocks):
@@ -106,14 +104,14 @@ def virtual_recursion(execute: Execute, case: TableCase) -> InvariantSides:
     The mean after q steps is what a round of q steps gives; the copies are computed here.
     """
     start, batch = np.concatenate(case.table.starts), case.draw(0)
-    algorithm = Reading.at(case, start)
+    algorithm = Reading.start(case, start)
     copies, means, got, expected = algorithm.copies(), [start], [start], [start]
     for q in range(case.local_steps):
         means.append(execute(replace(case.once, local_steps=q + 1))[1])
         got.append(means[-1])
         slopes = algorithm.slopes(copies, batch)
         expected.append(means[-2] - case.step_size * _mean(slopes))
-        copies = algorithm.stepped(copies, slopes)
+        copies = algorithm.step_copies(copies, slopes)
     return InvariantSides(np.stack(got), np.stack(expected), case=case.once)
 
 
@@ -129,10 +127,7 @@ def restarted_rounds(execute: Execute, case: TableCase) -> InvariantSides:
 
 @applies(EQUAL)
 def merged_clients(execute: Execute, case: TableCase) -> InvariantSides:
-    """With Q = 1, all samples in the batch and equal shards, the clients of a silo are as good as one.
-
-    Those of unequal shards are merged in both runs.
-    """
+    """With Q = 1, all samples in the batch and equal shards, the clients of a silo are as good as one."""
     one = replace(case.evened.whole, local_steps=1)
     return InvariantSides(execute(one), execute(one.merged), case=one, against=one.merged)
 
@@ -296,7 +291,7 @@ def _mean(slopes: Copies) -> np.ndarray:
 
 def _direction(case: TableCase, batch: np.ndarray, model: np.ndarray) -> np.ndarray:
     """G where a round begins."""
-    start = Reading.at(case, model)
+    start = Reading.start(case, model)
     return _mean(start.slopes(start.copies(), batch))
 
 

@@ -69,11 +69,7 @@ def norms_within_rounds(run: Trace, problem: Vertical, steps: TierSteps) -> np.n
 
 @lru_cache(maxsize=8)
 def noise_along(run: Trace, problem: Vertical) -> tuple[np.ndarray, np.ndarray]:
-    r"""The rounds at which the noise was computed, (R,), and $\mathbb E\sigma_{j,r}^2$ there, (silos, R).
-
-    Raises:
-        FedboundsError: the variance of the problem's stochastic gradients is not known; a seed diverged.
-    """
+    r"""The rounds at which the noise was computed, (R,), and $\mathbb E\sigma_{j,r}^2$ there, (silos, R)."""
     total, seeds = int(run.spec["rounds"]), len(run.arrays["seed"])
     recorded = run.arrays["round"][run.arrays["round"] < total]
     at = evenly_spaced(recorded, max(5, VARIANCES // (problem.dimension * problem.clients * seeds)))

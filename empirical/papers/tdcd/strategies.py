@@ -70,7 +70,7 @@ def tables(
 
 
 class _Wanted(NamedTuple):
-    """What `table_cases` is asked for."""
+    """The arguments of `table_cases`."""
 
     local_steps: tuple[int, ...] | None
     silos: tuple[int, ...] | None

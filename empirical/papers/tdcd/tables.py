@@ -1,18 +1,18 @@
-r"""What a run is given when the invariants of TDCD are tested: a small table, split over silos and clients.
+r"""The arguments and the result of a run, for tests of the invariants of TDCD: a table split over silos and clients.
 
 A *run* is any function that computes the models of TDCD:
 
     run(table, draw, rounds=, step_size=, local_steps=) -> models (R + 1, d)
 
-`table` and `draw` come by position, the others by name, so that `**_` may stand for those that are not used:
+`table` and `draw` are positional, the others keywords; `**_` takes those that are not used:
 
 - `table.starts`: $\tilde\theta_j^0$, one array for each silo; `table.clients[j]`: of each client of silo j the IDs of
   its samples, in any order, which may be split otherwise in every silo.
 - `table.embed(j, theta_j, ids)` is $\Phi_j^{(p)}=h_j(\theta_j;X_j^{(p)})$ of these samples, (m,), and
-  `table.gradient(j, theta_j, ids, others)` eq. (4), with the others' embeddings of them. Those who compute both
-  themselves find `features`, `offsets`, `labels` and `loss`.
-- `draw(t)`: the IDs of the batch of iteration t, in any order, which are the same whoever asks: what hubs make of the
-  seed that they share. Algorithm 1 asks at t = 0, Q, 2Q, ... No client is without a sample of it.
+  `table.gradient(j, theta_j, ids, others)` eq. (4), with the others' embeddings of them. To compute
+  both yourself, use `features`, `offsets`, `labels` and `loss`.
+- `draw(t)`: the IDs of the batch of iteration t, in any order, the same for every caller, as hubs share
+  a seed. Algorithm 1 draws at t = 0, Q, 2Q, ... Every client has a sample of each batch.
 - `rounds` R, `local_steps` Q, `step_size` $\eta$.
 
 The models are all blocks $\tilde\theta^{rQ}$, one after another, at the start and after every round.
@@ -120,7 +120,7 @@ class SplitTable:
         """
         rows = np.asarray(ids, int)
         if not len(rows):
-            raise FedboundsError(f"silo {j} was asked for the gradient of no samples")
+            raise FedboundsError(f"silo {j}: the gradient of no samples; give at least one ID")
         return slopes @ self.features[j][rows] / len(rows)
 
     def gradient(self, j: int, theta: ArrayLike, ids: ArrayLike, others: ArrayLike) -> np.ndarray:

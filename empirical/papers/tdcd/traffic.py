@@ -81,12 +81,10 @@ class Traffic:
             number_bytes: of a float on the wire.
 
         Raises:
-            FedboundsError: the problem has no embeddings: nothing is said of what its silos send each other.
+            FedboundsError: the problem has no embeddings: the messages of its silos are not specified.
         """
         if problem.silo_sizes is None:
-            raise FedboundsError(
-                f"{type(problem).__name__} has no embeddings: it says what clients know of others, not what is sent"
-            )
+            raise FedboundsError(f"{type(problem).__name__} has no embeddings, so that its messages are not specified")
         return round_traffic(
             *problem.silo_sizes, derivative_exchanges=algorithm.derivative_exchanges, whole_sum=whole_sum,
             number_bytes=number_bytes,
@@ -177,10 +175,10 @@ def round_traffic(
         Sent("client to hub", "embeddings", clients, N * BE, N * B),
     ]
     if not X:
-        told = clients * BE if check_flag("whole_sum", whole_sum) else N * BE
+        received = clients * BE if check_flag("whole_sum", whole_sum) else N * BE
         rows += [
             Sent("hub to hub", "embeddings", N * (N - 1), N * (N - 1) * BE),
-            Sent("hub to client", "others", clients, told),
+            Sent("hub to client", "others", clients, received),
         ]
     else:
         with_labels, far = K[label_silo], clients - K[label_silo]
@@ -231,8 +229,8 @@ def round_time(local_steps: int, communication: float, computation: float) -> fl
     of them.
     """
     steps = check_count("local_steps", local_steps)
-    told, stepped = (
+    round_trip, step = (
         check_number(name, value, low=0)
         for name, value in (("communication", communication), ("computation", computation))
     )
-    return 3 * told + steps * stepped
+    return 3 * round_trip + steps * step

@@ -1,4 +1,4 @@
-"""The adversary climbs, is deterministic, stays covered, and finds the paper's errors again without being told."""
+"""The adversary climbs, is deterministic, stays covered, and finds the paper's errors again without a hint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.falsification.instances.climbing import DEEP, LIGHT, climb, exposure, ratio, search_population
 from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances
-from fedbounds.empirical.papers.arbitrary_participation.instances.blind import (
+from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
+from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
+from tests.papers.arbitrary_participation.blind_search import (
     NOT_SEARCHED,
     SEARCHES,
     NoiseDriven,
@@ -19,8 +21,6 @@ from fedbounds.empirical.papers.arbitrary_participation.instances.blind import (
     blind_test,
     stated,
 )
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
 
 THEOREM, LEMMA = load("arbitrary-participation/theorem-3.1"), load("arbitrary-participation/lemma-c.1")
 CLAIM = ResultForm(THEOREM, THEOREM.form("sharp"))

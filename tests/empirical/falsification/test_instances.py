@@ -282,7 +282,7 @@ def test_a_step_size_above_the_cap_is_not_covered(claims: dict[str, Claim]) -> N
     how = trial(claim)
     assert how is not None
     z = next(z for z in pool(30) if z.interval > 1)
-    assert how.sides(claim, z.at(np.full(len(z), 1.0), np.full(len(z), 1.0))).covered.any()
+    assert how.sides(claim, z.with_step_shares(np.full(len(z), 1.0), np.full(len(z), 1.0))).covered.any()
     assert not how.sides(claim, replace(z, gamma=1.1 / (12 * z.smoothness * z.local_steps * z.interval))).covered.any()
 
 

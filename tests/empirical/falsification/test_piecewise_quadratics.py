@@ -93,7 +93,7 @@ def test_neighbors_stay_in_the_class() -> None:
 def test_all_signs_of_the_noise_give_what_the_pseudocode_gives_one_sequence_at_a_time(shape: tuple[int, ...]) -> None:
     z = draw_kinked(np.random.default_rng(5), 4, shape, noisy=True)
     z = replace(z, noise=z.noise + 0.3 * np.arange(1, z.clients + 1)[:, None])  # of every client its own
-    z = z.at(np.ones(4), np.ones(4))
+    z = z.with_step_shares(np.ones(4), np.ones(4))
     draws = int((z.weights[0] != 0).sum()) * z.local_steps
     assert draws <= 9
     for b in range(len(z)):
@@ -137,7 +137,7 @@ def test_without_a_kink_within_reach_they_are_the_quadratics_with_exact_moments(
     if away:
         curvatures[..., [0, -1]] = 0.25
     z = replace(z, knots=np.broadcast_to([-away, away], z.knots.shape) - 1.0 * (away == 0), curvatures=curvatures)
-    z = replace(z, first=z.first - away * curvatures[..., 1]).at(np.ones(20), np.ones(20))
+    z = replace(z, first=z.first - away * curvatures[..., 1]).with_step_shares(np.ones(20), np.ones(20))
     quadratic = same(z)
     assert z.smoothness == pytest.approx(quadratic.smoothness)
     for ours, theirs in (
@@ -187,9 +187,11 @@ def test_a_constant_of_the_initial_gap_that_is_too_small_by_five_is_seen_at_the_
     """Quadratics are solved by then: over 48 rounds with the largest steps they see no error of this size."""
     rng, ones = np.random.default_rng(9), np.ones(40)
     shape = (1, 1, 1, 1, 48)
-    quadratics = tuple(draw(rng, 40, shape, rippled=False, wide=False).at(ones, ones) for _ in range(10))
+    quadratics = tuple(draw(rng, 40, shape, rippled=False, wide=False).with_step_shares(ones, ones) for _ in range(10))
     quadratics = tuple(replace(z, noise=0 * z.noise) for z in quadratics)
-    kinked = tuple(draw_kinked(rng, 40, (1, 1, 2, 1, 1, 48, 1), noisy=False).at(ones, ones) for _ in range(10))
+    kinked = tuple(
+        draw_kinked(rng, 40, (1, 1, 2, 1, 1, 48, 1), noisy=False).with_step_shares(ones, ones) for _ in range(10)
+    )
     assert worst(kinked, 1) <= 1 and worst(quadratics, 0.2) < 1 < worst(kinked, 0.2)
 
 

@@ -26,11 +26,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
     draw_coupled,
     draw_kinked,
 )
-from fedbounds.empirical.papers.fed_norm_sgda.instances.families import (
-    BoundedInstances,
-    CoupledInstances,
-    KinkedGames,
-)
+from fedbounds.empirical.papers.fed_norm_sgda.instances.families import BoundedInstances, CoupledInstances, KinkedGames
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.relations import KINDS, relation_sides
 from fedbounds.empirical.papers.fed_norm_sgda.instances.trials import trial

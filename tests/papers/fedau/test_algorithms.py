@@ -37,6 +37,7 @@ from fedbounds.empirical.participation import (
 from fedbounds.empirical.problems import ImageClassification, Quadratic, random_cosine_quadratic, random_quadratic
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines import Cohort
+from fedbounds.empirical.simulation.oracles import local_update, stochastic_oracle
 from fedbounds.empirical.simulation.reference_algorithms import run_reference
 from fedbounds.empirical.simulation.simulate import simulate
 
@@ -160,6 +161,21 @@ def test_the_weights_applied_to_a_record_are_those_of_the_rounds(algorithm):
 # --- the proofs' form, special cases ----------------------------------------------------------------------------------
 
 
+def algorithm_3(problem, q, x0, streams, compute_weight, *, local_step_size, local_steps, server_multiplier):
+    """The form used in the proofs: all clients compute, and the indicator stands in the sum."""
+    gamma, eta, I = local_step_size, server_multiplier, local_steps
+    present = q != 0
+    T, N = q.shape
+    x = [x0]
+    for t in range(T):
+        total = torch.zeros_like(x0)
+        for n in range(N):
+            Delta = local_update(stochastic_oracle(problem, n, t, streams), x[t], gamma, I)
+            total = total + float(present[t, n]) * compute_weight(n, present[:t, n].tolist()) * Delta
+        x.append(x[t] + eta / N * total)
+    return x
+
+
 @pytest.mark.parametrize("name", ["different", "cosine"])
 def test_algorithm_1_and_the_form_in_which_all_clients_compute_give_the_same_models(name):
     q, numbers = COINS.matrix(ROUNDS, np.random.default_rng(0)), {"local_step_size": 0.05, "local_steps": 3}
@@ -170,7 +186,7 @@ def test_algorithm_1_and_the_form_in_which_all_clients_compute_give_the_same_mod
 
     first, third = (
         torch.stack(form(*arguments, weight, **numbers, server_multiplier=2.0))
-        for form in (pseudo_code.algorithm_1, pseudo_code.algorithm_3)
+        for form in (pseudo_code.algorithm_1, algorithm_3)
     )
     assert torch.equal(first, third)
     assert torch.allclose(first, run_reference(FedAU(*STEPS, cutoff=3), problem(name), q, Streams(7)), atol=1e-13)

@@ -41,7 +41,7 @@ def every_run(z: Branched, b: int, twin: Callable[..., list[torch.Tensor]]) -> I
 
 @pytest.mark.parametrize("cutoff", [2.0, np.inf])
 def test_fedaus_weights_on_all_paths_are_those_of_its_pseudocode(cutoff: float) -> None:
-    z = KinkedRecords(**parts(1), cutoff=np.full(B, cutoff)).at(np.ones(B), np.ones(B))  # type: ignore[arg-type]
+    z = KinkedRecords(**parts(1), cutoff=np.full(B, cutoff)).with_step_shares(np.ones(B), np.ones(B))  # type: ignore[arg-type]
     for b in range(2):
         total = sum(
             chance * (z.objective.slope(np.tile(x, (B, 1, 1)))[b] ** 2).mean()
@@ -53,7 +53,7 @@ def test_fedaus_weights_on_all_paths_are_those_of_its_pseudocode(cutoff: float) 
 def weighted(seed: int, rounds: int = T) -> KinkedWeighted:
     given = parts(seed, rounds)
     omega = np.random.default_rng(seed).uniform(0.5, 2, (B, N)) / given["p"]
-    return KinkedWeighted(**given, omega=omega).at(np.ones(B), np.ones(B))  # type: ignore[arg-type]
+    return KinkedWeighted(**given, omega=omega).with_step_shares(np.ones(B), np.ones(B))  # type: ignore[arg-type]
 
 
 def test_constant_weights_on_all_paths_are_those_of_the_pseudocode() -> None:
@@ -73,7 +73,7 @@ def test_without_kinks_they_are_the_quadratics() -> None:
     z = weighted(3, rounds=5)
     a = np.linspace(0.3, 1, B)[:, None]
     z = replace(z, curvatures=np.ones_like(z.curvatures) * a[:, None, :, None], noise=np.ones_like(z.noise))
-    z = z.at(np.ones(B), np.ones(B))
+    z = z.with_step_shares(np.ones(B), np.ones(B))
     at_origin = z.first - a[:, None] * z.knots[:, None, :, 0]
     center = at_origin.mean(axis=1)
     same = WeightedInstances(

@@ -21,7 +21,7 @@ from fedbounds.empirical.invariants import BrokenInvariant
 from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, WeightCase, check_weights
 from fedbounds.empirical.papers.fedau.numpy_reference import fedau_weights
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights, weight_paths
-from fedbounds.empirical.papers.fedau.pseudocode import exponential_weight, fedau_weight
+from fedbounds.empirical.papers.fedau.pseudocode import fedau_weight
 from fedbounds.empirical.papers.fedau.strategies import weight_cases
 from tests.papers.fedau.exact_weights import exact_weight_moments
 
@@ -43,7 +43,7 @@ def test_the_estimator_computes_the_weights_of_algorithm_2(case):
 def test_the_exponential_variant_forgets_and_its_first_interval_replaces_the_initial_weight(case, rate):
     paths = weight_paths(case.participated, case.cutoff, rate)
     for (t, n), weight in np.ndenumerate(paths):
-        expected = exponential_weight(case.participated[:t, n].tolist(), case.cutoff, rate)
+        expected = fedau_weight(case.participated[:t, n].tolist(), case.cutoff, rate)
         assert weight == pytest.approx(expected, rel=1e-13)
 
 

@@ -7,12 +7,7 @@ import pytest
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedmrn.errata_masks import binary_error, bound_11, prescribed_amplitude, signed_error
-from fedbounds.bounds.papers.fedmrn.errata_moments import (
-    average_gradient,
-    last_gap,
-    masks_of_lemma_3,
-    one_step_down,
-)
+from fedbounds.bounds.papers.fedmrn.errata_moments import average_gradient, last_gap, masks_of_lemma_3, one_step_down
 from fedbounds.bounds.theory.registry import load
 
 

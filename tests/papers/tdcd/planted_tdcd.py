@@ -35,12 +35,15 @@ REDRAW = f"""batch = draw(r * local_steps + q)
 MOVES_ALL = """total = sum(table.embed(l, view[l], batch[mine]) for l in range(len(view)))
                     slopes = table.slopes(total, batch[mine])
                     view = [view[l] - step_size * table.pulled(l, batch[mine], slopes) for l in range(len(view))]"""
-TOLD, STEPPED = "told = self.told(batch, copies)", "copies = self.stepped(copies, self.slopes(copies, batch))"
+TOLD = "embedded = self.embeddings(batch, copies)"
+STEPPED = "copies = self.step_copies(copies, self.slopes(copies, batch))"
 REFRESH = f"""{TOLD}
         for j, silo in enumerate(copies):
             for k, own in enumerate(silo):
-                told[j, self.part(j, k, batch)] = self.table.embed(j, own, batch[self.part(j, k, batch)])"""
-AVERAGE = "copies = [[np.mean(silo, axis=0)] * len(silo) for silo in self.stepped(copies, self.slopes(copies, batch))]"
+                embedded[j, self.part(j, k, batch)] = self.table.embed(j, own, batch[self.part(j, k, batch)])"""
+AVERAGE = (
+    "copies = [[np.mean(silo, axis=0)] * len(silo) for silo in self.step_copies(copies, self.slopes(copies, batch))]"
+)
 
 # name: the changes, the loop they are made in, the invariant that speaks of it, how its cause begins
 BUGS = {
@@ -92,7 +95,7 @@ BUGS = {
     "silos in turn": (
         [(OTHERS, "0 * told[j] + sum(table.embed(l, (after + blocks[j:])[l], batch) "
                   "for l in range(len(told)) if l != j)")],
-        "relabeled", "silos go one after another",
+        "relabeled", "silos update one after another",
     ),
     "other blocks": (
         [(f"mine, own = {MINE}, block", f"mine, view = {MINE}, list(blocks)"), (STEP, MOVES_ALL),

@@ -34,15 +34,7 @@ def patterns(rng: np.random.Generator, B: int, T: int, N: int, P: int) -> np.nda
 
 
 def draw(rng: np.random.Generator, B: int, shape: tuple[int, ...], *, rippled: bool, wide: bool) -> FedAvgInstances:
-    """B random instances of one shape (N, d, I, P, T).
-
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        shape: clients, dimension, local steps, interval and rounds.
-        rippled: non-convex and free of noise, instead of quadratic.
-        wide: gamma up to 1/(12LI) instead of 1/(12LIP).
-    """
+    """B random instances of one shape (N, d, I, P, T)."""
     N, d, I, P, T = shape
 
     def sizes(*values: float) -> np.ndarray:
@@ -70,7 +62,7 @@ def draw(rng: np.random.Generator, B: int, shape: tuple[int, ...], *, rippled: b
         interval=P,
         reach=1 if wide else P,
     )
-    return z.at(sizes(1.0, 1.0, 0.3, 0.03, 1e-4), sizes(1.0, 1.0, 0.3, 0.03))
+    return z.with_step_shares(sizes(1.0, 1.0, 0.3, 0.03, 1e-4), sizes(1.0, 1.0, 0.3, 0.03))
 
 
 def shapes(rng: np.random.Generator, cells: int) -> Iterator[tuple[int, ...]]:
@@ -123,5 +115,5 @@ def plain() -> Iterator[FedAvgInstances]:
             interval=P,
             reach=P,
         )
-        yield z.at(np.full(B, 1.0), np.ones(B))
-        yield z.at(np.full(B, 1e-3), np.ones(B))
+        yield z.with_step_shares(np.full(B, 1.0), np.ones(B))
+        yield z.with_step_shares(np.full(B, 1e-3), np.ones(B))

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.population import perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, cancels, nonnegative, reals, symmetric
+from fedbounds.empirical.falsification.instances.ranges import Range, cancels, nonnegative, reals, symmetric
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 ROUND_OFF = 1e-9
@@ -37,24 +37,14 @@ class FedAvgInstances(ParticipatingRuns):
         correlation: covariance of the clients' noise, at most 1 on the diagonal; diagonal if independent, (B, N, N).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "curvature": nonnegative("d"),
-        "ripple": nonnegative("d"),
-        "slopes": reals("N d"),
-        "start": reals("d"),
-        "noise": nonnegative("d"),
-        "correlation": Range(Domain(-1, 1), "N N"),
-    }
-
-    curvature: np.ndarray
-    ripple: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    correlation: np.ndarray
+    curvature: Annotated[np.ndarray, nonnegative("d")]
+    ripple: Annotated[np.ndarray, nonnegative("d")]
+    slopes: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
+    noise: Annotated[np.ndarray, nonnegative("d")]
+    correlation: Annotated[np.ndarray, Range(Domain(-1, 1), "N N")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         quiet = ~self.ripple.any(axis=1) | ~self.noise.any(axis=1)
         return super().rules() | {
             "the slopes sum to zero": cancels(self.slopes),
@@ -65,17 +55,14 @@ class FedAvgInstances(ParticipatingRuns):
 
     @cached_property
     def smoothness(self) -> np.ndarray:
-        """L, (B,)."""
         return (self.curvature + self.ripple).max(axis=1)
 
     @cached_property
     def initial_gap(self) -> np.ndarray:
-        r"""$f(x_0)-f^*$, (B,)."""
         return (self.curvature / 2 * self.start**2 + 2 * self.ripple * np.sin(self.start / 2) ** 2).sum(axis=1)
 
     @cached_property
     def sigma(self) -> np.ndarray:
-        """The root of the largest variance of a client's noise, (B,)."""
         return np.sqrt((self.noise**2).sum(axis=1) * np.einsum("bnn->bn", self.correlation).max(axis=1))
 
     @cached_property
@@ -108,27 +95,22 @@ class FedAvgInstances(ParticipatingRuns):
 
     @cached_property
     def cohort_divergence(self) -> np.ndarray:
-        """The left-hand side of (6), (B, T)."""
         return self.cohort.sum(axis=2)
 
     @cached_property
     def participation_divergence(self) -> np.ndarray:
-        """The left-hand side of (5), (B, T)."""
         return (self.pulls**2).sum(axis=2)
 
     @cached_property
     def divergence_of_participants(self) -> np.ndarray:
-        """The left-hand side of (11), (B, T)."""
         return np.einsum("btn,bn->bt", self.weights, self.divergences)
 
     @cached_property
     def divergences(self) -> np.ndarray:
-        r"""$\|b_n\|^2$, (B, N)."""
         return (self.slopes**2).sum(axis=2)
 
     @cached_property
     def window(self) -> np.ndarray:
-        """The left-hand side of (7) at the complete aligned windows, (B, K)."""
         return (self.pulled(self.window_weights) ** 2).sum(axis=2)
 
     @cached_property
@@ -179,7 +161,7 @@ class FedAvgInstances(ParticipatingRuns):
             weights=weights,
             correlation=np.where(keeps, diagonal + shared * off, self.correlation),
         )
-        return moved.at(*self.moved_shares(rng))
+        return moved.with_step_shares(*self.moved_shares(rng))
 
 
 class QuadraticMoments(NamedTuple):
@@ -348,10 +330,7 @@ def rippled_course(z: FedAvgInstances) -> FollowedCourse:
 
 
 def split(z: FedAvgInstances, path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The clients' mean change of the model in a round, (B, T, I+1, d), and each client's distance from it.
-
-    Distances that are rounding are zero: clients that agree do not spread.
-    """
+    """The clients' mean change of the model in a round, (B, T, I+1, d), and each client's distance from it."""
     mean = (z.weights[:, :, None, :, None] * path.change).sum(axis=3)
     apart = path.change - mean[:, :, :, None]
     size = np.abs(path.change).max(axis=(1, 2, 3, 4), keepdims=True)

@@ -1,4 +1,4 @@
-r"""The inner products that the proof's steps speak of, exactly, on every instance.
+r"""The inner products in the proof's steps, exactly, on every instance.
 
 A step's brackets average over the clients of a round with their weights (over a window's rounds and local steps too)
 and over the gradient noise. They are kept for *differences* of the step's vectors, so that nothing cancels:

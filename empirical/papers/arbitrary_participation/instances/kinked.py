@@ -44,7 +44,6 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
 
     @cached_property
     def initial_gap(self) -> np.ndarray:
-        r"""$f(x_0)-f^*$, (B,)."""
         return self.above_infimum(self.objective)
 
     def _pulled(self, weights: np.ndarray) -> np.ndarray:
@@ -53,41 +52,32 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
 
     @cached_property
     def participation_divergence(self) -> np.ndarray:
-        """The largest left-hand side of (5), (B, T)."""
         return supremum(self._pulled(self.weights))
 
     @cached_property
     def window(self) -> np.ndarray:
-        """The largest left-hand side of (7) at the complete aligned windows, (B, K)."""
         return supremum(self._pulled(self.window_weights))
 
     @cached_property
     def cohort_divergence(self) -> np.ndarray:
-        """The largest left-hand side of (6), (B, T)."""
         apart = remove_rounding(self.offsets[:, None] - self._pulled(self.weights)[:, :, None], self.slopes)
         return np.einsum("btn,btndm->btdm", self.weights, apart**2).max(axis=3).sum(axis=2)
 
     @cached_property
     def divergence_of_participants(self) -> np.ndarray:
-        """The largest left-hand side of (11), (B, T)."""
         return np.einsum("btn,bndm->btdm", self.weights, self.offsets**2).max(axis=3).sum(axis=2)
 
     @property
     def smooth(self) -> np.ndarray:
-        """Whether f is bounded below; smooth it is, (B,)."""
         return np.isfinite(self.initial_gap) & (self.smoothness > 0)
 
     @property
     def centered(self) -> np.ndarray:
-        """Whether the divergences are finite, (B,)."""
         return self.same_far_away
 
     @cached_property
     def course(self) -> Course:
-        """Every client's local steps on every path; spread and drift by means over the clients' own branches.
-
-        On paths that are drawn, nothing but gradients is measured.
-        """
+        """Every client's local steps on every path; spread and drift by means over the clients' own branches."""
         B, T, I, P = len(self), self.rounds, self.local_steps, self.interval
         gradient, gap = np.full((2, B, T + 1), np.nan)
         error = np.repeat((CANCELED * np.abs(self.slopes).max(axis=(1, 2, 3))[:, None]) ** 2, T + 1, axis=1)
@@ -126,16 +116,13 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, weights and step sizes; the step sizes stay within their caps."""
         moved = replace(self, **self.moved_clients(rng), weights=self.moved_weights(rng))
-        return moved.at(*self.moved_shares(rng))
+        return moved.with_step_shares(*self.moved_shares(rng))
 
 
 def draw_kinked(
     rng: np.random.Generator, B: int, shape: tuple[int, ...], *, noisy: bool, samples: int = 0
 ) -> KinkedRuns:
-    """B random instances of one shape: clients, coordinates, knots, I, P, T and how many take part in a round.
-
-    One client after the other takes part, or all of them with any weights.
-    """
+    """B random instances of one shape: clients, coordinates, knots, I, P, T and how many take part in a round."""
     N, d, m, I, P, T, present = shape
     in_turn = np.repeat(np.eye(N)[np.arange(T) % N][None], B, axis=0)
     z = KinkedRuns(
@@ -148,7 +135,7 @@ def draw_kinked(
         interval=P,
         reach=P,
     )
-    return z.at(rng.choice([1.0, 1.0, 0.3, 0.01], size=B), rng.choice([1.0, 1.0, 0.3], size=B))
+    return z.with_step_shares(rng.choice([1.0, 1.0, 0.3, 0.01], size=B), rng.choice([1.0, 1.0, 0.3], size=B))
 
 
 @lru_cache(maxsize=4)

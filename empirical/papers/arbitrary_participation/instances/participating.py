@@ -3,19 +3,22 @@ r"""Runs of generalized FedAvg with given weights, whatever the clients' functio
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import ClassVar, Self
+from functools import cached_property, lru_cache
+from typing import Annotated, Self
 
 import numpy as np
 
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
+from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.empirical.falsification.instances.population import Population, perturb
-from fedbounds.empirical.falsification.instances.ranges import Ranges, counts, nonnegative, positive, sums_to
+from fedbounds.empirical.falsification.instances.ranges import counts, nonnegative, positive, sums_to
 
 
 @dataclass(frozen=True)
 class Course:
-    r"""What the proof speaks of: expectations over the gradient noise given the participation.
+    r"""The quantities of the proof: expectations over the gradient noise given the participation.
 
     Attributes:
         gradient: $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1).
@@ -45,24 +48,14 @@ class ParticipatingRuns(Population, ABC):
         reach: gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "weights": nonnegative("T N"),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "interval": counts(),
-        "reach": counts(),
-    }
-
-    weights: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    interval: int
-    reach: int
+    weights: Annotated[np.ndarray, nonnegative("T N")]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    interval: Annotated[int, counts()]
+    reach: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return super().rules() | {"the weights of a round sum to one": sums_to(self.weights, 1)}
 
     # --- what the functions say --------------------------------------------------------------------------------------
@@ -183,13 +176,13 @@ class ParticipatingRuns(Population, ABC):
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()}
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+    def with_step_shares(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ and $\gamma\eta$ at these shares of $1/(12LI\cdot\text{reach})$ and $1/(2LIP)$."""
         gamma = local / (12 * self.smoothness * self.local_steps * self.reach)
         return replace(self, gamma=gamma, eta=update / (2 * self.smoothness * self.local_steps * self.interval * gamma))
 
     def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Neighbors of what `at` takes, within the caps."""
+        """Neighbors of what `with_step_shares` takes, within the caps."""
         L = self.smoothness * self.local_steps
         local, update = self.gamma * 12 * L * self.reach, self.gamma * self.eta * 2 * L * self.interval
         return np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)
@@ -200,3 +193,62 @@ class ParticipatingRuns(Population, ABC):
             return self.weights
         weights = perturb(self.weights, rng)
         return weights / weights.sum(axis=2, keepdims=True)
+
+
+# --- assumptions -----------------------------------------------------------------------------------------------------
+
+ROUND_OFF = 1e-9
+Check = Callable[[ParticipatingRuns], np.ndarray]
+
+
+def _weights(z: ParticipatingRuns) -> np.ndarray:
+    total = np.abs(z.weights.sum(axis=2) - 1).max(axis=1)
+    return (z.weights.min(axis=(1, 2)) >= 0) & (total < ROUND_OFF)
+
+
+def _regular(z: ParticipatingRuns) -> np.ndarray:
+    if not z.window_weights.shape[1]:
+        return np.zeros(len(z), dtype=bool)
+    return np.ptp(z.window_weights, axis=2).max(axis=1) < 1e-12
+
+
+def _always(z: ParticipatingRuns) -> np.ndarray:
+    """True by construction: constants are the instance's own, and participation is fixed before any noise is drawn."""
+    return np.ones(len(z), dtype=bool)
+
+
+GIVEN: Mapping[str, Check] = {
+    "smooth": lambda z: z.smooth,
+    "unbiased-noise": lambda z: z.unbiased,
+    "independent-clients": lambda z: z.independent,
+    "martingale-noise": _always,
+    "exogenous-participation": _always,
+    "bounded-below": lambda z: z.smooth,
+    "bounded-divergence": lambda z: z.centered,
+    "cohort-divergence": lambda z: z.centered,
+    "participation-divergence": lambda z: z.centered,
+    "window-divergence": lambda z: z.centered,
+    "weights": _weights,
+    "participation-norm": _always,
+    "regularized": _regular,
+}
+# participation is given here: an expectation over it is that of a law with one outcome
+ASSUMPTIONS: Mapping[str, Check] = {**GIVEN, **{b.name: GIVEN[a.name] for a, b in IN_EXPECTATION.items()}}
+
+
+def met(z: ParticipatingRuns, assumptions: Iterable[Assumption]) -> tuple[dict[str, np.ndarray], str]:
+    """Which instances meet each of them, (B,), and the names of those that cannot be checked here."""
+    return _met(z, frozenset(a.name for a in assumptions))
+
+
+@lru_cache(maxsize=1024)
+def _met(z: ParticipatingRuns, names: frozenset[str]) -> tuple[dict[str, np.ndarray], str]:
+    unknown = sorted(names - set(ASSUMPTIONS))
+    found = {name: np.zeros(len(z), dtype=bool) for name in unknown}
+    found |= {name: ASSUMPTIONS[name](z) for name in sorted(names & set(ASSUMPTIONS))}
+    return found, f"not checkable here: {', '.join(unknown)}" if unknown else ""
+
+
+def all_of(assumed: Mapping[str, np.ndarray], z: ParticipatingRuns) -> np.ndarray:
+    """Whether each instance meets them all, (B, 1)."""
+    return np.logical_and.reduce([np.ones(len(z), dtype=bool), *assumed.values()])[:, None]

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import comb, factorial
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb
-from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, counts
+from fedbounds.empirical.falsification.instances.ranges import Range, counts
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
 # By construction: one client takes part, drawn uniformly in every round anew, and d = 1
@@ -31,14 +31,7 @@ KNOWN = {"bounded-divergence", "unbiased-sampling", "independent-rounds", "joint
 
 @lru_cache(maxsize=256)
 def law_of_largest(clients: int, rounds: int) -> tuple[Fraction, ...]:
-    r"""The probabilities that $\sum_n|k_n-m|$ is 0, 1, ..., P, for an even number of clients.
-
-    The clients below, at and above m are counted apart, by the numbers of rounds that they take together.
-
-    Example:
-        >>> [str(p) for p in law_of_largest(2, 2)]  # both rounds with one client, or one with each
-        ['1/2', '0', '1/2']
-    """
+    r"""The probabilities that $\sum_n|k_n-m|$ is 0, 1, ..., P, for an even number of clients."""
     N, P, half = clients, rounds, clients // 2
 
     def powers(series: list[int], largest: int) -> list[list[int]]:
@@ -77,22 +70,14 @@ class Patterns(Population):
 
     measured: ClassVar[LeftSide] = "exact law"
 
-    ranges: ClassVar[Ranges] = {
-        "clients": Range(Domain(2, 50, integer=True)),
-        "interval": counts(most=150),  # all patterns of a window: its cube
-        "failure": Range(Domain(0, 1, low_open=True, high_open=True)),
-    }
-
-    clients: np.ndarray
-    interval: np.ndarray
-    failure: np.ndarray
+    clients: Annotated[np.ndarray, Range(Domain(2, 50, integer=True))]
+    interval: Annotated[np.ndarray, counts(most=150)]
+    failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {"the number of clients is even": self.clients % 2 == 0}
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Another window and another probability of failure."""
         interval = np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int)
         return replace(self, interval=interval, failure=np.clip(perturb(self.failure, rng), 1e-4, 0.999))
 

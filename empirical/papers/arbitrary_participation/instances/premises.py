@@ -5,14 +5,19 @@ Windows with random mean weights, the law of a cohort over every sequence of rou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, product
 from math import comb, lgamma
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.audit.proof_step_checker import StepOf, measure_symbol
+from fedbounds.bounds.audit.vectors import product_symbol
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
+from fedbounds.bounds.papers.arbitrary_participation.proof import likely, window
 from fedbounds.bounds.papers.arbitrary_participation.proof import likely as at_all_points
 from fedbounds.bounds.papers.arbitrary_participation.proof import participation as section_4
 from fedbounds.bounds.participation.window_variance import without_replacement_variance
@@ -28,10 +33,7 @@ MET = frozenset(
 
 
 def windows(claim: Claim) -> Iterator[PremiseCases]:
-    """Offsets v_n of the gradients, which sum to zero, and the clients' mean weights, which sum to one.
-
-    The bracket is the plain mean over the clients, or weighs them by how far they are from the median weight.
-    """
+    """Offsets v_n of the gradients, which sum to zero, and the clients' mean weights, which sum to one."""
     rng = np.random.default_rng(193)
     by_deviation = "median" in claim.id
     equal = claim.id == "arbitrary-participation/proposition-4.2/D2"
@@ -61,10 +63,7 @@ def windows(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def exchanged(claim: Claim) -> Iterator[PremiseCases]:
-    """Two draws of one round's weights, and the offsets of the gradients; the bracket weighs by their mean.
-
-    The other rounds of the window have the weights of the first draw.
-    """
+    """Two draws of one round's weights, and the offsets of the gradients; the bracket weighs by their mean."""
     rng = np.random.default_rng(197)
     for N in (2, 3, 6):
         v = rng.normal(size=(B, N, 2)) * rng.choice([0.1, 1.0, 10.0], size=(B, N, 1))
@@ -118,10 +117,7 @@ def cohorts(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def tails(claim: Claim) -> Iterator[PremiseCases]:
-    """Two groups of S clients, one of which takes part in each of P rounds, by a fair coin: its tail, exactly.
-
-    All mean weights are as far from 1/N, which is less than c likely to be farther than the letter says.
-    """
+    """Two groups of S clients, one of which takes part in each of P rounds, by a fair coin: its tail, exactly."""
     for P in (1, 10, 200, 3000):
         heads = np.arange(P + 1)
         law = np.exp([lgamma(P + 1) - lgamma(k + 1) - lgamma(P - k + 1) - P * np.log(2) for k in heads])
@@ -140,10 +136,7 @@ def tails(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def seldom(claim: Claim) -> Iterator[PremiseCases]:
-    """One of two clients alone, either of them, with a probability just above c in a window of one round, else both.
-
-    Of all laws with this mean, the one that is farthest from it with a probability of more than c.
-    """
+    """One of two clients alone, either of them, with a probability just above c in a window of one round, else both."""
     for c in (0.5, 0.1, 1e-4):
         law = np.array([c / 2, c / 2, 1 - c]) * (1 + 1e-12 * np.array([1, 1, -2 * c]))
         weights = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
@@ -163,10 +156,7 @@ def seldom(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def coins(claim: Claim) -> Iterator[PremiseCases]:
-    """P fair coins, each of which moves the distance by 2d/P: its mean and its tail, exactly.
-
-    N and upsilon are such that the bound of its mean is met.
-    """
+    """P fair coins, each of which moves the distance by 2d/P: its mean and its tail, exactly."""
     for P in range(1, 9):
         heads = np.arange(P + 1)
         law = np.array([comb(P, k) for k in heads]) / 2.0**P
@@ -228,3 +218,14 @@ def drawn_for(subject: StepOf) -> Draw | None:
         if subject.proof.id == proof and (subject.step.id in steps or not steps):
             return draw
     return None
+
+
+# --- averages --------------------------------------------------------------------------------------------------------
+
+START = product_symbol("f0", "f0")  # the squared gradient at the start of a window
+MEANS: Mapping[sp.Symbol, sp.Expr] = {
+    window.LEAST: START,  # no more than the average over the windows
+    measure_symbol(OVER_PARTICIPATION): START,
+    likely.EVERY: likely.ONE,  # the largest of all windows
+}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {n.decrease: n.F}

@@ -10,24 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import (
-    Ranges,
-    cancels,
-    counts,
-    nonnegative,
-    positive,
-    reals,
-    sums_to,
-)
+from fedbounds.empirical.falsification.instances.ranges import cancels, counts, nonnegative, positive, reals, sums_to
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
-from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import ASSUMPTIONS
+from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ASSUMPTIONS
 
 # By construction, as the rules of the class are checked: participation is drawn before any noise, in every round anew
 # and every client alike; the letters are those of the weights and of the slopes, which have mean zero.
@@ -46,32 +38,18 @@ class RandomRounds(Population):
         local_steps, interval, rounds: I, P and T.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "curvature": nonnegative("d"),
-        "start": reals("d"),
-        "noise": nonnegative("d"),
-        "slopes": reals("N d"),
-        "base": nonnegative("N"),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "interval": counts(),
-        "rounds": counts(),
-    }
-
-    curvature: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    slopes: np.ndarray
-    base: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    interval: int
-    rounds: int
+    curvature: Annotated[np.ndarray, nonnegative("d")]
+    start: Annotated[np.ndarray, reals("d")]
+    noise: Annotated[np.ndarray, nonnegative("d")]
+    slopes: Annotated[np.ndarray, reals("N d")]
+    base: Annotated[np.ndarray, nonnegative("N")]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    interval: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the weights sum to one": sums_to(self.base, 1),
             "the slopes sum to zero": cancels(self.slopes),
@@ -132,10 +110,7 @@ class RandomRounds(Population):
 
 
 def draw_rounds(rng: np.random.Generator, B: int, shape: tuple[int, ...]) -> RandomRounds:
-    r"""Random instances of a shape (N, d, I, P, T) with $P=\upsilon^2N^{5/2}\sqrt{IT}$ where some w gives that.
-
-    The start is scaled so that $T\ge4LIP^2F/\rho^2$ holds, often with equality.
-    """
+    r"""Random instances of a shape (N, d, I, P, T) with $P=\upsilon^2N^{5/2}\sqrt{IT}$ where some w gives that."""
     N, d, I, P, T = shape
     apart = rng.dirichlet(np.full(N, 0.4), size=B) - 1 / N
     apart[: B // 2] = np.eye(N)[0] - 1 / N

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import comb
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb
-from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, counts
+from fedbounds.empirical.falsification.instances.ranges import Range, counts
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
 
@@ -35,20 +35,12 @@ class FairCoins(Population):
 
     measured: ClassVar[LeftSide] = "exact law"
 
-    ranges: ClassVar[Ranges] = {
-        "interval": counts(),
-        "windows": counts(),
-        "failure": Range(Domain(0, 1, low_open=True, high_open=True)),
-        "swing": Range(Domain(0, 0.5, low_open=True)),
-    }
-
-    interval: np.ndarray
-    windows: np.ndarray
-    failure: np.ndarray
-    swing: np.ndarray
+    interval: Annotated[np.ndarray, counts()]
+    windows: Annotated[np.ndarray, counts()]
+    failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]
+    swing: Annotated[np.ndarray, Range(Domain(0, 0.5, low_open=True))]
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other windows, more or fewer of them, another probability of failure and other weights."""
         return replace(
             self,
             interval=np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import Ranges, cancels, counts, nonnegative, reals, sums_to
+from fedbounds.empirical.falsification.instances.ranges import cancels, counts, nonnegative, reals, sums_to
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import PATTERNS
 from fedbounds.empirical.papers.arbitrary_participation.instances.tails import TAILS
@@ -42,20 +42,12 @@ class ShiftProcesses(Population):
         interval: P, (B,).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "base": nonnegative("N"),
-        "increments": nonnegative("N"),
-        "slopes": reals("N d"),
-        "interval": counts(),
-    }
-
-    base: np.ndarray
-    increments: np.ndarray
-    slopes: np.ndarray
-    interval: np.ndarray
+    base: Annotated[np.ndarray, nonnegative("N")]
+    increments: Annotated[np.ndarray, nonnegative("N")]
+    slopes: Annotated[np.ndarray, reals("N d")]
+    interval: Annotated[np.ndarray, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the weights sum to one": sums_to(self.base, 1),
             "the law of the increments sums to one": sums_to(self.increments, 1),
@@ -63,7 +55,6 @@ class ShiftProcesses(Population):
         }
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other weights, walks, offsets and windows."""
         base, increments = perturb(self.base, rng), perturb(self.increments, rng)
         slopes = shaken(self.slopes, rng)
         return replace(
@@ -175,10 +166,7 @@ def process_sides(claim: Claim, z: ShiftProcesses) -> Sides:
 
 
 def limit_of_windows(z: ShiftProcesses) -> np.ndarray:
-    r"""$\lim_{P\to\infty}P\,\mathbb E\,\mathrm{LHS}(7)$, over the longer window's P, (B, 1).
-
-    P times the variance of a mean is its limit less a constant over P, up to correlations of lag P.
-    """
+    r"""$\lim_{P\to\infty}P\,\mathbb E\,\mathrm{LHS}(7)$, over the longer window's P, (B, 1)."""
     short, long = (P * z.expected_window(np.full(len(z), P)) for P in LONG)
     return (LONG[1] * long - LONG[0] * short) / (LONG[1] - LONG[0]) / LONG[1]
 
@@ -198,14 +186,9 @@ class HeldCoins(Population):
         growth: $\theta\ge0$, (B,).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "growth": nonnegative(),
-    }
-
-    growth: np.ndarray
+    growth: Annotated[np.ndarray, nonnegative()]
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Another growth."""
         return replace(self, growth=perturb(self.growth, rng))
 
     def lengths(self, rounds: int) -> list[np.ndarray]:

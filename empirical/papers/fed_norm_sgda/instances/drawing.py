@@ -7,11 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.empirical.papers.fed_norm_sgda.instances.families import (
-    BoundedInstances,
-    CoupledInstances,
-    KinkedGames,
-)
+from fedbounds.empirical.papers.fed_norm_sgda.instances.families import BoundedInstances, CoupledInstances, KinkedGames
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import REGIMES
 
 Array = np.ndarray
@@ -71,15 +67,7 @@ def draw_steps(rng: np.random.Generator, B: int, tau: Array) -> dict[str, Array]
 def draw_shared(
     rng: np.random.Generator, B: int, shape: PopulationShape, sizes: Array, even: Array
 ) -> dict[str, Array]:
-    """What every family draws alike.
-
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        shape: of the population.
-        sizes: of the clients' slopes, (B,).
-        even: where all scales are 1, (B,).
-    """
+    """What every family draws alike."""
     n, T, dx, dy = shape.clients, shape.steps, shape.in_x, shape.in_y
 
     def pick(*values: float) -> Array:

@@ -69,12 +69,10 @@ class CoupledInstances(RoundInstances):
         )
 
     def common(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Both blocks of grad f_0."""
         in_x = times(self.curvature, x) + self._bent(x) + times(self.coupling, y)
         return in_x, times(self.coupling.swapaxes(1, 2), x) - lift(self.down, y) * y
 
     def common_value(self, x: Array, y: Array) -> Array:
-        """f_0."""
         in_x = (x * times(self.curvature, x)).sum(axis=-1) / 2 + self._bend(x).sum(axis=-1)
         return in_x + (x * times(self.coupling, y)).sum(axis=-1) - (lift(self.down, y) * y**2).sum(axis=-1) / 2
 
@@ -95,7 +93,6 @@ class CoupledInstances(RoundInstances):
         return lift(v[:, None], x)
 
     def maximizer(self, x: Array) -> Array:
-        """The maximizer of F~(x, .)."""
         pull = self.mean_slopes[1] / self.mean_scale[:, None]
         moved = times(self.coupling.swapaxes(1, 2), x)
         return (moved + lift(pull, moved)) / lift(self.down, moved)
@@ -131,7 +128,6 @@ class CoupledInstances(RoundInstances):
 
     @cached_property
     def strong_concavity(self) -> Array:
-        """Of F~."""
         return self.mean_scale * self.down.min(axis=1)
 
     @cached_property
@@ -141,7 +137,6 @@ class CoupledInstances(RoundInstances):
 
     @cached_property
     def steepest(self) -> Array:
-        """There is no Gx."""
         return np.ones(len(self))
 
     def met(self) -> dict[str, Array]:
@@ -223,13 +218,11 @@ class BoundedInstances(RoundInstances):
         return *parts, y - parts[2] * np.sin(x)
 
     def common(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Both blocks of grad f_0."""
         ripple, q, s, concave, u = self._pieces(x, y)
         slope = q * np.where(concave, np.tanh(u), one_point_slope(u))
         return -ripple * np.sin(x) + s * np.cos(x) * slope, -slope
 
     def common_value(self, x: Array, y: Array) -> Array:
-        """f_0."""
         ripple, q, _, concave, u = self._pieces(x, y)
         hill = np.where(concave, log_cosh(u), one_point(u))
         return (ripple * np.cos(x) - q * hill).sum(axis=-1)
@@ -240,7 +233,6 @@ class BoundedInstances(RoundInstances):
         return np.arctanh(self.mean_slopes[1] / (self.mean_scale * self.height)[:, None])
 
     def maximizer(self, x: Array) -> Array:
-        """A maximizer of F~(x, .)."""
         return lift(self.bend[:, None], x) * np.sin(x) + lift(self._top, x)
 
     def proximal(self, x: Array) -> Array:
@@ -261,12 +253,10 @@ class BoundedInstances(RoundInstances):
 
     @cached_property
     def strong_concavity(self) -> Array:
-        """There is none."""
         return np.zeros(len(self))
 
     @cached_property
     def envelope_smoothness(self) -> Array:
-        """A bound."""
         return self.mean_scale * np.hypot(self.ripple, self.height * self.bend)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""How the results of Sharma et al. (2023) become two sides on instances, and on which instances they are tried."""
+"""The results of Sharma et al. (2023) on instances: both sides, and the populations that verify them."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class MeasuredForm(NamedTuple):
     rounding: np.ndarray | float = 0.0
 
 
-class Asked(NamedTuple):
-    """What a form asks of an instance.
+class FormNeeds(NamedTuple):
+    """What a form requires of an instance.
 
     Attributes:
         form: its name.
@@ -89,11 +89,11 @@ def prescribing(names: tuple[str, ...], expressions: tuple[Any, ...]) -> Form:
     return Form("explicit", (), (), prescribes=dict(zip(names, expressions, strict=True)))
 
 
-def at_steps(z: Any, steps: Mapping[str, Any], asked: Asked) -> tuple[Any, np.ndarray]:
+def at_steps(z: Any, steps: Mapping[str, Any], needs: FormNeeds) -> tuple[Any, np.ndarray]:
     """The instances at these steps, and where they are positive and a period among them is a whole number."""
     form, found = prescribing(tuple(steps), tuple(steps.values())), {}
     legal = np.ones(len(z), dtype=bool)
-    for name, value in zip(steps, compile_form(form, VECTORS).parts(z.letters(asked.whole)).prescribed, strict=True):
+    for name, value in zip(steps, compile_form(form, VECTORS).parts(z.letters(needs.whole)).prescribed, strict=True):
         here = np.broadcast_to(value, (len(z), 1))[:, 0] * (z.taueff if name.startswith("gamma") else 1)
         possible = np.isfinite(here) & (here > 0)
         here = np.where(possible, here, 1e-9)
@@ -112,30 +112,30 @@ def of_quadratics(z: QuadraticRuns) -> dict[str, np.ndarray | bool]:
     return dict.fromkeys(ALWAYS, True) | {"strongly-concave": True, "bounded-below": z.bounded_below}
 
 
-def expected(name: str, when: int) -> Callable[[QuadraticRuns, Asked], MeasuredForm]:
+def expected(name: str, when: int) -> Callable[[QuadraticRuns, FormNeeds], MeasuredForm]:
     """The expectation of a square at the start of a round (0), or on average over the rounds (2)."""
 
-    def measured(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
+    def measured(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
         about = ("gradsq", "gap", "gradxsq", "drift", "sampledrift", "noisydrift", "noisysq", "direction")
-        values = z.letters(asked.whole) | {letter: z.expected(letter, when) for letter in about}
+        values = z.letters(needs.whole) | {letter: z.expected(letter, when) for letter in about}
         values["epsopt"] = values["gradsq"]
         return MeasuredForm(z.expected(name, when), values, of_quadratics(z), CANCELED * z.error(name, when))
 
     return measured
 
 
-def descent(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
+def descent(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma B.3: the increase of the envelope over one round."""
-    found = expected("envelope", 0)(z, asked)
+    found = expected("envelope", 0)(z, needs)
     error = CANCELED * (z.error("envelope", 0) + z.error("envelope", 1))
     return found._replace(left=z.expected("envelope", 1) - found.left, rounding=error)
 
 
-def rounds_needed(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
+def rounds_needed(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
     r"""Corollary 1.2: the rounds until the average at the steps of (4) is at most that after T rounds, $\epsilon^2$."""
 
     def average(rounds: np.ndarray) -> np.ndarray:
-        found = at_steps(replace(z, rounds=rounds), STEPS, asked)[0].expected("gradsq", 2)[:, 0]
+        found = at_steps(replace(z, rounds=rounds), STEPS, needs)[0].expected("gradsq", 2)[:, 0]
         return np.where(np.isfinite(found), found, np.inf)
 
     target, below, above = average(z.rounds), np.zeros(len(z)), z.rounds
@@ -143,7 +143,7 @@ def rounds_needed(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
         middle = np.maximum(np.floor((below + above) / 2), 1)
         good = average(middle) <= target
         below, above = np.where(good, below, middle), np.where(good, middle, above)
-    values = z.letters(asked.whole) | {"eps": np.sqrt(target)[:, None]}
+    values = z.letters(needs.whole) | {"eps": np.sqrt(target)[:, None]}
     some = np.where(values["Delta"] > 0, above[:, None], np.nan)  # without a gap it asks for no round at all
     return MeasuredForm(some, values, of_quadratics(z))
 
@@ -206,11 +206,11 @@ def long_even_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
 # --- nonconvex-concave problems -------------------------------------------------------------------------------------
 
 
-def of_bounded(z: BoundedRuns, asked: Asked) -> tuple[Values, dict[str, np.ndarray | bool]]:
+def of_bounded(z: BoundedRuns, needs: FormNeeds) -> tuple[Values, dict[str, np.ndarray | bool]]:
     """The letters of a run with R, and the assumptions it meets."""
-    seen, values = z.visited, z.letters(asked.whole)
-    least = np.maximum(seen.ascent, seen.maximizer) if asked.maximizer else seen.ascent
-    if not asked.radius:
+    seen, values = z.visited, z.letters(needs.whole)
+    least = np.maximum(seen.ascent, seen.maximizer) if needs.maximizer else seen.ascent
+    if not needs.radius:
         values["R"] = np.maximum(least, 1e-12)[:, None]
     met: dict[str, np.ndarray | bool] = dict.fromkeys((*ALWAYS, "lipschitz-in-x", "bounded-below"), True)
     met["unbiased-block-noise"] = ~z.crossed
@@ -219,14 +219,14 @@ def of_bounded(z: BoundedRuns, asked: Asked) -> tuple[Values, dict[str, np.ndarr
     return values, met | {"concave": not z.one_point, "one-point-concave": z.one_point | z.common_maximizer}
 
 
-def stationarity(z: BoundedRuns, asked: Asked) -> MeasuredForm:
+def stationarity(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Theorems 2, 3 and 4."""
-    return MeasuredForm(z.visited.gradsq.mean(axis=1, keepdims=True), *of_bounded(z, asked))
+    return MeasuredForm(z.visited.gradsq.mean(axis=1, keepdims=True), *of_bounded(z, needs))
 
 
-def moreau_descent(z: BoundedRuns, asked: Asked) -> MeasuredForm:
+def moreau_descent(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma C.1, in every round."""
-    values, met = of_bounded(z, asked)
+    values, met = of_bounded(z, needs)
     seen = z.visited
     values |= {"gradsq": seen.gradsq, "gap": seen.gap, "drift": seen.drift}
     before, after = seen.envelope[:, :-1], seen.envelope[:, 1:]
@@ -235,15 +235,15 @@ def moreau_descent(z: BoundedRuns, asked: Asked) -> MeasuredForm:
     return MeasuredForm(after - before, values, met, CANCELED * error)
 
 
-def snapshot_drift(z: BoundedRuns, asked: Asked) -> MeasuredForm:
+def snapshot_drift(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma C.2, in every round."""
-    values, met = of_bounded(z, asked)
+    values, met = of_bounded(z, needs)
     return MeasuredForm(z.visited.drift, values | {"staledual": z.visited.stale}, met)
 
 
-def block_gap(z: BoundedRuns, asked: Asked) -> MeasuredForm:
+def block_gap(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemmas C.3 and C.5: the first, second, ... whole block of S rounds."""
-    values, met = of_bounded(z, asked)
+    values, met = of_bounded(z, needs)
     T, sums = z.rounds, np.cumsum(np.pad(z.visited.stale, ((0, 0), (1, 0))), axis=1)
     ends = (np.arange(1, T + 1) * z.period[:, None]).astype(int)
     there, before = (
@@ -254,23 +254,23 @@ def block_gap(z: BoundedRuns, asked: Asked) -> MeasuredForm:
     return MeasuredForm(left, values, met, np.broadcast_to(CANCELED * size[:, None], left.shape))
 
 
-def live_gap(z: BoundedRuns, asked: Asked) -> MeasuredForm:
+def live_gap(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma C.4."""
-    values, met = of_bounded(z, asked)
+    values, met = of_bounded(z, needs)
     gap, stale = (v.mean(axis=1, keepdims=True) for v in (z.visited.gap, z.visited.stale))
     return MeasuredForm(gap, values | {"staledual": stale}, met)
 
 
-def rounds_needed_for_concave(z: BoundedRuns, asked: Asked) -> MeasuredForm:
+def rounds_needed_for_concave(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     r"""Corollary 2.2: one more than the largest power of two at whose steps the average is above that of T rounds."""
     counts = [2**k for k in range(z.rounds.bit_length())]
     averages = []
     for rounds in (*counts, z.rounds):
-        there, legal = at_steps(replace(z, rounds=rounds), ADMISSIBLE_STEPS, asked)
+        there, legal = at_steps(replace(z, rounds=rounds), ADMISSIBLE_STEPS, needs)
         averages.append(np.where(legal, there.visited.gradsq.mean(axis=1), np.nan))
     *early, target = averages
     late = np.max([np.where(found > target, rounds, 0) for rounds, found in zip(counts, early, strict=True)], axis=0)
-    values, met = of_bounded(z, asked)
+    values, met = of_bounded(z, needs)
     return MeasuredForm(
         np.where(np.isfinite(target), late + 1.0, np.nan)[:, None], values | {"eps": np.sqrt(target)[:, None]}, met
     )
@@ -307,8 +307,7 @@ def even_concave_runs(claim: Claim, cells: int) -> Iterable[BoundedRuns]:
 
 @lru_cache(maxsize=64)
 def with_whole_periods(z: BoundedRuns) -> BoundedRuns:
-    r"""The same where the $\sqrt{T/(	au_{
-    m eff}P)}$ of Theorem 2 is a whole number, and its step in y within its cap."""
+    r"""The same where the period $\sqrt{T/(\tau_{\rm eff}P)}$ of Theorem 2 is whole, its step in y within its cap."""
     least = np.ceil((16 * np.sqrt(z.rounds)) ** (2 / 3))
     period = np.minimum(least + np.floor(z.radius * 7) % 3, max(z.rounds, least))
     return replace(z, taueff=z.rounds / (z.participants * period**2), period=period)
@@ -328,10 +327,10 @@ def squared(x: np.ndarray) -> np.ndarray:
     return (x**2).sum(axis=1, keepdims=True)
 
 
-def fact(number: str) -> Callable[[Facts, Asked], MeasuredForm]:
+def fact(number: str) -> Callable[[Facts, FormNeeds], MeasuredForm]:
     """One of the standard facts of Appendix A, and Remark 6."""
 
-    def measured(z: Facts, asked: Asked) -> MeasuredForm:
+    def measured(z: Facts, needs: FormNeeds) -> MeasuredForm:
         x, other, n = z.vectors[:, 0], z.vectors[:, 1], z.vectors.shape[1]
         at_x, at_other = z.slope(x), z.slope(other)
         least, most = z.curvature.min(axis=1)[:, None], z.curvature.max(axis=1)[:, None]
@@ -355,15 +354,15 @@ def fact(number: str) -> Callable[[Facts, Asked], MeasuredForm]:
             "betaL": z.levels[:, 1:],
             "betaG": np.ones((len(z), 1)),
             "sigmaG": np.sqrt(((z.vectors - mean[:, None]) ** 2).sum(axis=2).mean(axis=1, keepdims=True)),
-            "gradxsq": squared(x if asked.form.endswith("one-node") else mean),
+            "gradxsq": squared(x if needs.form.endswith("one-node") else mean),
             "E_w": np.ones((len(z), 1)),
         }
-        noise = squares[:, 0] if asked.form.endswith("one-node") else squares.mean(axis=1)
+        noise = squares[:, 0] if needs.form.endswith("one-node") else squares.mean(axis=1)
         center = (z.weights[:, :, None] * z.vectors).sum(axis=1)
         left = {
             "a.1": (x * other).sum(axis=1, keepdims=True),
             "a.2": z.value(other) - z.value(x),
-            "a.3": squared(center) if asked.form.endswith("squares") else z.value(center),
+            "a.3": squared(center) if needs.form.endswith("squares") else z.value(center),
             "a.4": squared(z.vectors.sum(axis=1)),
             "a.5": squared(x),
             "a.5-gradient": z.value(x),
@@ -382,22 +381,22 @@ def fact(number: str) -> Callable[[Facts, Asked], MeasuredForm]:
     return measured
 
 
-def curvature(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
+def curvature(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma B.1: that of the envelope."""
     left = np.abs(np.linalg.eigvalsh(z.envelope.astype(float))).max(axis=1)[:, None]  # well conditioned
-    return MeasuredForm(left, z.letters(asked.whole), of_quadratics(z), 1e-9 * left)
+    return MeasuredForm(left, z.letters(needs.whole), of_quadratics(z), 1e-9 * left)
 
 
-def meant(z: MeantRuns, asked: Asked) -> MeasuredForm:
+def meant(z: MeantRuns, needs: FormNeeds) -> MeasuredForm:
     """Corollary 1.1, on a path."""
     surrogate, true, apart = z.meant
-    values = z.letters(asked.whole) | {"p": z.p[:, None]}
+    values = z.letters(needs.whole) | {"p": z.p[:, None]}
     values |= {"epsopt": surrogate.mean(axis=1, keepdims=True), "lag": apart.mean(axis=1, keepdims=True)}
     values["chi2"] = ((z.p - z.weights) ** 2 / z.weights).sum(axis=1)[:, None]
     return MeasuredForm(true.min(axis=1, keepdims=True), values, of_quadratics(z))
 
 
-def meant_moreau(z: TwoEnvelopes, asked: Asked) -> MeasuredForm:
+def meant_moreau(z: TwoEnvelopes, needs: FormNeeds) -> MeasuredForm:
     """Corollary 2.1, on a path; far out the functions go on with the slope that they have there."""
     apart = ((z.proximal(0) - z.proximal(1)) ** 2).sum(axis=2)
     values = {
@@ -435,11 +434,11 @@ def two_envelopes(cells: int) -> tuple[TwoEnvelopes, ...]:
     return tuple(draw_envelopes(rng, 40, 1 + k % 3, 1 + k % 2) for k in range(cells))
 
 
-# --- the court -----------------------------------------------------------------------------------------------------
+# --- claims --------------------------------------------------------------------------------------------------------
 
 
-class Heard(NamedTuple):
-    """How one result is tried.
+class Measurement(NamedTuple):
+    """How one result is verified.
 
     Attributes:
         draw: its instances.
@@ -448,40 +447,40 @@ class Heard(NamedTuple):
     """
 
     draw: Callable[[Claim, int], Iterable[Any]]
-    measure: Callable[[Any, Asked], MeasuredForm]
+    measure: Callable[[Any, FormNeeds], MeasuredForm]
     steps: Mapping[str, Any] = {}
 
 
 APPENDIX_A = ("a.1", "a.2", "a.3", "a.4", "a.5", "a.5-gradient", "a.6", "a.7")
 average = expected("gradsq", 2)
-RESULTS: Mapping[str, Heard] = {
-    "theorem-1": Heard(runs, average),
-    "theorem-1-at-its-steps": Heard(long_runs, average),
-    "remark-1": Heard(long_even_runs, average, STEPS),
-    "remark-3": Heard(runs, average),
-    "corollary-1.2": Heard(lambda claim, cells: quadratics(cells // 5, False, True), rounds_needed),
-    "lemma-b.2": Heard(rounds, expected("update", 0)),
-    "lemma-b.3": Heard(rounds, descent),
-    "lemma-b.4": Heard(rounds, expected("drift", 0)),
-    "lemma-b.5": Heard(runs, expected("gap", 2)),
-    "lemma-b.6": Heard(rounds, expected("gradxsq", 0)),
-    "lemma-b.7": Heard(rounds, expected("noisysq", 0)),
-    "lemma-b.8": Heard(rounds, expected("noisysq_y", 0)),
-    "lemma-b.9": Heard(rounds, expected("drift", 0)),
-    "theorem-2": Heard(concave_runs_at_steps, stationarity),
-    "theorem-3": Heard(concave_runs, stationarity),
-    "theorem-4": Heard(concave_runs, stationarity),
-    "corollary-2.2": Heard(even_concave_runs, rounds_needed_for_concave),
-    "lemma-c.1": Heard(concave_runs, moreau_descent),
-    "lemma-c.2": Heard(concave_runs, snapshot_drift),
-    "lemma-c.3": Heard(concave_runs, block_gap),
-    "lemma-c.4": Heard(concave_runs, live_gap),
-    "lemma-c.5": Heard(concave_runs, block_gap),
-    "lemma-b.1": Heard(rounds, curvature),
-    "corollary-1.1": Heard(lambda claim, cells: two_weights(cells), meant),
-    "corollary-2.1": Heard(lambda claim, cells: two_envelopes(cells), meant_moreau),
-    "remark-6": Heard(points, fact("remark-6")),
-} | {f"lemma-{number}": Heard(points, fact(number)) for number in APPENDIX_A}
+RESULTS: Mapping[str, Measurement] = {
+    "theorem-1": Measurement(runs, average),
+    "theorem-1-at-its-steps": Measurement(long_runs, average),
+    "remark-1": Measurement(long_even_runs, average, STEPS),
+    "remark-3": Measurement(runs, average),
+    "corollary-1.2": Measurement(lambda claim, cells: quadratics(cells // 5, False, True), rounds_needed),
+    "lemma-b.2": Measurement(rounds, expected("update", 0)),
+    "lemma-b.3": Measurement(rounds, descent),
+    "lemma-b.4": Measurement(rounds, expected("drift", 0)),
+    "lemma-b.5": Measurement(runs, expected("gap", 2)),
+    "lemma-b.6": Measurement(rounds, expected("gradxsq", 0)),
+    "lemma-b.7": Measurement(rounds, expected("noisysq", 0)),
+    "lemma-b.8": Measurement(rounds, expected("noisysq_y", 0)),
+    "lemma-b.9": Measurement(rounds, expected("drift", 0)),
+    "theorem-2": Measurement(concave_runs_at_steps, stationarity),
+    "theorem-3": Measurement(concave_runs, stationarity),
+    "theorem-4": Measurement(concave_runs, stationarity),
+    "corollary-2.2": Measurement(even_concave_runs, rounds_needed_for_concave),
+    "lemma-c.1": Measurement(concave_runs, moreau_descent),
+    "lemma-c.2": Measurement(concave_runs, snapshot_drift),
+    "lemma-c.3": Measurement(concave_runs, block_gap),
+    "lemma-c.4": Measurement(concave_runs, live_gap),
+    "lemma-c.5": Measurement(concave_runs, block_gap),
+    "lemma-b.1": Measurement(rounds, curvature),
+    "corollary-1.1": Measurement(lambda claim, cells: two_weights(cells), meant),
+    "corollary-2.1": Measurement(lambda claim, cells: two_envelopes(cells), meant_moreau),
+    "remark-6": Measurement(points, fact("remark-6")),
+} | {f"lemma-{number}": Measurement(points, fact(number)) for number in APPENDIX_A}
 
 
 def form_sides(claim: Claim, instances: Any) -> Sides:
@@ -490,22 +489,22 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     assert isinstance(subject, ResultForm)
     if isinstance(instances, ExtremalRuns):
         return FAMILIES[subject.result.key.partition("/")[2]].sides(claim, instances)
-    form, heard = subject.form, RESULTS[subject.result.key.partition("/")[2]]
-    steps, assumed = form.prescribes or heard.steps, {a.name for a in claim.assumptions}
-    asked = Asked(form.name, "unbiased-noise" in assumed, "bounded-maximizer" in assumed, "S" in steps)
+    form, how = subject.form, RESULTS[subject.result.key.partition("/")[2]]
+    steps, assumed = form.prescribes or how.steps, {a.name for a in claim.assumptions}
+    needs = FormNeeds(form.name, "unbiased-noise" in assumed, "bounded-maximizer" in assumed, "S" in steps)
     z, whole = instances, np.ones((len(instances), 1), dtype=bool)
     if steps:
-        z, legal = at_steps(z, steps, asked)
+        z, legal = at_steps(z, steps, needs)
         whole = legal[:, None]
-    left, values, met, rounding = heard.measure(z, asked)
+    left, values, met, rounding = how.measure(z, needs)
     return sides_of_form(claim, left, values, met, whole, (rounding, CANCELED), VECTORS, z.describe)
 
 
 def trial(claim: Claim) -> Trial | None:
-    """How this court tries a result of the paper; None if it does not hear it."""
+    """How instances verify a result of the paper; None for a claim without instances."""
     subject = claim.subject
     if claim.paper != PAPER or not isinstance(subject, ResultForm):
         return None
     name = subject.result.key.partition("/")[2]
-    heard = RESULTS.get(name)
-    return Trial(heard.draw, form_sides, family=FAMILIES.get(name)) if heard else None
+    how = RESULTS.get(name)
+    return Trial(how.draw, form_sides, family=FAMILIES.get(name)) if how else None

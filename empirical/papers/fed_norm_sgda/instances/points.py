@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations, product
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from fedbounds.empirical.falsification.instances.ranges import (
     FLAGS,
     ROUND_OFF,
     Range,
-    Ranges,
     cancels,
     counts,
     flag,
@@ -43,7 +42,7 @@ LONGEST = 150  # rounds
 
 
 class Visited(NamedTuple):
-    """What the results speak of, in expectation over all outcomes, round by round.
+    """The quantities of the results, in expectation over all outcomes, round by round.
 
     Attributes:
         gradsq: squared gradient of the Moreau envelope, (B, T).
@@ -91,40 +90,22 @@ class BoundedRuns(Workers):
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    ranges: ClassVar[Ranges] = {
-        "slopes": reals("n m"),
-        "lifts": reals("n m"),
-        "ripple": nonnegative(),
-        "depth": positive(),
-        "bend": reals(),
-        "start": reals("2 m"),
-        "noise": reals("2"),
-        "radius": positive(),
-        "period": counts(),
-        "crossed": Range(FLAGS),
-        "price": positive(),
-        "rounds": counts(),
-        "one_point": flag(),
-        "noisy": flag(),
-    }
-
-    slopes: np.ndarray
-    lifts: np.ndarray
-    ripple: np.ndarray
-    depth: np.ndarray
-    bend: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    radius: np.ndarray
-    period: np.ndarray
-    crossed: np.ndarray
-    price: np.ndarray
-    rounds: int
-    one_point: bool
-    noisy: bool
+    slopes: Annotated[np.ndarray, reals("n m")]
+    lifts: Annotated[np.ndarray, reals("n m")]
+    ripple: Annotated[np.ndarray, nonnegative()]
+    depth: Annotated[np.ndarray, positive()]
+    bend: Annotated[np.ndarray, reals()]
+    start: Annotated[np.ndarray, reals("2 m")]
+    noise: Annotated[np.ndarray, reals("2")]
+    radius: Annotated[np.ndarray, positive()]
+    period: Annotated[np.ndarray, counts()]
+    crossed: Annotated[np.ndarray, Range(FLAGS)]
+    price: Annotated[np.ndarray, positive()]
+    rounds: Annotated[int, counts()]
+    one_point: Annotated[bool, flag()]
+    noisy: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         one = ~self.lifts.any(axis=(1, 2))
         return super().rules() | {
             "the weighted slopes sum to zero": cancels(self.weights[:, :, None] * self.slopes),
@@ -286,7 +267,7 @@ class BoundedRuns(Workers):
         )
 
     def letters(self, whole: bool) -> Values:
-        """The constants, exact, with R as given; sigma_L of the gradient as a whole if asked for."""
+        """The constants, exact, with R as given; sigma_L of the gradient as a whole if `whole`."""
         w, apart = self.weights[:, :, None], self.lifts - self.lift[:, None]
         steepest = ((np.abs(self.slopes) + self.steepness[:, None, None]) ** 2).sum(axis=2).max(axis=1)
         parts = self.noise**2
@@ -319,12 +300,12 @@ class BoundedRuns(Workers):
         ascent, local, free = self.caps()
         return self.Gammax / free, self.Gammay / ascent, self.etax / free, self.etay / local
 
-    def at(self, x: np.ndarray, y: np.ndarray, local_x: np.ndarray, local_y: np.ndarray) -> Self:
+    def with_step_shares(self, x: np.ndarray, y: np.ndarray, local_x: np.ndarray, local_y: np.ndarray) -> Self:
         """The same with these shares of the caps."""
         ascent, local, free = self.caps()
         return replace(self, Gammax=x * free, Gammay=y * ascent, etax=local_x * free, etay=local_y * local)
 
-    def settled(self) -> Self:
+    def settle(self) -> Self:
         """The same with slopes that cancel, lifts that have a maximum, and no additive noise beside growing one."""
         w, slopes = self.weights[:, :, None], self.slopes
         lifts = 0 * self.lifts if self.one_point else self.lifts
@@ -348,7 +329,7 @@ class BoundedRuns(Workers):
             noise=shaken(self.noise, rng),
             radius=perturb(self.radius, rng),
         )
-        return moved.settled().at(*shares)
+        return moved.settle().with_step_shares(*shares)
 
 
 def affordable(tau: tuple[int, ...], participants: int, noisy: bool) -> Iterator[int]:
@@ -370,15 +351,7 @@ def draw_bounded(
     one_point: bool = False,
     even: bool = False,
 ) -> BoundedRuns:
-    """B random instances of one shape.
-
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        shape: coordinates, local steps of every client, P, T.
-        noisy, one_point: as in `BoundedRuns`.
-        even: whether all clients have the same weight and plain steps.
-    """
+    """B random instances of one shape."""
     m, tau, P, T = shape
     n = len(tau)
 
@@ -405,7 +378,7 @@ def draw_bounded(
         rounds=T,
         one_point=one_point,
         noisy=noisy,
-    ).settled()
+    ).settle()
     calm = rng.random((B, 1)) < 0.25  # the ascent ends where it starts: what is left is descent on a ripple
     z = replace(
         z,
@@ -421,14 +394,11 @@ def draw_bounded(
     )
     far = np.where(calm[:, 0], 10 ** rng.uniform(-3, -0.5, B), sizes(1.0, 0.1, 0.01, 1e-4))
     near = np.where(calm[:, 0], sizes(1e-3, 1e-2), sizes(1.0, 1.0, 0.3, 0.03))
-    return z.at(far, near, sizes(1.0, 0.1, 0.01, 0.0), sizes(1.0, 0.5, 0.1, 0.0))
+    return z.with_step_shares(far, near, sizes(1.0, 0.1, 0.01, 0.0), sizes(1.0, 0.5, 0.1, 0.0))
 
 
 def draw_crossed(rng: np.random.Generator, B: int, tau: int) -> BoundedRuns:
-    """One client whose noise in x grows with its gradient in y, near the minimum of a shallow ripple.
-
-    Assumption 2 allows it as it is printed, and where the gradient in x is small no bound of the paper sees it.
-    """
+    """One client whose noise in x grows with its gradient in y, near the minimum of a shallow ripple."""
     z = draw_bounded(rng, B, (1, (tau,), 1, 1), noisy=True)
     gap, flat = rng.uniform(0.1, 0.4, B), np.zeros(B)
     ripple = gap**2 * rng.uniform(0.05, 0.1, B)
@@ -443,28 +413,21 @@ def draw_crossed(rng: np.random.Generator, B: int, tau: int) -> BoundedRuns:
         bend=flat,
         start=np.stack([np.pi + rng.uniform(-1, 1, B), gap], axis=1)[:, :, None],
         crossed=np.ones(B, dtype=bool),
-    ).settled()
-    return z.at(step, rng.choice([1.0, 0.1], B), rng.choice([1.0, 0.1], B), rng.choice([0.1, 0.01], B))
+    ).settle()
+    return z.with_step_shares(step, rng.choice([1.0, 0.1], B), rng.choice([1.0, 0.1], B), rng.choice([0.1, 0.01], B))
 
 
 @dataclass(frozen=True, eq=False)
 class MeantRuns(QuadraticRuns):
     """Quadratics, weights p of the objective that is meant, and points x_t of a path, (B, n) and (B, T, dx)."""
 
-    ranges: ClassVar[Ranges] = {
-        "p": nonnegative("n"),
-        "path": reals("T x"),
-    }
-
-    p: np.ndarray
-    path: np.ndarray
+    p: Annotated[np.ndarray, nonnegative("n")]
+    path: Annotated[np.ndarray, reals("T x")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return super().rules() | {"p sums to one": sums_to(self.p, 1)}
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other problems, weights and paths."""
         p = perturb(self.p, rng)
         return replace(super().mutated(rng), p=p / p.sum(axis=1, keepdims=True), path=shaken(self.path, rng))
 
@@ -493,20 +456,12 @@ def draw_meant(rng: np.random.Generator, z: QuadraticRuns, points: int) -> Meant
 class TwoEnvelopes(Population):
     """Two quadratics in x, by curvature and slope, (B, 2, d), their smoothness, (B,), and points x_t, (B, T, d)."""
 
-    ranges: ClassVar[Ranges] = {
-        "curvatures": reals("2 d"),
-        "slopes": reals("2 d"),
-        "smoothness": positive(),
-        "path": reals("T d"),
-    }
-
-    curvatures: np.ndarray
-    slopes: np.ndarray
-    smoothness: np.ndarray
-    path: np.ndarray
+    curvatures: Annotated[np.ndarray, reals("2 d")]
+    slopes: Annotated[np.ndarray, reals("2 d")]
+    smoothness: Annotated[np.ndarray, positive()]
+    path: Annotated[np.ndarray, reals("T d")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         most = self.smoothness * (1 + ROUND_OFF)
         return {"no curvature is above the smoothness": np.abs(self.curvatures).max(axis=(1, 2)) <= most}
 

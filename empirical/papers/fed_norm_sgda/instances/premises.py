@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
+import sympy as sp
 
-from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.claim import Claim, Relation
 from fedbounds.bounds.audit.proof_step_checker import StepOf, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_basic import LEMMA_A_4, SQUARE_OF_MEAN
-from fedbounds.bounds.papers.fed_norm_sgda.proof import basic, remarks
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent, basic, descent, moreau, remarks, restart, theorem_4
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as letters
+from fedbounds.bounds.papers.fed_norm_sgda.proof.corollaries import NEEDED, FirstAt
+from fedbounds.bounds.papers.fed_norm_sgda.proof.restart import APPROACH
+from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import Gammax
+from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem_4 import (
+    LAG_MEAN,
+    STALE_MEAN,
+    OverBlocks,
+    OverUnequalBlocks,
+    SnapshotLag,
+)
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from fedbounds.empirical.falsification.instances.averages import CASES, Builder, LetteredRun, Letters, value
 from fedbounds.empirical.falsification.instances.premises import PremiseCases
+from fedbounds.empirical.falsification.instances.sides import ROUNDING
 
 B = 60
 SHAPES = frozenset({"smooth", "convex", "bounded-below", "strongly-convex", "strongly-concave"})
@@ -21,10 +37,7 @@ NOISE = frozenset({BLOCK_NOISE.name, MARTINGALE.name, INDEPENDENT_CLIENTS.name, 
 
 
 def functions(claim: Claim) -> Iterator[PremiseCases]:
-    r"""$g(z)=\sum_j\frac{a_j}2z_j^2+b_j(1-\cos z_j)$ with $0\le b_j\le a_j$: convex between mu and Lf, least at 0.
-
-    Every other case is a plain quadratic, half of these with one curvature for all coordinates.
-    """
+    r"""$g(z)=\sum_j\frac{a_j}2z_j^2+b_j(1-\cos z_j)$ with $0\le b_j\le a_j$: convex between mu and Lf, least at 0."""
     rng = np.random.default_rng(179)
     concave = claim.id.startswith("fed-norm-sgda/lemma-a.2/")
     for d in (1, 2, 4):
@@ -78,10 +91,7 @@ def squares(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def noise(claim: Claim) -> Iterator[PremiseCases]:
-    """Noise of either sign with the level that Assumption 2 allows, at n clients and in n samples of the first one.
-
-    The mean of n noises is squared for each of their 2^n patterns of signs, all equally likely.
-    """
+    """Noise of either sign with the level that Assumption 2 allows, at n clients and in n samples of the first one."""
     rng = np.random.default_rng(191)
     for n in (1, 2, 5):
         g = rng.normal(size=(B, n, 2)) * rng.choice([0.1, 1, 10], size=(B, n, 1))
@@ -123,3 +133,75 @@ def drawn_for(subject: StepOf) -> Draw | None:
         if subject.proof.id == proof and (subject.step.id in steps or not steps):
             return draw
     return None
+
+
+# --- averages --------------------------------------------------------------------------------------------------------
+
+MEANS: Mapping[sp.Symbol, sp.Expr] = {
+    ascent.G_MEAN: letters.G,
+    ascent.GAP_MEAN: letters.DELTA,
+    ascent.H_MEAN: letters.H,
+    measure_symbol(LEMMA_C_3.measure): theorem_4.STALE,
+    measure_symbol(LEMMA_C_5.measure): theorem_4.STALE,
+    theorem_4.GAP_MEAN: letters.DELTA,
+    theorem_4.STALE_MEAN: theorem_4.STALE,
+    theorem_4.LAG_MEAN: theorem_4.LAG,
+    theorem_4.ENVELOPE_MEAN: moreau.GRADIENT,
+}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {
+    ascent.GAP_DECREASE: NOTATION.delta0,
+    descent.DECREASE: NOTATION.Delta,
+    restart.APPROACH: restart.FIRST,
+    moreau.ENVELOPE_DECREASE: NOTATION.Deltabar,
+}
+
+
+NEVER = 1e30  # rounds
+
+
+def lag(rule: SnapshotLag, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """The way of x from the snapshot where every round moves it as far as it can, always in one direction."""
+    length = np.broadcast_to(value(premises[0].right, run.letters), (CASES, 1))
+    x, snapshot, far = np.zeros((CASES, 1)), np.zeros((CASES, 1)), []
+    for t in range(run.rounds - run.rounds % run.block or run.rounds):
+        snapshot = x if t % run.block == 0 else snapshot
+        far.append(np.abs(x - snapshot))
+        x = x - run.letters[Gammax.name] * length
+    return {LAG_MEAN.name: np.mean(far, axis=0), NOTATION.S.name: np.full((CASES, 1), float(run.block))}
+
+
+def whole(rule: OverBlocks, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """Every block at its bound, in rounds that differ."""
+    bound = np.broadcast_to(value(premises[0].right, run.letters | _size(run)), (CASES, 1))
+    blocks = -(-run.rounds // run.block)
+    each = run.rng.exponential(size=(CASES, blocks, run.block))
+    each *= bound[:, :, None] / each.mean(axis=2, keepdims=True)
+    rounds = each.reshape(CASES, -1)
+    count = {NOTATION.T.name: np.full((CASES, 1), float(rounds.shape[1]))}
+    return {STALE_MEAN.name: rounds.mean(axis=1, keepdims=True)} | count | _size(run)
+
+
+def unequal(rule: OverUnequalBlocks, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """Each block starts as far away as it may and ends at the maximizer, all in its first round; the last is cut."""
+    each, start = premises
+    letters = run.letters | _size(run)
+    away = np.broadcast_to(value(start.right, letters), (CASES, 1))
+    stale = []
+    for t in range(run.rounds):
+        approach = away if t % run.block == 0 else np.zeros((CASES, 1))
+        stale.append(np.broadcast_to(value(each.right, letters | {APPROACH.name: approach}), (CASES, 1)))
+    return {STALE_MEAN.name: np.mean(stale, axis=0)} | _size(run)
+
+
+def first(rule: FirstAt, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """The rounds until the squared gradient is at most eps^2 where it is what the premise shows, but not earlier."""
+    shown = value(premises[0].right, run.letters)
+    reached = np.broadcast_to(shown <= run.letters[NOTATION.eps.name] ** 2 * (1 + ROUNDING), (CASES, 1))
+    return {NEEDED.name: np.where(reached, np.ceil(value(rule.least, run.letters)), NEVER)}
+
+
+def _size(run: LetteredRun) -> Letters:
+    return {NOTATION.S.name: np.full((CASES, 1), float(run.block))}
+
+
+BUILDERS: Mapping[type, Builder] = {SnapshotLag: lag, OverBlocks: whole, OverUnequalBlocks: unequal, FirstAt: first}

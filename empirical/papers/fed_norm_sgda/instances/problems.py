@@ -282,7 +282,6 @@ class RoundInstances(Population, ABC):
         return whole | {name: value.astype(float)[:, None] for name, value in by_client.items()}
 
     def describe(self, index: int) -> dict[str, Any]:
-        """One instance with all its numbers and its step sizes."""
         return super().describe(index) | {name: float(value[index]) for name, value in self.steps.items()}
 
     def neighbor(self, rng: np.random.Generator) -> Self:

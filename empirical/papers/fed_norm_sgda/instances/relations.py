@@ -59,14 +59,14 @@ class PopulationNumbers:
 
     Attributes:
         letters: by name.
-        knows: whether there is a vector of this name.
+        has_vector: whether there is a vector of this name.
         product: of two vectors, (B, X).
         sizes: of letters that are differences of larger numbers.
         floor: how large a vector's own summands are, (B, 1), where these cancel.
     """
 
     letters: dict[str, Array]
-    knows: Callable[[str], bool]
+    has_vector: Callable[[str], bool]
     product: Callable[[str, str], Array]
     sizes: dict[str, Array]
     floor: Callable[[str], Array | float]
@@ -76,7 +76,7 @@ class PopulationNumbers:
     def has(self, name: str) -> bool:
         """Whether the symbol has a value."""
         pair = factors_of_product(name)
-        return name in self.letters if pair is None else all(map(self.knows, pair))
+        return name in self.letters if pair is None else all(map(self.has_vector, pair))
 
     def value(self, name: str) -> Array:
         """Of a product or a letter."""
@@ -137,7 +137,7 @@ def of_round(z: RoundInstances, stale: bool) -> PopulationNumbers:
     for name, values in found.items():
         letters[name] = Vectors.mean(values)
         sizes[name] = large + np.abs(letters[name])
-    return PopulationNumbers(z.constants | letters, v.knows, v.product, sizes, lambda name: _floor(z, v, name))
+    return PopulationNumbers(z.constants | letters, v.has_vector, v.product, sizes, lambda name: _floor(z, v, name))
 
 
 def _floor(z: RoundInstances, v: Vectors, name: str) -> Array | float:
@@ -296,7 +296,7 @@ KINDS: dict[str, Callable[[RoundInstances], PopulationNumbers]] = {  # by a vect
 
 @lru_cache(maxsize=256)
 def measured(z: RoundInstances, kind: str) -> PopulationNumbers:
-    """All that proofs of one kind speak of, on one population."""
+    """The numbers of proofs of one kind, on one population."""
     return KINDS[kind](z)
 
 

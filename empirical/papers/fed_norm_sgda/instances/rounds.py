@@ -41,12 +41,7 @@ class Paths:
 
 
 def run_clients(z: RoundInstances, stale: bool) -> Paths:
-    """Algorithm 1, line by line, on all paths at once.
-
-    Args:
-        z: the instances.
-        stale: whether the gradient in y is taken at the snapshot.
-    """
+    """Algorithm 1, line by line, on all paths at once."""
     signs = every_path(z.coefficients.shape[3])
     start = tuple(v[:, None, None] for v in (z.x, z.y))
     directions = tuple(v[:, :, None] for v in (z.noise_x, z.noise_y))
@@ -90,7 +85,7 @@ class Vectors:
     weights: Array
     scales: Mapping[str, Array]
 
-    def knows(self, name: str) -> bool:
+    def has_vector(self, name: str) -> bool:
         """Whether there is such a vector."""
         prefix, _, base = name.rpartition(":")
         return base in self.local or (not prefix and base in self.shared)

@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
     INF,
-    Ranges,
     always,
     cancels,
     counts,
@@ -96,36 +95,20 @@ class QuadraticRuns(Workers):
         growing: whether $\beta_L>0$.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "bend": reals("x x"),
-        "coupling": reals("x y"),
-        "concavity": positive(),
-        "scales": positive("n"),
-        "slopes": reals("n z"),
-        "start": reals("z"),
-        "noise": reals("z 2"),
-        "rounds": counts(most=INF),  # their sums are geometric
-        "price": positive(),
-        "wide": flag(),
-        "free": flag(),
-        "growing": flag(),
-    }
-
-    bend: np.ndarray
-    coupling: np.ndarray
-    concavity: np.ndarray
-    scales: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    rounds: np.ndarray
-    price: np.ndarray
-    wide: bool
-    free: bool
-    growing: bool
+    bend: Annotated[np.ndarray, reals("x x")]
+    coupling: Annotated[np.ndarray, reals("x y")]
+    concavity: Annotated[np.ndarray, positive()]
+    scales: Annotated[np.ndarray, positive("n")]
+    slopes: Annotated[np.ndarray, reals("n z")]
+    start: Annotated[np.ndarray, reals("z")]
+    noise: Annotated[np.ndarray, reals("z 2")]
+    rounds: Annotated[np.ndarray, counts(most=INF)]
+    price: Annotated[np.ndarray, positive()]
+    wide: Annotated[bool, flag()]
+    free: Annotated[bool, flag()]
+    growing: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         slopes, scaled = (self.weights[:, :, None] * v for v in (self.slopes, self.scales[:, :, None] * self.slopes))
         dimensions = self.start.shape[1] == self.bend.shape[1] + self.coupling.shape[2]
         return super().rules() | {
@@ -265,7 +248,7 @@ class QuadraticRuns(Workers):
             after = np.einsum("bij,bj->bi", self.transition, at)
             return at, after, summed(self.transition, at, self.rounds) / self.rounds[:, None]
 
-    # --- what the results speak of -------------------------------------------------------------------------------
+    # --- the results' quantities ---------------------------------------------------------------------------------
 
     @cached_property
     def forms(self) -> Values:
@@ -319,7 +302,7 @@ class QuadraticRuns(Workers):
             return np.abs(self.forms[name] * self.moments[when]).sum(axis=1, keepdims=True)
 
     def letters(self, whole: bool) -> Values:
-        """The constants, exact; sigma_L of the gradient as a whole if asked for."""
+        """The constants, exact; sigma_L of the gradient as a whole if `whole`."""
         sigmaG, betaG = self.spread
         found = {
             "Lf": self.smoothness,
@@ -360,7 +343,7 @@ class QuadraticRuns(Workers):
         lag = self.Gammax / x if self.wide else self.Gammax / self.Gammay * y / x
         return lag, self.Gammay / y, self.etax / local_x, self.etay / local_y
 
-    def at(self, x: np.ndarray, y: np.ndarray, local_x: np.ndarray, local_y: np.ndarray) -> Self:
+    def with_step_shares(self, x: np.ndarray, y: np.ndarray, local_x: np.ndarray, local_y: np.ndarray) -> Self:
         """The same with these shares of the caps; Gammax's is of what Gammay leaves it."""
         caps = self.caps()
         descent = x if self.wide else x * y
@@ -368,7 +351,7 @@ class QuadraticRuns(Workers):
             self, Gammax=descent * caps[0], Gammay=y * caps[1], etax=local_x * caps[2], etay=local_y * caps[3]
         )
 
-    def settled(self) -> Self:
+    def settle(self) -> Self:
         """The same with slopes that keep the saddle at 0, and the envelope bounded below unless it may be free."""
         w, s = self.weights[:, :, None], self.scales[:, :, None]
         off = s - (w * s).sum(axis=1, keepdims=True)
@@ -402,7 +385,7 @@ class QuadraticRuns(Workers):
             noise=np.where((self.noise == 0).all(axis=(1, 2), keepdims=True), 0.0, shaken(self.noise, rng)),
             rounds=self.rounds if self.wide else np.maximum(np.rint(perturb(self.rounds, rng)), 1),
         )
-        return moved.settled().at(*shares)
+        return moved.settle().with_step_shares(*shares)
 
 
 def summed(matrix: np.ndarray, vector: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -428,11 +411,7 @@ def draw_quadratics(
     growing: bool = False,
     even: bool = False,
 ) -> QuadraticRuns:
-    r"""B random instances of one shape: the dimensions of x and y, local steps of every client, P.
-
-    If `even`, all clients have the same weight and plain steps, and $\tau_{\rm eff}=\bar\tau$; the other choices are
-    those of `QuadraticRuns`.
-    """
+    r"""B random instances of one shape: the dimensions of x and y, local steps of every client, P."""
     dx, dy, tau, P = shape
     n, d = len(tau), dx + dy
 
@@ -462,11 +441,11 @@ def draw_quadratics(
         wide=wide,
         free=free,
         growing=growing,
-    ).settled()
+    ).settle()
     shares = (sizes(1.0, 0.3, 1e-2), sizes(1.0, 1.0, 0.3), sizes(1.0, 0.3, 0.0), sizes(1.0, 0.3, 0.0))
     if wide:
         shares = (sizes(1.0, 0.1, 1e-2, 1e-3), shares[1], sizes(5.0, 1.0, 0.5, 0.1), sizes(5.0, 1.0, 0.5, 0.1))
-    return z.at(*shares)
+    return z.with_step_shares(*shares)
 
 
 def draw_at_rest(rng: np.random.Generator, B: int, tau: tuple[int, ...]) -> QuadraticRuns:
@@ -489,4 +468,4 @@ def draw_at_rest(rng: np.random.Generator, B: int, tau: tuple[int, ...]) -> Quad
         noise=noise,
     )
     shares = (rng.choice(values, B) for values in ((1.0, 0.1, 0.01), (1.0, 0.3), (1.0, 0.5, 0.1), (5.0, 3.0, 1.0)))
-    return still.settled().at(*shares)
+    return still.settle().with_step_shares(*shares)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import (
-    Range,
-    Ranges,
-    always,
-    nonnegative,
-    positive,
-    reals,
-    sums_to,
-)
+from fedbounds.empirical.falsification.instances.ranges import Range, always, nonnegative, positive, reals, sums_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,22 +24,13 @@ class Facts(Population):
         kind: of g: 0 for $x^2/2$, 1 for $\log\cosh x$, 2 for $1-\cos x$, (B,).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "vectors": reals("n d"),
-        "weights": nonnegative("n"),
-        "curvature": nonnegative("d"),
-        "levels": positive("2"),
-        "kind": Range(Domain(0, 2, integer=True)),
-    }
-
-    vectors: np.ndarray
-    weights: np.ndarray
-    curvature: np.ndarray
-    levels: np.ndarray
-    kind: np.ndarray
+    vectors: Annotated[np.ndarray, reals("n d")]
+    weights: Annotated[np.ndarray, nonnegative("n")]
+    curvature: Annotated[np.ndarray, nonnegative("d")]
+    levels: Annotated[np.ndarray, positive("2")]
+    kind: Annotated[np.ndarray, Range(Domain(0, 2, integer=True))]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the weights sum to one": sums_to(self.weights, 1),
             "there are two vectors": always(self.vectors.shape[1] >= 2, self.weights),
@@ -64,7 +47,6 @@ class Facts(Population):
         return self.curvature * np.choose(self.kind[:, None], (x, np.tanh(x), np.sin(x)))
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other vectors, weights, curvatures and levels."""
         weights = perturb(self.weights, rng)
         return replace(
             self,

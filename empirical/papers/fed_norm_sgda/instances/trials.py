@@ -1,4 +1,4 @@
-"""On which instances the steps of the proofs of Sharma et al. (2023) are tried."""
+"""The instances that verify the proof steps of Sharma et al. (2023)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def goal(name: str) -> Claim:
     )
 
 
-def climbed(claim: Claim, z: RoundInstances, generations: int, rng: np.random.Generator) -> RoundInstances:
+def climb_ratios(claim: Claim, z: RoundInstances, generations: int, rng: np.random.Generator) -> RoundInstances:
     """Each instance moved to neighbors whose left side is a larger part of the right."""
 
     def score(y: RoundInstances) -> np.ndarray:
@@ -93,7 +93,7 @@ def climbed(claim: Claim, z: RoundInstances, generations: int, rng: np.random.Ge
     return z
 
 
-def joined(populations: list[RoundInstances]) -> RoundInstances:
+def join_populations(populations: list[RoundInstances]) -> RoundInstances:
     """Populations of one family and shape as one."""
     arrays = {f.name for f in fields(populations[0]) if isinstance(getattr(populations[0], f.name), np.ndarray)}
     return replace(populations[0], **{name: np.concatenate([getattr(z, name) for z in populations]) for name in arrays})
@@ -101,12 +101,7 @@ def joined(populations: list[RoundInstances]) -> RoundInstances:
 
 @lru_cache(maxsize=8)
 def pool(cells: int, snapshot: bool) -> tuple[RoundInstances, ...]:
-    """Random instances and where the adversary ends; remembered, as every step is tried on them.
-
-    Args:
-        cells: three times the shapes, and half the generations of the adversary where it needs no patience.
-        snapshot: whether also of Fed-Norm-SGDA+, whose functions need not be strongly concave.
-    """
+    """Random instances and where the adversary ends; remembered, as every step is tried on them."""
     rng = np.random.default_rng(131)
     found: list[RoundInstances] = [draw_coupled(rng, 60, shape) for shape in shapes(rng, cells // 3)]
     bends = np.random.default_rng(137)
@@ -116,8 +111,8 @@ def pool(cells: int, snapshot: bool) -> tuple[RoundInstances, ...]:
     ends: dict[tuple[Draw, PopulationShape], list[RoundInstances]] = {}
     for name, draw, shape in SNAPSHOT_GOALS if snapshot else GOALS:
         rng, generations = np.random.default_rng(1), 2 * cells * PATIENCE.get(name, 1)
-        ends.setdefault((draw, shape), []).append(climbed(goal(name), draw(rng, 80, shape), generations, rng))
-    return (*found, *map(joined, ends.values()))
+        ends.setdefault((draw, shape), []).append(climb_ratios(goal(name), draw(rng, 80, shape), generations, rng))
+    return (*found, *map(join_populations, ends.values()))
 
 
 def one_round(claim: Claim, cells: int) -> tuple[RoundInstances, ...]:
@@ -131,7 +126,7 @@ def _one() -> RoundInstances:
     return draw_coupled(np.random.default_rng(0), 1, PopulationShape(1, 1, 1, 1, 1))
 
 
-def heard(subject: StepOf) -> bool:
+def is_measured(subject: StepOf) -> bool:
     """Whether every symbol of a step is measured."""
     kind = kind_of(subject)
     if kind is None:
@@ -141,9 +136,9 @@ def heard(subject: StepOf) -> bool:
 
 
 def trial(claim: Claim) -> Trial | None:
-    """How this court tries a claim of the paper; None if it does not hear it."""
+    """How instances verify a claim of the paper; None for a claim without instances."""
     if claim.paper != PAPER:
         return None
     if isinstance(claim.subject, StepOf):
-        return Trial(one_round, relation_sides) if heard(claim.subject) else None
+        return Trial(one_round, relation_sides) if is_measured(claim.subject) else None
     return forms.trial(claim)

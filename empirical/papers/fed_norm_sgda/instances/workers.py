@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.population import Population, perturb
-from fedbounds.empirical.falsification.instances.ranges import (
-    Range,
-    Ranges,
-    always,
-    counts,
-    nonnegative,
-    positive,
-    sums_to,
-)
+from fedbounds.empirical.falsification.instances.ranges import Range, always, counts, nonnegative, positive, sums_to
 
 Values = dict[str, np.ndarray]
 
@@ -39,34 +31,19 @@ class Workers(Population):
         participants: P.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "weights": positive("n"),
-        "rates": positive("n K"),
-        "momentum": Range(Domain(0, 1, high_open=True), "n"),
-        "growth": nonnegative(),
-        "etax": nonnegative(),
-        "etay": nonnegative(),
-        "Gammax": nonnegative(),
-        "Gammay": nonnegative(),
-        "taueff": positive(),
-        "tau": counts("n"),
-        "participants": counts(),
-    }
-
-    weights: np.ndarray
-    rates: np.ndarray
-    momentum: np.ndarray
-    growth: np.ndarray
-    etax: np.ndarray
-    etay: np.ndarray
-    Gammax: np.ndarray
-    Gammay: np.ndarray
-    taueff: np.ndarray
-    tau: tuple[int, ...]
-    participants: int
+    weights: Annotated[np.ndarray, positive("n")]
+    rates: Annotated[np.ndarray, positive("n K")]
+    momentum: Annotated[np.ndarray, Range(Domain(0, 1, high_open=True), "n")]
+    growth: Annotated[np.ndarray, nonnegative()]
+    etax: Annotated[np.ndarray, nonnegative()]
+    etay: Annotated[np.ndarray, nonnegative()]
+    Gammax: Annotated[np.ndarray, nonnegative()]
+    Gammay: Annotated[np.ndarray, nonnegative()]
+    taueff: Annotated[np.ndarray, positive()]
+    tau: Annotated[tuple[int, ...], counts("n")]
+    participants: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         enough, drawn = self.rates.shape[2] >= max(self.tau), self.participants <= self.clients
         return super().rules() | {
             "the weights sum to one": sums_to(self.weights, 1),

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
     supremum,
 )
 from fedbounds.empirical.falsification.instances.population import perturb
-from fedbounds.empirical.falsification.instances.ranges import Ranges, chances, counts, positive
+from fedbounds.empirical.falsification.instances.ranges import chances, counts, positive
 from fedbounds.empirical.papers.fedau.instances.records import Records, every_record, weights_of
 from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns
 
@@ -39,23 +39,15 @@ class Branched(KinkedClients):
         local_steps, rounds: I and T.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "p": chances("N"),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "rounds": counts(),
-    }
-
-    p: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    rounds: int
+    p: Annotated[np.ndarray, chances("N")]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     @property
     def sure(self) -> bool:
-        """Whether everybody takes part in every round."""
+        """Whether participation is full."""
         return bool((self.p == 1).all())
 
     @property
@@ -85,17 +77,17 @@ class Branched(KinkedClients):
             if not self.sure:
                 moves = np.concatenate([moves, np.zeros_like(moves[..., :1])], axis=4)
                 law = np.concatenate([law, 1 - self.p[:, :, None]], axis=2)
-            came = ways > np.indices((moves.shape[4],) * N).reshape(N, -1).T
+            present = ways > np.indices((moves.shape[4],) * N).reshape(N, -1).T
             joint = np.ones((B, 1))
             for own in np.moveaxis(law, 1, 0):
                 joint = (joint[:, :, None] * own[:, None]).reshape(B, -1)
             x = (x[..., None] + together(np.ones((B, N)), moves)).reshape(B, x.shape[1], -1)
             chance = (chance[:, :, None] * joint[:, None]).reshape(B, -1)
-            records = (2 * records[:, None] + came).reshape(-1, N)
+            records = (2 * records[:, None] + present).reshape(-1, N)
         return (total / self.rounds)[:, None]
 
     def moved_chances(self, rng: np.random.Generator) -> np.ndarray:
-        """Other participation probabilities; who is sure to come in all instances stays so."""
+        """Other participation probabilities; rates of one in all instances stay."""
         return self.p if self.sure else np.clip(perturb(self.p, rng), 1e-6, 1)
 
 
@@ -104,7 +96,7 @@ class KinkedWeighted(Branched, ConstantWeightRuns):
     """Constant weights."""
 
     def weights_on(self, records: np.ndarray, t: int) -> np.ndarray:
-        """Whoever came."""
+        """The same on every record."""
         return self.omega[:, None]
 
     def average_gradient(self, weights: np.ndarray) -> np.ndarray:
@@ -128,7 +120,7 @@ class KinkedWeighted(Branched, ConstantWeightRuns):
         """Other functions, noise, probabilities, weights and step sizes; these stay within the caps."""
         shares = self.moved_shares(rng)
         moved = replace(self, **self.moved_clients(rng), p=self.moved_chances(rng), omega=perturb(self.omega, rng))
-        return moved.at(*shares)
+        return moved.with_step_shares(*shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,18 +134,15 @@ class KinkedRecords(Branched, Records):
         return np.stack([by_cutoff[K] for K in self.cutoff])
 
     def average_gradient(self) -> np.ndarray:
-        """Of f, (B, 1)."""
         return self.mean_square(self.objective)
 
     @property
     def covered(self) -> np.ndarray:
-        """Whether f is bounded below, and its gradients too, (B,)."""
         return np.isfinite(self.above_infimum(self.objective)) & (self.curvatures[..., [0, -1]] == 0).all(
             axis=(1, 2, 3)
         )
 
     def letters(self) -> dict[str, np.ndarray]:
-        """What the functions say, (B,)."""
         return {
             "L": self.smoothness,
             "F": self.above_infimum(self.objective),
@@ -165,11 +154,15 @@ class KinkedRecords(Branched, Records):
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, probabilities and step sizes; these stay within the caps."""
         moved = replace(self, **self.moved_clients(rng), p=self.moved_chances(rng))
-        return moved.at(rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self)))
+        return moved.with_step_shares(
+            rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self))
+        )
 
 
-def drawn(rng: np.random.Generator, shape: tuple[int, ...], *, noisy: bool, sure: bool) -> dict[str, np.ndarray | int]:
-    """What every kind has, of EACH instances of one shape: clients, coordinates, knots, I and T."""
+def draw_base(
+    rng: np.random.Generator, shape: tuple[int, ...], *, noisy: bool, sure: bool
+) -> dict[str, np.ndarray | int]:
+    """The fields of every kind, of EACH instances of one shape: clients, coordinates, knots, I and T."""
     N, d, m, I, T = shape
     p = np.maximum(rng.uniform(0, 1, (EACH, N)) ** rng.choice([0.2, 1.0, 6.0], size=(EACH, 1)), 1e-3)
     one = np.ones(EACH)
@@ -180,7 +173,7 @@ def drawn(rng: np.random.Generator, shape: tuple[int, ...], *, noisy: bool, sure
 
 
 def kinds(repeats: int) -> Iterator[tuple[tuple[int, ...], bool, bool]]:
-    """Shapes, whether there is noise, and whether everybody comes."""
+    """Shapes, whether there is noise, and whether participation is full."""
     for _ in range(repeats):
         yield from ((shape, True, False) for shape in NOISY)
         yield from ((shape, False, False) for shape in WITHOUT_NOISE)
@@ -193,11 +186,11 @@ def kinked_weighted(cells: int, known: bool, equal: bool) -> tuple[KinkedWeighte
     """Constant weights, those of known probabilities if `known`, one probability for all clients if `equal`."""
     rng, found = np.random.default_rng(103), []
     for shape, noisy, sure in kinds(3 if cells > 100 else 1):
-        parts = drawn(rng, shape, noisy=noisy, sure=sure)
+        parts = draw_base(rng, shape, noisy=noisy, sure=sure)
         p = np.repeat(parts["p"][:, :1], shape[0], axis=1) if equal else parts["p"]  # type: ignore[index]
         off = rng.choice([0.0, 0.1, 1.0], size=(EACH, 1)) * rng.uniform(-1, 1, (EACH, shape[0]))
         z = KinkedWeighted(**parts | {"p": p}, omega=1 / p if known else np.maximum(1 + off, 1e-3) / p)  # type: ignore
-        found.append(z.at(rng.choice([1.0, 1.0, 0.3], size=EACH), rng.choice([1.0, 1.0, 0.3], size=EACH)))
+        found.append(z.with_step_shares(rng.choice([1.0, 1.0, 0.3], size=EACH), rng.choice([1.0, 1.0, 0.3], size=EACH)))
     return tuple(found)
 
 
@@ -208,10 +201,12 @@ def kinked_records(cells: int) -> tuple[KinkedRecords, ...]:
     for shape, noisy, sure in kinds(3 if cells > 100 else 1):
         if shape[0] * shape[4] <= 10:
             cutoff = rng.choice([1.0, 2.0, 3.0, float(shape[4]), np.inf], size=EACH)
-            z = KinkedRecords(**drawn(rng, shape, noisy=noisy, sure=sure), cutoff=cutoff)  # type: ignore[arg-type]
+            z = KinkedRecords(**draw_base(rng, shape, noisy=noisy, sure=sure), cutoff=cutoff)  # type: ignore[arg-type]
             flat = z.curvatures.copy()
             flat[..., [0, -1]] = 0.0
             flat[np.abs(flat).max(axis=(1, 2, 3)) == 0, :, :, 1] = 1.0
             z = replace(z, curvatures=flat)
-            found.append(z.at(rng.choice([1.0, 1.0, 0.1], size=EACH), rng.choice([1.0, 1.0, 0.3], size=EACH)))
+            found.append(
+                z.with_step_shares(rng.choice([1.0, 1.0, 0.1], size=EACH), rng.choice([1.0, 1.0, 0.3], size=EACH))
+            )
     return tuple(found)

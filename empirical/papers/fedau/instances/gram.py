@@ -1,4 +1,4 @@
-r"""The inner products that the one-round proofs of Wang & Ji (2024) speak of, exactly.
+r"""The inner products in the one-round proofs of Wang & Ji (2024), exactly.
 
 They are kept for differences, so that nothing cancels. In one local step of one client $D=y-x_t$, $k=\nabla F_n(y)-
 \nabla F_n(x_t)$, $o=\nabla F_n(x_t)-\nabla\tilde f(x_t)$, $f_0$ and the noise. Over a round D, K and the noise are

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import mean_weight, squared_error
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population
-from fedbounds.empirical.falsification.instances.ranges import CUTOFF, Range, Ranges, chances, counts
+from fedbounds.empirical.falsification.instances.ranges import CUTOFF, Range, chances, counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +25,9 @@ class IntervalInstances(Population):
 
     measured: ClassVar[LeftSide] = "exact law"
 
-    ranges: ClassVar[Ranges] = {
-        "p": chances("N"),
-        "cutoff": Range(CUTOFF),
-        "rounds": counts(),
-    }
-
-    p: np.ndarray
-    cutoff: np.ndarray
-    rounds: int
+    p: Annotated[np.ndarray, chances("N")]
+    cutoff: Annotated[np.ndarray, Range(CUTOFF)]
+    rounds: Annotated[int, counts()]
 
     @cached_property
     def errors(self) -> np.ndarray:
@@ -75,7 +69,6 @@ class IntervalInstances(Population):
         return found | {"p": self.p[:, None], "K": self.cutoff[:, None], "W": self.weight_error}
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other probabilities and a cut-off nearby."""
         size = 10.0 ** rng.uniform(-2, 0.3, (len(self), 1))
         odds = np.log(self.p / np.maximum(1 - self.p, 1e-9)) + size * rng.normal(size=self.p.shape)
         moved = np.where(np.isfinite(self.cutoff), self.cutoff + rng.integers(-2, 3, len(self)), self.cutoff)

@@ -10,20 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import (
-    ROUND_OFF,
-    Ranges,
-    chances,
-    counts,
-    nonnegative,
-    positive,
-    reals,
-)
+from fedbounds.empirical.falsification.instances.ranges import ROUND_OFF, chances, counts, nonnegative, positive, reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,32 +35,18 @@ class KinkedInstances(Population):
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    ranges: ClassVar[Ranges] = {
-        "smoothness": positive(),
-        "inside": reals(),
-        "radius": positive(),
-        "start": reals(),
-        "noise": nonnegative(),
-        "p": chances(),
-        "omega": positive(),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-    }
-
-    smoothness: np.ndarray
-    inside: np.ndarray
-    radius: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    p: np.ndarray
-    omega: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
+    smoothness: Annotated[np.ndarray, positive()]
+    inside: Annotated[np.ndarray, reals()]
+    radius: Annotated[np.ndarray, positive()]
+    start: Annotated[np.ndarray, reals()]
+    noise: Annotated[np.ndarray, nonnegative()]
+    p: Annotated[np.ndarray, chances()]
+    omega: Annotated[np.ndarray, positive()]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {"the curvature inside is at most L in size": np.abs(self.inside) <= self.smoothness * (1 + ROUND_OFF)}
 
     @property
@@ -121,14 +99,13 @@ class KinkedInstances(Population):
         named = {name: value[:, None] for name, value in found.items()}
         return named | {"p": self.p[:, None, None], "omega": self.omega[:, None, None]}
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+    def with_step_shares(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of $1/(2LI)$."""
         LI = self.smoothness * self.local_steps
         gamma = local / (4 * np.sqrt(15) * LI)
         return replace(self, gamma=gamma, eta=update / (2 * LI * gamma))
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Another curvature inside, radius, start, noise, probability, weight and step sizes within their caps."""
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * 2 * LI
         p = np.clip(perturb(self.p, rng), 1e-7, 1)
@@ -141,7 +118,7 @@ class KinkedInstances(Population):
             p=p,
             omega=np.where(rng.random(len(self)) < 0.7, self.omega * self.p / p, perturb(self.omega, rng)),
         )
-        return moved.at(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
+        return moved.with_step_shares(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
 
 
 def draw_kinked(rng: np.random.Generator, B: int, local_steps: int) -> KinkedInstances:
@@ -160,4 +137,4 @@ def draw_kinked(rng: np.random.Generator, B: int, local_steps: int) -> KinkedIns
         eta=np.ones(B),
         local_steps=local_steps,
     )
-    return z.at(rng.choice([1.0, 1.0, 0.5, 0.01], size=B), rng.choice([1.0, 1.0, 0.3], size=B))
+    return z.with_step_shares(rng.choice([1.0, 1.0, 0.5, 0.01], size=B), rng.choice([1.0, 1.0, 0.3], size=B))

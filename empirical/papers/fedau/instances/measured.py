@@ -76,7 +76,7 @@ def ascent(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
 
 
 def ascent_of_mean(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
-    """Lemma B.5.1, which speaks of f alone: weights of another objective are none of its instances."""
+    """Lemma B.5.1, for f alone; weights of another objective are not covered."""
     even = np.ptp(client_weights(z)[0], axis=1, keepdims=True) <= 1e-15
     return Measured(np.where(even, z.ascent(), np.nan), lemma_letters(z), always(ONE_STEP))
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, Relation
 from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.audit.vectors import product_symbol
+from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.papers.fedau.proof import descent, theorem
 from fedbounds.bounds.papers.fedau.proof import weights as of_weights
 from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
 from fedbounds.bounds.papers.fedau.proof.theorem import OMEGA_T
@@ -277,3 +281,27 @@ def drawn_for(subject: StepOf) -> Draw | None:
         if subject.proof.id == proof and (subject.step.id in steps or not steps):
             return draw
     return None
+
+
+# --- averages --------------------------------------------------------------------------------------------------------
+
+START = product_symbol("f0", "f0")  # the squared gradient at the start of a round
+MEANS: Mapping[sp.Symbol, sp.Expr] = {
+    theorem.GRADIENT_MEAN: START,
+    theorem.DECREASE_MEAN: descent.DECREASE,
+    theorem.ERROR_MEAN: NOTATION.Wt,
+    theorem.MOMENT_MEAN: NOTATION.Qt,
+    theorem.AVERAGE: theorem.GRADIENT_MEAN,
+    NOTATION.W: theorem.ERROR_MEAN,
+    NOTATION.Qmean: theorem.MOMENT_MEAN,
+    theorem.H_GRADIENT: START,
+    theorem.H_DECREASE: descent.DECREASE,
+    theorem.AVERAGE_OF_H: theorem.H_GRADIENT,
+    of_weights.TOTAL: of_weights.PER_CLIENT,
+    product_symbol("Y", "Y"): product_symbol("y", "y"),
+    product_symbol("Y", "x0"): product_symbol("y", "x0"),
+}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {
+    theorem.DECREASE_MEAN: NOTATION.F,
+    theorem.H_DECREASE: NOTATION.H,
+}

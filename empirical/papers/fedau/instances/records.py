@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from fedbounds.empirical.falsification.instances.ranges import (
     CUTOFF,
     FLAGS,
     Range,
-    Ranges,
     cancels,
     chances,
     counts,
@@ -63,21 +62,12 @@ class Records(Population, ABC):
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    ranges: ClassVar[Ranges] = {
-        "p": chances("N"),
-        "cutoff": Range(CUTOFF),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "rounds": counts(),
-    }
-
-    p: np.ndarray
-    cutoff: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    rounds: int
+    p: Annotated[np.ndarray, chances("N")]
+    cutoff: Annotated[np.ndarray, Range(CUTOFF)]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     @property
     def clients(self) -> int:
@@ -133,7 +123,7 @@ class Records(Population, ABC):
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()} | {"p": self.p[:, None]}
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+    def with_step_shares(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
         LI = self.smoothness * self.local_steps
         gamma = local / (4 * np.sqrt(15) * LI)
@@ -152,20 +142,12 @@ class RecordedInstances(Records):
         start: $x_0$, (B, d).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "scale": positive("d"),
-        "periodic": Range(FLAGS),
-        "slopes": reals("N d"),
-        "start": reals("d"),
-    }
-
-    scale: np.ndarray
-    periodic: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
+    scale: Annotated[np.ndarray, positive("d")]
+    periodic: Annotated[np.ndarray, Range(FLAGS)]
+    slopes: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return super().rules() | {"the slopes sum to zero": cancels(self.slopes)}
 
     @property
@@ -175,7 +157,6 @@ class RecordedInstances(Records):
 
     @cached_property
     def smoothness(self) -> np.ndarray:
-        """L, (B,)."""
         return self.scale.max(axis=1)
 
     def _slope(self, x: np.ndarray) -> np.ndarray:
@@ -184,7 +165,6 @@ class RecordedInstances(Records):
         return scale * np.where(periodic == 1, np.sin(x), np.tanh(x))
 
     def average_gradient(self) -> np.ndarray:
-        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla f(x_t)\|^2$ over all records, (B, 1)."""
         present, weights, chance = self._records
         x = np.broadcast_to(self.start[:, None, None], (*chance.shape, 1, self.start.shape[1]))
         gamma, eta = self.gamma[:, None, None, None], self.eta[:, None, None]
@@ -199,7 +179,6 @@ class RecordedInstances(Records):
         return (total / self.rounds)[:, None]
 
     def letters(self) -> dict[str, np.ndarray]:
-        """What the functions say, (B,)."""
         x, periodic = self.start, self.periodic[:, None] == 1
         return {
             "L": self.smoothness,
@@ -219,7 +198,9 @@ class RecordedInstances(Records):
             start=shaken(self.start, rng),
             p=np.clip(perturb(self.p, rng), 1e-6, 1),
         )
-        return moved.at(rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self)))
+        return moved.with_step_shares(
+            rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self))
+        )
 
 
 def draw_recorded(rng: np.random.Generator, B: int, shape: tuple[int, ...]) -> RecordedInstances:
@@ -238,4 +219,4 @@ def draw_recorded(rng: np.random.Generator, B: int, shape: tuple[int, ...]) -> R
         local_steps=I,
         rounds=T,
     )
-    return z.at(rng.choice([1.0, 1.0, 0.1], size=B), rng.choice([1.0, 1.0, 0.3], size=B))
+    return z.with_step_shares(rng.choice([1.0, 1.0, 0.1], size=B), rng.choice([1.0, 1.0, 0.3], size=B))

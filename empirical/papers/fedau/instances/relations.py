@@ -39,7 +39,7 @@ def basis_of(subject: StepOf) -> Basis | None:
     return next((basis for basis in (STEP_BASIS, ROUND_BASIS) if set(dict(basis)) == atoms), None)
 
 
-def as_used(subject: StepOf) -> tuple[Relation, Relation | None]:
+def relation_as_used(subject: StepOf) -> tuple[Relation, Relation | None]:
     """The step's relation; where it sums over clients what a premise bounds, with the largest there is for that bound.
 
     The second is the premise, whose left side at its largest the letter `LARGEST` stands for.
@@ -56,7 +56,7 @@ def as_used(subject: StepOf) -> tuple[Relation, Relation | None]:
     each = Relation(source.conclusion.left, LARGEST)
     try:
         return step.rule.relation(proof.setting, [each]), each
-    except Unfit:  # the court of steps says why; here the step is tried as it stands
+    except Unfit:  # the proof-step checker reports why; here the step is verified as it stands
         return step.conclusion, None
 
 
@@ -64,7 +64,7 @@ def reading(subject: StepOf) -> Readable:
     """The step's relation as a function of numbers."""
     basis = basis_of(subject)
     assert basis is not None
-    return readable(as_used(subject)[0], basis)
+    return readable(relation_as_used(subject)[0], basis)
 
 
 @lru_cache(maxsize=256)
@@ -81,7 +81,7 @@ def relation_sides(claim: Claim, z: OneRound) -> Sides:
     assert isinstance(subject, StepOf)
     relation, basis = reading(subject), basis_of(subject)
     assert basis is not None
-    values, each = measured(z, basis), as_used(subject)[1]
+    values, each = measured(z, basis), relation_as_used(subject)[1]
     if each is not None:
         one = readable(each, basis)
         largest = {LARGEST.name: np.zeros((1, 1))}
@@ -100,7 +100,7 @@ def relation_sides(claim: Claim, z: OneRound) -> Sides:
 
 
 def _places(z: OneRound, shape: tuple[int, ...], quantifiers: str, basis: Basis) -> np.ndarray:
-    """The local steps that a step of the proof speaks about."""
+    """The local steps of a step's quantifiers."""
     if basis != STEP_BASIS or shape[1] % (z.local_steps + 1):
         return np.ones((1, 1), dtype=bool)
     i = np.tile(np.arange(z.local_steps + 1), shape[1] // (z.local_steps + 1))[None]

@@ -1,4 +1,4 @@
-"""How the results of Wang & Ji (2024) become two sides on instances, and on which instances they are tried."""
+"""The results of Wang & Ji (2024) on instances: both sides, and the populations that verify them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.evaluation.numpy_code import compile_form
-from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
 from fedbounds.empirical.falsification.instances.population import Population
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
-from fedbounds.empirical.papers.fedau.instances import extremal
 from fedbounds.empirical.papers.fedau.instances.branched import kinked_records, kinked_weighted
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances, draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import draw_kinked
 from fedbounds.empirical.papers.fedau.instances.measured import (
     CANCELED,
+    ONE_STEP,
     Measured,
+    always,
     ascent,
     ascent_of_mean,
     average,
@@ -35,8 +36,46 @@ from fedbounds.empirical.papers.fedau.instances.measured import (
     recorded,
 )
 from fedbounds.empirical.papers.fedau.instances.records import RecordedInstances, Records, draw_recorded
-from fedbounds.empirical.papers.fedau.instances.relations import as_used, basis_of, relation_sides
+from fedbounds.empirical.papers.fedau.instances.relations import basis_of, relation_as_used, relation_sides
 from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns, WeightedInstances, draw_weighted
+
+ZERO = ("sigma", "delta", "deltatilde", "R")
+ABOUT_ITS_OBJECTIVE = ("theorem-1", "theorem-b.4.1")
+EXTREMAL_RESULTS = (
+    *ABOUT_ITS_OBJECTIVE,
+    *("theorem-2", "theorem-2-option-1", "corollary-4", "corollary-4-option-1"),
+    *("appendix-a.3", "appendix-a.3-unequal"),
+)
+
+
+def measure(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
+    """The mean gradient of a run; G is its slope at the start, and the weights are 1 where they are FedAU's or 1/p."""
+    assert isinstance(claim.subject, ResultForm)
+    one, w = np.ones(len(z)), z.weight
+    found = dict.fromkeys(ZERO, 0 * one) | dict.fromkeys(("N", "K", "S", "Qtilde"), one)
+    found |= {
+        **{"L": z.smoothness, "F": z.gap, "H": z.gap, "G": z.slope, "gamma": z.gamma, "eta": z.eta},
+        **{"I": z.local_steps, "T": z.rounds, "P": w, "etatilde": z.eta * w, "W": (w - 1) ** 2, "Wmax": (w - 1) ** 2},
+        **{"Q": w**2, "Qmean": w**2},
+        "cgamma": z.gamma * np.sqrt(z.rounds),
+        "cboth": z.gamma * z.eta * np.sqrt(z.rounds),
+    }
+    values = {name: value[:, None] for name, value in found.items()}
+    values |= {name: value[:, None, None] for name, value in (("p", one), ("omega", w), ("alphatilde", one))}
+    met = always({*ONE_STEP, "constant-weights", "h-bounded-below", "bounded-below", "bounded-gradient", "sure-Q"})
+    met |= {"equal-rates": True, "nearly-optimal-weights": np.asarray(np.abs(w - 1) <= 1 / 9)}
+    met |= {name: np.asarray(w == 1) for name in ("inverse-rates", "fedau-weights")}
+    return MeasuredRuns(z.mean_gradient()[:, None], values, met)
+
+
+FAMILY = Family(
+    measure,
+    {"gamma": "gamma", "eta": "eta"},
+    frozenset({"p", "omega", "varphi", "alphatilde"}),
+    {"interval": (1,), "weight": (1, 10 / 9 - 1e-12, 8 / 9 + 1e-12)},
+    frozenset({"cgamma", "cboth"}),
+)
+
 
 PAPER = "fedau"
 VECTORS = frozenset({"p", "omega", "varphi", "alphatilde"})
@@ -81,7 +120,7 @@ def many_rounds(cells: int, known: bool, equal: bool) -> tuple[WeightedInstances
 
 
 def runs(claim: Claim, cells: int) -> Iterable[ConstantWeightRuns]:
-    """Constant weights, also with kinks; for Appendix A.3 those of known rates, where it says so equal ones."""
+    """Constant weights, also with kinks; for Appendix A.3 those of known rates, equal ones if assumed."""
     known, equal = ({a.name for a in claim.assumptions} & {name} for name in ("inverse-rates", "equal-rates"))
     which = cells, bool(known), bool(equal)
     return (*many_rounds(*which), *kinked_weighted(*which))
@@ -166,7 +205,7 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     """A result's form: the left side exactly, the right side from the form's terms; negative ones change sides."""
     subject = claim.subject
     if isinstance(instances, ExtremalRuns):
-        return extremal.FAMILY.sides(claim, instances)
+        return FAMILY.sides(claim, instances)
     assert isinstance(subject, ResultForm)
     form, of = subject.form, RESULTS[subject.result.key.partition("/")[2]][1]
     z = instances
@@ -196,12 +235,12 @@ def _prescribed(
 
 
 def trial(claim: Claim) -> Trial | None:
-    """How this court tries a claim of the paper; None if it does not hear it."""
+    """How instances verify a claim of the paper; None for a claim without instances."""
     subject = claim.subject
     if claim.paper != PAPER:
         return None
     if isinstance(subject, StepOf):
-        implied = as_used(subject)[1] is not None
+        implied = relation_as_used(subject)[1] is not None
         if claim.id.startswith(WITHOUT_GAP):
             return Trial(one_round(uniform=False, kinks=False), without_gap, implied)
         if basis_of(subject) is None or not subject.proof.id.startswith(ONE_ROUND):
@@ -211,5 +250,5 @@ def trial(claim: Claim) -> Trial | None:
     if not isinstance(subject, ResultForm) or (subject.form.asymptotic and not subject.form.order_only):
         return None  # a limit is not an inequality at one T
     name = subject.result.key.partition("/")[2]
-    family = extremal.FAMILY if name in extremal.RESULTS else None
+    family = FAMILY if name in EXTREMAL_RESULTS else None
     return Trial(RESULTS[name][0], form_sides, family=family) if name in RESULTS else None

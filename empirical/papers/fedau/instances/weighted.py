@@ -13,13 +13,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.ranges import (
-    Ranges,
     cancels,
     chances,
     counts,
@@ -48,21 +47,12 @@ class ConstantWeightRuns(Population, ABC):
         local_steps, rounds: I and T.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "p": chances("N"),
-        "omega": positive("N"),
-        "gamma": positive(),
-        "eta": positive(),
-        "local_steps": counts(),
-        "rounds": counts(),
-    }
-
-    p: np.ndarray
-    omega: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    rounds: int
+    p: Annotated[np.ndarray, chances("N")]
+    omega: Annotated[np.ndarray, positive("N")]
+    gamma: Annotated[np.ndarray, positive()]
+    eta: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     @property
     def clients(self) -> int:
@@ -93,11 +83,7 @@ class ConstantWeightRuns(Population, ABC):
 
     @abstractmethod
     def average_gradient(self, weights: np.ndarray) -> np.ndarray:
-        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1).
-
-        Args:
-            weights: w, sums to one, (B, N).
-        """
+        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1)."""
 
     def objective_weights(self) -> np.ndarray:
         r"""Of h: $\omega_np_n/P$, (B, N)."""
@@ -129,14 +115,14 @@ class ConstantWeightRuns(Population, ABC):
         one = np.full(len(self), 1 / 2)
         return np.minimum(one, 1 / (27 * (self.p * self.omega**2).mean(axis=1))) if self.rounds > 1 else one
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+    def with_step_shares(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
         LI = self.smoothness * self.local_steps
         gamma = local / (4 * np.sqrt(15) * LI)
         return replace(self, gamma=gamma, eta=update * self._widest / LI / gamma)
 
     def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Neighbors of what `at` takes, within the caps."""
+        """Neighbors of what `with_step_shares` takes, within the caps."""
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
         return np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)
@@ -154,22 +140,13 @@ class WeightedInstances(ConstantWeightRuns):
         phi: weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N).
     """
 
-    ranges: ClassVar[Ranges] = {
-        "curvature": reals("d"),
-        "slopes": reals("N d"),
-        "start": reals("d"),
-        "noise": nonnegative("d"),
-        "phi": nonnegative("N"),
-    }
-
-    curvature: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    phi: np.ndarray
+    curvature: Annotated[np.ndarray, reals("d")]
+    slopes: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
+    noise: Annotated[np.ndarray, nonnegative("d")]
+    phi: Annotated[np.ndarray, nonnegative("N")]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return super().rules() | {
             "the slopes sum to zero": cancels(self.slopes),
             "phi sums to one": sums_to(self.phi, 1),
@@ -183,12 +160,10 @@ class WeightedInstances(ConstantWeightRuns):
 
     @cached_property
     def smoothness(self) -> np.ndarray:
-        """L, (B,)."""
         return np.abs(self.curvature).max(axis=1)
 
     @cached_property
     def sigma(self) -> np.ndarray:
-        """The root of a client's variance, (B,)."""
         return np.sqrt((self.noise**2).sum(axis=1))
 
     def bounded_below(self, weights: np.ndarray) -> np.ndarray:
@@ -231,11 +206,6 @@ class WeightedInstances(ConstantWeightRuns):
         return change.sum(axis=1, keepdims=True)
 
     def average_gradient(self, weights: np.ndarray) -> np.ndarray:
-        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1).
-
-        Args:
-            weights: w, sums to one, (B, N).
-        """
         a, p, w, N = self.curvature, self.p[:, :, None], self.omega[:, :, None], self.clients
         first, second = (v[:, -1] for v in self.sums)
         gamma, eta = self.gamma[:, None], self.eta[:, None]
@@ -253,7 +223,6 @@ class WeightedInstances(ConstantWeightRuns):
         return (total / self.rounds)[:, None]
 
     def gap(self, weights: np.ndarray) -> np.ndarray:
-        """g(x_0) - g* for g = sum_n w_n F_n, (B,); only where the curvature is positive."""
         gradient = self.mean_gradient(weights)
         return (gradient**2 / (2 * np.where(self.curvature > 0, self.curvature, np.inf))).sum(axis=1)
 
@@ -283,20 +252,13 @@ class WeightedInstances(ConstantWeightRuns):
             omega=perturb(self.omega, rng),
             phi=phi / phi.sum(axis=1, keepdims=True),
         )
-        return moved.at(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
+        return moved.with_step_shares(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
 
 
 def draw_weighted(
     rng: np.random.Generator, B: int, shape: tuple[int, ...], *, uniform: bool = True
 ) -> WeightedInstances:
-    r"""B random instances of one shape (N, d, I, T); of one round where T = 1, then of either curvature.
-
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        shape: clients, dimension, local steps, rounds.
-        uniform: whether $\varphi_n=1/N$.
-    """
+    r"""B random instances of one shape (N, d, I, T); of one round where T = 1, then of either curvature."""
     N, d, I, T = shape
 
     def sizes(*values: float) -> np.ndarray:
@@ -322,4 +284,4 @@ def draw_weighted(
         local_steps=I,
         rounds=T,
     )
-    return z.at(sizes(1.0, 1.0, 0.3, 1e-3), sizes(1.0, 1.0, 0.3, 0.03))
+    return z.with_step_shares(sizes(1.0, 1.0, 0.3, 1e-3), sizes(1.0, 1.0, 0.3, 0.03))

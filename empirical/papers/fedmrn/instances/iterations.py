@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
 from math import comb
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -53,30 +53,19 @@ class MaskedIterations(Population):
     """
 
     measured: ClassVar[LeftSide] = "every outcome"
-    ranges: ClassVar[Ranges] = {
-        "curvature": reals("N d"),
-        "center": reals("N d"),
-        "start": reals("d"),
-        "noise": nonnegative("d"),
-        "steps": positive("S"),
-        "cohort": counts(),
-        "relative": nonnegative(),
-        "amplitude": nonnegative(),
-        "progressive": Range(WHOLE),
-    }
+    ranges: ClassVar[Ranges] = {"progressive": Range(WHOLE)}
 
-    curvature: np.ndarray
-    center: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    steps: np.ndarray
-    cohort: int
-    relative: np.ndarray | None
-    amplitude: np.ndarray
+    curvature: Annotated[np.ndarray, reals("N d")]
+    center: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
+    noise: Annotated[np.ndarray, nonnegative("d")]
+    steps: Annotated[np.ndarray, positive("S")]
+    cohort: Annotated[int, counts()]
+    relative: Annotated[np.ndarray | None, nonnegative()]
+    amplitude: Annotated[np.ndarray, nonnegative()]
     progressive: int = 0
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         local = self.steps.shape[1] if self.progressive else 0
         return {
             "cohort is at most the number of clients": always(self.cohort <= self.curvature.shape[1], self.start),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import draw_clients
 from fedbounds.empirical.falsification.instances.population import perturb
-from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, flag, positive
+from fedbounds.empirical.falsification.instances.ranges import Range, flag, positive
 from fedbounds.empirical.papers.fedmrn.instances.masked import MaskedClients, MaskedCourse
 
 B = 24
@@ -31,15 +31,9 @@ CALM = ((1, 1, 2, 1, 60, 1), (2, 1, 3, 4, 20, 2), (1, 2, 2, 3, 12, 1))
 class KinkedMasked(MaskedClients):
     """B runs with these steps, (B,), or with those of a theorem: of Theorem 1 if `convex`, else as `prescribed`."""
 
-    ranges: ClassVar[Ranges] = {
-        "eta": positive(),
-        "convex": flag(),
-        "prescribed": flag(),
-    }
-
-    eta: np.ndarray
-    convex: bool
-    prescribed: bool
+    eta: Annotated[np.ndarray, positive()]
+    convex: Annotated[bool, flag()]
+    prescribed: Annotated[bool, flag()]
 
     @property
     def met(self) -> dict[str, np.ndarray | bool]:
@@ -100,17 +94,10 @@ class SignedMasked(KinkedMasked):
         progressive: whether the $\tau$-th local step masks each coordinate with the chance $\tau/S$ alone.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "bound": positive(),
-        "spare": Range(Domain(1)),
-        "chosen": flag(),
-        "progressive": flag(),
-    }
-
-    bound: np.ndarray
-    spare: np.ndarray
-    chosen: bool
-    progressive: bool
+    bound: Annotated[np.ndarray, positive()]
+    spare: Annotated[np.ndarray, Range(Domain(1))]
+    chosen: Annotated[bool, flag()]
+    progressive: Annotated[bool, flag()]
 
     def amplitude(self, t: int) -> np.ndarray:
         """In iteration t, (B,)."""
@@ -126,18 +113,15 @@ class SignedMasked(KinkedMasked):
 
     @cached_property
     def run(self) -> MaskedCourse:
-        """What is measured."""
         return self.course(self.step, self.amplitude)
 
     @property
     def cost(self) -> int:
-        """Iterations, and a sixtieth for each path at the end."""
         signs = self.iterations * (1 + bool(self.noise.any())) + self.iterations // self.local_steps
         return self.iterations + 2 ** (signs * self.clients) // 60
 
     @property
     def met(self) -> dict[str, np.ndarray | bool]:
-        """Which assumptions hold of functions and masks, (B,)."""
         return super().met | {
             "relative-error": False,
             "surely-bounded-gradients": self.run.sure <= self.bound**2,
@@ -149,12 +133,10 @@ class SignedMasked(KinkedMasked):
 
     @property
     def values(self) -> dict[str, np.ndarray]:
-        """The letters, (B, 1)."""
         found = {k: v for k, v in super().values.items() if k != "q"}
         return found | {"G": self.bound[:, None], "a": self.amplitude(0)[:, None]}
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other functions, noise, bounds and step sizes, and amplitudes where they are free."""
         spare = np.maximum(perturb(self.spare, rng), 1) if self.chosen else self.spare
         return replace(super().mutated(rng), bound=perturb(self.bound, rng), spare=spare)
 
@@ -164,14 +146,14 @@ def kinked(convex: bool, prescribed: bool) -> tuple[KinkedMasked, ...]:
     """B of every shape, with noise and masks or without."""
     rng = np.random.default_rng(223)
 
-    def drawn(shape: tuple[int, ...], noisy: bool) -> KinkedMasked:
+    def draw_masked(shape: tuple[int, ...], noisy: bool) -> KinkedMasked:
         N, d, m, S, T, K = shape
         clients = draw_clients(rng, B, (N, d, m), noisy=noisy, convex=convex)
         q, eta = rng.choice([0.0, 0.3, 1.0], size=B) * noisy, rng.choice([1.0, 0.3, 0.03], size=B)
         return KinkedMasked(**clients, samples=0, q=q, cohort=K, local_steps=S, iterations=T, eta=eta, convex=convex,
                             prescribed=prescribed)  # fmt: skip
 
-    return (*(drawn(shape, True) for shape in NOISY), *(drawn(shape, False) for shape in CALM))
+    return (*(draw_masked(shape, True) for shape in NOISY), *(draw_masked(shape, False) for shape in CALM))
 
 
 @lru_cache(maxsize=8)

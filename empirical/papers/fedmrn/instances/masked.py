@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.paths import initial_states, jointly, split, together
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import KinkedClients
-from fedbounds.empirical.falsification.instances.ranges import Ranges, always, counts, nonnegative
+from fedbounds.empirical.falsification.instances.ranges import always, counts, nonnegative
 
 
 class MaskedCourse(NamedTuple):
@@ -43,20 +43,12 @@ class MaskedClients(KinkedClients):
         cohort, local_steps, iterations: K, S and T, a multiple of S.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "q": nonnegative(),
-        "cohort": counts(),
-        "local_steps": counts(),
-        "iterations": counts(),
-    }
-
-    q: np.ndarray
-    cohort: int
-    local_steps: int
-    iterations: int
+    q: Annotated[np.ndarray, nonnegative()]
+    cohort: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]
+    iterations: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         whole, drawn = self.iterations % self.local_steps == 0, self.cohort <= self.clients
         return super().rules() | {
             "iterations are a multiple of local_steps": always(whole, self.start),
@@ -83,12 +75,7 @@ class MaskedClients(KinkedClients):
     def course(
         self, step: Callable[[int], np.ndarray], amplitude: Callable[[int], np.ndarray] | None = None
     ) -> MaskedCourse:
-        """With the step size of each iteration t = 0, 1, ..., (B,).
-
-        Args:
-            step: those step sizes.
-            amplitude: of signed masks in each iteration, (B,); None for a relative error.
-        """
+        """With the step size of each iteration t = 0, 1, ..., (B,)."""
         x, f, N, S = initial_states(self), self.objective, self.clients, self.local_steps
         chance, everyone = np.ones_like(x), np.full((len(self), N), 1 / N)
         u, p = np.zeros((2, len(self), N, *x.shape[1:], 1))
@@ -101,7 +88,7 @@ class MaskedClients(KinkedClients):
             slopes = f.slope(average.reshape(*x.shape[:2], -1)).reshape(average.shape)
             norms += (weights * slopes**2).sum(axis=(1, 2, 3))
             a = None if amplitude is None else amplitude(t)
-            hats, p, u = branched(self.masked(u, t % S + 1, a), p, u)
+            hats, p, u = branch(self.masked(u, t % S + 1, a), p, u)
             points = x[:, None, :, :, None] + hats
             slope = self.each.slope(points.reshape(*points.shape[:3], -1)).reshape(points.shape)
             weights = chance[:, None, :, :, None] * p
@@ -114,7 +101,7 @@ class MaskedClients(KinkedClients):
             if self.noise.any():
                 u, p = split(u, eta * self.noise[..., None, None]), split(p / 2, 0.0)
             if t % S == S - 1:
-                sent, p, _ = branched(self.masked(u, 0, a), p, u)
+                sent, p, _ = branch(self.masked(u, 0, a), p, u)
                 cohorts = list(combinations(range(N), self.cohort))
                 shares = [np.isin(np.arange(N), c) / self.cohort * np.ones((len(self), 1)) for c in cohorts]
                 chance = np.concatenate([chance[..., None] * jointly(share, p) for share in shares], axis=3)
@@ -124,7 +111,7 @@ class MaskedClients(KinkedClients):
         return MaskedCourse(norms / self.iterations, gap, largest, sure)
 
 
-def branched(
+def branch(
     may: list[tuple[np.ndarray, np.ndarray]], chance: np.ndarray, u: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What updates become, the chance of each branch, and the updates themselves."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
+import sympy as sp
 
-from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.claim import Claim, Relation
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rules import Telescope
+from fedbounds.bounds.audit.vectors import product_symbol
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, descent, distance, nonconvex, remarks
 from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
+from fedbounds.empirical.falsification.instances.averages import Builder, LetteredRun, Letters, value
 from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
 from fedbounds.empirical.falsification.instances.premises import PremiseCases
 from fedbounds.empirical.falsification.instances.sides import Trial
@@ -30,7 +34,7 @@ OPERATOR = EVERYWHERE | {"relative-error", "bounded-gradients"}
 SIGNED = EVERYWHERE | {"surely-bounded-gradients", "signed-masks-of-amplitude-a"}
 
 
-def drawn(
+def draw_iterations(
     rng: np.random.Generator,
     size: tuple[int, int, int, int],
     *,
@@ -112,18 +116,12 @@ def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
 
 @lru_cache(maxsize=16)
 def iterations(prescribed: int, even: bool, convex: bool, progressive: bool = False) -> tuple[MaskedIterations, ...]:
-    """The iterations that a proof is tried on.
-
-    Args:
-        prescribed: the amplitude over eta_{t_0} S G; 0 for an operator with a relative error.
-        even: whether all steps of a round are equal.
-        convex: whether every curvature is positive.
-        progressive: whether local steps mask progressively.
-    """
+    """The iterations that a proof is tried on."""
     rng = np.random.default_rng(191)
     sizes = FEWER if progressive else SIZES
     return tuple(
-        drawn(rng, size, convex=convex, even=even, prescribed=prescribed, progressive=progressive) for size in sizes
+        draw_iterations(rng, size, convex=convex, even=even, prescribed=prescribed, progressive=progressive)
+        for size in sizes
     )
 
 
@@ -223,3 +221,23 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
     evens = (True,) if proof.startswith("theorem-2") else (False, True)
     progressive = "progressive" in proof
     return lambda claim: (c for even in evens for c in cases(prescribed, even, convex_, progressive))
+
+
+# --- averages --------------------------------------------------------------------------------------------------------
+
+MEANS: Mapping[sp.Symbol, sp.Expr] = {
+    nonconvex.AVERAGED: product_symbol("f0", "f0"),
+    nonconvex.MEAN_ERROR: n.M,
+    nonconvex.MEAN_CHANCE: letters.CHANCE,
+}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {descent.DECREASE: n.F}
+
+
+def synchronized(rule: EveryRound, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+    """T iterations, one after the other: the bound where S of them are over, else nothing."""
+    steps, bound = run.letters[n.S.name], value(premises[0].right, run.letters)
+    ends = np.arange(1, run.rounds + 1)[None] % steps == 0
+    return {nonconvex.MEAN_ERROR.name: np.where(ends, bound, 0.0).mean(axis=1, keepdims=True)}
+
+
+BUILDERS: Mapping[type, Builder] = {EveryRound: synchronized}

@@ -5,31 +5,56 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import (
-    Range,
-    Ranges,
-    always,
-    counts,
-    flag,
-    nonnegative,
-    positive,
-    reals,
-)
+from fedbounds.empirical.falsification.instances.ranges import Range, always, counts, flag, nonnegative, positive, reals
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
-from fedbounds.empirical.papers.fedmrn.instances.extremal import CONVEX, NOT_CONVEX
 from fedbounds.empirical.papers.fedmrn.instances.kinked import KinkedMasked, kinked, signed
 from fedbounds.empirical.papers.fedmrn.instances.premises import lemma
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.simulation.moments.operators import Masking, masked_moments, norm_scaled_sign, sparsifier
+
+ZERO = ("sigma", "Gamma", "q")
+MET_BY_EXTREMAL_RUNS = (
+    *("unbiased-noise", "bounded-gradients", "surely-bounded-gradients", "relative-error", "uniform-sampling"),
+    *("independent-masks", "independent-clients", "martingale-noise", "smooth", "bounded-below", "progressive-masking"),
+)
+MASKS = ("signed-masks-per-round", "signed-masks", "signed-masks-of-amplitude-a")
+
+
+def measure(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
+    r"""The mean gradient, or of strongly convex functions the gap at the end.
+
+    The steps of Theorem 1 are $2/(\mu(\gamma+t))$ from t = 1 on, so that with $a=\mu$ a run of T - 1 of them
+    multiplies $x_1$ by $\gamma(\gamma-1)/((\gamma+T-1)(\gamma+T-2))$.
+    """
+    assert isinstance(claim.subject, ResultForm)
+    convex, one = claim.subject.result.key.endswith("theorem-1"), np.ones(len(z))
+    found = dict.fromkeys(ZERO, 0 * one) | dict.fromkeys(("N", "K", "S", "d"), one)
+    found |= {
+        **{"L": z.smoothness, "mu": z.curvature, "F": z.gap, "G": z.slope, "T": z.rounds, "eta": z.gamma},
+        **{"Delta1": (z.slope / z.curvature) ** 2, "a": z.slope * z.gamma},
+    }
+    left = z.mean_gradient()
+    if convex:
+        gamma = np.maximum(8 * z.smoothness / z.curvature, 1) - 1
+        left = z.gap * (gamma * (gamma - 1) / ((gamma + z.rounds - 1) * (gamma + z.rounds - 2))) ** 2
+    met: dict[str, np.ndarray | bool] = {name: True for name in MET_BY_EXTREMAL_RUNS}
+    met |= {name: np.asarray(z.rounds == 1) for name in MASKS}
+    met |= {name: np.asarray(z.straight == 0) for name in ("strongly-convex", "quadratic-upper-bound")}
+    return MeasuredRuns(left[:, None], {name: value[:, None] for name, value in found.items()}, met)
+
+
+VALUES = {"interval": (1,), "local_steps": (1,)}
+CONVEX, NOT_CONVEX = Family(measure, {}, values=VALUES), Family(measure, {"gamma": "eta"}, values=VALUES)
+
 
 RUNS = 40
 OPERATORS: tuple[tuple[Masking, Callable[[int], float]], ...] = (  # and the square of q in so many dimensions
@@ -81,38 +106,21 @@ class MaskedRuns(Population):
         any_step, progressive: whether the step size is free, and whether masks are progressive.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "roots": reals("N d d"),
-        "least": positive(),
-        "centers": reals("N d"),
-        "start": reals("d"),
-        "noise": nonnegative(),
-        "share": positive(),
-        "operator": Range(Domain(0, 2, integer=True)),
-        "local_steps": counts(),
-        "cohort": counts(),
-        "iterations": counts(),
-        "convex": flag(),
-        "any_step": flag(),
-        "progressive": flag(),
-    }
-
-    roots: np.ndarray
-    least: np.ndarray
-    centers: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    share: np.ndarray
-    operator: int
-    local_steps: int
-    cohort: int
-    iterations: int
-    convex: bool
-    any_step: bool
-    progressive: bool
+    roots: Annotated[np.ndarray, reals("N d d")]
+    least: Annotated[np.ndarray, positive()]
+    centers: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]
+    noise: Annotated[np.ndarray, nonnegative()]
+    share: Annotated[np.ndarray, positive()]
+    operator: Annotated[int, Range(Domain(0, 2, integer=True))]
+    local_steps: Annotated[int, counts()]
+    cohort: Annotated[int, counts()]
+    iterations: Annotated[int, counts()]
+    convex: Annotated[bool, flag()]
+    any_step: Annotated[bool, flag()]
+    progressive: Annotated[bool, flag()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         whole, drawn = self.iterations % self.local_steps == 0, self.cohort <= self.roots.shape[1]
         return {
             "iterations are a multiple of local_steps": always(whole, self.start),

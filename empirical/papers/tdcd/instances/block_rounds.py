@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import Ranges, always, counts, positive, reals, symmetric
+from fedbounds.empirical.falsification.instances.ranges import always, counts, positive, reals, symmetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,26 +32,15 @@ class BlockRounds(Population):
     """
 
     measured: ClassVar[LeftSide] = "every outcome"
-    ranges: ClassVar[Ranges] = {
-        "hessians": reals("K d d"),
-        "centers": reals("K d"),
-        "noise": reals("K d"),
-        "start": reals("d"),
-        "step": positive(),
-        "local_steps": counts(),
-        "silos": counts(),
-    }
-
-    hessians: np.ndarray
-    centers: np.ndarray
-    noise: np.ndarray
-    start: np.ndarray
-    step: np.ndarray
-    local_steps: int
-    silos: int
+    hessians: Annotated[np.ndarray, reals("K d d")]
+    centers: Annotated[np.ndarray, reals("K d")]
+    noise: Annotated[np.ndarray, reals("K d")]
+    start: Annotated[np.ndarray, reals("d")]
+    step: Annotated[np.ndarray, positive()]
+    local_steps: Annotated[int, counts()]
+    silos: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the Hessians are symmetric": symmetric(self.hessians),
             "some Hessian is not zero": (self.hessians != 0).any(axis=(1, 2, 3)),
@@ -99,7 +88,7 @@ class BlockRounds(Population):
         return np.array(list(product((-1.0, 1.0), repeat=size))).reshape(-1, self.clients, self.silos)
 
     @cached_property
-    def drawn(self) -> np.ndarray:
+    def noise_on_paths(self) -> np.ndarray:
         """The noise on every path, (B, paths, K, N, d/N)."""
         return self.signs[None, ..., None] * self.blocks(self.noise)[:, None]
 
@@ -107,7 +96,7 @@ class BlockRounds(Population):
         """g_kj at the views (B, paths, K, N, d) of the clients, each its own block, (B, paths, K, N, d/N)."""
         away = views - self.centers[:, None, :, None]
         whole = self.blocks(np.einsum("bkij,bpknj->bpkni", self.hessians, away))
-        return np.einsum("bpknni->bpkni", whole) + self.drawn
+        return np.einsum("bpknni->bpkni", whole) + self.noise_on_paths
 
     @cached_property
     def steps(self) -> tuple[np.ndarray, np.ndarray]:

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
+import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.proof_step_checker import StepOf
+from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
+from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import PROOFS, theorem
 from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
+from fedbounds.empirical.falsification.instances.averages import Builder, telescope
 from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
 from fedbounds.empirical.falsification.instances.premises import PremiseCases
 from fedbounds.empirical.falsification.instances.sides import Trial
@@ -29,11 +33,7 @@ MET = frozenset(
 
 @lru_cache(maxsize=4)
 def rounds(alike: bool) -> tuple[BlockRounds, ...]:
-    """Quadratics with one curvature, sometimes negative, or with several; without noise in a quarter of the cases.
-
-    Args:
-        alike: whether all clients have the same function.
-    """
+    """Quadratics with one curvature, sometimes negative, or with several; without noise in a quarter of the cases."""
     rng, found = np.random.default_rng(223), []
     for silos, clients, width, steps in SIZES:
         d = silos * width
@@ -124,7 +124,7 @@ def to_the_end(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def of_local_steps(claim: Claim) -> Iterator[PremiseCases]:
-    """One local step after the other; the first of them alone where the step says so."""
+    """One local step after the other; the first alone where the step's quantifiers require it."""
     subject = claim.subject
     assert isinstance(subject, StepOf)
     for z in rounds(alike=False):
@@ -186,3 +186,13 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
         one_client = name.endswith("-client")
         return lambda claim: (c for z in rounds(alike=one_client) for c in first_gradients(z, one_client))
     return of_local_steps if name == "lemma-2" else lambda claim: map(of_a_round, rounds(alike=False))
+
+
+# --- averages --------------------------------------------------------------------------------------------------------
+
+MEANS: Mapping[sp.Symbol, sp.Expr] = {
+    theorem.AVERAGED: letters.SQUARED_GRADIENT,
+    theorem.EVERYWHERE: product_symbol("fs", "fs"),
+}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {letters.DECREASE: n.Delta}
+BUILDERS: Mapping[type, Builder] = {Realized: telescope}

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import ClassVar, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
@@ -25,23 +25,42 @@ from fedbounds.bounds.papers.tdcd.lemmas import LEMMAS
 from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import (
-    FLAGS,
-    Range,
-    Ranges,
-    always,
-    counts,
-    positive,
-    reals,
-    symmetric,
-)
+from fedbounds.empirical.falsification.instances.ranges import FLAGS, Range, always, counts, positive, reals, symmetric
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
-from fedbounds.empirical.papers.tdcd.instances.extremal import FAMILY
 from fedbounds.empirical.papers.tdcd.instances.premises import lemma
 from fedbounds.empirical.papers.tdcd.instances.tiers import TieredClients, draw_tiered
+
+MET = (
+    *("smooth", "block-smooth", "smooth-in-one-block", "unbiased-silos", "unbiased-clients", "bounded-below"),
+    "uncorrelated-clients",
+)
+
+
+def measure(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
+    """The mean gradient at the iterates that the form is about; links take a third of the time of a step."""
+    assert isinstance(claim.subject, ResultForm)
+    Q, R, one = z.local_steps, z.rounds, np.ones(len(z))
+    found = dict.fromkeys(("S", "SK"), 0 * one) | {
+        **{"L": z.smoothness, "Lmax": z.smoothness, "Delta": z.decrease(), "Deltainf": z.gap, "Q": Q, "R": R},
+        **{"eta": z.gamma, "c": z.gamma * Q * np.sqrt(R), "tcomm": one / 3, "tcomp": one, "W": R * (Q + 1)},
+    }
+    of = (claim.subject.form.measure or claim.subject.result.measure).of
+    left = z.mean_gradient() if of == SYNCHRONIZED.of else z.mean_gradient_inside(Q * R if of == ALL_ITERATES.of else R)
+    values = {name: value[:, None] for name, value in found.items()}
+    return MeasuredRuns(left[:, None], values, dict.fromkeys(MET, True))
+
+
+FAMILY = Family(
+    measure,
+    {"gamma": "eta"},
+    values={"interval": (1,), "local_steps": (1, 2, 8, 64)},
+    given=frozenset({"c"}),
+    whole=True,
+)
+
 
 BEST = "explicit:best-c"  # of Remark 5: its step size follows from the noise
 B = 40
@@ -75,19 +94,11 @@ class TieredLetters(Population, ABC):
     """B runs of Q steps in R rounds with step sizes eta, whatever the functions are; a link's latency, and how much of
     another round fits into the time, (B,)."""
 
-    ranges: ClassVar[Ranges] = {
-        "eta": positive(),
-        "latency": positive(),
-        "spare": Range(Domain(0, 1, high_open=True)),
-        "steps": counts(),
-        "rounds": counts(),
-    }
-
-    eta: np.ndarray
-    latency: np.ndarray
-    spare: np.ndarray
-    steps: int
-    rounds: int
+    eta: Annotated[np.ndarray, positive()]
+    latency: Annotated[np.ndarray, positive()]
+    spare: Annotated[np.ndarray, Range(Domain(0, 1, high_open=True))]
+    steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     @property
     @abstractmethod
@@ -157,24 +168,14 @@ class TieredRuns(TieredLetters):
         silos: N.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "hessians": reals("K d d"),
-        "pulls": reals("K d"),
-        "noise": reals("d d"),
-        "together": Range(FLAGS),
-        "start": reals("d"),
-        "silos": counts(),
-    }
-
-    hessians: np.ndarray
-    pulls: np.ndarray
-    noise: np.ndarray
-    together: np.ndarray
-    start: np.ndarray
-    silos: int
+    hessians: Annotated[np.ndarray, reals("K d d")]
+    pulls: Annotated[np.ndarray, reals("K d")]
+    noise: Annotated[np.ndarray, reals("d d")]
+    together: Annotated[np.ndarray, Range(FLAGS)]
+    start: Annotated[np.ndarray, reals("d")]
+    silos: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         return {
             "the Hessians are symmetric": symmetric(self.hessians),
             "some Hessian is not zero": (self.hessians != 0).any(axis=(1, 2, 3)),
@@ -311,7 +312,6 @@ class TieredRuns(TieredLetters):
 
     @property
     def seen(self) -> Seen:
-        """All that letters are made of."""
         return Seen(*self.moments, *self.smoothness, self.lowest, self.alike, self.together, self.clients)
 
 
@@ -321,7 +321,6 @@ class KinkedTiers(TieredClients, TieredLetters):
 
     @property
     def seen(self) -> Seen:
-        """All that letters are made of."""
         together = np.full(len(self), self.together)
         return Seen(*self.course, *self.constants, self.lowest, self.alike, together, self.clients)
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import KinkedClients, draw_clients
-from fedbounds.empirical.falsification.instances.ranges import Ranges, counts, flag, positive, reals
+from fedbounds.empirical.falsification.instances.ranges import counts, flag, positive, reals
 
 
 class TieredCourse(NamedTuple):
@@ -46,22 +46,13 @@ class TieredClients(KinkedClients):
         steps, rounds: Q and R.
     """
 
-    ranges: ClassVar[Ranges] = {
-        "directions": reals("d d"),
-        "eta": positive(),
-        "together": flag(),
-        "steps": counts(),
-        "rounds": counts(),
-    }
-
-    directions: np.ndarray
-    eta: np.ndarray
-    together: bool
-    steps: int
-    rounds: int
+    directions: Annotated[np.ndarray, reals("d d")]
+    eta: Annotated[np.ndarray, positive()]
+    together: Annotated[bool, flag()]
+    steps: Annotated[int, counts()]
+    rounds: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
-        """Beyond the ranges."""
         independent = np.linalg.matrix_rank(self.directions.astype(float)) == self.directions.shape[2]
         return super().rules() | {"the directions are linearly independent": independent}
 

@@ -1,41 +1,37 @@
-"""What hubs and clients of TDCD send: that it is the algorithm, how much it is, and what of a silo stays in it."""
+"""The example `tdcd_deployment`: its models are TDCD's, its traffic that of the formulas, its data stay local."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import strategies as st
+from tdcd_deployment import Delivery, Deployment, Holding, Silo, silos_of
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
-from fedbounds.bounds.papers.tdcd.remarks import LATENCY
 from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import even_partition
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD, Tiered
-from fedbounds.empirical.papers.tdcd.deployment import Deployment, silos_of
-from fedbounds.empirical.papers.tdcd.messages import Delivery
-from fedbounds.empirical.papers.tdcd.nodes import Holding, Silo
-from fedbounds.empirical.papers.tdcd.traffic import LINKS, Traffic, round_time, round_traffic
+from fedbounds.empirical.papers.tdcd.invariants import check_vertical
+from fedbounds.empirical.papers.tdcd.traffic import LINKS, Traffic
 from fedbounds.empirical.participation import Full
-from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.simulate import simulate
-from tests.empirical.problems.test_vertical_networks import made as noise
-from tests.empirical.problems.test_vertical_networks import problem
+from tests.papers.tdcd.test_invariants import LOSSES, affine, drawn_cases, tensors
+from tests.papers.tdcd.test_traffic import SHAPES, silos, small
 
+ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 4
-SHAPES = {
-    "two silos": ((3, 2), ((10, 10), (8, 7, 5)), 12),
-    "three silos": ((1, 4, 2), ((20,), (10, 10), (6, 7, 7)), 14),
-    "one silo": ((3,), ((10, 10),), 10),
-    "one client": ((2, 2), ((20,), (20,)), 19),
-}
 ALGORITHMS: Sequence[Tiered] = (
     TDCD(0.3, 4, empty="zero"),
     TDCD(0.3, 3, "shards", "drop"),
@@ -44,16 +40,6 @@ ALGORITHMS: Sequence[Tiered] = (
     LabelPrivateTDCD(0.3, 3, empty="drop"),
     LabelPrivateTDCD(0.3, 3, "once a round", empty="drop"),
 )
-
-
-def silos(widths: Sequence[int], shards: Sequence[Sequence[int]], batch: int) -> VerticalNetworks:
-    """Linear models on columns of noise."""
-    data = noise((1, 1, sum(widths)), 2, sum(shards[0]))
-    return problem(data, shards, network="linear", widths=widths, batch=batch, gradient_norm=False)
-
-
-def small(shape: str = "two silos") -> VerticalNetworks:
-    return silos(*SHAPES[shape])
 
 
 def worlds(of: VerticalNetworks) -> list[Silo]:
@@ -117,34 +103,6 @@ def test_the_formulas_are_what_is_on_the_wire(algorithm: Tiered, shape: str, who
             assert sum(map(len, wire)) == traffic.bytes(link)
     assert traffic.bytes() == sum(len(each.message) for each in deployed.deliveries) / 2
     assert traffic.uplink_bytes == traffic.bytes() - traffic.bytes("hub to client")
-
-
-def test_local_steps_are_free_unless_one_silo_has_the_labels() -> None:
-    of = small("three silos")
-
-    def floats(algorithm: Tiered) -> int:
-        return Traffic.of(of, algorithm).floats()
-
-    few, many = (floats(TDCD(0.3, Q)) for Q in (1, 7))
-    B, E, N, models = 14, 2, 3, 2 * (2 * 1 + 5 * 2 + 3 * 3)
-    assert few == many == 2 * models + 2 * N * B * E + N * (N - 1) * B * E
-    one, every = (LabelPrivateTDCD(0.3, 7, how) for how in ("once a round", "every step"))
-    assert floats(every) - floats(one) == 6 * 6 * (N - 1) * B * E
-    assert floats(LabelPrivateTDCD(0.3, 1)) == floats(one)
-
-
-def test_a_trace_counts_what_clients_send_their_hubs_and_hubs_each_other() -> None:
-    of, algorithm = small("three silos"), TDCD(0.3, 3, empty="zero")
-    trace = simulate(algorithm, of, Full(of.clients), 5, record_every=2)
-    sent = Traffic.of(of, algorithm)
-    each = sent.bytes("client to hub") + sent.bytes("hub to hub")
-    assert trace.uplink_bytes.tolist() == [[0, 2 * each, 4 * each, 5 * each]]
-    phases = [(algorithm, 2), (LabelPrivateTDCD(0.3, 2, empty="zero"), 1)]
-    other = Traffic.of(of, phases[1][0]).uplink_bytes
-    trace = simulate(None, of, Full(of.clients), phases=phases)
-    assert trace.uplink_bytes.tolist() == [[0, each, 2 * each, 2 * each + other]]
-    quadratic = BlockQuadratic(np.eye(2), (1, 1), (1, 2))
-    assert "uplink_bytes" not in simulate(TDCD(0.1, 1), quadratic, Full(3), 2).arrays
 
 
 @pytest.mark.parametrize(
@@ -249,9 +207,11 @@ def with_feature(deployed: Deployment) -> None:
 def with_block(deployed: Deployment) -> None:
     """The block goes along to the other hubs."""
     hub = deployed.hubs[0]
-    hub.broadcast = lambda r: hub.encoding.sealed(33, (r, 0), torch.cat([hub.own.ravel(), hub.block]), batch=hub.batch)
+    hub.broadcast = lambda r: hub.encoding.seal(33, (r, 0), torch.cat([hub.own.ravel(), hub.block]), batch=hub.batch)
     for other in deployed.hubs[1:]:
-        other.hear = lambda when, silo, message, hub=other: hub.others.setdefault(silo, torch.zeros_like(hub.own))
+        other.receive_embeddings = lambda when, silo, message, hub=other: hub.others.setdefault(
+            silo, torch.zeros_like(hub.own)
+        )
 
 
 def in_the_last_bits(deployed: Deployment) -> None:
@@ -347,7 +307,7 @@ def test_hubs_that_drew_other_batches_do_not_understand_each_other() -> None:
 
 def test_a_message_of_another_round_is_refused() -> None:
     deployed = Deployment.of(small(), TDCD(0.3, 2))
-    old = deployed.hubs[0].open(0)
+    old = deployed.hubs[0].begin(0)
     deployed.clients[0][0].begin(0, old)
     with pytest.raises(FedboundsError, match="checksums differ"):
         deployed.clients[0][0].begin(1, old)
@@ -357,7 +317,7 @@ def test_a_batch_that_clients_do_not_hold_once_is_refused() -> None:
     of = small()
     some = worlds(of)
     doubled = Silo(some[0].embedding, some[0].start, (some[0].holdings[0], *some[0].holdings))
-    with pytest.raises(FedboundsError, match="not those of the batch, each once"):
+    with pytest.raises(FedboundsError, match="expected each sample of the batch once"):
         deployed_from([doubled, some[1]], of, TDCD(0.3, 2)).round()
 
 
@@ -372,19 +332,22 @@ def one_silo(loss=lambda total, labels: (total[:, 0] - labels) ** 2 / 2, batch=(
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (dict(loss=lambda total, labels: ((total[:, 0] - labels) ** 2).mean()), r"shape \(\); one number for each"),
+        (
+            dict(loss=lambda total, labels: ((total[:, 0] - labels) ** 2).mean()),
+            r"shape \(\); expected one number for each of 2 samples",
+        ),
         (dict(batch=(0, 0, 1)), r"a sample twice: \[0, 0, 1\]"),
         (dict(start=float("nan")), "round 0, step 0 holds numbers that are not finite"),
-        (dict(size=2), r"shape \(2, 2\), embedding_size = 1"),
+        (dict(size=2), r"shape \(2, 2\); expected \(2, 1\), as embedding_size = 1"),
     ],
 )
 def test_what_is_brought_must_be_as_said(wrong, says) -> None:
     one_silo().round()
     with pytest.raises(FedboundsError, match=says):
         one_silo(**wrong).round()
-    with pytest.raises(FedboundsError, match=r"3 IDs, each once, and as many rows; these have \[2, 3\]"):
+    with pytest.raises(FedboundsError, match=r"3 IDs with \[2, 3\] rows; expected distinct IDs and one row for each"):
         Holding(np.arange(3), torch.ones(2, 1), torch.ones(3))
-    with pytest.raises(FedboundsError, match="at least one silo"):
+    with pytest.raises(FedboundsError, match="give at least one silo"):
         Deployment([], torch.add, lambda r: np.arange(1), TDCD(0.5, 1))
 
 
@@ -397,40 +360,46 @@ def test_a_client_without_samples_is_met_as_was_said() -> None:
         run(Deployment.of(of, TDCD(0.3, 2)))
 
 
-# --- formulas ---------------------------------------------------------------------------------------------
+def by_messages(made=TDCD):
+    """A run of tables by messages."""
+
+    def run(table, draw, *, rounds, local_steps, step_size):
+        y = torch.from_numpy(table.labels)
+        silos = [
+            Silo(affine, torch.from_numpy(start), tuple(Holding(ids, X[ids], y[ids]) for ids in clients))
+            for X, start, clients in zip(tensors(table), table.starts, table.clients, strict=True)
+        ]
+        deployed = Deployment(silos, LOSSES[table.loss], lambda r: draw(r * local_steps), made(step_size, local_steps))
+        models = [deployed.model]
+        for _ in range(rounds):
+            deployed.round()
+            models.append(deployed.model)
+        return models
+
+    return run
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (([2], [1, 1], 4, 1), "parameters are of 1 silos, silo_clients of 2"),
-        (([2, 0], [1, 1], 4, 1), r"parameters\[1\] = 0"),
-        (([2, 2], [1, 1], 0, 1), "batch_size = 0"),
-        (([2, 2], [1, 1], 4, 0), "embedding_size = 0"),
-    ],
-)
-def test_sizes_that_are_none_are_refused(arguments, says) -> None:
-    with pytest.raises(FedboundsError, match=says):
-        round_traffic(*arguments)
-    with pytest.raises(FedboundsError, match="label_silo"):
-        round_traffic([2, 2], [1, 1], 4, 1, derivative_exchanges=1, label_silo=2)
-    with pytest.raises(FedboundsError, match="number_bytes"):
-        round_traffic([2, 2], [1, 1], 4, 1, number_bytes=2)
-    with pytest.raises(FedboundsError, match="unknown link"):
-        round_traffic([2, 2], [1, 1], 4, 1).bytes("hub to hubs")  # type: ignore[arg-type]
+@pytest.mark.parametrize("algorithm", [TDCD, LabelPrivateTDCD])
+def test_the_invariants_hold(algorithm) -> None:
+    report = check_vertical(by_messages(algorithm), examples=8, cases=st.sampled_from(drawn_cases()))
+    report.raise_if_broken()
+    assert report.cause is None and not report.skipped, str(report)
 
 
-def test_without_embeddings_nothing_is_said_of_messages() -> None:
-    quadratic = BlockQuadratic(np.eye(2), (1, 1), (1, 2))
-    with pytest.raises(FedboundsError, match="has no embeddings"):
-        Traffic.of(quadratic, TDCD(0.1, 1))
+def test_derivatives_once_a_round_are_another_algorithm() -> None:
+    stale = check_vertical(
+        by_messages(lambda *numbers: LabelPrivateTDCD(*numbers, "once a round")),
+        invariants=["one local step", "closed form"], examples=20,
+    )  # fmt: skip
+    assert [verdict.status for verdict in stale.verdicts] == ["held", "broken"]
+    assert stale.cause is not None and stale.cause.startswith("stale own embedding")
 
 
-def test_time_of_rounds_at_the_two_ratios_of_the_figures() -> None:
-    speedups = {
-        10: [1.938, 4.429, 7.75, 14.091, 19.375], 100: [1.993, 4.934, 9.71, 23.154, 43.0],
-    }  # (3 rho + 1) / (3 rho / Q + 1), by hand  # fmt: skip
-    for rho, expected in speedups.items():
-        times = {Q: round_time(Q, rho, 1) for Q in (1, 2, 5, 10, 25, 50)}
-        np.testing.assert_allclose([Q * times[1] / times[Q] for Q in (2, 5, 10, 25, 50)], expected, atol=5e-4)
-        assert times == {Q: float(LATENCY.subs({n.Q: Q, n.tcomm: rho, n.tcomp: 1})) for Q in times}
+def test_the_demo_prints_what_the_readme_shows() -> None:
+    folder = ROOT / "examples" / "tdcd_deployment"
+    shown = (folder / "README.md").read_text(encoding="utf-8").split("```text\n")[1].split("```")[0]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    made = subprocess.run(
+        [sys.executable, "demo.py"], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    assert made.stdout == shown

@@ -1,4 +1,4 @@
-"""TDCD as it is deployed: whatever a hub or a client learns of another comes over a link, as bytes that are kept."""
+"""TDCD by messages: hubs and clients exchange bytes only, and every message is recorded."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.papers.tdcd.algorithms import Tiered
-from fedbounds.empirical.papers.tdcd.messages import DERIVATIVES, EMBEDDINGS, Delivery, Encoding, counted
-from fedbounds.empirical.papers.tdcd.nodes import Client, Holding, Hub, Loss, Silo
 from fedbounds.empirical.papers.tdcd.traffic import Link, Sent
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 from fedbounds.empirical.runtime.streams import Streams
+from tdcd_deployment.messages import DERIVATIVES, EMBEDDINGS, Delivery, Encoding, count_messages
+from tdcd_deployment.nodes import Client, Holding, Hub, Loss, Silo
 
 
 class Deployment:
-    r"""Hubs and clients, and the links between them.
+    r"""Hubs, clients and the links between them.
 
     Args:
-        silos: what each of them brings.
-        loss: $\ell$ of the sum of the embeddings (b, E) and the labels (b, ...), of each sample, (b,).
-        draw: of a round the sample IDs of its batch: what hubs make of the seed that they share.
-        algorithm: `TDCD`, as printed, or with the labels in one silo.
-        label_silo: that one, if there is one.
-        whole_sum: whether clients get the others' sum for the whole batch and find their own rows in it.
+        silos: the silos.
+        loss: $\ell$ per sample (b,), from the sum of the embeddings (b, E) and the labels (b, ...).
+        draw: the sample IDs of a round's batch, from the seed that all hubs share.
+        algorithm: `TDCD`, `PrintedTDCD` or `LabelPrivateTDCD`.
+        label_silo: the silo with the labels, for `LabelPrivateTDCD`.
+        whole_sum: whether clients receive the others' sum of the whole batch instead of their own samples.
         embedding_size: E.
         dtype: of numbers on the wire.
 
     Raises:
-        FedboundsError: there is no silo. Rounds raise it where embeddings, losses or batches are not as said here, or
-            numbers are not finite.
+        FedboundsError: no silo. Rounds raise it if embeddings, losses or batches have another shape, or numbers are not
+            finite.
 
     Attributes:
-        deliveries: everything that was sent.
+        deliveries: all messages so far.
 
     Example:
         >>> from fedbounds.empirical.papers.tdcd.algorithms import TDCD
@@ -66,7 +66,7 @@ class Deployment:
         dtype: torch.dtype = torch.float64,
     ) -> None:
         if not silos:
-            raise FedboundsError("a deployment needs at least one silo")
+            raise FedboundsError("silos is empty; give at least one silo")
         local, encoding = algorithm.local, Encoding(dtype, embedding_size, silos[0].start.dtype)
         self.exchanges, self.label_silo, self.done = algorithm.derivative_exchanges, label_silo, 0
         self.steps = local.steps
@@ -84,16 +84,16 @@ class Deployment:
         cls, problem: VerticalNetworks, algorithm: Tiered, seed: int = 0, *, label_silo: int = 0,
         whole_sum: bool = False, dtype: torch.dtype | None = None,
     ) -> Deployment:  # fmt: skip
-        """The run of one seed, as `simulate` has it, by messages.
+        """Split a problem's data over hubs and clients; the models are those of `simulate` for this seed.
 
         Args:
-            problem: whose data are dealt out to hubs and clients.
-            algorithm, label_silo, whole_sum: see above.
+            problem: the problem.
+            algorithm, label_silo, whole_sum: as above.
             seed: of the initial point and the batches.
-            dtype: of numbers on the wire; the problem's, if not given.
+            dtype: of numbers on the wire; the problem's if None.
 
         Raises:
-            FedboundsError: a seed that is none.
+            FedboundsError: an invalid seed.
         """
         streams = Streams(seed)
         silos = silos_of(problem, problem.initial_point(streams.generator("initialization")))
@@ -113,7 +113,7 @@ class Deployment:
         return torch.cat([hub.block for hub in self.hubs])
 
     def send(self, source: tuple[int, int | None], target: tuple[int, int | None], what: str, message: bytes) -> bytes:
-        """Over a link; returns what arrives."""
+        """Record a message and return what arrives."""
         self.deliveries.append(Delivery(self.done, source, target, what, message))
         return message
 
@@ -130,65 +130,66 @@ class Deployment:
         return self.send((j, None), (other, None), what, message)
 
     def round(self) -> None:
-        """One round; what goes from one to another goes over a link."""
+        """Run one round of Algorithm 1 by messages."""
         r, silos = self.done, range(len(self.hubs))
         for j, hub in enumerate(self.hubs):
-            opened = self.down(j, "model", [hub.open(r)] * len(self.clients[j]))
-            sent = [client.begin(r, each) for client, each in zip(self.clients[j], opened, strict=True)]
-            hub.collect(r, self.up(j, "embeddings", sent))
-        informed = [self.label_silo] if self.exchanges else [*silos]
+            arrived = self.down(j, "model", [hub.begin(r)] * len(self.clients[j]))
+            embeddings = [client.begin(r, each) for client, each in zip(self.clients[j], arrived, strict=True)]
+            hub.collect(r, self.up(j, "embeddings", embeddings))
+        receivers = [self.label_silo] if self.exchanges else [*silos]
         for j in silos:
-            for other in informed:
+            for other in receivers:
                 if other != j:
-                    self.hubs[other].hear((r, 0), j, self.across(j, other, "embeddings", self.hubs[j].broadcast(r)))
-        for j in informed:
-            told = self.down(j, "others", [self.hubs[j].others_sum(r, k) for k in range(len(self.clients[j]))])
-            for client, message in zip(self.clients[j], told, strict=True):
-                client.hear(r, message)
+                    message = self.across(j, other, "embeddings", self.hubs[j].broadcast(r))
+                    self.hubs[other].receive_embeddings((r, 0), j, message)
+        for j in receivers:
+            sums = self.down(j, "others", [self.hubs[j].send_others(r, k) for k in range(len(self.clients[j]))])
+            for client, message in zip(self.clients[j], sums, strict=True):
+                client.receive_others(r, message)
         for q in range(self.steps):
             if q < self.exchanges:
-                self._derivatives(r, q)
+                self._exchange_derivatives(r, q)
             for clients in self.clients:
                 for client in clients:
                     client.step(q)
         for j, hub in enumerate(self.hubs):
-            hub.average(r, self.up(j, "model", [client.model(r) for client in self.clients[j]]))
+            hub.average(r, self.up(j, "model", [client.send_model(r) for client in self.clients[j]]))
         self.done += 1
 
-    def _derivatives(self, r: int, q: int) -> None:
-        """Remark 2: what the clients of the silo with the labels find out for those of the others."""
+    def _exchange_derivatives(self, r: int, q: int) -> None:
+        """Remark 2: the labeled silo computes the derivatives of the loss for the others."""
         when, home, later = (r, q), self.label_silo, ", later steps" if q else ""
         hub, labeled = self.hubs[home], self.clients[home]
         others = [j for j in range(len(self.hubs)) if j != home]
         shared = b""
         if others and not q:
-            shared = hub.together(
-                DERIVATIVES, when, self.up(home, "derivatives", [each.derivatives(r) for each in labeled])
-            )
+            derivatives = self.up(home, "derivatives", [each.derivatives(r) for each in labeled])
+            shared = hub.merge(DERIVATIVES, when, derivatives)
         for j in others:
             if q:
-                asked = self.up(j, "embeddings" + later, [client.ask(when) for client in self.clients[j]])
-                moved = self.across(j, home, "embeddings" + later, self.hubs[j].together(EMBEDDINGS, when, asked))
-                points = self.down(home, "points" + later, hub.points(when, j, moved))
+                embeddings = [client.send_embeddings(when) for client in self.clients[j]]
+                merged = self.hubs[j].merge(EMBEDDINGS, when, self.up(j, "embeddings" + later, embeddings))
+                moved = self.across(j, home, "embeddings" + later, merged)
+                points = self.down(home, "points" + later, hub.split_points(when, j, moved))
                 slopes = [each.derivatives_at(when, at) for each, at in zip(labeled, points, strict=True)]
-                shared = hub.together(DERIVATIVES, when, self.up(home, "derivatives" + later, slopes))
-            heard = self.across(home, j, "derivatives" + later, shared)
-            told = self.down(j, "derivatives" + later, self.hubs[j].passed_on(when, heard))
-            for client, message in zip(self.clients[j], told, strict=True):
-                client.told(when, message)
+                shared = hub.merge(DERIVATIVES, when, self.up(home, "derivatives" + later, slopes))
+            arrived = self.across(home, j, "derivatives" + later, shared)
+            parts = self.down(j, "derivatives" + later, self.hubs[j].split_derivatives(when, arrived))
+            for client, message in zip(self.clients[j], parts, strict=True):
+                client.receive_derivatives(when, message)
 
     def sent(self, r: int) -> dict[tuple[Link, str], Sent]:
-        """What was sent in a round, kind by kind, counted on the wire."""
+        """Count the messages, numbers and IDs of a round, by link and kind."""
         found: dict[tuple[Link, str], list[Delivery]] = {}
         for each in self.deliveries:
             if each.round == r:
                 found.setdefault((each.link, each.what), []).append(each)
         width = self.hubs[0].encoding.number.itemsize
-        return {key: counted(*key, [each.message for each in some], width) for key, some in found.items()}
+        return {key: count_messages(*key, [each.message for each in some], width) for key, some in found.items()}
 
 
 def silos_of(problem: VerticalNetworks, x0: Tensor) -> list[Silo]:
-    """What each silo of a problem brings: its block of x0 and its columns, its clients their rows."""
+    """The silos of a problem: blocks of x0, columns of the features, rows of the clients."""
     found = []
     for j, block in enumerate(problem.blocks):
         data = problem.silo_data(j)

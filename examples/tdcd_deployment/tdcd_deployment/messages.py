@@ -1,4 +1,4 @@
-r"""What hubs and clients of TDCD send each other, as bytes: encodings, and a record of what went over which link.
+r"""The messages of TDCD between hubs and clients, as bytes, and a record of each delivery.
 
 | message | from, to | holds |
 |---|---|---|
@@ -26,7 +26,8 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms.messages.envelope import HEAD, OVERHEAD, seal, unseal
+from fedbounds.empirical.algorithms.messages import envelope
+from fedbounds.empirical.algorithms.messages.envelope import HEAD, OVERHEAD
 from fedbounds.empirical.papers.tdcd.traffic import ID_BYTES, Link, Sent
 
 MODEL, EMBEDDINGS, OTHERS, DERIVATIVES, POINTS = range(32, 37)
@@ -35,12 +36,12 @@ _IDS = np.dtype("<u4")
 
 @dataclass(frozen=True)
 class Encoding:
-    """How numbers and sample IDs become bytes.
+    """Encode numbers and sample IDs as bytes.
 
     Args:
         dtype: of the numbers on the wire, float32 or float64.
         size: E, the numbers of one sample's embedding.
-        inside: of the numbers that are computed with.
+        inside: dtype of the computation.
     """
 
     dtype: torch.dtype
@@ -52,27 +53,27 @@ class Encoding:
         """A number on the wire."""
         return np.dtype("<f4" if self.dtype == torch.float32 else "<f8")
 
-    def sealed(self, code: int, when: tuple[int, int], values: Tensor, ids: object = (), batch: object = ()) -> bytes:
-        """A message.
+    def seal(self, code: int, when: tuple[int, int], values: Tensor, ids: object = (), batch: object = ()) -> bytes:
+        """Encode a message.
 
         Args:
-            code: what it holds.
+            code: the kind of the message.
             when: the round and its local step.
             values: the numbers.
-            ids: sample IDs that it holds too.
-            batch: those that both sides know, and a message of another batch is refused.
+            ids: sample IDs in the message.
+            batch: sample IDs that both sides know; they enter the checksum only.
         """
         numbers = values.detach().cpu().numpy().astype(self.number).ravel()
         payload = np.asarray(ids, _IDS).tobytes() + numbers.tobytes()
-        return seal(code, numbers.size, payload, self._agreed(when, batch))
+        return envelope.seal(code, numbers.size, payload, self._shared_context(when, batch))
 
-    def opened(self, message: bytes, code: int, when: tuple[int, int], batch: object = ()) -> tuple[Tensor, np.ndarray]:
-        """The numbers and the IDs of a message.
+    def open(self, message: bytes, code: int, when: tuple[int, int], batch: object = ()) -> tuple[Tensor, np.ndarray]:
+        """Decode a message into its numbers and IDs.
 
         Raises:
-            FedboundsError: it was damaged, holds something else, or is of another round, step or batch.
+            FedboundsError: the message is damaged, of another kind, or of another round, step or batch.
         """
-        size, payload = unseal(message, code, self._agreed(when, batch))
+        size, payload = envelope.unseal(message, code, self._shared_context(when, batch))
         cut = len(payload) - size * self.number.itemsize
         if cut < 0 or cut % ID_BYTES:
             raise FedboundsError(f"the message carries {len(payload)} bytes for {size} numbers")
@@ -82,16 +83,16 @@ class Encoding:
         return values.to(self.inside), np.frombuffer(payload[:cut], _IDS).astype(np.int64)
 
     def table(self, values: Tensor, samples: int) -> Tensor:
-        """Numbers as embeddings of so many samples, (samples, E).
+        """Reshape numbers to embeddings (samples, E).
 
         Raises:
-            FedboundsError: there are more of them, or fewer.
+            FedboundsError: the count of numbers is not samples times E.
         """
         if len(values) != samples * self.size:
-            raise FedboundsError(f"{len(values)} numbers are no embeddings of {samples} samples, {self.size} each")
+            raise FedboundsError(f"{len(values)} numbers do not fit {samples} embeddings of {self.size} numbers each")
         return values.reshape(samples, self.size)
 
-    def _agreed(self, when: tuple[int, int], batch: object) -> bytes:
+    def _shared_context(self, when: tuple[int, int], batch: object) -> bytes:
         head = struct.pack("<QQBQ", *when, self.number.itemsize, self.size)
         return head + np.asarray(batch, _IDS).tobytes()
 
@@ -101,9 +102,9 @@ class Delivery:
     """One message.
 
     Args:
-        round: in which it was sent.
-        source, target: silo and client; a hub is client None.
-        what: it holds.
+        round: its round.
+        source, target: (silo, client); client is None for a hub.
+        what: the kind of its content.
         message: the bytes.
     """
 
@@ -115,14 +116,14 @@ class Delivery:
 
     @property
     def link(self) -> Link:
-        """Over which class of links it went."""
+        """The class of its link."""
         if self.source[1] is None and self.target[1] is None:
             return "hub to hub"
         return "hub to client" if self.source[1] is None else "client to hub"
 
 
-def counted(link: Link, what: str, messages: Sequence[bytes], width: int) -> Sent:
-    """From the heads of the messages how many numbers they hold, and from their lengths how many IDs."""
+def count_messages(link: Link, what: str, messages: Sequence[bytes], width: int) -> Sent:
+    """Count the numbers (from the message headers) and the IDs (from the lengths)."""
     opened = [(HEAD.unpack_from(message)[3], len(message) - OVERHEAD) for message in messages]
     floats = sum(size for size, _ in opened)
     return Sent(link, what, len(messages), floats, sum(length - size * width for size, length in opened) // ID_BYTES)

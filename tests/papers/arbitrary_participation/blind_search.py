@@ -1,9 +1,7 @@
-"""The blind test: which of the paper's errors do the searches find again, given only what the paper states, and what
-happens without one of its assumptions?
+"""Blind searches: which of the paper's errors are found again from its printed claims and stated assumptions alone.
 
-Each search knows a printed claim, with its conditions and its *stated* assumptions, and a class of instances to look
-in; no numbers of a known counterexample. Three classes are built around the suspicion itself, which is a hint and is
-said so. What there is no search for is listed too, with the reason.
+A search knows a printed claim and a class of instances, and no number of a known counterexample. Three classes are
+built around the suspicion itself; their description says "(a hint)". Errors without a search are listed with a reason.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ GENERATIONS = 60
 
 @dataclass(frozen=True)
 class Sighting:
-    """What a blind search saw.
+    """The outcome of a blind search.
 
     Attributes:
         error: the id of the erratum, or of the statement that an assumption is needed.
@@ -108,7 +106,6 @@ class NoiseDriven(Population):
     share: np.ndarray
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """Other constants, another preference."""
         return replace(
             self,
             smoothness=perturb(self.smoothness, rng),
@@ -240,7 +237,7 @@ NOT_SEARCHED: Mapping[str, tuple[str, str]] = {
     "noise-with-memory": ("theorem-3.1[explicit]", "the moments here are of noise without memory"),
     "vanishing-long-run-variance": ("proposition-4.6[printed]", "no walk here is the difference of a sequence"),
     "lost-weight-variance": ("table-1-independent[printed:probability]", "an order in S and N: algebra"),
-    "step-size-with-a-unit": ("corollary-3.3[printed]", "a unit: the court of units sees it"),
+    "step-size-with-a-unit": ("corollary-3.3[printed]", "a unit: the dimension checker finds it"),
 }
 
 
