@@ -24,7 +24,7 @@ from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront, constants_by_symbol
 from fedbounds.empirical.comparison.paper_runs import RunFacts, paper_of, problem_constants
 from fedbounds.empirical.comparison.run_setting import RunSetting, stationarity
-from fedbounds.empirical.comparison.user_constants import drop_rounds, ground
+from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.problems import Problem, problem_from_spec
 from fedbounds.empirical.problems.spec import with_defaults
@@ -285,7 +285,7 @@ def _check_stated(result: Result, form: Form, given: Mapping[str, Value], proble
         if isinstance(constant, Constant) and constant.source == "exact"
     }
     own = drop_rounds(result, constants_by_symbol(result, given), rounds)
-    ground(result, form, own, lambda _: RunFacts({}, {}, (), stated))
+    check_given(result, form, own, lambda _: RunFacts({}, {}, (), stated))
 
 
 def _check_finite(trace: Trace) -> None:

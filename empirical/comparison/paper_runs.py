@@ -248,7 +248,7 @@ def problem_assumptions(setting: RunSetting, stated: Constants) -> dict[str, boo
     found = {
         "independent-clients": not setting.common_noise,
         "martingale-noise": True,
-        "full-participation": setting.everybody,
+        "full-participation": setting.full_participation,
         "bounded-below": isinstance(stated.get("initial_gap"), Constant),
     }
     for name, concept in (

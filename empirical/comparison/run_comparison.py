@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
@@ -14,9 +15,8 @@ from fedbounds.bounds.evaluation.evaluate import Evaluation
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant
-from fedbounds.empirical.comparison.user_constants import Ground
+from fedbounds.empirical.comparison.user_constants import GivenCheck
 
-NO_WORD = Ground()
 CERTAIN = 1e-3  # chance above which a sample accuses nobody
 ROUNDING = 1e-9  # relative excess over the bound that is a crossing
 
@@ -45,7 +45,7 @@ class Confrontation(Shown):
         seeds: how many seeds the measure is a mean of; 0 where it is exact, as moments and runs without noise are.
         samples: what the measure is a mean of, seed by seed (of a minimum: where that of the mean is attained),
             (seeds, K); None where the standard error is.
-        ground: what the run says of the constants that the user gives for it, and of whether the form is about it.
+        given_check: what the run says of the constants that the user gives, and whether the form is about the run.
     """
 
     result: Result
@@ -64,7 +64,7 @@ class Confrontation(Shown):
     notes: tuple[str, ...] = ()
     seeds: int = 0
     samples: np.ndarray | None = None
-    ground: Ground = NO_WORD
+    given_check: GivenCheck = field(default_factory=GivenCheck)
 
     def __repr__(self) -> str:
         """One line; `print` shows the whole summary."""
@@ -103,8 +103,8 @@ class Confrontation(Shown):
         guessed = [name for name, c in self.constants.items() if c.source == "estimated"]
         if violated:
             return f"{where}, where it does not hold: {', '.join(violated)}"
-        if self.ground.doubts:
-            return f"{where}: {self.ground.doubts[0]}"
+        if self.given_check.doubts:
+            return f"{where}: {self.given_check.doubts[0]}"
         if form.refuted_by:
             return f"{where}, as erratum {form.refuted_by} says"
         if form.order_only or form.asymptotic:
@@ -116,9 +116,15 @@ class Confrontation(Shown):
             return f"{where}, by {_sample(self.seeds, chance)}: exact moments or more seeds would tell"
         relied = ", ".join(f"{name} ({status})" for name, status in said.items())
         doubt = f"this theorem is false, or an assumption does not hold: {relied or 'none is listed'}"
-        if self.ground.unseen or guessed:
-            doubt += f", or a constant is not so: {', '.join([*self.ground.unseen, *guessed])}"
+        if self.given_check.unconfirmed or guessed:
+            doubt += f", or a constant is not so: {', '.join([*self.given_check.unconfirmed, *guessed])}"
         return f"{where}: {doubt}{f', or {_sample(self.seeds, chance)} misleads' if self.seeds else ''}"
+
+    def judge(self) -> Confrontation:
+        """The same with its guarantee revoked by the crossings, and with a note on an average of some rounds."""
+        reason, spacing = self.revoked, self.spacing
+        noted = replace(self, notes=(*self.notes, spacing)) if spacing else self
+        return replace(noted, evaluation=noted.evaluation.revoked(reason)) if reason else noted
 
     @property
     def chance(self) -> float:
@@ -203,6 +209,24 @@ class Confrontation(Shown):
         """Measured over bound at each T: how tight the bound is, (K,)."""
         with np.errstate(all="ignore"):
             return self.measured / self.bound
+
+
+def join_comparisons(points: Sequence[Confrontation], note: str) -> Confrontation:
+    """Comparisons of runs of increasing T as one."""
+    last = points[-1]
+    sampled = [point.samples for point in points if point.samples is not None]
+    errors = [point.standard_error for point in points if point.standard_error is not None]
+    along = ("rounds", "measured", "bound", "valid", "whole", "thinned")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(point, name) for point in points]) for name in along}
+    return replace(
+        last,
+        **arrays,
+        standard_error=np.concatenate(errors) if len(errors) == len(points) else None,
+        terms={name: np.concatenate([point.terms[name] for point in points]) for name in last.terms},
+        seeds=max(point.seeds for point in points),
+        samples=np.concatenate(sampled, axis=1) if len(sampled) == len(points) else None,
+        notes=(*last.notes, note),
+    )
 
 
 def _loose(form: Form) -> str:

@@ -73,7 +73,7 @@ class RunSetting:
         return RunSetting(algorithm, problem, process, q, "", rounds, nothing, nothing, None, False, (), None)
 
     @property
-    def everybody(self) -> bool:
+    def full_participation(self) -> bool:
         """Whether every client takes part in every round, with weight 1/N."""
         if self.q is None:
             return isinstance(self.process, Full)
@@ -98,7 +98,7 @@ class RunSetting:
     @property
     def seeds(self) -> int:
         """How many seeds the values are a mean of; 0 where they are exact, as nothing is random."""
-        if self.samples is None or ((self.everybody or self.q is not None) and _draws_nothing(self)):
+        if self.samples is None or ((self.full_participation or self.q is not None) and _draws_nothing(self)):
             return 0
         shared = isinstance(self.run, Trace) and "noise" in self.run.spec.get("streams", {})
         return 1 if shared else len(self.samples)  # runs that share their noise are one draw of it

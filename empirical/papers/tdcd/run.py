@@ -30,7 +30,7 @@ from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm, TierSteps
-from fedbounds.empirical.comparison.compare_run import averages_before
+from fedbounds.empirical.comparison.measured_curve import averages_before
 from fedbounds.empirical.comparison.measured_constants import client_gradients
 from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,

@@ -112,7 +112,7 @@ def test_what_is_given_and_the_run_says_nothing_of_is_named_beside_the_theorem()
     bound = (Term("all", sp.Symbol("c", positive=True, nonnegative=True) * 1e-3),)
     guess = replace(THEOREM, forms=(_with(form, bound),), default="explicit")
     found = confront(moments(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS), guess, given={"c": 0.5}, trust=[THEOREM.key])
-    assert found.ground.unseen == ("c",) and "or a constant is not so: c" in found.revoked
+    assert found.given_check.unconfirmed == ("c",) and "or a constant is not so: c" in found.revoked
 
 
 def _with(form: Form, terms: tuple[Term, ...]) -> Form:
