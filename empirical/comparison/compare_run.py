@@ -21,6 +21,7 @@ from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.measured_curve import measure_run
 from fedbounds.empirical.comparison.paper_runs import (
+    ComparedRun,
     PaperRuns,
     PlannedRun,
     PrescribedSteps,
@@ -131,7 +132,7 @@ def _compare(
     )
 
     def facts_for(given: frozenset[str]) -> RunFacts:
-        facts = paper.known(setting, chosen, result, steps.interval, curve.rounds, given)
+        facts = paper.known(ComparedRun(setting, chosen, result, steps.interval, curve.rounds, given))
         return replace(facts, found=setting.vouched(facts.found))
 
     own = drop_rounds(result, constants_by_symbol(result, given), setting.total)

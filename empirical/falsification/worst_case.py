@@ -1,4 +1,4 @@
-r"""The worst that a method can do, found by a solver instead of by search: performance estimation.
+r"""Worst cases of methods by performance estimation.
 
 Over all functions of a class and all starting points, the largest measure subject to an initial gap is a semidefinite
 program in the Gram matrix of points and gradients (Drori and Teboulle 2014; Taylor, Hendrickx and Glineur 2017). A
@@ -113,16 +113,13 @@ class WorstCase:
 
 
 class Estimation:
-    """A program in the making: functions, points and what is known of them, in the units in which L and the gap are 1.
-
-    Args:
-        clients: N functions, whose mean is f.
-    """
+    """A performance-estimation program of N functions, whose mean is f, in units in which L and the gap are 1."""
 
     def __init__(self, clients: int = 1) -> None:
         self.program = PEP()
         self.functions: list[Function] = [self.program.declare_function(SmoothFunction, L=1) for _ in range(clients)]
         self.start: Point = self.program.set_initial_point()
+        self.gradients: list[Point] = []
         self._seen: list[tuple[Point, Expression]] = []
         self._unrelated: set[tuple[Point, Point]] = set()
 
@@ -136,6 +133,11 @@ class Estimation:
         )
         self._seen.append(here)
         return here
+
+    def record_gradient(self, x: Point) -> Point:
+        """The gradient of f at the next model of the server, which the measure is over."""
+        self.gradients.append(self.objective(x)[0])
+        return self.gradients[-1]
 
     def at_most(self, smaller: Expression, larger: Expression | float) -> None:
         """A constraint."""
@@ -195,6 +197,12 @@ class Estimation:
         else:
             raise unknown_name("point to which the gap is", str(to), ["infimum", "last"])
 
+    def worst_gradients(self, measure: Measure, to: GapTo, unit: float, gap: float = 1.0) -> tuple[float, float]:
+        """The largest measure of the recorded gradients in this unit, by its dual and its primal program."""
+        self.starts(to, gap)
+        dual, primal = self.worst(squared_gradients(self.gradients, measure))
+        return unit * dual, unit * primal
+
     def worst(self, measures: Sequence[Expression]) -> tuple[float, float]:
         """The largest least of these, by its dual and its primal program.
 
@@ -203,38 +211,36 @@ class Estimation:
         """
         for measure in measures:
             self.program.set_performance_metric(measure)
-        said = "nothing"
+        status = "nothing"
         for setting in ATTEMPTS:
             with warnings.catch_warnings(), redirect_stdout(StringIO()):  # PEPit prints its warnings
                 warnings.simplefilter("ignore")
                 try:
                     dual = self.program.solve(wrapper="cvxpy", solver="CLARABEL", verbose=0, **setting)
                 except SolverError:
-                    said = "failure"
+                    status = "failure"
                     continue
             solved = self.program.wrapper.prob
-            said = solved.status
-            if said == "optimal" and dual is not None:
+            status = solved.status
+            if status == "optimal" and dual is not None:
                 primal = float(solved.value)
                 if abs(primal - dual) <= AGREE * max(abs(dual), 1e-9):
                     return float(dual), primal
-                said = f"optimal with a primal value of {primal} and a dual one of {dual}"
-        raise FedboundsError(f"the solver says {said}: the worst case is unbounded, or too hard for double precision")
+                status = f"optimal with a primal value of {primal} and a dual one of {dual}"
+        raise FedboundsError(
+            f"the solver reports {status}: the worst case is unbounded, or too hard for double precision"
+        )
 
 
 class Locally:
-    """What clients compute and draw by themselves from one model on: nobody's noise enters what another computes.
-
-    Args:
-        run: the program.
-    """
+    """Local computations of clients from one model on; the noise of one does not enter what another computes."""
 
     def __init__(self, run: Estimation) -> None:
         self.run = run
         self._drawn: dict[int, list[Point]] = {}
 
     def unrelated(self, client: int, *computed: Point) -> None:
-        """What the client has computed says nothing of what the others have drawn."""
+        """The client's computations do not depend on the noise of the others."""
         for other in self._drawn.keys() - {client}:
             for noise in self._drawn[other]:
                 self.run.unrelated(noise, computed)
@@ -264,32 +270,20 @@ def weighted_points(values: Mapping[K, V], weights: Mapping[K, float]) -> V:
 
 
 def whole(**numbers: Any) -> None:
-    """Refuse what is no whole number from 1.
-
-    Raises:
-        FedboundsError: names it.
-    """
+    """Refuse a number that is not a positive integer."""
     for name, value in numbers.items():
         check_count(name, value)
 
 
 def positive(**numbers: Any) -> None:
-    """Refuse what is no positive finite number.
-
-    Raises:
-        FedboundsError: names it.
-    """
+    """Refuse a number that is not positive and finite."""
     for name, value in numbers.items():
         if not (is_finite(value) and value > 0):
             raise FedboundsError(f"{name} = {quote(value)} must be positive and finite")
 
 
 def nonnegative(**numbers: Any) -> None:
-    """Refuse what is no finite number of zero or more.
-
-    Raises:
-        FedboundsError: names it.
-    """
+    """Refuse a number that is negative or not finite."""
     for name, value in numbers.items():
         if not (is_finite(value) and value >= 0):
             raise FedboundsError(f"{name} = {quote(value)} must be finite and not negative")
@@ -333,7 +327,7 @@ def worst_case(method: str, **setting: Any) -> WorstCase:
     """The worst case of a method over a class of functions, by performance estimation.
 
     Args:
-        method: a room's, such as `"generalized-fedavg"` or `"tdcd"`; each method's function says what it takes.
+        method: of a paper, such as `"generalized-fedavg"` or `"tdcd"`; the method's function lists its settings.
         setting: its numbers, such as `smoothness`, `gap`, `rounds`, `local_steps`, `local_step`.
 
     Raises:
