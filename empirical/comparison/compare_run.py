@@ -19,7 +19,7 @@ from fedbounds.bounds.theory.registry import as_result, paper_names
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_curve import measure_run
+from fedbounds.empirical.comparison.measured_curve import measure_of_run, measure_run
 from fedbounds.empirical.comparison.paper_runs import (
     ComparedRun,
     PaperRuns,
@@ -126,10 +126,9 @@ def _compare(
     paper = paper_of(result)
     uncovered = _coverage_doubts(statement.form, result, paper, setting)
     result, chosen, paper = statement.result, statement.form, paper or UnknownPaper()
+    measure = measure_of_run(chosen.measure or result.measure, setting, paper.over)
     steps = paper.steps(setting, interval)
-    curve = measure_run(
-        setting, chosen.measure or result.measure, paper, steps.interval, sets_a_horizon(chosen, result)
-    )
+    curve = measure_run(setting, measure, paper, steps.interval, sets_a_horizon(chosen, result))
 
     def facts_for(given: frozenset[str]) -> RunFacts:
         facts = paper.known(ComparedRun(setting, chosen, result, steps.interval, curve.rounds, given))
@@ -205,11 +204,7 @@ def _coverage_doubts(form: Form, result: Result, paper: PaperRuns | None, settin
 
 
 def _check_finite(result: Result, facts: RunFacts) -> None:
-    """Refuse a run along which a measured constant has no finite value.
-
-    Raises:
-        FedboundsError: which.
-    """
+    """Refuse a run along which a measured constant has no finite value."""
     for name, constant in facts.constants.items():
         if isinstance(constant, Constant) and constant.source in SOFT and not np.isfinite(constant.value).all():
             meaning = result.notation[name].meaning
@@ -311,11 +306,7 @@ def prescribed_algorithm(
     interval: int = 1,
     given: Mapping[str, Value] | None = None,
 ) -> Algorithm:
-    """The algorithm of a result's paper with the step sizes that a form sets for T rounds on this problem.
-
-    Raises:
-        FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
-    """
+    """The algorithm of a result's paper with the step sizes that a form sets for T rounds on this problem."""
     ahead = PlannedRun(problem, participation, rounds, local_steps, interval)
     return (paper_of(result) or UnknownPaper()).prescribed(result, form, ahead, constants_by_symbol(result, given))
 
@@ -339,11 +330,7 @@ def _check_cut_off(result: Result, form: Form, constants: Mapping[str, Value], s
 
 
 def _check_steps(evaluation: Evaluation, steps: PrescribedSteps) -> None:
-    """Refuse a run with other step sizes than those that the result sets.
-
-    Raises:
-        FedboundsError: which.
-    """
+    """Refuse a run with other step sizes than those that the result sets."""
     prescribed = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
     key = evaluation.result.key
     for name in sorted(prescribed.keys() - steps.own.keys()):

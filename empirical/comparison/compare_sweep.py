@@ -110,14 +110,6 @@ class Confrontations:
 def record_everything(sweep: Sweep) -> Sweep:
     """The same sweep with models, participation and gradient norms recorded, which theorems need; this changes the keys
     of its runs.
-
-    Example:
-        >>> from fedbounds.empirical.sweep import resolve
-        >>> sweep = resolve({"rounds": 2, "problem": {"kind": "images"}, "participation": {"kind": "full"},
-        ...     "algorithm": {"kind": "fedavg"}})
-        >>> task = record_everything(sweep).tasks[0]
-        >>> task["record_models"], task["problem"]
-        (True, {'kind': 'images', 'gradient_norm': True})
     """
     tasks = []
     for task in sweep.tasks:
@@ -160,29 +152,7 @@ def confront_sweep(
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
 ) -> dict[SweepSetting, Confrontation]:
-    """Compare every setting of a sweep with a result, all its seeds together; missing runs are made first.
-
-    Args:
-        sweep: what to run, from `read_sweep` or `resolve`.
-        result, form, interval, given, assume, trust: as for `confront`.
-        results: the directory of kept runs; they are in a subdirectory with the sweep's name.
-        workers: local processes for missing runs.
-        device: another device than the sweep names.
-        progress: called after every run, with the outcome, the number of runs done and of all runs.
-
-    Raises:
-        FedboundsError: a run failed or diverged; or as for `confront`, with the setting, before any run where possible.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> from fedbounds.empirical.sweep import resolve
-        >>> sweep = resolve({"rounds": 30, "problem": {"kind": "toy"}, "participation": {"kind": "cyclic", "clients": 3,
-        ...     "groups": 3}, "algorithm": {"kind": "generalized-fedavg", "local_step_size": 0.02, "local_steps": 1,
-        ...     "server_multiplier": 6, "interval": 3}})
-        >>> found = confront_sweep(sweep, "arbitrary-participation/theorem-3.1", results=mkdtemp())
-        >>> [(one.label, c.guarantee, bool((c.ratio < 1).all())) for one, c in found.items()]
-        [('sweep', True, True)]
-    """
+    """Compare every setting of a sweep with a result, all its seeds together; missing runs are made first."""
     result = as_result(result)
     settings = settings_of(sweep, device)
     _check_names(result, form, given, assume, trust)
@@ -242,17 +212,6 @@ def confront_results(
 ) -> Confrontations:
     """Compare every setting of a sweep with many results; missing runs are made first.
 
-    Args:
-        sweep: what to run, from `read_sweep` or `resolve`.
-        keys: the results, "fedau/theorem-2" or "fedau/theorem-2[printed]"; by default the theorems, corollaries and
-            propositions of the algorithm's paper whose assumptions the runs do not violate.
-        results, workers, device, progress: as for `confront_sweep`.
-        given: constants by symbol or concept, for the results that have them; as for `confront`.
-        assume: names of assumptions taken for granted, in the results that make them.
-
-    Raises:
-        FedboundsError: no setting can be compared with any of the results; an unknown name; a run failed.
-
     Example:
         >>> from tempfile import mkdtemp
         >>> from fedbounds.empirical.sweep import resolve
@@ -311,15 +270,7 @@ def trace_of(setting: SweepSetting, store: Store) -> Trace:
 
 
 def join_traces(traces: Sequence[Trace]) -> Trace:
-    """Traces of one setting as one, seed after seed.
-
-    Example:
-        >>> one, other = (Trace({"seed": np.array([s]), "round": np.arange(2), "loss": np.full((1, 2), s)},
-        ...     {"seed": ("seed",), "round": ("round",), "loss": ("seed", "round")}, {}, "batched", ("done",))
-        ...     for s in (3, 5))
-        >>> join_traces([one, other]).loss[:, 0].tolist()
-        [3, 5]
-    """
+    """Traces of one setting as one, seed after seed."""
     first = traces[0]
     if len(traces) == 1:
         return first

@@ -65,14 +65,6 @@ def fit_slope(T: np.ndarray, values: np.ndarray, samples: np.ndarray | None = No
 
     The interval is the jackknife's over seeds: a seed is left out of the means at every T at once, so that runs of one
     seed may depend on each other; the pseudo-values have Student's law with S - 1 degrees of freedom.
-
-    Args:
-        T: at least two different numbers of rounds, (K,).
-        values: at each, (K,): the means of the samples.
-        samples: seed by seed, (S, K), S >= 2; none where the values are exact.
-
-    Raises:
-        FedboundsError: fewer than two T, or a value that is not positive and finite.
     """
     if len(np.unique(T)) < 2:
         raise FedboundsError("a slope needs at least two numbers of rounds")
@@ -101,12 +93,7 @@ class Change:
 
 
 def first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The least T in (low, high] at which something holds that does not at `low` and does at `high`, by bisection.
-
-    Example:
-        >>> first(lambda T: T * T >= 50, 1, 100)
-        8
-    """
+    """The least T in (low, high] at which something holds that does not at `low` and does at `high`, by bisection."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -119,16 +106,7 @@ def grid(low: int, high: int) -> np.ndarray:
 
 
 def changes(terms: Callable[[np.ndarray], Mapping[str, np.ndarray]], low: int, high: int = FAR) -> tuple[Change, ...]:
-    """Every T between low and high at which another term becomes the largest (unless it is so only for a short while).
-
-    Args:
-        terms: numbers of rounds to the terms there, in their order; of equal ones the first is the largest.
-
-    Example:
-        >>> found = changes(lambda T: {"gap": 100 / T, "noise": 1 / np.sqrt(T)}, 1, 10**6)
-        >>> [(c.rounds, c.before, c.after) for c in found]
-        [(10001, 'gap', 'noise')]
-    """
+    """Every T between low and high at which another term becomes the largest (unless it is so only for a short while)."""
 
     def largest(T: np.ndarray) -> list[str]:
         found = terms(T.astype(float))

@@ -35,19 +35,7 @@ class MeasuredCurve:
 def measure_run(
     setting: RunSetting, measure: Measure, paper: PaperRuns, interval: int, single_horizon: bool
 ) -> MeasuredCurve:
-    """The measure along a run, from the first complete interval on.
-
-    Args:
-        setting: the run.
-        measure: the left-hand side of the result.
-        paper: how the paper measures runs.
-        interval: P of the analysis.
-        single_horizon: whether only the whole run counts, as the result's step sizes depend on T.
-
-    Raises:
-        FedboundsError: the run does not measure it, or is too short.
-    """
-    measure = _measure_of_run(measure, setting, paper.over)
+    """The measure along a run, from the first complete interval on."""
     values, samples = paper.measured(setting, measure.of)
     at, last = setting.at, measure.aggregate == "last"
     # the last model must be recorded; otherwise the rounds before T are enough, and a log may end with them
@@ -66,12 +54,8 @@ def measure_run(
     return MeasuredCurve(measure, horizons, measured, samples, whole, thinned)
 
 
-def _measure_of_run(measure: Measure, setting: RunSetting, over: tuple[str, ...]) -> Measure:
-    """The left-hand side as this run measures it, over one of these.
-
-    Raises:
-        FedboundsError: the run does not measure it.
-    """
+def measure_of_run(measure: Measure, setting: RunSetting, over: tuple[str, ...]) -> Measure:
+    """The left-hand side as this run measures it, over one of these."""
     if measure.aggregate not in ("minimum", "average", "last"):
         raise FedboundsError(f"a run is measured over its rounds, the result bounds: {measure}")
     if measure.over not in over:
@@ -116,14 +100,6 @@ def averages_before(horizons: np.ndarray, at: np.ndarray, values: np.ndarray) ->
 
     After the last record the value is taken to be that one. Where every t was recorded this is the plain average. That
     of the records alone would count the first value, often the largest by far, for all rounds up to the next record.
-
-    Args:
-        horizons: the T, (K,), each at least 1.
-        at: the t, ascending from 0, (R,).
-        values: (..., R), infinite where a run diverged.
-
-    Returns:
-        (..., K).
 
     Example:
         >>> t = np.array([0, 4, 8])

@@ -88,13 +88,7 @@ class ComparedRun:
     def measured_constants(
         self, stated: Constants, measure: Callable[[], Constants], wanted: set[str] | None = None
     ) -> tuple[Constants, tuple[str, ...]]:
-        """The wanted constants that are not known otherwise, as they are along the run, and a note for the reader.
-
-        Args:
-            stated: what is known without looking at the run.
-            measure: what the run says, concept by concept.
-            wanted: concepts; those of the form by default.
-        """
+        """The wanted constants that are not known otherwise, as they are along the run, and a note for the reader."""
         setting, wanted = self.setting, self.concepts if wanted is None else wanted
         missing = {concept for concept in wanted if isinstance(stated.get(concept), NoConstant)}
         if setting.logged:  # what is not measured is left to the user
@@ -140,11 +134,7 @@ class PlannedRun:
 
 
 def prescribe(result: Result, form: Form, constants: Constants, given: Mapping[str, Value]) -> PrescribedValues:
-    """The step sizes that a form sets, from constants by concept and given ones by symbol.
-
-    Raises:
-        FedboundsError: a constant is missing.
-    """
+    """The step sizes that a form sets, from constants by concept and given ones by symbol."""
     return evaluate_steps(result, form, select_constants(result, form, constants, frozenset(given)) | dict(given))
 
 
@@ -175,50 +165,24 @@ class PaperRuns(ABC):
 
     @abstractmethod
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
-        """The step sizes of a run, and the interval of its analysis.
-
-        Raises:
-            FedboundsError: the paper's results are not about this algorithm, or not with this interval.
-        """
+        """The step sizes of a run, and the interval of its analysis."""
 
     def check_ahead(
         self, setting: RunSetting, form: Form, result: Result, interval: int | None, given: frozenset[str]
     ) -> None:
-        """Refuse a form before a run is made, where the run cannot be one of those that the form is about.
-
-        Args:
-            setting: the run that is not made yet.
-            form, result: the bound.
-            interval: P of the analysis, if given.
-            given: the symbols that the user gives.
-
-        Raises:
-            FedboundsError: it cannot be.
-        """
+        """Refuse a form before a run is made, where the run cannot be one of those that the form is about."""
         self.steps(setting, interval)
 
     @abstractmethod
     def known(self, compared: ComparedRun) -> RunFacts:
-        """What a run says about a form.
-
-        Raises:
-            FedboundsError: the result is not about this participation, or a constant cannot be known.
-        """
+        """What a run says about a form."""
 
     @abstractmethod
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
-        """The algorithm with the step sizes that a form sets.
-
-        Raises:
-            FedboundsError: a constant is missing, or what the form sets cannot be run.
-        """
+        """The algorithm with the step sizes that a form sets."""
 
     def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """What a result bounds, at every recorded round (R,), and its samples over seeds (seeds, R), if it was sampled.
-
-        Raises:
-            FedboundsError: the run does not measure it.
-        """
+        """What a result bounds, at every recorded round (R,), and its samples over seeds (seeds, R), if it was sampled."""
         if of != GRADIENT_OF_F:
             raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
         return setting.values, setting.samples
@@ -264,19 +228,12 @@ class UnknownPaper(PaperRuns):
         return compared.facts(constants, problem_assumptions(compared.setting, constants))
 
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
-        """No algorithm.
-
-        Raises:
-            FedboundsError: always.
-        """
+        """No algorithm."""
         raise FedboundsError(f"the paper of {result.key} does not say which algorithm its results are about")
 
 
 def paper_of(result: Result) -> PaperRuns | None:
     """What the paper of a result knows of runs; None where it has no module `run`.
-
-    Raises:
-        FedboundsError: the module `run` has no RUNS, or one that is no `PaperRuns`.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load

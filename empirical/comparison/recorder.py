@@ -386,13 +386,7 @@ def _flat(vector: Vector, what: str) -> np.ndarray:
 
 
 def _check_repeats(models: np.ndarray, products: np.ndarray, at: np.ndarray) -> None:
-    """Refuse gradients that differ at the same model: those of a batch, or models that were not updated in the log.
-
-    Args:
-        models: (S, R, d).
-        products: of the clients' gradients there, (S, R, N, N), or their mean, (S, R, 1, 1).
-        at: the recorded rounds, (R,).
-    """
+    """Refuse gradients that differ at the same model: those of a batch, or models that were not updated in the log."""
     same = (models[:, 1:] == models[:, :-1]).all(axis=-1)
     size = np.abs(products).max(axis=(-1, -2))
     change = np.abs(np.diff(products, axis=1)).max(axis=(-1, -2))
@@ -499,15 +493,7 @@ def _check_shapes(shapes: Mapping[str, tuple[int, ...]], where: str, N: int | No
 
 
 def _columns(path: Path, clients: int | None) -> dict[str, Any]:
-    """The columns of a file.
-
-    Args:
-        path: of the file.
-        clients: N, where the participation is given apart.
-
-    Raises:
-        FedboundsError: it cannot be read, or is neither a CSV nor an npz file.
-    """
+    """The columns of a file."""
     if path.suffix == ".csv":
         return _csv_columns(path)
     if path.suffix != ".npz":

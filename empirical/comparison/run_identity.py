@@ -26,9 +26,6 @@ def check_same_run(run: Trace, algorithm: Algorithm, problem: Problem, process: 
 
     Counts are compared, then who took part, as recorded or as the run's own specification draws it; then the first
     recorded rounds of a seed are run again: a run follows from its seed.
-
-    Raises:
-        FedboundsError: what differs, here and there.
     """
     for name, whose, own in (
         ("clients", "problem", problem.clients),

@@ -104,11 +104,7 @@ class RunSetting:
         return 1 if shared else len(self.samples)  # runs that share their noise are one draw of it
 
     def weights(self) -> np.ndarray:
-        """The weights of every seed's rounds, (seeds, T, N), of a simulation.
-
-        Raises:
-            FedboundsError: it neither was given its participation nor recorded it.
-        """
+        """The weights of every seed's rounds, (seeds, T, N), of a simulation."""
         assert isinstance(self.run, Trace)
         names = self.run.arrays["seed"].tolist()
         if self.q is not None:
@@ -116,15 +112,7 @@ class RunSetting:
         return np.stack([self.run.participation(seed) for seed in names])
 
     def recorded(self, name: str, what: str) -> np.ndarray:
-        """An array of the simulation, (seeds, R, ...).
-
-        Args:
-            name: of the array.
-            what: it is, and how it is had.
-
-        Raises:
-            FedboundsError: it was not recorded.
-        """
+        """An array of the simulation, (seeds, R, ...)."""
         if not isinstance(self.run, Trace) or name not in self.run.dims:
             raise FedboundsError(f"the run did not record {what}")
         return self.run.arrays[name]
@@ -156,11 +144,7 @@ def setting_of_moments(
     problem: Problem | None = None,
     participation: Process | np.ndarray | None = None,
 ) -> RunSetting:
-    """Exact moments taken apart, which know their problem and participation.
-
-    Raises:
-        FedboundsError: another problem or participation is given.
-    """
+    """Exact moments taken apart, which know their problem and participation."""
     if problem is not None and problem is not run.problem:
         raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
     if participation is not None and describe_process(as_process(participation)) != describe_process(run.participation):
@@ -185,12 +169,7 @@ def setting_of_moments(
 
 
 def setting_of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
-    """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite.
-
-    Raises:
-        FedboundsError: it lacks its problem or participation, is of others, has phases, or did not record gradient
-            norms.
-    """
+    """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite."""
     if run.spec.get("problem") == LOG:
         return _of_log(run, problem, participation)
     if problem is None or participation is None:
@@ -233,11 +212,7 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
 
 
 def _of_log(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
-    """A run that was made elsewhere taken apart.
-
-    Raises:
-        FedboundsError: a problem is given, or another participation than the logged one; or it has no gradient norms.
-    """
+    """A run that was made elsewhere taken apart."""
     if problem is not None:
         raise FedboundsError("a log has no problem of ours: leave problem= out, and give its constants, given={...}")
     algorithm = algorithm_from_spec(run.spec["algorithm"])

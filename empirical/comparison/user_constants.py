@@ -35,14 +35,6 @@ def check_given(result: Result, form: Form, given: Mapping[str, Value], facts_fo
 
     They say it themselves, or through the rules by which the form derives it. A bound may be given larger than it
     needs to be, never smaller; any other constant must agree.
-
-    Args:
-        result, form: the bound.
-        given: by symbol.
-        facts_for: what the run says when these symbols are left to the user.
-
-    Raises:
-        FedboundsError: a given constant contradicts the run: both values.
     """
     doubts, unconfirmed = [], []
     idle = unused_constants(result, form, given)
@@ -80,16 +72,7 @@ def _constants_of_run(
 def replace_measured(
     result: Result, form: Form, run: Mapping[str, Value], given: Mapping[str, Value]
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """The measured constants that given ones determine; and the given ones that are not used, with the reason.
-
-    Args:
-        result, form: the bound.
-        run: what the run says, by symbol.
-        given: by symbol; these win.
-
-    Returns:
-        The symbols of the run to leave out, so that they are derived, and notes for the reader.
-    """
+    """The measured constants that given ones determine; and the given ones that are not used, with the reason."""
     known = {
         name: as_constant(quantity, value)
         for name, value in {**run, **given}.items()
@@ -128,11 +111,7 @@ def _symbols_asked_for(form: Form, known: frozenset[str]) -> set[str]:
 
 
 def drop_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> dict[str, Value]:
-    """The given constants without the number of rounds, which is the run's own.
-
-    Raises:
-        FedboundsError: another number of rounds than the run has.
-    """
+    """The given constants without the number of rounds, which is the run's own."""
     rest = dict(given)
     for name in given:
         quantity = result.notation.resolve(name)

@@ -198,16 +198,7 @@ def search_form(
     known: WorstInstance | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> WorstInstance | str:
-    """The worst instance of a claim about a form, or why there is none.
-
-    Args:
-        claim: about a form.
-        effort: how hard to look.
-        seed: of the search.
-        called: the effort's name.
-        known: an instance found before, from which it climbs too.
-        progress: is told how many instances of about how many have been evaluated.
-    """
+    """The worst instance of a claim about a form, or why there is none."""
     how = trial(claim)
     if how is None or order_only(claim):
         return why_no_number(claim)
@@ -261,12 +252,7 @@ def search_form(
 
 
 def search_families(claim: Claim, seed: int, called: str) -> WorstInstance | None:
-    """The worst of the known extremal runs of a claim, and of what is uphill from there; None where it has none.
-
-    Args:
-        claim: about a form.
-        seed, called: of the search that this completes.
-    """
+    """The worst of the known extremal runs of a claim, and of what is uphill from there; None where it has none."""
     how = trial(claim)
     if how is None or how.family is None:
         return None
@@ -463,14 +449,7 @@ def conditions(result: Result, form: Form, values: Mapping[str, np.ndarray], pla
 
 
 def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
-    """An instance that was found before, reckoned again.
-
-    Args:
-        found: the document, a row of a table of worst ratios, or the file of a document.
-
-    Raises:
-        FedboundsError: it cannot be read, is no such document, or would take too long.
-    """
+    """An instance that was found before, reckoned again."""
     document = found if isinstance(found, Mapping) else read_document(Path(found))
     known = [*HEAD, *(field.name for field in fields(WorstInstance))]
     if strange := [name for name in document if name not in known]:
@@ -503,13 +482,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
 
 
 def differences(document: Mapping[str, Any], found: WorstInstance, claim: str) -> str:
-    """What a document says of itself that is not what is found; "" where everything is, or is not said.
-
-    Args:
-        document: what was recorded.
-        found: what is found now.
-        claim: the hash of the claim that it is about.
-    """
+    """What a document says of itself that is not what is found; "" where everything is, or is not said."""
     now = json_value(found.as_document())
     apart = [
         one

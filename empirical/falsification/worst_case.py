@@ -84,15 +84,6 @@ class WorstCase:
 
         Above 1, with `attained`, it refutes the bound, if the gap is that of the theorem: with the gap to the last
         value, where a theorem has that to the infimum, there are more functions in the class.
-
-        Args:
-            key: the result's key.
-            form: its form; the default one if not given.
-            more: constants that the setting does not fix.
-
-        Raises:
-            FedboundsError: no such result, one of another paper, one about something else or whose O(.) hides
-                constants, a constant that is missing, or a condition that fails.
         """
         result = load(key)
         chosen = result.form(form)
@@ -163,11 +154,6 @@ class Estimation:
 
         It is $\sum_n\mathbb E[q_n]v_n+e$, where e has mean zero given the past and
         $\mathbb E\|e\|^2=\sum_{n,m}\mathrm{Cov}(q_n,q_m)\,\mathbb E\langle v_n,v_m\rangle$, which the relaxation knows.
-
-        Args:
-            vectors: client to vector.
-            mean: of the weights, (clients,).
-            covariance: of the weights, (clients, clients).
         """
         whole = weighted_points(vectors, dict(enumerate(mean.tolist())))
         if not covariance.any():
@@ -176,15 +162,7 @@ class Estimation:
         return whole + self.noise(weighted_points(inner, {pair: float(covariance[pair]) for pair in inner}))
 
     def starts(self, to: GapTo, gap: float = 1.0) -> None:
-        """f at the first point seen exceeds the infimum, or f at the last one, by at most the gap.
-
-        Args:
-            to: which of them.
-            gap: in the units of the program.
-
-        Raises:
-            FedboundsError: to something else.
-        """
+        """f at the first point seen exceeds the infimum, or f at the last one, by at most the gap."""
         first, last = self._seen[0][1], self._seen[-1][1]
         if to == "last":
             self.at_most(first - last, gap)
@@ -204,11 +182,7 @@ class Estimation:
         return unit * dual, unit * primal
 
     def worst(self, measures: Sequence[Expression]) -> tuple[float, float]:
-        """The largest least of these, by its dual and its primal program.
-
-        Raises:
-            FedboundsError: the solver ends with anything but a clean optimum.
-        """
+        """The largest least of these, by its dual and its primal program."""
         for measure in measures:
             self.program.set_performance_metric(measure)
         status = "nothing"
@@ -295,9 +269,6 @@ def gap_of_a_block(gap: float, blocks: int, gap_to: GapTo) -> float:
     A run of B blocks of rounds loses in each block its share of the gap, which is that to the last value. The worst
     case of a block is concave and increasing in its share, and all shares together are at most F: so the worst case at
     F/B bounds the average over the blocks, for runs that are far too long for one program.
-
-    Raises:
-        FedboundsError: no block, or several of them and a gap to the infimum.
     """
     positive(gap=gap)
     whole(blocks=blocks)
@@ -307,11 +278,7 @@ def gap_of_a_block(gap: float, blocks: int, gap_to: GapTo) -> float:
 
 
 def squared_gradients(gradients: Sequence[Point], measure: Measure) -> list[Expression]:
-    """What a measure of f's gradients at x_0, ..., x_T takes the least of.
-
-    Raises:
-        FedboundsError: no such measure.
-    """
+    """What a measure of f's gradients at x_0, ..., x_T takes the least of."""
     squares = [g**2 for g in gradients]
     ways: dict[str, list[Expression]] = {
         "minimum": squares[:-1],

@@ -73,12 +73,7 @@ class Scope:
     lacking: str = ""
 
     def why_not(self, cases: Sequence[Any], algorithm: str, tolerance: float) -> str | None:
-        """Why it does not apply to these cases, this algorithm and this tolerance; None if it does.
-
-        Example:
-            >>> Scope((Need("an odd number", lambda case: case % 2 == 1),)).why_not([2, 4], "any", 1e-9)
-            'no case has an odd number'
-        """
+        """Why it does not apply to these cases, this algorithm and this tolerance; None if it does."""
         if self.algorithms is not None and algorithm not in self.algorithms:
             return f"it is no property of {algorithm}; it holds for {', '.join(sorted(self.algorithms))}"
         if tolerance > self.tolerance:

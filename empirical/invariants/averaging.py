@@ -48,12 +48,7 @@ class AveragingCase:
     cohort: np.ndarray
 
     def next_model(self, run: Server) -> np.ndarray:
-        """What a server makes of this case, (1, d).
-
-        Raises:
-            FedboundsError: it returns something else, or numbers that are not finite.
-            ChangedArgument: it changes the updates, the shares or the cohort; the model, which is its own, it may.
-        """
+        """What a server makes of this case, (1, d)."""
         given = {"updates": self.updates.copy(), "shares": self.shares.copy(), "cohort": self.cohort.copy()}
         returned = run(self.model.copy(), *given.values())
         check_unchanged("server", given, vars(self))
@@ -70,13 +65,7 @@ Execute = Callable[[AveragingCase], np.ndarray]
 
 
 def weighted_mean(model: np.ndarray, updates: np.ndarray, shares: np.ndarray, cohort: np.ndarray) -> np.ndarray:
-    """The model and the mean of the participants' updates, weighted by their shares among them.
-
-    Example:
-        >>> updates, shares = np.array([[1.0], [4.0], [9.0]]), np.array([0.25, 0.5, 0.25])
-        >>> weighted_mean(np.array([1.0]), updates, shares, np.array([0, 1]))
-        array([4.])
-    """
+    """The model and the mean of the participants' updates, weighted by their shares among them."""
     return model + shares[cohort] @ updates[cohort] / shares[cohort].sum()
 
 

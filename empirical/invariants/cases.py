@@ -281,34 +281,14 @@ class ChangedArgument(FedboundsError):
 
 
 def check_unchanged(who: str, given: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> None:
-    """See that a function left its arguments as they were.
-
-    Args:
-        who: the function, in words.
-        given: the arguments by name, after the call.
-        expected: what they were before.
-
-    Raises:
-        ChangedArgument: it did not.
-    """
+    """See that a function left its arguments as they were."""
     for name, value in given.items():
         if not np.array_equal(value, expected[name]):
             raise ChangedArgument(f"the {who} changed its argument `{name}` in place; copy it before changing it")
 
 
 def as_numbers(returned: ArrayLike, wanted: tuple[int, ...], none: str, misshapen: str, infinite: str) -> np.ndarray:
-    """What was returned as finite numbers of the shape that is wanted.
-
-    Args:
-        returned: by somebody's function.
-        wanted: the shape.
-        none: told where there are no numbers, with {} for what was returned.
-        misshapen: told where they have another shape, with {} for it.
-        infinite: told where they are not finite, with {t} for the first such row and {row} for what it holds.
-
-    Raises:
-        FedboundsError: as told.
-    """
+    """What was returned as finite numbers of the shape that is wanted."""
     try:
         raw = as_array(returned)
         exact = raw.dtype.kind == "O" and all(isinstance(value, Real) for value in raw.flat)  # fractions, say

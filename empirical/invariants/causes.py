@@ -48,14 +48,6 @@ def likely_cause(
 
     The smallest counterexamples alone say little: in one interval, to amplify all but the first is to amplify none. So
     a misreading is a cause only if it is what the run does in all cases that were tried.
-
-    Args:
-        found: the counterexamples, by the invariant that they break.
-        drawn: the cases that were tried.
-        outcome: what the run makes of a case.
-        twin: what the reference twin makes of it.
-        misreadings: the ways to be wrong that are known.
-        tolerance: of the search.
     """
     raised = [counterexample.told for counterexample in found.values() if counterexample.sides is None]
     if found and len(raised) == len(found):

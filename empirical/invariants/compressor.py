@@ -139,11 +139,7 @@ class CompressorReport:
         return not self.broken
 
     def raise_if_broken(self) -> None:
-        """For tests.
-
-        Raises:
-            BrokenInvariant: some property does not hold; the message is the whole report.
-        """
+        """For tests."""
         if self.broken:
             raise BrokenInvariant(str(self))
 

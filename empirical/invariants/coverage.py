@@ -42,18 +42,7 @@ class SizeClass:
 
 
 def with_size_classes(small: SearchStrategy[Any], classes: Sequence[SizeClass]) -> SearchStrategy[Any]:
-    """The strategy of small cases, which carries size classes for the search.
-
-    Args:
-        small: what the strategy draws, also in `@given`.
-        classes: of which the search tries one case each, the most important first.
-
-    Example:
-        >>> from hypothesis import strategies as st
-        >>> few = with_size_classes(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))])
-        >>> len(size_classes(few)), len(size_classes(st.integers()))
-        (1, 0)
-    """
+    """The strategy of small cases, which carries size classes for the search."""
     carrying = small.map(lambda case: case)  # an object of its own, whatever hypothesis shares
     setattr(carrying, _NAME, tuple(classes))
     return carrying
@@ -69,13 +58,7 @@ def map_size_classes(
     drawn: Callable[[SearchStrategy[Any]], SearchStrategy[Any]],
     exact: Callable[[SearchStrategy[Any], int], SearchStrategy[Any]] | None = None,
 ) -> SearchStrategy[Any]:
-    """A strategy with its size classes, each changed.
-
-    Args:
-        strategy: of cases.
-        drawn: what is done to strategies whose cases are drawn at random.
-        exact: what is done to those of an exact size, given the place of their class; as `drawn` if not given.
-    """
+    """A strategy with its size classes, each changed."""
     classes = [
         SizeClass(drawn(each.exact) if exact is None else exact(each.exact, place), drawn(each.up_to))
         for place, each in enumerate(size_classes(strategy))
@@ -84,13 +67,6 @@ def map_size_classes(
 
 
 def classes_tried(strategy: SearchStrategy[Any], examples: int) -> tuple[SizeClass, ...]:
-    """The size classes that a search of so many examples tries: all from `FULL` on, and fewer of fewer examples.
-
-    Example:
-        >>> from hypothesis import strategies as st
-        >>> four = with_size_classes(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))] * 4)
-        >>> [len(classes_tried(four, examples)) for examples in (1, 25, 50, 100)]
-        [0, 2, 4, 4]
-    """
+    """The size classes that a search of so many examples tries: all from `FULL` on, and fewer of fewer examples."""
     classes = size_classes(strategy)
     return classes[: len(classes) * min(examples, FULL) // FULL]

@@ -76,20 +76,7 @@ def check(
     cases: SearchStrategy[Any] | None = None,
     tolerance: float | None = None,
 ) -> Report:
-    """What a paper's check does: the cases and invariants that are asked for, the first runs, and the search.
-
-    Args:
-        subject: what is tested.
-        first: a case that most can run.
-        called: how a run is called, in words.
-        known: the paper's invariants by name.
-        default: the function, by its dotted name, that makes a strategy of the paper's cases.
-        invariants, examples, seed, cases, tolerance: what the user asks for.
-
-    Raises:
-        FedboundsError: an unknown invariant, a number outside its range, or a run that cannot be called as said.
-        MissingExtra: hypothesis is not installed.
-    """
+    """What a paper's check does: the cases and invariants that are asked for, the first runs, and the search."""
     strategy = strategy_of(cases, default)
     chosen = select_invariants(known, invariants)
     own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
@@ -225,11 +212,7 @@ def _size(case: Any) -> int:
 def select_invariants(
     known: Mapping[str, Callable[..., InvariantSides]], names: Sequence[str] | None
 ) -> dict[str, Any]:
-    """The invariants of these names; all if there are no names.
-
-    Raises:
-        FedboundsError: no list of names, or an unknown one.
-    """
+    """The invariants of these names; all if there are no names."""
     names = tuple(known) if names is None else names
     if isinstance(names, str) or not names:
         raise FedboundsError(f"invariants = {quote(names)} must be a list of names, such as [{next(iter(known))!r}]")
@@ -257,20 +240,7 @@ def strategy_of(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) 
 
 
 def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], told: str) -> float:
-    """The first runs: what goes wrong in both is the protocol, not an invariant.
-
-    Args:
-        subject: what is tested.
-        first: a case that most can run.
-        strategy: of the cases that are asked for; where the run cannot do the first, it is given one of these.
-        told: where it raises something, with {} for that.
-
-    Returns:
-        How close equal numbers must be in the precision that the run returns.
-
-    Raises:
-        FedboundsError: as told, or what the case itself has to say of the run.
-    """
+    """The first runs: what goes wrong in both is the protocol, not an invariant."""
     returned: list[Any] = []
 
     def noted(*arguments: Any, **numbers: Any) -> Any:

@@ -130,13 +130,7 @@ class Account(ABC):
 
     @abstractmethod
     def add(self, t: int, present: np.ndarray, weights: np.ndarray) -> None:
-        """Take note of round t.
-
-        Args:
-            t: the round, from 0.
-            present: booleans (N,).
-            weights: (N,), zero where absent.
-        """
+        """Take note of round t."""
 
     @abstractmethod
     def quantities(self, rounds: int) -> dict[str, float]:
@@ -144,11 +138,7 @@ class Account(ABC):
 
     @abstractmethod
     def facts(self, asked: AccountQuestion) -> AccountFacts:
-        """What the rounds so far, or the declared process, say for a result.
-
-        Raises:
-            FedboundsError: too few rounds for it, or a client that never took part.
-        """
+        """What the rounds so far, or the declared process, say for a result."""
 
     @abstractmethod
     def inconsistency(self, presences: Presences) -> str:
@@ -157,9 +147,6 @@ class Account(ABC):
 
 def accounts(declared: Declared) -> dict[str, Account]:
     """A new account of every paper that keeps one (`empirical.papers.<paper>.accounting:ACCOUNT`).
-
-    Raises:
-        FedboundsError: an ACCOUNT that is none.
 
     Example:
         >>> list(accounts(Declared(3, None, (1,), 50, None)))

@@ -148,11 +148,7 @@ class Observed:
 
 
 def _check_setting(setting: ProblemClass, who: Observed) -> None:
-    """Refuse a log that is of none of the kinds of participation that the setting names.
-
-    Raises:
-        FedboundsError: it is of none of them, and what to write instead.
-    """
+    """Refuse a log that is of none of the kinds of participation that the setting names."""
     found = {kind: _contradiction(kind, who) for kind in setting.said.get("participation", ())}
     if found and all(found.values()):
         why = "; ".join(f"{kind}: {reason}" for kind, reason in found.items())
@@ -173,11 +169,7 @@ def _contradiction(kind: str, who: Observed) -> str:
 
 
 def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Observed:
-    """What the table [participation] says: a log, a process, or both.
-
-    Raises:
-        FedboundsError: neither, not of the same clients, or a log that the process would not make.
-    """
+    """What the table [participation] says: a log, a process, or both."""
     if not isinstance(table, Mapping):
         raise FedboundsError(f"participation = {quote(table)} must be a table with a log, or with a kind of process")
     spec = dict(table)

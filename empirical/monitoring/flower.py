@@ -37,11 +37,7 @@ class Numbered:
         self.places: dict[Name, int] = {}
 
     def __call__(self, reply: Message) -> int:
-        """The number of a reply's client.
-
-        Raises:
-            FedboundsError: more clients than there may be.
-        """
+        """The number of a reply's client."""
         name = self.client_of(reply)
         if name not in self.places and len(self.places) == self.clients:
             raise FedboundsError(f"client {name!r} is one more than clients = {self.clients}: say how many there are")

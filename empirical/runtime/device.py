@@ -14,21 +14,6 @@ def resolve_device(name: str, network: bool) -> str:
     """The device that a name means on this machine: "cpu", "cuda" or "cuda:1".
 
     "auto" is a CUDA device for networks, if there is one; else the processor, which is faster for small problems.
-
-    Args:
-        name: "auto", "cpu", "cuda" or "cuda:i".
-        network: whether the problem trains a network.
-
-    Raises:
-        FedboundsError: another name, or a device that is not here; says which there are.
-
-    Example:
-        >>> resolve_device("auto", network=False), resolve_device("cpu", network=True)
-        ('cpu', 'cpu')
-        >>> resolve_device("tpu", network=True)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: device = 'tpu' must be auto, cpu, cuda or cuda:i
     """
     kind, colon, index = name.partition(":") if isinstance(name, str) else ("", "", "")
     if name not in ("auto", "cpu", "cuda") and not (kind == "cuda" and colon and index.isdecimal()):

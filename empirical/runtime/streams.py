@@ -110,11 +110,6 @@ class GeneratorPool:
     `pool.aim(k, streams, stream, *counter)` draws what `streams.generator(stream, *counter)` would. The
     generator in slot k stays valid until slot k is aimed elsewhere, so a pool of as many slots as there are
     clients under way can draw one local step at a time, for all of them.
-
-    Example:
-        >>> pool, streams = GeneratorPool(), Streams(1)
-        >>> pool.aim(0, streams, "noise", 5, 3).random() == streams.generator("noise", 5, 3).random()
-        True
     """
 
     def __init__(self) -> None:

@@ -25,11 +25,7 @@ class Drawn:
         self._rounds: dict[int, tuple[Iterator[Round], int, Round]] = {}
 
     def round(self, own: Streams, t: int) -> Round:
-        """The round t of a seed, no earlier than the one that was asked for before.
-
-        Raises:
-            StopIteration: there are no more.
-        """
+        """The round t of a seed, no earlier than the one that was asked for before."""
         who = -1 if self.one or "participation" in own.fixed else own.seed
         if who not in self._rounds:
             rounds = self.process.draw(own.generator("participation"))
@@ -47,11 +43,7 @@ def places_apart(process: Process) -> int:
 
 
 def check_repeats_fit(process: Process, algorithm: Algorithm) -> None:
-    """Whether an algorithm can run where a client makes several local updates in a round.
-
-    Raises:
-        FedboundsError: it remembers or corrects each client's update, or gives weights of its own.
-    """
+    """Whether an algorithm can run where a client makes several local updates in a round."""
     alike = not (algorithm.needs_updates or algorithm.own_weights or algorithm.corrects or algorithm.ascends)
     if not alike or algorithm.tiered:
         process.require_one_update(algorithm.kind)

@@ -116,22 +116,6 @@ def simulate_together(
     They can if they have as many rounds, and their clients take as many plain steps of SGD, of whatever lengths, and
     the engine is "batched"; all traces then come at once. Other settings run one after another, each a list of its
     own. On a processor every number is what it would be alone; elsewhere up to rounding.
-
-    Args:
-        settings: at least one.
-        problem, participation, engine, record_every, streams, progress, record_models, record_participation: as for
-            `simulate`, the same for all.
-
-    Raises:
-        FedboundsError: as `simulate`.
-
-    Example:
-        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> settings, cyclic = [JointRun(FedAvg(step, 2), (0, 1), 5) for step in (0.1, 0.2)], np.tile(np.eye(3), (2, 1))
-        >>> (traces,) = simulate_together(settings, toy_example(), cyclic, engine="batched")
-        >>> [trace.objective_gap.shape for trace in traces]
-        [(2, 6), (2, 6)]
     """
     given = (problem, participation, engine, record_every, streams, progress, record_models, record_participation)
     for some in (
@@ -253,14 +237,7 @@ def _joined(live: Sequence[_Lane], cohorts: Sequence[Cohort]) -> Attendance:
 
 
 def _planned(live: Sequence[_Lane], walk: Engine, t: int, done: int, until: int) -> Iterable[Attendance]:
-    """Who computes in the coming rounds, with all that they need on the device of the models.
-
-    Args:
-        live: the settings under way; of their states, before round t of the phase, no model is used.
-        walk: their engine.
-        t, done: the round, of the phase and of the run.
-        until: the round of the run at which the plan must end.
-    """
+    """Who computes in the coming rounds, with all that they need on the device of the models."""
     device, numbers = walk.problem.device, 0
     states = [lane.state for lane in live]
     streams = [own for lane in live for own in lane.runs.under_way]
@@ -295,16 +272,6 @@ def _placed(
 
 def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, every: int, models: bool) -> None:
     """Refuse a run whose models and records this machine cannot hold, before any of them is made.
-
-    Args:
-        clients, dimension: of the problem.
-        rounds: T.
-        seeds: how many run together.
-        every: rounds between records.
-        models: whether the models are recorded too.
-
-    Raises:
-        FedboundsError: it needs more than the machine's memory; says what was asked and what fits.
 
     Example:
         >>> check_run_memory(3, 2, 100, 4, 1, False)

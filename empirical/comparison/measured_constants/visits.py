@@ -34,11 +34,7 @@ class Visit(NamedTuple):
 
 
 def visits(run: Trace, problem: Problem, rounds: np.ndarray, seed: int | None = None) -> Iterator[Visit]:
-    """The recorded models of some rounds, seed by seed; of one row only, if said so.
-
-    Raises:
-        FedboundsError: a seed diverged, so that the run has no largest value of anything.
-    """
+    """The recorded models of some rounds, seed by seed; of one row only, if said so."""
     for row in range(len(run.arrays["seed"])) if seed is None else (seed,):
         for column in np.flatnonzero(np.isin(run.arrays["round"], rounds)).tolist():
             model, t = torch.from_numpy(run.arrays["model"][row, column]), int(run.arrays["round"][column])

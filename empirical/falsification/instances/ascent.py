@@ -103,14 +103,7 @@ def line(direction: np.ndarray, length: float) -> np.ndarray:
 
 
 def ascend(start: P, score: Callable[[P], np.ndarray], evaluations: int, rng: np.random.Generator) -> Climb[P]:
-    """One instance moved uphill.
-
-    Args:
-        start: the instance, alone, of a kind that has neighbors, with a positive score.
-        score: of each instance, (B,); minus infinity where it does not count.
-        evaluations: of instances, about the most.
-        rng: for random neighbors.
-    """
+    """One instance moved uphill."""
     used, searches, idle, D = 0, 0, 0, coordinates(start)
 
     def height(z: P) -> np.ndarray:

@@ -163,14 +163,7 @@ AVERAGES: Mapping[type, Builder] = {
 def average_trial(
     claim: Claim, docket: ClaimSet | None, builders: Mapping[type, Builder], means: Means, gaps: Gaps
 ) -> Trial | None:
-    """How a step that averages is tried; None if it does not, or if its premises are not at hand.
-
-    Args:
-        claim: any.
-        docket: where premises of other proofs are found.
-        builders: of the paper's own rules that average; those of all papers are known here.
-        means, gaps: what the symbols of its averages stand for, as `LetteredRun` has them.
-    """
+    """How a step that averages is tried; None if it does not, or if its premises are not at hand."""
     builders = {**AVERAGES, **builders}
     subject = claim.subject
     if not isinstance(subject, StepOf) or type(subject.step.rule) not in builders:

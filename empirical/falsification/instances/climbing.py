@@ -61,15 +61,7 @@ def exposure(term: str) -> Score:
 
 
 def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.random.Generator, score: Score = ratio) -> P:
-    """Each instance of the population moved uphill.
-
-    Args:
-        start: where to begin.
-        sides: both sides of a claim on a population of this kind.
-        generations: how many neighbors each instance tries.
-        rng: where neighbors come from.
-        score: what to increase, (B,) from the two sides.
-    """
+    """Each instance of the population moved uphill."""
     here, best = start, score(sides(start))
     for _ in range(generations):
         there = here.mutated(rng)
@@ -82,14 +74,7 @@ def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.rando
 
 
 def search_population(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int = 61) -> InstanceFinding:
-    """Random populations first, then the adversary from the worst of them.
-
-    Args:
-        claim: what is on trial.
-        trial: how it is tried on instances.
-        effort: how hard to look.
-        seed: of the adversary.
-    """
+    """Random populations first, then the adversary from the worst of them."""
     drawn = [(population, trial.sides(claim, population)) for population in trial.draw(claim, effort.cells)]
     return examine([sides for _, sides in drawn] + _climbed(claim, trial, drawn, effort, np.random.default_rng(seed)))
 

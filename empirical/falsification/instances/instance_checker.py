@@ -69,13 +69,7 @@ def has_instances(claim: Claim, docket: ClaimSet | None = None) -> bool:
 
 
 def judge_on_instances(claim: Claim, effort: SearchEffort = LIGHT, docket: ClaimSet | None = None) -> InstanceFinding:
-    """What random instances, and an adversary that starts from the worst of them, say about the claim.
-
-    Args:
-        claim: one that `has_instances` accepts.
-        effort: how many shapes of instances, and how long the adversary tries.
-        docket: where the premises of a step are found that belong to another proof.
-    """
+    """What random instances, and an adversary that starts from the worst of them, say about the claim."""
     how = trial(claim, docket)
     assert how is not None
     return search_population(claim, how, effort)

@@ -24,14 +24,7 @@ def lemma_trial(
     draw: Callable[[], Iterable[P]],
     cases: Callable[[P], Sequence[PremiseCases]],
 ) -> Trial | None:
-    """A form at which a proof ends, against the left side of the step that does; None for a form without a proof.
-
-    Args:
-        claim: about the form.
-        proofs: of its room.
-        draw: instances.
-        cases: the letters of a proof on them, for every place of which the lemma speaks.
-    """
+    """A form at which a proof ends, against the left side of the step that does; None for a form without a proof."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     name = subject.form.name

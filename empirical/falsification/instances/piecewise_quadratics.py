@@ -205,12 +205,7 @@ class KinkedClients(Population):
         return np.asarray((np.ptp(outer, axis=1) == 0).all(axis=(1, 2)) & (outer >= 0).all(axis=(1, 2, 3)))
 
     def moved_clients(self, rng: np.random.Generator, least: np.ndarray | float = -np.inf) -> dict[str, np.ndarray]:
-        """Neighbors of all that is said here; clients that agree go on to do so, and curvatures stay within L.
-
-        Args:
-            rng: where they come from.
-            least: a lower bound on the curvatures, (B,) or one for all.
-        """
+        """Neighbors of all that is said here; clients that agree go on to do so, and curvatures stay within L."""
         L = self.smoothness[:, None, None, None]
         extreme = (rng.random(self.curvatures.shape) < 0.2) & (rng.random((len(self), 1, 1, 1)) < 0.3)
         curvatures = np.where(extreme, L * rng.choice([-1, 0, 1], self.curvatures.shape), shaken(self.curvatures, rng))

@@ -100,11 +100,7 @@ class Population:
 
     @classmethod
     def of(cls, numbers: Mapping[str, Any]) -> Self:
-        """One instance from all its numbers, as `describe` tells them and JSON keeps them.
-
-        Raises:
-            FedboundsError: a number is missing, unknown, none or out of its range, or they break a rule of the class.
-        """
+        """One instance from all its numbers, as `describe` tells them and JSON keeps them."""
         made: dict[str, Any] = {}
         sizes, ranges = dict[str, int](), cls.all_ranges()
         known = [field.name for field in fields(cls)]

@@ -67,17 +67,7 @@ def flag() -> Range:
 
 
 def check_field(name: str, value: np.ndarray, ranges: Ranges, sizes: dict[str, int]) -> np.ndarray:
-    """The numbers of a field of one instance.
-
-    Args:
-        name: of the field.
-        value: its numbers, without an axis for the instances.
-        ranges: of all fields.
-        sizes: of the axes as far as they are known; those of this field are added.
-
-    Raises:
-        FedboundsError: a number is out of its range, or the shape is another one.
-    """
+    """The numbers of a field of one instance."""
     domain, axes = ranges[name]
     letters = axes.split()
     if value.ndim != len(letters) or 0 in value.shape:

@@ -139,11 +139,7 @@ class RunRecords:
 
     @property
     def surrogate(self) -> SyntheticMinimax:
-        r"""The problem whose objective is $\sum_iw_if_i$.
-
-        Raises:
-            FedboundsError: only the problem's own objective is known.
-        """
+        r"""The problem whose objective is $\sum_iw_if_i$."""
         problem = self.setting.problem
         if not isinstance(problem, SyntheticMinimax):
             raise FedboundsError("the envelope of other weights than the problem's own is known on synthetic ones only")

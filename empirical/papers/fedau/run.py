@@ -260,11 +260,7 @@ def _all_equal(values: np.ndarray, value: float) -> bool:
 
 
 def _largest_gradient(setting: RunSetting, constant: bool, horizons: np.ndarray) -> Constant:
-    """The largest gradient norm of f along the run, in the rounds before each horizon.
-
-    Raises:
-        FedboundsError: the weights depend on the past and the run is known by its moments only.
-    """
+    """The largest gradient norm of f along the run, in the rounds before each horizon."""
     if constant:
         values, note = setting.values, "root of the largest E|grad f(x_t)|^2"
     elif isinstance(setting.run, Trace):
@@ -303,11 +299,7 @@ def _starts(setting: RunSetting) -> Tensor:
 
 
 def _exact_gradient(run: Moments, gradient: Callable[[torch.Tensor], torch.Tensor]) -> np.ndarray:
-    r"""$\mathbb E\|A_hx-b\|^2=\|A_h\mathbb Ex-b\|^2+\sum_j\mathrm{Var}_j\|A_hv_j\|^2$, (T+1,).
-
-    Raises:
-        FedboundsError: only the diagonal of the covariance is known, and the Hessians do not share its directions.
-    """
+    r"""$\mathbb E\|A_hx-b\|^2=\|A_h\mathbb Ex-b\|^2+\sum_j\mathrm{Var}_j\|A_hv_j\|^2$, (T+1,)."""
     if not (run.problem.shared or run.problem.diagonal):
         raise FedboundsError("the moments of different dense Hessians do not hold what E|grad h|^2 needs: simulate")
     at_zero = gradient(torch.zeros(run.mean.shape[1], dtype=torch.float64))

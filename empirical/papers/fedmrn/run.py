@@ -213,14 +213,7 @@ class GradientBound:
 
 
 def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: bool) -> GradientBound:
-    r"""G as a form needs it: surely where it is for masks, and otherwise in the root mean square.
-
-    Args:
-        setting: the run.
-        form: what is promised.
-        stated: what is known of problem and algorithm.
-        falling: whether the result is about step sizes that fall.
-    """
+    r"""G as a form needs it: surely where it is for masks, and otherwise in the root mean square."""
     names, algorithm = {assumption.name for assumption in form.assumptions}, analyzed(setting.algorithm)
     if SURE_GRADIENT_BOUND.name not in names:
         return _mean_square_bound(setting, stated)

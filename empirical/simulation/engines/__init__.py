@@ -36,16 +36,6 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int
     (small models, and all models on a GPU) or one client in turn (networks on a CPU). For minimax algorithms the batch
     is masked, as clients may take different numbers of local steps; silos go tier by tier. Dense networks on a CPU are
     compiled in runs so long that it repays.
-
-    Args:
-        name: "auto", "in turn", "batched", "compiled", "closed form", "masked batch" or "tiers" (a hyphen will do for
-            the space).
-        problem: whose gradients are used.
-        algorithm: as it runs on the problem.
-        rounds, seeds: how long it runs, and how many seeds together, where that is known.
-
-    Raises:
-        FedboundsError: an unknown name, or an engine that cannot run the problem or the algorithm.
     """
     plain = check_engine(name, algorithm)
     if plain == "auto":
@@ -75,11 +65,7 @@ def may_join(walk: Engine, algorithms: Sequence[Algorithm]) -> bool:
 
 
 def check_engine(name: str, algorithm: Algorithm) -> str:
-    """The name of an engine that can run an algorithm, or "auto", with spaces for hyphens.
-
-    Raises:
-        FedboundsError: an unknown name, or an engine that is not for algorithms of its kind.
-    """
+    """The name of an engine that can run an algorithm, or "auto", with spaces for hyphens."""
     plain = name.replace("-", " ") if isinstance(name, str) else name
     if not isinstance(plain, str) or plain not in ("auto", *ENGINES):
         raise unknown_name("engine", str(name), ["auto", *ENGINES])

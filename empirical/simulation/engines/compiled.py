@@ -35,16 +35,7 @@ def may_repay(rounds: int, clients: int, steps: int) -> bool:
 
 
 def python_steps(problem: Problem, local: LocalSGD) -> Steps:
-    """The updates of pairs, as `update(start, clients, drawn, sizes)` of tensors: a loop over what was drawn.
-
-    Args:
-        problem: whose stochastic gradients are taken.
-        local: the number of steps, and where their gradients are taken.
-
-    Returns:
-        From the received models (seeds, cohort, d), the clients (seeds, cohort), what was drawn (steps, seeds, cohort,
-        ...) and the step sizes (seeds, cohort, 1) to the updates (seeds, cohort, d).
-    """
+    """The updates of pairs, as `update(start, clients, drawn, sizes)` of tensors: a loop over what was drawn."""
 
     def update(start: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
         if not local.frozen:

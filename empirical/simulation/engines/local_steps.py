@@ -34,20 +34,7 @@ def local_updates(
     words: torch.Tensor | None = None,
     step_sizes: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The updates of a rectangle of pairs.
-
-    Args:
-        x: the received models, shape (seeds, cohort, d).
-        clients: who computes, shape (seeds, cohort).
-        drawn: block by block what the pairs draw, (steps, seeds, cohort, ...); nothing for exact gradients.
-        correction: what each pair adds to its gradients, shape (seeds, cohort, d).
-        watch: is shown every point at which gradients are taken, shape (seeds, cohort, d).
-        words: of each pair, (seeds, cohort), if the local steps are `worded`.
-        step_sizes: of each pair, (seeds, cohort, 1), where they differ; the local steps are then plain.
-
-    Returns:
-        The updates, shape (seeds, cohort, d).
-    """
+    """The updates of a rectangle of pairs."""
     plain = local.plain and local.oracle == "stochastic" and not local.frozen and correction is None
     if problem.walks and plain and watch is None:
         return _walked(problem, local, x, clients, drawn, step_sizes) - x
@@ -102,14 +89,7 @@ def drawn_in_blocks(
     pool: GeneratorPool,
     most: int,
 ) -> Iterator[tuple[int, np.ndarray | None]]:
-    """What pairs draw in a round, block by block: so many steps, and (steps, pairs, ...) or None if nothing is drawn.
-
-    Args:
-        clients: who computes, (pairs,); a pair's generator is at (round, client) of its noise.
-        streams: of each pair.
-        t: the round.
-        most: local steps of a block.
-    """
+    """What pairs draw in a round, block by block: so many steps, and (steps, pairs, ...) or None if nothing is drawn."""
     names, places, which = clients.tolist(), dict[tuple[int, int], int](), list[int]()
     firsts: list[int] = []  # settings under the same seeds draw the same
     for k, pair in enumerate(zip(map(id, streams), names, strict=True)):

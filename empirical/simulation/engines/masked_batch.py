@@ -113,18 +113,7 @@ class MaskedBatch(Engine):
         randomness: Iterator[Tensor | None],
         watch: Callable[[Tensor], None] | None = None,
     ) -> Tensor:
-        r"""$u_\tau=\sum_{k<\tau}a^{(k)}G_k$ of pairs in decreasing order of their steps.
-
-        Args:
-            received: (x, y), or (x, y, snapshot), (pairs, d) or (pairs, d + d_x).
-            clients: (pairs,).
-            steps: (pairs,).
-            randomness: step by step what the pairs draw, (1, pairs, ...).
-            watch: is shown every point at which gradients are taken, (pairs that still compute, d).
-
-        Returns:
-            (pairs, d).
-        """
+        r"""$u_\tau=\sum_{k<\tau}a^{(k)}G_k$ of pairs in decreasing order of their steps."""
         game, who = self.game, clients[None]  # the axis of seeds has length one
         z, snapshot = received[None, :, : game.dimension], received[None, :, game.dimension :]
         momentum, contraction = (None if c is None else c[who] for c in (self.momentum, self.contraction))

@@ -18,12 +18,7 @@ from fedbounds.empirical.simulation.engines.engine import Engine
 
 
 class Tiers(Engine):
-    """Rounds of `TierSteps` on a `Vertical` problem; holds the copies of one silo's clients.
-
-    Raises:
-        FedboundsError: the problem's parameters are not split over silos, or a client holds no sample of a batch and
-            nothing is said of what becomes of it.
-    """
+    """Rounds of `TierSteps` on a `Vertical` problem; holds the copies of one silo's clients."""
 
     label = "tiers"
 
@@ -65,13 +60,7 @@ class Tiers(Engine):
         return moved
 
     def copies(self, silo: int, start: Tensor, known: object) -> Tensor:
-        """The clients' copies of a silo's block that its hub averages, (seeds, d_j) -> (seeds, K_j, d_j).
-
-        Args:
-            silo: j.
-            start: its block of the models.
-            known: what clients know beside their own block.
-        """
+        """The clients' copies of a silo's block that its hub averages, (seeds, d_j) -> (seeds, K_j, d_j)."""
         local, clients = self.steps, self.vertical.silo_clients[silo]
         own = start[:, None].expand(-1, clients, -1).clone(memory_format=torch.contiguous_format)
         for _ in range(local.steps - int(local.discards_last)):
