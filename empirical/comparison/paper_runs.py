@@ -182,7 +182,7 @@ class PaperRuns(ABC):
         """The algorithm with the step sizes that a form sets."""
 
     def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """What a result bounds, at every recorded round (R,), and its samples over seeds (seeds, R), if it was sampled."""
+        """What a result bounds, at every recorded round (R,), and its samples (seeds, R), if there are any."""
         if of != GRADIENT_OF_F:
             raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
         return setting.values, setting.samples

@@ -1,4 +1,4 @@
-"""A run taken apart: who ran what, and what was measured."""
+"""The parts of a run: algorithm, problem, participation and what was measured."""
 
 from __future__ import annotations
 
@@ -20,16 +20,12 @@ from fedbounds.empirical.simulation.simulate import describe_process
 from fedbounds.empirical.simulation.trace import Trace
 
 BETWEEN = "a minimum over rounds is over those, an average over straight lines between them"
-SEEN = (
-    "weights",
-    "participation-norm",
-    "full-participation",
-    "regularized",
-)  # assumptions that the weights of a log decide
+# assumptions that the weights of a log decide
+DECIDED_BY_WEIGHTS = ("weights", "participation-norm", "full-participation", "regularized")
 
 
 class ExactRun(Protocol):
-    """Exact moments of a run: what must be known of them to hold them against a result."""
+    """Exact moments of a run, as far as a comparison needs them."""
 
     @property
     def algorithm(self) -> Algorithm: ...
@@ -47,7 +43,7 @@ class ExactRun(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RunSetting:
-    """A run taken apart: who ran what, and the squared gradient norms that were recorded, of f or of an envelope."""
+    """The parts of a run, and the recorded squared gradient norms of f or of an envelope."""
 
     algorithm: Algorithm
     problem: Problem
@@ -61,7 +57,7 @@ class RunSetting:
     common_noise: bool
     notes: tuple[str, ...]
     run: ExactRun | MinimaxMoments | Trace | None  # None for a run that is not made yet
-    logged: bool = False  # made elsewhere: what it was is its author's word
+    logged: bool = False  # made outside fedbounds
 
     @staticmethod
     def ahead(
@@ -85,20 +81,20 @@ class RunSetting:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why nobody knows that this is a run of what it is said to be."""
+        """Why the run may not be one of this algorithm."""
         if not self.logged:
             return ()
         whose = f"that it is a run of {self.algorithm.kind} with these numbers is its author's word"
         return (f"not known to cover this run: it was made elsewhere, and {whose}",)
 
     def vouched(self, found: Mapping[str, bool]) -> dict[str, bool]:
-        """What was found of assumptions; of a run that was not made here, what its weights show."""
-        return {name: holds for name, holds in found.items() if not self.logged or name in SEEN}
+        """The findings on assumptions; of a run made elsewhere, those that its weights decide."""
+        return {name: holds for name, holds in found.items() if not self.logged or name in DECIDED_BY_WEIGHTS}
 
     @property
     def seeds(self) -> int:
         """How many seeds the values are a mean of; 0 where they are exact, as nothing is random."""
-        if self.samples is None or ((self.full_participation or self.q is not None) and _draws_nothing(self)):
+        if self.samples is None or ((self.full_participation or self.q is not None) and _is_deterministic(self)):
             return 0
         shared = isinstance(self.run, Trace) and "noise" in self.run.spec.get("streams", {})
         return 1 if shared else len(self.samples)  # runs that share their noise are one draw of it
@@ -118,7 +114,7 @@ class RunSetting:
         return self.run.arrays[name]
 
 
-def _draws_nothing(setting: RunSetting) -> bool:
+def _is_deterministic(setting: RunSetting) -> bool:
     """Whether gradients, start and local work are the same for every seed, whoever takes part."""
     algorithm, problem = setting.algorithm, setting.problem
     if algorithm.draws or problem.draw(np.random.default_rng(0), 0) is not None:
@@ -144,7 +140,7 @@ def setting_of_moments(
     problem: Problem | None = None,
     participation: Process | np.ndarray | None = None,
 ) -> RunSetting:
-    """Exact moments taken apart, which know their problem and participation."""
+    """The setting of exact moments, which know their problem and participation."""
     if problem is not None and problem is not run.problem:
         raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
     if participation is not None and describe_process(as_process(participation)) != describe_process(run.participation):
@@ -169,7 +165,7 @@ def setting_of_moments(
 
 
 def setting_of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
-    """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite."""
+    """The setting of a simulation: the mean over its seeds; a seed that diverged counts as infinite."""
     if run.spec.get("problem") == LOG:
         return _of_log(run, problem, participation)
     if problem is None or participation is None:
@@ -212,7 +208,7 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
 
 
 def _of_log(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
-    """A run that was made elsewhere taken apart."""
+    """The setting of a run made elsewhere."""
     if problem is not None:
         raise FedboundsError("a log has no problem of ours: leave problem= out, and give its constants, given={...}")
     algorithm = algorithm_from_spec(run.spec["algorithm"])

@@ -25,7 +25,10 @@ FAMILIES = "families"  # the effort that tries the known extremal runs alone
 
 
 def rows(name: str, effort: str, seed: int, known: Sequence[Mapping[str, Any]] = ()) -> Iterator[dict[str, Any]]:
-    """The row of every form of a paper's results, the worse of what this search finds and what is known."""
+    """The row of every form of a paper's results: the worse of this search and of the known rows.
+
+    The effort `families` only tries the known extremal runs, on rows that have not been searched with them.
+    """
     before = {(row["key"], row["form"], row["claim"]): row for row in known if row["ratio"] is not None}
     for result in paper(name).results:
         for form in result.forms:
@@ -58,7 +61,7 @@ def complete_row(row: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
 
 
 def merge_tables(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of a table with what other searches found, each replayed: the worse of both, and both budgets."""
+    """The rows of a table merged with those of other searches, replayed: the worse of both, and both budgets."""
     others = {(row["key"], row["form"], row["claim"]): row for row in found if row["ratio"] is not None}
     for row in known:
         other = others.get((row["key"], row["form"], row["claim"]))
@@ -70,7 +73,7 @@ def merge_tables(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str
 
 
 def cross_rows(found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of a table, each with the worst of all the table's instances of its own class, as the form covers them."""
+    """The rows of a table, each with the worst of the table's instances of its class that its form covers."""
     measured = [row for row in found if row["ratio"] is not None]
     for row in found:
         best = None if row["ratio"] is None else replay(row)
@@ -98,5 +101,5 @@ def worse(old: WorstInstance, new: WorstInstance) -> WorstInstance:
 
 
 def row_of(found: WorstInstance) -> dict[str, Any]:
-    """What a table keeps of an instance: as JSON knows it, without what a replay tells again."""
+    """A table's row of an instance, in JSON values, without what a replay recomputes."""
     return {name: json_value(value) for name, value in found.as_document().items() if name in KEPT}

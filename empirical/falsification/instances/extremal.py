@@ -1,9 +1,9 @@
 r"""The known extremal runs of gradient descent, in closed form: one client, no noise, a quadratic or a Huber function.
 
-f is least at 0, has curvature L to its left, and to its right $a\le L$; beyond the slope g it is straight on both
-sides, where a claim needs that. Every counted point of a run is right of 0 in the quadratic part, or every one in the
-straight part. With $k=1-\gamma a$, a window of P rounds of I local steps multiplies x by $w=1-\eta\omega(1-k^{IP})$ in
-the quadratic part, and takes $\eta\omega\gamma IPg$ from it in the straight part: a run of any length costs the same.
+f has its minimum at 0, curvature L left of it and $a\le L$ right of it; beyond the slope g it is linear, where a claim
+needs that. All measured points of a run are in the quadratic part right of 0, or all in the linear part. With
+$k=1-\gamma a$, a window of P rounds of I local steps multiplies x by $w=1-\eta\omega(1-k^{IP})$ in the quadratic part,
+and subtracts $\eta\omega\gamma IPg$ in the linear part: a run of any length costs the same.
 """
 
 from __future__ import annotations

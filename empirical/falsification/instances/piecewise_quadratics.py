@@ -7,8 +7,8 @@ inside, 0 outside), its reverse and all that are in between are among them, thos
 worst (Taylor, Hendrickx and Glineur 2017, Drori and Shamir 2020); noise of any law has the same second moments on
 quadratics, here $\pm s$ carries a model over a knot or does not.
 
-Coordinates share nothing but the participation, so that each has a tree of its own. A tree has two branches for each
-draw of noise; where these are too many, paths are drawn at random, and what is reported comes with a confidence bound.
+Coordinates share only the participation, so each has its own tree of paths, with two branches for each draw of noise.
+If these are too many, paths are sampled, and the measurement has a confidence bound.
 """
 
 from __future__ import annotations

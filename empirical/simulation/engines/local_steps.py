@@ -89,7 +89,7 @@ def drawn_in_blocks(
     pool: GeneratorPool,
     most: int,
 ) -> Iterator[tuple[int, np.ndarray | None]]:
-    """What pairs draw in a round, block by block: so many steps, and (steps, pairs, ...) or None if nothing is drawn."""
+    """What pairs draw in a round, block by block: the steps, and (steps, pairs, ...) or None if nothing is drawn."""
     names, places, which = clients.tolist(), dict[tuple[int, int], int](), list[int]()
     firsts: list[int] = []  # settings under the same seeds draw the same
     for k, pair in enumerate(zip(map(id, streams), names, strict=True)):

@@ -65,7 +65,7 @@ class RoundLaw(NamedTuple):
 
 
 def noise_weights(second_moment: np.ndarray, common: bool) -> np.ndarray:
-    r"""The weight of a client's noise covariance, $\mathbb E(q^n)^2$; of noise common to all, $\mathbb E(\sum_nq^n)^2$."""
+    r"""The weight of a client's noise covariance, $\mathbb E(q^n)^2$; of common noise, $\mathbb E(\sum_nq^n)^2$."""
     return second_moment.sum()[None] if common else np.diag(second_moment)
 
 
