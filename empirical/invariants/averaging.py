@@ -1,10 +1,10 @@
-r"""The invariants of a server that averages what its participants send, and the search for cases that break them.
+r"""The invariants of a server that averages the updates of its participants, and their check.
 
-A *server* is any function that makes the next model of the updates of those who take part:
+A *server* is any function that computes the next model from the updates of the participants:
 
     run(model, updates, shares, cohort) -> model (d,)
 
-`updates` (N, d) and `shares` (N,) are those of all clients, and `cohort` (K,) says who takes part. It should add
+`updates` (N, d) and `shares` (N,) are those of all clients, and `cohort` (K,) are the participants. It should add
 $\sum_{k\in\mathcal C}p_ku_k/\sum_{k\in\mathcal C}p_k$ to the model.
 
 Source: McMahan et al. 2017, *Communication-Efficient Learning of Deep Networks from Decentralized Data*, Algorithm 1.

@@ -1,8 +1,7 @@
-"""Size classes of cases: what a search tries by construction, beside the small cases that it draws at random.
+"""Size classes: larger cases that every search tests, besides small cases drawn at random.
 
-A strategy of small cases finds most bugs and shrinks them. What shows only in late rounds, in many local steps or in a
-cohort of some of many clients is found in cases of that size, one of each: no seed leaves one out. Cases of a size have
-numbers in general position, and of several magnitudes: what is rounded, clipped or dropped shows.
+They find bugs that appear only in late rounds, many local steps or large cohorts. Their numbers are in general position
+and of several magnitudes, so that rounding, clipping and dropped digits are visible.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-# of the numbers in cases of a size, one after the other: every second case shows small differences
+# of the numbers in cases of a size, in this order: every second case shows small differences
 MAGNITUDES = (1.0, 1e3, 1.0, 1e6, 1.0, 1e-3, 1.0, 1e-6)
 UNITS = (1.0, 1 / 3, 1e6 / 3, 1e-6 / 3)  # by which the round numbers of small cases are multiplied, the simplest first
 FULL = 50  # the examples from which on every size class has one
@@ -24,7 +23,7 @@ _NAME = "size_classes"
 
 
 def general(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers in general position, between 0.1 and 2 in size: none is round, or representable in single precision."""
+    """Random numbers of size 0.1 to 2; none is representable in single precision."""
     return rng.uniform(0.1, 2, shape) * rng.choice((-1.0, 1.0), shape)
 
 
