@@ -13,7 +13,7 @@ from torch import Tensor
 from fedbounds.empirical.algorithms import LocalSGD
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import GeneratorPool, Streams
-from fedbounds.empirical.simulation.engines.local_steps import drawn_on_the_way, local_updates
+from fedbounds.empirical.simulation.engines.local_steps import draw_limited_blocks, local_updates
 
 ROUNDING = 16  # units of rounding, of the longer of two points, up to which they are the same
 
@@ -45,6 +45,6 @@ def local_models(problem: Problem, local: LocalSGD, x: Tensor, clients: np.ndarr
     seen: list[Tensor] = []
     names = torch.from_numpy(np.asarray(clients)).to(problem.device)
     start, own = x.expand(1, len(names), -1).clone(), [streams] * len(names)
-    drawn = drawn_on_the_way(problem, local, np.asarray(clients), own, t, GeneratorPool(), (1, len(names)))
+    drawn = draw_limited_blocks(problem, local, np.asarray(clients), own, t, GeneratorPool(), (1, len(names)))
     local_updates(problem, local, start, names[None], drawn, watch=seen.append)
     return torch.stack(seen)[:, 0]

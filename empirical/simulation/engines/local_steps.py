@@ -70,7 +70,7 @@ def _walked(
     return x
 
 
-def drawn_words(
+def draw_words(
     local: LocalSGD, clients: np.ndarray, streams: Sequence[Streams], t: int, pool: GeneratorPool
 ) -> np.ndarray | None:
     """The word of each pair in round t, from (round, client) of its masks: int64 (pairs,); None if nobody needs any."""
@@ -80,7 +80,7 @@ def drawn_words(
     return words_of(np.array([pool.aim(k, streams[k], "masks", t, name).random() for k, name in names]))
 
 
-def drawn_in_blocks(
+def draw_blocks(
     problem: Problem,
     local: LocalSGD,
     clients: np.ndarray,
@@ -103,7 +103,7 @@ def drawn_in_blocks(
         yield block, table if table is None or len(firsts) == len(names) else table[:, which]
 
 
-def drawn_on_the_way(
+def draw_limited_blocks(
     problem: Problem,
     local: LocalSGD,
     clients: np.ndarray,
@@ -116,8 +116,8 @@ def drawn_on_the_way(
     if local.oracle == "full":
         return
     most = max(1, AT_ONCE // (len(clients) * problem.dimension))
-    for steps, drawn in drawn_in_blocks(problem, local, clients, streams, t, pool, most):
-        yield steps, None if drawn is None else as_drawn(problem, torch.from_numpy(drawn), shape)
+    for steps, drawn in draw_blocks(problem, local, clients, streams, t, pool, most):
+        yield steps, None if drawn is None else arrange_draws(problem, torch.from_numpy(drawn), shape)
 
 
 def _step_by_step(blocks: Blocks) -> Iterator[torch.Tensor | None]:
@@ -126,7 +126,7 @@ def _step_by_step(blocks: Blocks) -> Iterator[torch.Tensor | None]:
         yield from repeat(None, steps) if drawn is None else drawn
 
 
-def as_drawn(problem: Problem, drawn: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+def arrange_draws(problem: Problem, drawn: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
     """What pairs drew, (steps, pairs, ...), as a problem takes it: on its device, (steps, *shape, ...)."""
     kind = problem.dtype if drawn.is_floating_point() else torch.int64
     return drawn.to(problem.device, kind).unflatten(1, tuple(shape))

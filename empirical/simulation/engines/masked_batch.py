@@ -19,7 +19,7 @@ from fedbounds.empirical.problems import Minimax
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines.ahead import NUMBERS
 from fedbounds.empirical.simulation.engines.engine import Engine
-from fedbounds.empirical.simulation.engines.local_steps import AT_ONCE, as_drawn, largest_batch
+from fedbounds.empirical.simulation.engines.local_steps import AT_ONCE, arrange_draws, largest_batch
 
 
 class MaskedBatch(Engine):
@@ -178,10 +178,10 @@ class MaskedBatch(Engine):
             yield table
 
     def _as_drawn(self, drawn: Tensor) -> Tensor:
-        return as_drawn(self.game, drawn, (1, drawn.shape[1]))
+        return arrange_draws(self.game, drawn, (1, drawn.shape[1]))
 
 
-class MaskedInTurn(MaskedBatch):
+class MaskedSequential(MaskedBatch):
     """The same, one pair at a time: the fastest way through networks that keep the processor busy alone."""
 
     label = "in turn"

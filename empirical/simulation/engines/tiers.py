@@ -1,4 +1,4 @@
-"""Silos one after another, and in each of them all seeds and clients at once."""
+"""Silos one after another, in each all seeds and clients at once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tiers(Engine):
         return {"drawn": np.stack(kept)} if kept else {}
 
     def drawn(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> Tensor | None:
-        """The same where the problem is, moved there now or before the round; None if nothing is drawn."""
+        """The same on the device of the problem; None if nothing is drawn."""
         if cohort.ahead is not None:
             found = cohort.ahead.tables.get("drawn")
         else:
@@ -68,7 +68,7 @@ class Tiers(Engine):
         return own
 
     def weights(self, silo: int, known: object) -> Tensor | None:
-        """What every copy counts, (seeds, K_j) or (K_j,), with the sum one; None if all count the same."""
+        """The weight of every copy, (seeds, K_j) or (K_j,), of sum one; None if all are equal."""
         local, held = self.steps, self.vertical.held(silo, known)
         if local.average == "batches":
             if held is None:
