@@ -1,4 +1,4 @@
-"""Where the tensors of a run live."""
+"""Devices of the tensors of a run."""
 
 from __future__ import annotations
 
@@ -23,18 +23,13 @@ def resolve_device(name: str, network: bool) -> str:
         return "cuda" if network and here else "cpu"
     if kind == "cuda" and int(index or 0) >= here:
         there = f"cuda:0 to cuda:{here - 1}" if here else "no CUDA device"
-        raise FedboundsError(
-            f"device = {name!r}: torch {torch.__version__} sees {there} here; device = 'cpu' is anywhere"
-        )
+        raise FedboundsError(f"device = {name!r}: torch {torch.__version__} sees {there} here; give device = 'cpu'")
     return name
 
 
 @contextmanager
 def full_precision(device: torch.device) -> Iterator[None]:
-    """While it is entered, a CUDA device multiplies float32 as such; convolutions may else round it to ten bits.
-
-    Without it runs on the processor and on the device would not agree beyond three digits.
-    """
+    """Disable TF32 on a CUDA device, so that float32 products agree with those of the CPU."""
     if device.type != "cuda":
         yield
         return
@@ -47,7 +42,7 @@ def full_precision(device: torch.device) -> Iterator[None]:
 
 
 def device_name(device: torch.device | str) -> str:
-    """What the device is called by its maker, for the records of a run; the processor is only "cpu".
+    """The name of a device for the records of a run; "cpu" for the CPU.
 
     Example:
         >>> device_name("cpu")
