@@ -1,4 +1,4 @@
-r"""A run against a result: what was measured, what was promised, and whether the promise covered the run."""
+r"""Compare a run with a result: measure and bound at every horizon, and whether the result covers the run."""
 
 from __future__ import annotations
 
@@ -59,33 +59,33 @@ def confront(
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
 ) -> Confrontation:
-    r"""Compare a run with what a result promises for it, at every number of rounds $T=P,P+1,\dots$
+    r"""Compare a run with the bound of a result, at every number of rounds $T=P,P+1,\dots$
 
     The measure is the result's; the constants, with their kinds, are those of the run's problem, algorithm and
-    participation; assumptions are checked on them. What a paper's results must know of a run is in
-    `fedbounds.empirical.papers`. Where the result sets step sizes that depend on T, one run is one point: its own T,
-    and its step sizes must be the result's (`confront_family` makes such runs).
+    participation; assumptions are checked on them. If the step sizes of the result depend on T, one run is one point:
+    its own T, and its step sizes must be the result's (`confront_family` makes such runs).
 
     Args:
-        run: exact moments, a simulation, or a run made elsewhere, as `Recorder` and `read_log` make it a trace, which
-            needs neither problem nor participation. Of a run whose participation is given, the constants of
-            participation are those of its record; otherwise those of its process.
-        result: what is promised, or its key, e.g. "arbitrary-participation/theorem-3.1".
+        run: exact moments, a simulation, or a run made elsewhere, as `Recorder` and `read_log` return it, which needs
+            neither problem nor participation. If its participation is given, the constants of participation are those
+            of its record; otherwise those of its process.
+        result: the result, or its key, e.g. "arbitrary-participation/theorem-3.1".
         form: its name or kind; the strongest one that is not refuted by default.
         problem: of a simulation (moments know theirs).
         participation: of a simulation: the process, or the weights.
         interval: P of the analysis, where $\eta=1$ leaves it free.
-        given: constants by letter or concept, which win over those of the run: they may loosen the bound, never
+        given: constants by symbol or concept, which replace those of the run: they may loosen the bound, but not
             contradict the run.
         assume: names of assumptions taken for granted.
-        trust: claims that the user answers for, as in `evaluate`.
+        trust: unproved claims that the user accepts, as in `evaluate`.
 
-    A result whose paper brings no `run`, so that nobody knows what its letters mean in one (all but the problem's must
-    be given), or that says nothing of who takes part while not everybody does, is not known to cover the run, and a run
-    that crosses the bound inside its conditions revokes the guarantee.
+    A result is not known to cover the run if its paper has no module `run` (all constants but the problem's must then
+    be given), or if it does not mention participation and some client is absent or weighted unequally. A run that
+    crosses the bound inside its conditions revokes the guarantee.
 
     Raises:
-        FedboundsError: what the result is about was not run or not measured, or a constant is missing.
+        FedboundsError: the run is not one of the result's algorithm or does not measure what it bounds, or a constant
+            is missing.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
@@ -105,7 +105,7 @@ def confront(
     ).judge()  # fmt: skip
 
 
-@np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
+@np.errstate(all="ignore")  # a run that diverges overflows; its infinities are correct
 def _compare(
     run: ExactRun | MinimaxMoments | Trace,
     result: Result,
@@ -119,10 +119,9 @@ def _compare(
     trust: str | Iterable[str],
 ) -> Confrontation:
     """The comparison before its crossings are judged."""
-    read = setting_of_trace if isinstance(run, Trace) else setting_of_moments
-    setting, statement = _statement_about(
-        read(run, problem, participation), ExpectedStatement(result, result.form(form), result.key)
-    )
+    known = (problem, participation)
+    parts = setting_of_trace(run, *known) if isinstance(run, Trace) else setting_of_moments(run, *known)
+    setting, statement = _statement_about(parts, ExpectedStatement(result, result.form(form), result.key))
     paper = paper_of(result)
     uncovered = _coverage_doubts(statement.form, result, paper, setting)
     result, chosen, paper = statement.result, statement.form, paper or UnknownPaper()
@@ -132,7 +131,7 @@ def _compare(
 
     def facts_for(given: frozenset[str]) -> RunFacts:
         facts = paper.known(ComparedRun(setting, chosen, result, steps.interval, curve.rounds, given))
-        return replace(facts, found=setting.vouched(facts.found))
+        return replace(facts, found=setting.decided(facts.found))
 
     own = drop_rounds(result, constants_by_symbol(result, given), setting.total)
     checked = check_given(result, chosen, own, facts_for)
@@ -215,13 +214,18 @@ def _evaluate_horizons(
     result: Result, form: Form, constants: Mapping[str, Value], horizons: int, **claims: Any
 ) -> list[Evaluation]:
     """The form at all horizons but the last, if there are any, and at the last one."""
+    notation = result.notation
 
     def constants_at(where: slice | int) -> dict[str, Value]:
         found = {}
         for name, value in constants.items():
-            numbers = np.asarray(value.value if isinstance(value, Constant) else value)
-            if numbers.shape == (horizons,) and not result.notation[name].shape:
-                value = replace(value, value=numbers[where]) if isinstance(value, Constant) else numbers[where]
+            numbers, quantity = (
+                np.asarray(value.value if isinstance(value, Constant) else value),
+                notation.resolve(name),
+            )
+            if quantity is not None and not quantity.shape and numbers.shape == (horizons,):
+                here = numbers[where] if isinstance(where, slice) else float(numbers[where])
+                value = replace(value, value=here) if isinstance(value, Constant) else here
             found[name] = value
         return found
 
@@ -243,20 +247,19 @@ def confront_family(
     trust: str | Iterable[str] = (),
     run: Callable[[Algorithm, int], ExactRun | MinimaxMoments | Trace] | None = None,
 ) -> Confrontation:
-    r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
+    r"""Compare a result whose step sizes depend on T with one run per T, each with its own step sizes.
 
     Args:
-        result: what is promised, or its key, e.g. "arbitrary-participation/corollary-3.2".
-        problem: what to run on.
+        result: the result, or its key, e.g. "arbitrary-participation/corollary-3.2".
+        problem: of the runs.
         participation: a process, or weights (at least T, N).
         horizons: the numbers of rounds T.
         local_steps: I.
         interval: P.
         form: its name or kind.
-        given: constants by letter or concept, which win over those of the runs: they may loosen the bound, never
+        given: constants by symbol or concept, which replace those of the runs: they may loosen the bound, but not
             contradict them.
-        assume: names of assumptions taken for granted.
-        trust: claims that the user answers for, as in `evaluate`.
+        assume, trust: as for `confront`.
         run: makes the run of an algorithm for T rounds; exact moments by default.
 
     Raises:
@@ -312,7 +315,7 @@ def prescribed_algorithm(
 
 
 def constants_by_symbol(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:
-    """The user's constants under the paper's letters; unknown names are left for `evaluate` to refuse."""
+    """The user's constants by the paper's symbols; `evaluate` refuses unknown names."""
     check_constants({} if given is None else given)
     resolved = {name: result.notation.resolve(name) for name in given or {}}
     return {quantity.name if (quantity := resolved[n]) else n: value for n, value in (given or {}).items()}

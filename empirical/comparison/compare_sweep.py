@@ -315,8 +315,8 @@ def check_fits(
     paper = paper_of(result)
     if paper is not None:
         ahead = RunSetting.ahead(algorithm, problem, process, None, task["rounds"])
-        letters = (result.notation.resolve(name) for name in given or {})
-        own = frozenset(letter.name for letter in letters if letter)
+        quantities = (result.notation.resolve(name) for name in given or {})
+        own = frozenset(quantity.name for quantity in quantities if quantity)
         paper.check_ahead(ahead, result.form(form), result, interval, own)
     if given:
         _check_stated(result, result.form(form), given, problem, task["rounds"])

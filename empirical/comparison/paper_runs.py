@@ -36,19 +36,19 @@ class PrescribedSteps:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run says about a form at each horizon.
+    """The facts of a run for a form, at each horizon.
 
     Attributes:
         constants: by symbol; vectors over the horizons where they depend on them.
         found: assumption name to whether it was found to hold.
         notes: what else a reader must know.
-        said: all constants that the run knows, by concept, used or not; given constants are compared with them.
+        all_constants: by concept, used by the form or not; given constants are compared with them.
     """
 
     constants: dict[str, Value]
     found: dict[str, bool]
     notes: tuple[str, ...] = ()
-    said: Mapping[str, Constant | NoConstant] = field(default_factory=dict)
+    all_constants: Mapping[str, Constant | NoConstant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +109,11 @@ class ComparedRun:
         constants: Constants,
         found: dict[str, bool],
         notes: tuple[str, ...] = (),
-        said: Mapping[str, Constant | NoConstant] | None = None,
+        all_constants: Mapping[str, Constant | NoConstant] | None = None,
     ) -> RunFacts:
-        """What the run says, from constants by concept."""
+        """The facts of the run, from constants by concept."""
         used = select_constants(self.result, self.form, constants, self.given)
-        return RunFacts(used, found, notes, constants if said is None else said)
+        return RunFacts(used, found, notes, constants if all_constants is None else all_constants)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ def algorithm_constants(**values: Any) -> Constants:
 
 
 class UnknownPaper(PaperRuns):
-    """What every run says: the constants of the problem and the number of rounds.
+    """The facts of every run: the constants of the problem and the number of rounds.
 
     For results of papers without a module `run`: what their step sizes, windows and constants of participation mean in
     a run is not known, so they must be given.

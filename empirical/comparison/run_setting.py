@@ -84,10 +84,10 @@ class RunSetting:
         """Why the run may not be one of this algorithm."""
         if not self.logged:
             return ()
-        whose = f"that it is a run of {self.algorithm.kind} with these numbers is its author's word"
-        return (f"not known to cover this run: it was made elsewhere, and {whose}",)
+        claim = f"that it is a run of {self.algorithm.kind} with these numbers is its author's claim"
+        return (f"not known to cover this run: it was made elsewhere, and {claim}",)
 
-    def vouched(self, found: Mapping[str, bool]) -> dict[str, bool]:
+    def decided(self, found: Mapping[str, bool]) -> dict[str, bool]:
         """The findings on assumptions; of a run made elsewhere, those that its weights decide."""
         return {name: holds for name, holds in found.items() if not self.logged or name in DECIDED_BY_WEIGHTS}
 
@@ -142,9 +142,9 @@ def setting_of_moments(
 ) -> RunSetting:
     """The setting of exact moments, which know their problem and participation."""
     if problem is not None and problem is not run.problem:
-        raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
+        raise FedboundsError("problem= is not that of these moments; leave it out")
     if participation is not None and describe_process(as_process(participation)) != describe_process(run.participation):
-        raise FedboundsError("participation= is another than that of these moments, which know theirs: leave it out")
+        raise FedboundsError("participation= is not that of these moments; leave it out")
     norms = run.envelope_gradient_norm_squared() if isinstance(run, MinimaxMoments) else run.gradient_norm_squared
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
@@ -170,7 +170,7 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
         return _of_log(run, problem, participation)
     if problem is None or participation is None:
         raise FedboundsError(
-            "a simulation does not carry its problem and participation: give problem= and participation="
+            "a simulation does not contain its problem and participation: give problem= and participation="
         )
     if "algorithm" not in run.spec:
         raise FedboundsError("the run has phases: a result is about one algorithm, so confront a run of it alone")
@@ -210,7 +210,7 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
 def _of_log(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
     """The setting of a run made elsewhere."""
     if problem is not None:
-        raise FedboundsError("a log has no problem of ours: leave problem= out, and give its constants, given={...}")
+        raise FedboundsError("a log has no problem: leave problem= out, and give its constants, given={...}")
     algorithm = algorithm_from_spec(run.spec["algorithm"])
     metric = stationarity(algorithm)
     if metric not in run.dims:
@@ -222,7 +222,7 @@ def _of_log(run: Trace, problem: Problem | None, participation: Process | np.nda
     if process.clients != q.shape[1]:
         raise FedboundsError(f"participation= has {process.clients} clients, the log has {q.shape[1]}")
     if isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
-        raise FedboundsError("participation= is another record than the log's: leave it out")
+        raise FedboundsError("participation= is not the log's record; leave it out")
     norms, recorded, T = run.arrays[metric], run.arrays["round"], int(run.spec["rounds"])
     _check_presence(process, q)
     sparse = f"measured in {len(recorded)} of {T} rounds only: {BETWEEN}"

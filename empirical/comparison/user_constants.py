@@ -14,16 +14,16 @@ from fedbounds.bounds.theory.result import Form, Result, unused_constants
 from fedbounds.bounds.theory.symbols import SOFT, Constant, NoConstant, Quantity
 from fedbounds.empirical.comparison.paper_runs import RunFacts, needed_constants
 
-FactsFor = Callable[[frozenset[str]], RunFacts]  # the symbols that the user gives -> what the run says
+FactsFor = Callable[[frozenset[str]], RunFacts]  # the symbols that the user gives -> the facts of the run
 
 
 @dataclass(frozen=True)
 class GivenCheck:
-    """What a run says of the constants that a user gives for it, where it contradicts none.
+    """The comparison of given constants with a run that contradicts none of them.
 
     Attributes:
         doubts: why some have no counterpart in the run, and why the form may not be about the run.
-        unconfirmed: symbols that the form uses and the run says nothing of.
+        unconfirmed: symbols that the form uses and the run does not know.
     """
 
     doubts: tuple[str, ...] = ()
@@ -31,10 +31,9 @@ class GivenCheck:
 
 
 def check_given(result: Result, form: Form, given: Mapping[str, Value], facts_for: FactsFor) -> GivenCheck:
-    """Compare every given constant with what the problem, the algorithm, the participation and the run say of it.
+    """Compare every given constant with that of the run, known or derived by the form's rules.
 
-    They say it themselves, or through the rules by which the form derives it. A bound may be given larger than it
-    needs to be, never smaller; any other constant must agree.
+    A bound may be given larger than necessary, never smaller; any other constant must agree.
     """
     doubts, unconfirmed = [], []
     idle = unused_constants(result, form, given)
@@ -45,7 +44,7 @@ def check_given(result: Result, form: Form, given: Mapping[str, Value], facts_fo
             continue  # evaluating the form says so
         own = as_constant(quantity, value)
         facts = complete or _facts_or_none(facts_for, frozenset(given) - {name})
-        known = () if facts is None else _constants_of_run(result, form, quantity, facts.said)
+        known = () if facts is None else _constants_of_run(result, form, quantity, facts.all_constants)
         for constant in known:
             if isinstance(constant, Constant):
                 kinds = {"trajectory": "along this run", "estimated": "estimated from below"}
@@ -59,12 +58,13 @@ def check_given(result: Result, form: Form, given: Mapping[str, Value], facts_fo
 
 
 def _constants_of_run(
-    result: Result, form: Form, quantity: Quantity, said: Mapping[str, Constant | NoConstant]
+    result: Result, form: Form, quantity: Quantity, all_constants: Mapping[str, Constant | NoConstant]
 ) -> tuple[Constant | NoConstant, ...]:
-    """What a run says of a quantity, itself or by the form's rules."""
-    if quantity.concept in said:
-        return (said[quantity.concept],)
-    by_symbol = {q.name: said[q.concept] for q in result.notation.values() if q.concept in said}
+    """The constants of a run for a quantity, known or derived by the form's rules."""
+    if quantity.concept in all_constants:
+        return (all_constants[quantity.concept],)
+    known_quantities = (q for q in result.notation.values() if q.concept in all_constants)
+    by_symbol = {q.name: all_constants[q.concept] for q in known_quantities}
     known = {name: constant for name, constant in by_symbol.items() if isinstance(constant, Constant)}
     return derived_constants(result, form, quantity.name, known)
 
@@ -123,7 +123,7 @@ def drop_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> dict
 
 
 def _facts_or_none(facts_for: FactsFor, given: frozenset[str]) -> RunFacts | None:
-    """What the run says, or None where a constant that is not given cannot be known."""
+    """The facts of the run, or None where a constant that is not given cannot be known."""
     try:
         return facts_for(given)
     except FedboundsError:

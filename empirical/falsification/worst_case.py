@@ -5,7 +5,7 @@ program in the Gram matrix of points and gradients (Drori and Teboulle 2014; Tay
 deterministic method with fixed participation is written with PEPit and solved by Clarabel; only a clean *optimal*,
 whose primal and dual values agree, counts. For one smooth function the value is attained. Where the mean of several is
 bounded below, blocks are moved, or divergences are bounded at the points of the run alone, the constraints are
-necessary but need not be sufficient: the value is then an upper bound of the worst case, and says so.
+necessary but may be not sufficient: the value is then labelled an upper bound of the worst case.
 
 With gradient noise, or with clients that are drawn, points are random, and the Gram matrix is that of
 $\mathbb E\langle u,v\rangle$: what holds at any two points holds in expectation at random ones, and a vector e whose
@@ -91,7 +91,7 @@ class WorstCase:
             raise FedboundsError(f"{key} [{chosen.name}] hides constants in O(.), so there is no ratio to it")
         if result.paper != load(self.theorems[0]).paper:
             mine = ", ".join(self.theorems)
-            raise FedboundsError(f"{key} is of another paper: this worst case is held against {mine}")
+            raise FedboundsError(f"{key} is of another paper: this worst case is for {mine}")
         bounded = chosen.measure or result.measure
         own = [replace(load(theorem).measure, aggregate=_AGGREGATES[self.measure]) for theorem in self.theorems]
         if not any(replace(m, expectation=bounded.expectation, given=bounded.given).at_most(bounded) for m in own):
@@ -99,7 +99,7 @@ class WorstCase:
         found = evaluate(result, {**self.constants, **more}, form=form)
         if not found.valid:
             failed = next(c.text for c in found.conditions if not c.holds)
-            raise FedboundsError(f"{key} says nothing here: {failed} fails")
+            raise FedboundsError(f"{key} does not apply: {failed} fails")
         return self.value / float(found.value)
 
 

@@ -1,4 +1,4 @@
-r"""What is exact at a point: every client's gradient and their products, and the local models that led somewhere.
+r"""Exact quantities at a point: the clients' gradients and their products, and the local models of a round.
 
 All divergences of the papers at a point x, for whatever weights, are quadratic forms in the products
 $\nabla F_n(x)^\top\nabla F_m(x)$.
@@ -19,7 +19,7 @@ ROUNDING = 16  # units of rounding, of the longer of two points, up to which the
 
 
 def client_gradients(problem: Problem, x: Tensor, clients: np.ndarray | None = None) -> Tensor:
-    r"""$\nabla F_n(x)$ over all data of a client: (d,) -> (clients, d); of all clients if not said otherwise."""
+    r"""$\nabla F_n(x)$ over all data of a client: (d,) -> (clients, d); of all clients by default."""
     names = torch.arange(problem.clients) if clients is None else torch.from_numpy(np.asarray(clients))
     names = names.to(problem.device)
     return problem.gradient(x.expand(1, len(names), -1), names[None])[0]

@@ -461,6 +461,7 @@ def phases_trace():
         (lambda: confront(toy_run(), THEOREM, interval=2), "amplifies every 3 rounds"),
         (lambda: confront(toy_run(), THEOREM, "explict"), "unknown form .* did you mean explicit"),
         (lambda: confront(toy_run(), THEOREM, given={"gama": 1}), "did you mean gamma"),
+        (lambda: confront(toy_run(), THEOREM, given={"gama": np.ones(28)}), "did you mean gamma"),
         (
             lambda: confront(moments(WaitMinibatch(0.1, 1, 3), toy_example(), CYCLES), THEOREM),
             "about generalized FedAvg, not wait-minibatch",

@@ -111,7 +111,7 @@ def test_a_crossing_in_a_log_is_laid_at_the_door_of_its_author(trace):
     with pytest.raises(FedboundsError, match=r"beta = 0 is given, and it is 1\.2160.* \(along this run\)"):
         confront(trace, THEOREM, "explicit", given=tiny)
     crossed = confront(read_log(columns(trace), FedAvg(GAMMA, STEPS), Q), THEOREM, "explicit", given=tiny)
-    assert crossed.covered_crossings.size and "its author's word" in crossed.revoked
+    assert crossed.covered_crossings.size and "its author's claim" in crossed.revoked
 
 
 def test_a_log_may_end_with_the_last_round_and_be_sparse():
@@ -267,7 +267,7 @@ def test_what_was_not_logged_is_asked_for_by_name(trace):
         confront(bare, THEOREM, given=GIVEN)
     with pytest.raises(FedboundsError, match="the log lacks gradient_norm_squared: give every client's gradients, or"):
         confront(read_log({"round": [0], "train_loss": [1.0]}, FedAvg(GAMMA, STEPS), Q[:1]), THEOREM, given=GIVEN)
-    with pytest.raises(FedboundsError, match="a log has no problem of ours: leave problem= out"):
+    with pytest.raises(FedboundsError, match="a log has no problem: leave problem= out"):
         confront(trace, THEOREM, problem=QUADRATIC)
     with pytest.raises(FedboundsError, match="another record than the log's"):
         confront(trace, THEOREM, participation=Q[::-1], given=GIVEN)
