@@ -202,7 +202,7 @@ def check_compressor(
     updates that come out too long or too short by less than what is printed under "seen from" are not seen.
 
     A compressor is taken to be unbiased unless it says `unbiased = False`. If it has methods `relative_error(size)`,
-    `squared_error(update)` or `problembytes(size)`, what they state is compared with what is measured. If it says
+    `squared_error(update)` or `message_bytes(size)`, what they state is compared with what is measured. If it says
     `refuses_damaged = True`, one that accepts a damaged message with another meaning is broken; otherwise the report
     says what is accepted.
 
@@ -383,9 +383,8 @@ class _CompressorChecks:
         half = messages // 2
         learned = (meant[:half] - x).mean(0)
         if largest <= allowed and half >= FEW and np.abs(learned).sum() ** 2 >= LEARNED * (learned @ learned) > 0:
-            seen = _standardize(
-                *_mean_errors(meant[half:], x, learned[None])
-            )
+            off = _mean_errors(meant[half:], x, learned[None])  # few entries show in no fixed direction
+            seen = _standardize(*off)
             if seen.max() > self.limit(half) + 1:
                 largest, allowed, where = seen.max(), self.limit(half) + 1, "where the first half of them is off"
         far = bool(largest > allowed)
@@ -425,10 +424,10 @@ class _CompressorChecks:
             self.note("stated error", case, problem if abs(mean - exact) > within + ROUNDING * exact else None)
 
     def _check_stated_length(self, case: CompressorCase, lengths: np.ndarray) -> None:
-        stated = self._stated("problembytes", len(case.update))
+        stated = self._stated("message_bytes", len(case.update))
         if stated is not None:
             wrong = lengths[lengths != stated]
-            problem = f"a message has {int(wrong[0])} bytes, and problembytes states {stated:g}" if len(wrong) else None
+            problem = f"a message has {wrong[0]:.0f} bytes, and message_bytes states {stated:g}" if len(wrong) else None
             self.note("stated length", case, problem)
 
     def _stated(self, name: str, of: Any) -> float | None:
