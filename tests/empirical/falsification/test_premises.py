@@ -186,5 +186,5 @@ def test_the_step_sizes_put_into_a_bound_are_those_that_the_result_prescribes():
 
 def test_a_rule_that_says_of_nothing_that_it_is_an_average_cannot_be_tried():
     after, claim = changed_rule("fedau/lemma-b.3.2-average/S5'five", is_=sp.S.Zero)
-    with pytest.raises(KeyError, match="Everywhere says of nothing"):
+    with pytest.raises(KeyError, match="Everywhere names no average"):
         judge_on_instances(claim, claims=after)
