@@ -88,7 +88,7 @@ CASES = [
     Case("figure fedau", "g", ("g/figure-1.png", "g/claims.csv"), "fedbounds.figures.papers.fedau.drawing.draw"),
     Case("figure fedau/claims", "x.csv", ("x.csv",), "fedbounds.figures.papers.fedau.claims.all_claims"),
     Case(
-        f"report s.toml --key {THEOREM}", "r", REPORT_FILES, "fedbounds.empirical.comparison.sweep_comparison.make_runs"
+        f"report s.toml --key {THEOREM}", "r", REPORT_FILES, "fedbounds.empirical.comparison.compare_sweep.make_runs"
     ),
     Case("report --paper fedau", "r", REPORT_FILES[:2], "fedbounds.figures.report.papers.result_document"),
     Case("demo --scale smoke", "d", ("d/periodic.png", "d/claims.csv"), "fedbounds.figures.papers."

@@ -1,4 +1,4 @@
-"""The runs of a sweep against a result: recorded as theorems need it, the seeds of a setting together."""
+"""Compare the runs of a sweep with one result or many, the seeds of a setting together."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import Value, check_assumed, trusted_claim
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.theory.argument_checks import names_of
-from fedbounds.bounds.theory.registry import as_result
+from fedbounds.bounds.theory.registry import as_result, load, paper_names, paper_submodule, papers
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront, constants_by_symbol
 from fedbounds.empirical.comparison.paper_runs import RunFacts, paper_of, problem_constants
 from fedbounds.empirical.comparison.run_setting import RunSetting, stationarity
-from fedbounds.empirical.comparison.user_constants import drop_rounds, ground
+from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.problems import Problem, problem_from_spec
 from fedbounds.empirical.problems.spec import PROBLEMS
@@ -32,17 +32,14 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Run, Store, Sweep, execute, plan
 from fedbounds.empirical.sweep.executor import Progress
 
+USUAL = ("theorem", "corollary", "proposition")  # kinds that are taken where nothing is named
 RECORDED = {"record_models": True, "record_participation": True}
 
 
 @dataclass(frozen=True, eq=False)
 class SweepSetting:
-    """One setting of a sweep.
-
-    Attributes:
-        label: what sets it apart, in words; the name of the sweep where there is one setting only.
-        runs: of the setting, which differ in their seeds alone.
-    """
+    """One setting of a sweep, with its label (the sweep's name if there is one setting) and its runs, one or many
+    seeds each."""
 
     label: str
     runs: tuple[Run, ...]
@@ -62,21 +59,57 @@ class SweepSetting:
         return problem_from_spec(self.task["problem"], device=self.task["device"])
 
     def process(self) -> Process:
-        """Who takes part in it."""
+        """Its participation process."""
         return process_from_spec(self.task["participation"])
 
 
-def record_everything(sweep: Sweep) -> Sweep:
-    """The same sweep with all recorded that theorems ask of a run: models, who took part, and gradient norms where a
-    problem computes them on demand. What is recorded is part of a run's key.
+@dataclass(frozen=True, eq=False)
+class ComparedForm:
+    """One form of a result that runs are compared with."""
 
-    Example:
-        >>> from fedbounds.empirical.sweep import resolve
-        >>> sweep = resolve({"rounds": 2, "problem": {"kind": "images"}, "participation": {"kind": "full"},
-        ...     "algorithm": {"kind": "fedavg"}})
-        >>> task = record_everything(sweep).tasks[0]
-        >>> task["record_models"], task["problem"]
-        (True, {'kind': 'images', 'gradient_norm': True})
+    result: Result
+    form: Form
+
+    @property
+    def claim(self) -> str:
+        """Its name: key[form]."""
+        return f"{self.result.key}[{self.form.name}]"
+
+
+@dataclass(frozen=True, eq=False)
+class SweepComparison:
+    """One setting of a sweep with many results: claim to comparison, and claim to the reason why there is none."""
+
+    setting: SweepSetting
+    found: Mapping[str, Confrontation]
+    without: Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Confrontations:
+    """The settings of a sweep with many results.
+
+    Attributes:
+        promises: the results that at least one setting was compared with, in the papers' order.
+        held: the comparisons, setting by setting.
+    """
+
+    promises: tuple[ComparedForm, ...]
+    held: tuple[SweepComparison, ...]
+
+    def of(self, promise: ComparedForm) -> dict[SweepSetting, Confrontation]:
+        """The settings that were compared with one result."""
+        return {one.setting: one.found[promise.claim] for one in self.held if promise.claim in one.found}
+
+    @property
+    def crossed(self) -> bool:
+        """Whether a bound is crossed where its conditions hold."""
+        return any(c.covered_crossings.size for one in self.held for c in one.found.values())
+
+
+def record_everything(sweep: Sweep) -> Sweep:
+    """The same sweep with models, participation and gradient norms recorded, which theorems need; this changes the keys
+    of its runs.
     """
     tasks = []
     for task in sweep.tasks:
@@ -87,7 +120,7 @@ def record_everything(sweep: Sweep) -> Sweep:
 
 
 def _defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A problem's table with its defaults; as it is where `plan` will say what is wrong with it."""
+    """A problem's table with its defaults; unchanged if it is wrong, which `plan` reports."""
     try:
         return PROBLEMS.with_defaults(table)
     except FedboundsError:
@@ -95,15 +128,7 @@ def _defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def settings_of(sweep: Sweep, device: str | None = None) -> tuple[SweepSetting, ...]:
-    """The settings of a sweep, in its order, with everything recorded.
-
-    Args:
-        sweep: what to run.
-        device: another device than the sweep names.
-
-    Raises:
-        FedboundsError: as `plan`.
-    """
+    """The settings of a sweep, in its order, with everything recorded, on its device or another one."""
     runs = plan(record_everything(sweep), device=device)
     found = []
     for labels, group in groupby(runs, key=lambda run: json.dumps(run.task["labels"])):
@@ -127,38 +152,15 @@ def confront_sweep(
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
 ) -> dict[SweepSetting, Confrontation]:
-    """Hold every setting of a sweep against a result, all its seeds together; runs that are missing are made first.
-
-    Args:
-        sweep: what to run, from `read_sweep` or `resolve`.
-        result, form, interval, given, assume, trust: as for `confront`.
-        results: where runs are kept, in a directory with the sweep's name.
-        workers: local processes for missing runs.
-        device: another device than the sweep names.
-        progress: called after every run, with the outcome, how many are there and how many there are in all.
-
-    Raises:
-        FedboundsError: what `confront` would refuse in the end is refused before anything is run, where it can be
-            known; a run failed or diverged; or as for `confront`, the setting named.
-
-    Example:
-        >>> from tempfile import mkdtemp
-        >>> from fedbounds.empirical.sweep import resolve
-        >>> sweep = resolve({"rounds": 30, "problem": {"kind": "toy"}, "participation": {"kind": "cyclic", "clients": 3,
-        ...     "groups": 3}, "algorithm": {"kind": "generalized-fedavg", "local_step_size": 0.02, "local_steps": 1,
-        ...     "server_multiplier": 6, "interval": 3}})
-        >>> found = confront_sweep(sweep, "arbitrary-participation/theorem-3.1", results=mkdtemp())
-        >>> [(one.label, c.guarantee, bool((c.ratio < 1).all())) for one, c in found.items()]
-        [('sweep', True, True)]
-    """
+    """Compare every setting of a sweep with a result, all its seeds together; missing runs are made first."""
     result = as_result(result)
     settings = settings_of(sweep, device)
-    _check_words(result, form, given, assume, trust)
+    _check_names(result, form, given, assume, trust)
     store = Store(Path(results) / sweep.name)
     for setting in settings:
         with prefix_errors(sweep, setting, settings):
-            unseen = any(not _there(store, run) for run in setting.runs)
-            check_fits(setting, result, form, interval, unseen, given)
+            missing = any(not store.record_path(run.key).exists() for run in setting.runs)
+            check_fits(setting, result, form, interval, missing, given)
     make_runs(sweep, settings, store, workers, progress)
     found = {}
     for setting in settings:
@@ -171,16 +173,88 @@ def confront_sweep(
     return found
 
 
+def promises_named(keys: Iterable[str]) -> tuple[ComparedForm, ...]:
+    """Results by key, each in its default form or in one that is named: "fedau/theorem-2[printed]".
+
+    Example:
+        >>> [promise.claim for promise in promises_named(["fedau/theorem-2[printed]"])]
+        ['fedau/theorem-2[printed]']
+    """
+    found: dict[str, ComparedForm] = {}
+    for key in keys:
+        name, _, form = key.partition("[")
+        result = load(name)
+        promise = ComparedForm(result, result.form(form.removesuffix("]") or None))
+        found[promise.claim] = promise
+    return tuple(found.values())
+
+
+def promises_of_runs() -> Iterator[ComparedForm]:
+    """The theorems, corollaries and propositions about whole runs, of papers that say which runs they are about."""
+    for paper in papers():
+        for result in paper.results:
+            form = result.form()
+            about_runs = result.kind in USUAL and (form.measure or result.measure).aggregate != "single"
+            if about_runs and paper_of(result) is not None:
+                yield ComparedForm(result, form)
+
+
+def confront_results(
+    sweep: Sweep,
+    keys: Sequence[str] = (),
+    *,
+    results: str | Path = "results",
+    workers: int = 1,
+    device: str | None = None,
+    progress: Progress | None = None,
+    given: Mapping[str, Value] | None = None,
+    assume: Iterable[str] = (),
+) -> Confrontations:
+    """Compare every setting of a sweep with many results; missing runs are made first.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from fedbounds.empirical.sweep import resolve
+        >>> sweep = resolve({"rounds": 30, "problem": {"kind": "toy"}, "participation": {"kind": "cyclic", "clients": 3,
+        ...     "groups": 3}, "algorithm": {"kind": "generalized-fedavg", "local_step_size": 0.02, "local_steps": 1,
+        ...     "server_multiplier": 6, "interval": 3}})
+        >>> found = confront_results(sweep, results=mkdtemp())
+        >>> [promise.claim for promise in found.promises]
+        ['arbitrary-participation/theorem-3.1[sharp]']
+        >>> found.held[0].without["arbitrary-participation/corollary-3.2[sharp]"][:52]
+        'arbitrary-participation/corollary-3.2 sets gamma = 0'
+    """
+    requested = promises_named(keys) if keys else tuple(promises_of_runs())
+    given, assume = dict(given or {}), tuple(assume)
+    _check_known(requested, given, assume)
+    settings, store = settings_of(sweep, device), Store(Path(results) / sweep.name)
+    refused = {setting: _refusals(setting, requested, given) for setting in settings}
+    # by default, papers about other algorithms are not mentioned
+    reasons = {
+        setting: {p.claim: why for p, why in found.items() if keys or _has_algorithm(p.result.paper, setting)}
+        for setting, found in refused.items()
+    }
+    if all(len(found) == len(requested) for found in refused.values()):
+        first = next((why for found in reasons.values() for why in found.values()), "no result is about its algorithms")
+        raise FedboundsError(f"{sweep.source}: {first}")
+    make_runs(sweep, settings, store, workers, progress)
+    held = []
+    for setting in settings:
+        fitting = [promise for promise in requested if promise not in refused[setting]]
+        found, without = _compare_setting(setting, store, fitting, given, assume, keep_violated=bool(keys))
+        held.append(SweepComparison(setting, found, without | reasons[setting]))
+    promises = tuple(p for p in requested if any(p.claim in one.found for one in held))
+    if not promises:
+        first = next(why for one in held for why in one.without.values())
+        raise FedboundsError(f"{sweep.source}: none of the results can be compared with these runs: {first}")
+    return Confrontations(promises, tuple(held))
+
+
 def make_runs(
     sweep: Sweep, settings: Sequence[SweepSetting], store: Store, workers: int = 1, progress: Progress | None = None
 ) -> None:
-    """Make those runs of some settings that are missing.
-
-    Raises:
-        FedboundsError: a run failed.
-    """
+    """Make the missing runs of some settings; refused if one fails."""
     runs = [run for setting in settings for run in setting.runs]
-    # what failed before would keep us from answering, so it is tried again
     outcomes = execute(runs, store, workers=workers, retry_failed=True, progress=progress)
     failed = [o for o in outcomes if o.failed]
     if failed:
@@ -189,26 +263,14 @@ def make_runs(
 
 
 def trace_of(setting: SweepSetting, store: Store) -> Trace:
-    """The runs of a setting as one trace.
-
-    Raises:
-        FedboundsError: a run is missing or damaged, or a seed diverged.
-    """
+    """The runs of a setting as one trace; refused if a run is missing or damaged, or a seed diverged."""
     trace = join_traces([store.load(run.key) for run in setting.runs])
     _check_finite(trace)
     return trace
 
 
 def join_traces(traces: Sequence[Trace]) -> Trace:
-    """Traces of one setting as one, seed after seed.
-
-    Example:
-        >>> one, other = (Trace({"seed": np.array([s]), "round": np.arange(2), "loss": np.full((1, 2), s)},
-        ...     {"seed": ("seed",), "round": ("round",), "loss": ("seed", "round")}, {}, "batched", ("done",))
-        ...     for s in (3, 5))
-        >>> join_traces([one, other]).loss[:, 0].tolist()
-        [3, 5]
-    """
+    """Traces of one setting as one, seed after seed."""
     first = traces[0]
     if len(traces) == 1:
         return first
@@ -221,18 +283,14 @@ def join_traces(traces: Sequence[Trace]) -> Trace:
     return Trace(arrays, first.dims, first.spec, first.engine, tuple(s for trace in traces for s in trace.statuses))
 
 
-def _there(store: Store, run: Run) -> bool:
-    return store.record_path(run.key).exists()
-
-
-def _check_words(
+def _check_names(
     result: Result,
     form: str | None,
     given: Mapping[str, Value] | None,
     assume: str | Iterable[str],
     trust: str | Iterable[str],
 ) -> None:
-    """Names that mean nothing are found out before anything is run."""
+    """Refuse unknown names before anything is run."""
     chosen = result.form(form)
     check_assumed([a.name for a in chosen.assumptions], [assume] if isinstance(assume, str) else assume)
     trusted_claim(compiled_form(result, chosen), names_of("trust", trust))
@@ -246,27 +304,23 @@ def check_fits(
     result: Result,
     form: str | None,
     interval: int | None,
-    unseen: bool,
+    missing: bool,
     given: Mapping[str, Value] | None = None,
 ) -> None:
-    """What the paper's results are about, and whether runs of this setting measure it.
-
-    Raises:
-        FedboundsError: they are not about such runs.
-    """
+    """Refuse a setting whose runs the paper's results are not about, or that does not measure what they bound."""
     task = setting.task
     if "algorithm" not in task:
-        raise FedboundsError("the run has phases: a result is about one algorithm, so confront a run of it alone")
+        raise FedboundsError("the run has phases: a result is about one algorithm, so compare a run of it alone")
     algorithm, problem, process = algorithm_from_spec(task["algorithm"]), setting.problem(), setting.process()
     paper = paper_of(result)
     if paper is not None:
         ahead = RunSetting.ahead(algorithm, problem, process, None, task["rounds"])
-        letters = (result.notation.resolve(name) for name in given or {})
-        own = frozenset(letter.name for letter in letters if letter)
+        quantities = (result.notation.resolve(name) for name in given or {})
+        own = frozenset(quantity.name for quantity in quantities if quantity)
         paper.check_ahead(ahead, result.form(form), result, interval, own)
     if given:
         _check_stated(result, result.form(form), given, problem, task["rounds"])
-    if unseen:
+    if missing:
         start, needed = problem.initial_point(np.random.default_rng(0)), stationarity(algorithm)
         if needed not in (metrics := problem.metrics(start[None])):
             kind = task["problem"]["kind"]
@@ -274,38 +328,30 @@ def check_fits(
 
 
 def _check_stated(result: Result, form: Form, given: Mapping[str, Value], problem: Problem, rounds: int) -> None:
-    """Refuse constants that contradict what the problem states, or the number of rounds, whatever the runs are.
-
-    Raises:
-        FedboundsError: both values.
-    """
+    """Refuse constants that contradict what the problem states, or the number of rounds, before any run."""
     stated = {
         name: constant
         for name, constant in problem_constants(problem).items()
         if isinstance(constant, Constant) and constant.source == "exact"
     }
     own = drop_rounds(result, constants_by_symbol(result, given), rounds)
-    ground(result, form, own, lambda _: RunFacts({}, {}, (), stated))
+    check_given(result, form, own, lambda _: RunFacts({}, {}, (), stated))
 
 
 def _check_finite(trace: Trace) -> None:
-    """Whether the runs of a setting have an end.
-
-    Raises:
-        FedboundsError: one does not: which seed, since when, and what might help.
-    """
+    """Refuse a setting whose seeds diverged."""
     lost = np.flatnonzero(trace.diverged_at >= 0)
     if lost.size:
         seed, since = trace.seed[lost[0]], trace.diverged_at[lost[0]]
         raise FedboundsError(
-            f"{lost.size} of {len(trace.seed)} seeds diverged, seed {seed} before round {since + 1}: there is nothing "
-            "to hold against a bound; lower the step sizes, or take this setting out of the sweep"
+            f"{lost.size} of {len(trace.seed)} seeds diverged, seed {seed} before round {since + 1}, so there is "
+            "nothing to compare with a bound; lower the step sizes, or remove this setting from the sweep"
         )
 
 
 @contextmanager
 def prefix_errors(sweep: Sweep, setting: SweepSetting, settings: Sequence[SweepSetting]) -> Iterator[None]:
-    """Put the file, and the setting where there are several, in front of the one line of an error."""
+    """Begin errors with the file, and with the setting where there are several."""
     try:
         with check_device_memory(setting):
             yield
@@ -316,7 +362,7 @@ def prefix_errors(sweep: Sweep, setting: SweepSetting, settings: Sequence[SweepS
 
 @contextmanager
 def check_device_memory(setting: SweepSetting) -> Iterator[None]:
-    """What does not fit on a device when the runs are there, and their constants are measured, is one line."""
+    """Turn a lack of device memory, while constants are measured along the runs, into a `FedboundsError`."""
     try:
         yield
     except torch.OutOfMemoryError:
@@ -326,3 +372,79 @@ def check_device_memory(setting: SweepSetting) -> Iterator[None]:
             f"device {device} ran out of memory while constants were measured, every client's gradient of {network} at "
             "once: take fewer clients or a smaller network, or --device cpu, which makes the runs again"
         ) from None
+
+
+def _check_known(requested: Sequence[ComparedForm], given: Mapping[str, Value], assume: Sequence[str]) -> None:
+    """Refuse names that none of the results knows, before anything is run."""
+    for name in given:
+        if all(promise.result.notation.resolve(name) is None for promise in requested):
+            raise unknown_name(
+                "constant", name, {letter for promise in requested for letter in promise.result.notation}
+            )
+    known = {a.name for promise in requested for a in promise.form.assumptions} | {"all"}
+    for name in assume:
+        if name not in known:
+            raise unknown_name("assumption", name, sorted(known))
+
+
+def _refusals(
+    setting: SweepSetting, requested: Iterable[ComparedForm], given: Mapping[str, Value]
+) -> dict[ComparedForm, str]:
+    """The results that are not about such runs, with the reason."""
+    found = {}
+    for promise in requested:
+        try:
+            own = _constants_of(promise.result, given)
+            check_fits(setting, promise.result, promise.form.name, None, missing=True, given=own)
+        except FedboundsError as error:
+            found[promise] = str(error)
+    return found
+
+
+def _constants_of(result: Result, given: Mapping[str, Value]) -> dict[str, Value]:
+    """The given constants that a result has."""
+    return {name: value for name, value in given.items() if result.notation.resolve(name) is not None}
+
+
+def _has_algorithm(paper: str, setting: SweepSetting) -> bool:
+    """Whether the algorithm of a setting is one of this paper's."""
+    module = paper_submodule(paper, "empirical", "algorithms") if paper in paper_names() else None
+    kinds = {one.kind for one in module.ALGORITHMS} if module else set()
+    return setting.task.get("algorithm", {}).get("kind") in kinds
+
+
+def _compare_setting(
+    setting: SweepSetting,
+    store: Store,
+    requested: Iterable[ComparedForm],
+    given: Mapping[str, Value],
+    assume: Sequence[str],
+    keep_violated: bool,
+) -> tuple[dict[str, Confrontation], dict[str, str]]:
+    """One setting with each result; the reason where it cannot be compared, or violates an assumption."""
+    found: dict[str, Confrontation] = {}
+    without: dict[str, str] = {}
+    try:
+        trace = trace_of(setting, store)
+    except FedboundsError as error:
+        return found, {promise.claim: str(error) for promise in requested}
+    problem, process = setting.problem(), setting.process()
+    for promise in requested:
+        result, form = promise.result, promise.form
+        names = [each.name for each in form.assumptions]
+        taken = check_assumed(names, {*assume} & {"all", *names})
+        try:
+            with check_device_memory(setting):
+                c = confront(
+                    trace, result, form.name, problem=problem, participation=process,
+                    given=_constants_of(result, given), assume=taken,
+                )  # fmt: skip
+        except FedboundsError as error:
+            without[promise.claim] = str(error)
+            continue
+        violated = [name for name, status in c.evaluation.assumptions.items() if status == "violated"]
+        if violated and not keep_violated:
+            without[promise.claim] = f"the runs violate what it assumes: {', '.join(violated)}"
+        else:
+            found[promise.claim] = c
+    return found, without

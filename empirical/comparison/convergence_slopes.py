@@ -1,8 +1,7 @@
-r"""How fast a family of runs falls with the number of rounds T, beside how fast its bound says it does.
+r"""Convergence rates in the number of rounds T: of a family of runs (`confront_family`), and of its bound.
 
-A family is one run per T, each with the step sizes that a result sets for it (`confront_family`). Slopes are ordinary
-least squares of logarithms; of sampled runs with a confidence interval by the jackknife over seeds, of exact runs with
-none. What a bound does beyond the runs is evaluated, with the constants of the largest T.
+Slopes are ordinary least squares of logarithms, with a jackknife confidence interval over seeds. The bound beyond the
+runs is evaluated with the constants of the largest T.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.comparison.compare_run import Confrontation
 
 CONFIDENCE = 0.95
-FAR = 10**12  # the largest T at which a bound is evaluated; what leads there is what leads in the end
+FAR = 10**12  # the largest T at which a bound is evaluated; its largest term there is the leading one
 NEAR = 0.05  # of the predicted exponent: the bound's slope over a doubling of T, where its regime is reached
 EXACT = 0.01  # of the predicted exponent: an exact slope, which reaches it only in the limit
 GRID = 400  # values of T between which a change is looked for
@@ -63,21 +62,13 @@ def least_squares(T: np.ndarray, values: np.ndarray) -> float:
 def fit_slope(T: np.ndarray, values: np.ndarray, samples: np.ndarray | None = None) -> Slope:
     r"""The exponent a of $cT^a$ by ordinary least squares of logarithms.
 
-    The interval is the jackknife's over seeds: a seed is left out of the means at every T at once, so that runs of one
-    seed may depend on each other; the pseudo-values have Student's law with S - 1 degrees of freedom.
-
-    Args:
-        T: at least two different numbers of rounds, (K,).
-        values: at each, (K,): the means of the samples.
-        samples: seed by seed, (S, K), S >= 2; none where the values are exact.
-
-    Raises:
-        FedboundsError: fewer than two T, or a value that is not positive and finite.
+    The interval is the jackknife's: a seed is left out at every T at once, so that runs of one seed may be dependent;
+    the pseudo-values have Student's distribution with S - 1 degrees of freedom.
     """
     if len(np.unique(T)) < 2:
         raise FedboundsError("a slope needs at least two numbers of rounds")
     if not (np.isfinite(values).all() and (values > 0).all()):
-        raise FedboundsError("a slope needs positive, finite values: a run diverged, or nothing is left to measure")
+        raise FedboundsError("a slope needs positive, finite values: a run diverged, or the measure is 0")
     slope = least_squares(T, values)
     if samples is None:
         return Slope(slope, slope, slope)
@@ -101,12 +92,7 @@ class Change:
 
 
 def first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The least T in (low, high] at which something holds that does not at `low` and does at `high`, by bisection.
-
-    Example:
-        >>> first(lambda T: T * T >= 50, 1, 100)
-        8
-    """
+    """The least T in (low, high] at which something holds that does not at `low` and does at `high`, by bisection."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -119,16 +105,7 @@ def grid(low: int, high: int) -> np.ndarray:
 
 
 def changes(terms: Callable[[np.ndarray], Mapping[str, np.ndarray]], low: int, high: int = FAR) -> tuple[Change, ...]:
-    """Every T between low and high at which another term becomes the largest (unless it is so only for a short while).
-
-    Args:
-        terms: numbers of rounds to the terms there, in their order; of equal ones the first is the largest.
-
-    Example:
-        >>> found = changes(lambda T: {"gap": 100 / T, "noise": 1 / np.sqrt(T)}, 1, 10**6)
-        >>> [(c.rounds, c.before, c.after) for c in found]
-        [(10001, 'gap', 'noise')]
-    """
+    """Every T between low and high at which another term becomes the largest, short intervals left out."""
 
     def largest(T: np.ndarray) -> list[str]:
         found = terms(T.astype(float))
@@ -150,13 +127,13 @@ def changes(terms: Callable[[np.ndarray], Mapping[str, np.ndarray]], low: int, h
 
 @dataclass(frozen=True, eq=False)
 class Rate:
-    """A family of runs, one per T, and what its bound says of its fall with T.
+    """The convergence rate of a family of runs, one per T, and of its bound.
 
     Args:
         family: from `confront_family`.
         since: the least T of the fits; the first by default.
         by: the form whose leading term is the prediction: the paper's own constants by default.
-        start: what is measured before the first round, if it is the same for all T: a bound above it promises nothing.
+        start: the measure before the first round, if it is the same for all T: a bound above it is void.
     """
 
     family: Confrontation
@@ -183,17 +160,16 @@ class Rate:
 
     @cached_property
     def as_fast(self) -> bool | None:
-        """Whether what was measured falls at least as fast as the predicted power of T; None if it cannot be told.
+        """Whether the measure falls at least as fast as the predicted power of T; None if undecided.
 
-        An interval over seeds knows nothing of curvature: where the last local slope is slower, it cannot be told. Nor
-        can it be told from a slower fall at T at which the bound promises nothing.
+        It is undecided if the last local slope is slower, or if the measure falls slower while the bound is void.
         """
         c, found = self.family, self.measured.at_most(self.predicted)
         slower = least_squares(c.rounds[-2:], c.measured[-2:]) > self.predicted + EXACT
         if found:
             return None if slower else True
-        nothing = self.start is not None and not c.bound[-1] < self.start
-        return None if nothing else found
+        void = self.start is not None and not c.bound[-1] < self.start
+        return None if void else found
 
     @cached_property
     def at_any_rounds(self) -> Callable[[np.ndarray], Evaluation]:
@@ -260,7 +236,7 @@ class Rate:
 
     @cached_property
     def telling(self) -> int | None:
-        """The T from which on the bound is below what is measured before the first round; None if by no T."""
+        """The T from which on the bound is below the measure before the first round; None if there is none."""
         start = np.inf if self.start is None else self.start
         return _from_then_on(lambda T: self.bound(T) < start, int(self.family.rounds[0]))
 
@@ -282,7 +258,7 @@ def _from_then_on(holds: Callable[[np.ndarray], np.ndarray], low: int) -> int | 
 
 
 def _rounds(c: Confrontation) -> str:
-    """The paper's letter for the number of rounds."""
+    """The paper's symbol for the number of rounds."""
     return next(name for name, quantity in c.result.notation.items() if quantity.concept == "rounds")
 
 

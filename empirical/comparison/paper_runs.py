@@ -1,16 +1,16 @@
-"""What a paper must know of a run before its results can be held against it, and what all papers know alike."""
+"""What a paper must know of a run before its results can be compared with it, and what all papers share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import Value
+from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.registry import paper_names, paper_submodule
 from fedbounds.bounds.theory.result import Form, Result
@@ -28,12 +28,7 @@ MEASURED = "constants that were measured are those of this run: its bound is no 
 
 @dataclass(frozen=True)
 class PrescribedSteps:
-    """What a result may set, as the run has it.
-
-    Attributes:
-        interval: P of the analysis; 1 where the paper has none.
-        own: letter to value.
-    """
+    """What a result may set, as the run has it: P of the analysis (1 where the paper has none), and symbol to value."""
 
     interval: int
     own: Mapping[str, float]
@@ -41,19 +36,84 @@ class PrescribedSteps:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run says about a form at each horizon.
+    """The facts of a run for a form, at each horizon.
 
     Attributes:
-        constants: by letter; vectors over the horizons where they depend on them.
+        constants: by symbol; vectors over the horizons where they depend on them.
         found: assumption name to whether it was found to hold.
         notes: what else a reader must know.
-        said: all that the run says of any constant, by concept, used or not: what a user gives is held against it.
+        all_constants: by concept, used by the form or not; given constants are compared with them.
     """
 
     constants: dict[str, Value]
     found: dict[str, bool]
     notes: tuple[str, ...] = ()
-    said: Mapping[str, Constant | NoConstant] = field(default_factory=dict)
+    all_constants: Mapping[str, Constant | NoConstant] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRun:
+    """A run, the form that it is compared with, and at which horizons.
+
+    Attributes:
+        setting: the run.
+        form, result: the bound.
+        interval: P of the analysis.
+        horizons: numbers of rounds, each at least P.
+        given: the symbols that the user gives.
+    """
+
+    setting: RunSetting
+    form: Form
+    result: Result
+    interval: int
+    horizons: np.ndarray
+    given: frozenset[str]
+
+    @property
+    def symbols(self) -> set[str]:
+        """The symbols of the form that the user does not give."""
+        return needed_constants(self.form) - self.given
+
+    @property
+    def concepts(self) -> set[str]:
+        """Their concepts."""
+        return {self.result.notation[name].concept for name in self.symbols}
+
+    @property
+    def rounds(self) -> Constants:
+        """The number of rounds."""
+        return {"rounds": Constant(self.horizons.astype(float), "given", "of the run")}
+
+    def measured_constants(
+        self, stated: Constants, measure: Callable[[], Constants], wanted: set[str] | None = None
+    ) -> tuple[Constants, tuple[str, ...]]:
+        """The wanted constants that are not known otherwise, as they are along the run, and a note for the reader."""
+        setting, wanted = self.setting, self.concepts if wanted is None else wanted
+        missing = {concept for concept in wanted if isinstance(stated.get(concept), NoConstant)}
+        if setting.logged:  # what is not measured is left to the user
+            missing = {concept for concept in wanted if not isinstance(stated.get(concept), Constant)}
+        elif not missing or not isinstance(setting.run, Trace):
+            return {}, ()
+        elif "model" not in setting.run.arrays:
+            how = "it can be measured along a run: simulate with record_models=True and record_participation=True"
+            unknown = ((concept, stated[concept]) for concept in sorted(missing))
+            return {
+                name: NoConstant(f"{none.why}; {how}") for name, none in unknown if isinstance(none, NoConstant)
+            }, ()
+        measured = {concept: constant for concept, constant in measure().items() if concept in missing}
+        return measured, (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
+
+    def facts(
+        self,
+        constants: Constants,
+        found: dict[str, bool],
+        notes: tuple[str, ...] = (),
+        all_constants: Mapping[str, Constant | NoConstant] | None = None,
+    ) -> RunFacts:
+        """The facts of the run, from constants by concept."""
+        used = select_constants(self.result, self.form, constants, self.given)
+        return RunFacts(used, found, notes, constants if all_constants is None else all_constants)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,123 +126,114 @@ class PlannedRun:
     local_steps: int
     interval: int
 
+    @property
+    def constants(self) -> Constants:
+        """Those of the problem, the rounds and the local steps."""
+        steps = algorithm_constants(local_steps=self.local_steps)
+        return problem_constants(self.problem) | {"rounds": Constant(float(self.rounds), "given", "of the run")} | steps
+
+
+def prescribe(result: Result, form: Form, constants: Constants, given: Mapping[str, Value]) -> PrescribedValues:
+    """The step sizes that a form sets, from constants by concept and given ones by symbol."""
+    return evaluate_steps(result, form, select_constants(result, form, constants, frozenset(given)) | dict(given))
+
+
+def evaluate_steps(result: Result, form: Form, constants: Mapping[str, Value]) -> PrescribedValues:
+    """As `prescribe`, from constants by symbol."""
+    evaluation = evaluate(result, constants, form=form.name)
+    steps = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
+    return PrescribedValues(steps, {name: np.asarray(c.value) for name, c in evaluation.constants.items()})
+
+
+class PrescribedValues(NamedTuple):
+    """The step sizes that a form sets, and the constants that they follow from, by symbol."""
+
+    steps: dict[str, float]
+    constants: dict[str, np.ndarray]
+
 
 class PaperRuns(ABC):
     """One paper's knowledge of runs.
 
     Attributes:
+        authors: of the paper, and its year.
         over: what the paper's measures may be over, as a run is measured: its rounds may be something else to a paper.
     """
 
+    authors: ClassVar[str] = ""
     over: ClassVar[tuple[str, ...]] = ("rounds", "window starts")
 
     @abstractmethod
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
-        """The step sizes of a run, and the interval of its analysis.
-
-        Raises:
-            FedboundsError: the paper's results are not about this algorithm, or not with this interval.
-        """
+        """The step sizes of a run, and the interval of its analysis."""
 
     def check_ahead(
         self, setting: RunSetting, form: Form, result: Result, interval: int | None, given: frozenset[str]
     ) -> None:
-        """Refuse a form before a run is made, where the run cannot be one of those that the form is about.
-
-        Args:
-            setting: the run that is not made yet.
-            form, result: what is promised.
-            interval: P of the analysis, if given.
-            given: the letters that need not be found out.
-
-        Raises:
-            FedboundsError: it cannot be.
-        """
+        """Refuse a form before a run is made, where the run cannot be one of those that the form is about."""
         self.steps(setting, interval)
 
     @abstractmethod
-    def known(
-        self,
-        setting: RunSetting,
-        form: Form,
-        result: Result,
-        interval: int,
-        horizons: np.ndarray,
-        given: frozenset[str],
-    ) -> RunFacts:
-        """What a run says about a form.
-
-        Args:
-            setting: the run.
-            form, result: what is promised.
-            interval: P of the analysis.
-            horizons: numbers of rounds, each at least P.
-            given: the letters that need not be found out.
-
-        Raises:
-            FedboundsError: the result is not about this participation, or a constant cannot be known.
-        """
+    def known(self, compared: ComparedRun) -> RunFacts:
+        """What a run says about a form."""
 
     @abstractmethod
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
-        """The algorithm with the step sizes that a form sets.
-
-        Raises:
-            FedboundsError: a constant is missing, or what the form sets cannot be run.
-        """
+        """The algorithm with the step sizes that a form sets."""
 
     def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """What a result bounds, at every recorded round (R,), and its samples over seeds (seeds, R), if it was sampled.
-
-        Raises:
-            FedboundsError: the run does not measure it.
-        """
+        """What a result bounds, at every recorded round (R,), and its samples (seeds, R), if there are any."""
         if of != GRADIENT_OF_F:
             raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
         return setting.values, setting.samples
 
+    def check_no_interval(self, interval: int | None) -> None:
+        """Refuse an interval where the paper has none."""
+        if interval not in (None, 1):
+            raise FedboundsError(f"interval = {interval}, but the results of {self.authors} have no interval")
+
+    def not_covered(self, reason: str) -> FedboundsError:
+        """The error of a run that no result of the paper covers."""
+        return FedboundsError(f"no result of {self.authors} covers this run: {reason}")
+
+
+def average_samples(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean over seeds (R,) of samples (seeds, R), and the samples; a seed that diverged counts as infinite."""
+    samples = np.where(np.isnan(samples), np.inf, samples)
+    return samples.mean(axis=0), samples
+
+
+def algorithm_constants(**values: Any) -> Constants:
+    """Constants of an algorithm, by concept: numbers, or arrays over horizons or clients."""
+    return {
+        concept: Constant(value if isinstance(value, np.ndarray) else float(value), "given", "of the algorithm")
+        for concept, value in values.items()
+    }
+
 
 class UnknownPaper(PaperRuns):
-    """What every run says, for results that nobody vouches for: the constants of the problem and the number of rounds.
+    """The facts of every run: the constants of the problem and the number of rounds.
 
-    What their step sizes, windows and constants of participation mean in a run, nobody here knows: they must be given.
+    For results of papers without a module `run`: what their step sizes, windows and constants of participation mean in
+    a run is not known, so they must be given.
     """
 
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
-        """No step size has a letter."""
+        """No step size has a symbol."""
         return PrescribedSteps(1 if interval is None else check_count("interval", interval), {})
 
-    def known(
-        self,
-        setting: RunSetting,
-        form: Form,
-        result: Result,
-        interval: int,
-        horizons: np.ndarray,
-        given: frozenset[str],
-    ) -> RunFacts:
+    def known(self, compared: ComparedRun) -> RunFacts:
         """The problem's constants, and the assumptions on problem and noise."""
-        constants = run_constants(setting)
-        constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
-        found = problem_assumptions(setting, constants)
-        return RunFacts(select_constants(result, form, constants, given), found, (), constants)
+        constants = run_constants(compared.setting) | compared.rounds
+        return compared.facts(constants, problem_assumptions(compared.setting, constants))
 
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
-        """No algorithm.
-
-        Raises:
-            FedboundsError: always.
-        """
+        """No algorithm."""
         raise FedboundsError(f"the paper of {result.key} does not say which algorithm its results are about")
 
 
 def paper_of(result: Result) -> PaperRuns | None:
-    """What a result must be told of a run: its constants with their kinds, its assumptions, its step sizes.
-
-    None where its paper brings no module `run`: then nobody knows which runs it is about.
-
-    Raises:
-        FedboundsError: the module `run` says no RUNS, or one that is no `PaperRuns`.
+    """What the paper of a result knows of runs; None where it has no module `run`.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
@@ -204,7 +255,7 @@ def problem_constants(problem: Problem) -> Constants:
 
 
 def run_constants(setting: RunSetting) -> Constants:
-    """What the problem states, and where it knows no least value, the gap of the run's own starts from above."""
+    """What the problem states; if its least value is unknown, the gap is bounded at the run's own starts."""
     constants, floor, run = problem_constants(setting.problem), setting.problem.floor, setting.run
     unknown = not isinstance(constants.get("initial_gap"), Constant)
     if floor is not None and unknown and isinstance(run, Trace) and floor.metric in run.metrics:
@@ -214,41 +265,16 @@ def run_constants(setting: RunSetting) -> Constants:
     return constants
 
 
-def add_measured_constants(
-    stated: Constants, wanted: set[str], setting: RunSetting, measure: Callable[[], Constants]
-) -> Constants:
-    """The constants that are wanted and that the problem does not have, as they are along the run.
-
-    Args:
-        stated: what is known without looking at the run.
-        wanted: concepts.
-        setting: the run; where it recorded no models, the constants stay unknown, and say how they could be known. Of
-            a run made elsewhere, whatever is not measured is left to the user.
-        measure: what the run says, concept by concept.
-    """
-    missing = {concept for concept in wanted if isinstance(stated.get(concept), NoConstant)}
-    if setting.logged:
-        missing = {concept for concept in wanted if not isinstance(stated.get(concept), Constant)}
-        return {concept: constant for concept, constant in measure().items() if concept in missing}
-    if not missing or not isinstance(setting.run, Trace):
-        return {}
-    if "model" not in setting.run.arrays:
-        how = "it can be measured along a run: simulate with record_models=True and record_participation=True"
-        without = ((concept, stated[concept]) for concept in sorted(missing))
-        return {concept: NoConstant(f"{none.why}; {how}") for concept, none in without if isinstance(none, NoConstant)}
-    return {concept: constant for concept, constant in measure().items() if concept in missing}
-
-
 def problem_assumptions(setting: RunSetting, stated: Constants) -> dict[str, bool]:
     """The assumptions on problem and noise that can be checked, and whether they hold.
 
-    Noise is drawn afresh in every step and participation never looks at it, so that noise is a martingale difference
-    and participation exogenous by construction.
+    Noise is drawn independently in every step and participation does not depend on it, so noise is a martingale
+    difference and participation exogenous by construction.
     """
     found = {
         "independent-clients": not setting.common_noise,
         "martingale-noise": True,
-        "full-participation": setting.everybody,
+        "full-participation": setting.full_participation,
         "bounded-below": isinstance(stated.get("initial_gap"), Constant),
     }
     for name, concept in (
@@ -266,24 +292,24 @@ def problem_assumptions(setting: RunSetting, stated: Constants) -> dict[str, boo
 
 
 def needed_constants(form: Form) -> set[str]:
-    """The letters in the terms, conditions and prescribed steps of a form."""
+    """The symbols in the terms, conditions and prescribed steps of a form."""
     return {str(s) for s in form.symbols} | {str(s) for e in form.prescribes.values() for s in e.free_symbols}
 
 
 def sets_a_horizon(form: Form, result: Result) -> bool:
     """Whether the step sizes that a form sets may depend on the number of rounds, so that one run is of one T."""
-    letters = {str(symbol) for step in form.prescribes.values() for symbol in step.free_symbols}
-    if letters & {rule.name for rule in form.derived}:
+    symbols = {str(symbol) for step in form.prescribes.values() for symbol in step.free_symbols}
+    if symbols & {rule.name for rule in form.derived}:
         return True
-    return any(result.notation[letter].concept in ("rounds", "iterations") for letter in letters)
+    return any(result.notation[symbol].concept in ("rounds", "iterations") for symbol in symbols)
 
 
 def select_constants(result: Result, form: Form, constants: Constants, given: frozenset[str]) -> dict[str, Value]:
-    """Those constants that a form needs, directly or to derive others, under the paper's letters.
+    """Those constants that a form needs, directly or to derive others, by the paper's symbols.
 
-    A `NoConstant` is handed on where nothing else will do: evaluating the form then says why there is none.
+    A `NoConstant` is included where there is no alternative: evaluating the form then says why there is none.
     """
-    letters: dict[str, Value] = {}
+    selected: dict[str, Value] = {}
     waiting, seen = sorted(needed_constants(form) - given), set(given)
     while waiting:
         name = waiting.pop()
@@ -292,7 +318,7 @@ def select_constants(result: Result, form: Form, constants: Constants, given: fr
         seen.add(name)
         constant = constants.get(result.notation[name].concept)
         if constant is not None:
-            letters[name] = constant  # pyright: ignore[reportArgumentType]  # evaluate explains a NoConstant
+            selected[name] = constant  # pyright: ignore[reportArgumentType]  # evaluate explains a NoConstant
         else:
             waiting += [i for rule in form.derived if rule.name == name for i in rule.inputs]
-    return letters
+    return selected

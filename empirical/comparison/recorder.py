@@ -1,8 +1,7 @@
-r"""Runs that were made elsewhere: a training loop of one's own, or what it logged, becomes a trace.
+r"""Runs made elsewhere: a training loop, or its log, becomes a trace for `confront` and `overlay`.
 
-The loop says of every round who took part with which weight and, in the rounds that are to be recorded, what was
-measured at the global model $x_t$ with which the round began. `confront` and `overlay` take the trace as they take a
-simulation. That the loop is the algorithm it is said to be is its author's word, so no bound is a guarantee for it.
+The loop gives the weights of every round and, in recorded rounds, measurements at the global model $x_t$ at its start.
+Whether the loop runs the stated algorithm is not checked, so no bound is a guarantee for it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from fedbounds.empirical.simulation.trace import Trace, read_arrays
 
 LARGEST = 2**30  # bytes of a log
 SINGLE = 1e-4  # relative difference, to the clients' own squared norms, up to which logged norms are the same
-OWN = ("participants", "empty_rounds", "unnormalized_rounds", "diverged_at")  # what a trace counts itself
+RESERVED = ("participants", "empty_rounds", "unnormalized_rounds", "diverged_at")  # counts of a trace
 NORM, PRODUCTS, MODEL, LOSS = "gradient_norm_squared", "gradient_products", "model", "train_loss"
 DIMS = {  # of what is not one number a round
     MODEL: ("seed", "round", "coordinate"),
@@ -39,15 +38,15 @@ Vector = Any  # a module, a tensor, an array, or a mapping or sequence of them
 
 
 class Recorder:
-    r"""Records a training loop of one's own: one call a round, before the model moves.
+    r"""Records a training loop: one call of `round` in each round, before the model changes.
 
-    $f=\frac1N\sum_nF_n$ with $F_n$ the loss of client n on all that it holds, as everywhere here: every client counts
-    the same. From the clients' gradients $g_n=\nabla F_n(x_t)$ the trace keeps `gradient_norm_squared`,
-    $\lVert\frac1N\sum_ng_n\rVert^2$, and `gradient_products`, $g_n^\top g_m$ (seed, round, client, client), of which
-    every divergence between clients at $x_t$ follows.
+    $f=\frac1N\sum_nF_n$ with $F_n$ the loss of client n on all its data: every client has the same weight. From the
+    clients' gradients $g_n=\nabla F_n(x_t)$ the trace keeps `gradient_norm_squared`, $\lVert\frac1N\sum_ng_n\rVert^2$,
+    and `gradient_products`, $g_n^\top g_m$ (seed, round, client, client), which determine every divergence between
+    clients at $x_t$.
 
     Args:
-        algorithm: what the loop does, in the words of the theorem: an algorithm, or the dictionary of one.
+        algorithm: the algorithm of the loop, or its dictionary.
         clients: N.
         data: each client's data, for the recorder to compute the gradients; anything that `loss` takes.
         loss: `loss(model, data[n])`, the mean loss of the module on all the data of client n.
@@ -91,7 +90,7 @@ class Recorder:
             if len(data) != self.clients:
                 raise FedboundsError(f"data= has {len(data)} parts, one for each of {self.clients} clients is needed")
             for n, own in enumerate(data):
-                _check_held(n, own)
+                _check_data(n, own)
         self._data, self._loss, self._keep = data, loss, keep_models
         self._weights: list[np.ndarray] = []
         self._records: dict[int, dict[str, np.ndarray]] = {}
@@ -106,18 +105,18 @@ class Recorder:
         gradient_norm_squared: float | None = None,
         **metrics: float,
     ) -> None:
-        r"""What one round is about to do. Rounds of which only the weights are given are not recorded otherwise.
+        r"""Record a round before the model changes; with weights alone, only its participation.
 
         Args:
-            weights: $q_t^n$ of who takes part: `{client: weight}`, or one weight for each client.
+            weights: $q_t^n$ of the participants: `{client: weight}`, or one weight for each client.
             model: $x_t$, before the round: a module, a tensor or array, or a mapping or sequence of them.
             gradients: $\nabla F_n(x_t)$ of every client, in the order of the clients.
             gradient_norm_squared: $\lVert\nabla f(x_t)\rVert^2$, where the gradients are not given.
-            metrics: whatever else was measured, by name: `train_loss`, `test_accuracy`.
+            metrics: other measurements, by name: `train_loss`, `test_accuracy`.
 
         Raises:
-            FedboundsError: weights that are none, a model or number that is not finite, other metrics than those of
-                the first recorded round; says in which round.
+            FedboundsError: invalid weights, a model or number that is not finite, other metrics than those of the first
+                recorded round; with the round.
         """
         t = len(self._weights)
         record = self._record(t, model, gradients, gradient_norm_squared, metrics)
@@ -137,7 +136,7 @@ class Recorder:
         gradient_norm_squared: float | None = None,
         **metrics: float,
     ) -> Trace:
-        """The trace of all rounds; what was measured at the last model $x_T$ may be given as for `round`.
+        """The trace of all rounds; measurements at the last model $x_T$ may be given as for `round`.
 
         Raises:
             FedboundsError: no round, or nothing but weights, was recorded; or as for `round`.
@@ -166,7 +165,7 @@ class Recorder:
         if gradients is not None and norm is not None:
             raise FedboundsError(f"round {t}: give gradients= or gradient_norm_squared=, not both")
         if gradients is None and norm is None and model is not None and self._loss is not None:
-            gradients, record[LOSS] = self._differentiated(model, t)
+            gradients, record[LOSS] = self._client_gradients(model, t)
         if gradients is not None:
             rows = [_flat(g, f"the gradient of client {n} in round {t}") for n, g in enumerate(gradients)]
             if len(rows) != self.clients:
@@ -174,12 +173,12 @@ class Recorder:
             sizes = {len(row) for row in rows} | ({len(flat)} if flat is not None else set())
             if len(sizes) > 1:
                 raise FedboundsError(f"round {t}: gradients and model have {sorted(sizes)} coordinates; give as many")
-            record |= _of_gradients(np.stack(rows))
+            record |= _products_and_norm(np.stack(rows))
         elif norm is not None:
             record[NORM] = _number(NORM, norm, t, low=0)
         return record
 
-    def _differentiated(self, model: Any, t: int) -> tuple[list[torch.Tensor], np.ndarray]:
+    def _client_gradients(self, model: Any, t: int) -> tuple[list[torch.Tensor], np.ndarray]:
         """Every client's gradient at a module, and the mean of their losses; the module is as before afterwards."""
         assert self._data is not None and self._loss is not None
         if not isinstance(model, torch.nn.Module):
@@ -216,26 +215,26 @@ def read_log(
     algorithm: Algorithm | Mapping[str, Any],
     participation: Any = None,
 ) -> Trace:
-    """The trace of what a training loop logged: a CSV or npz file, or a mapping of columns.
+    """The trace of a log of a training loop: a CSV or npz file, or a mapping of columns.
 
     | column | shape | what |
     |---|---|---|
     | `round` | (rounds) | the recorded rounds, from 0, each once; of each seed, if there are several |
-    | `seed` | (rounds) | which run, if there are several; they share their participation |
-    | `gradient_norm_squared`, `train_loss`, ... | (rounds) | what was measured at the model before the round |
-    | `weights` | (T, N) | who took part, with which weight, where `participation` is not given; not in a CSV file |
+    | `seed` | (rounds) | the run, if there are several; they share their participation |
+    | `gradient_norm_squared`, `train_loss`, ... | (rounds) | measurements at the model before the round |
+    | `weights` | (T, N) | weights of the participants, if `participation` is not given; not in a CSV file |
     | `model` | (rounds, d) | the models; not in a CSV file |
     | `gradients` | (rounds, N, d) | every client's gradient there; not in a CSV file |
 
     Args:
         log: the path of a file that ends in `.csv` (a line of names, then a line for each recorded round) or `.npz`
             (arrays, no pickles), or a mapping of arrays.
-        algorithm: what the loop does, in the words of the theorem: an algorithm, or the dictionary of one.
+        algorithm: the algorithm of the loop, or its dictionary.
         participation: the weights (T, N), or a CSV file of them as for `Recorded.from_csv`.
 
     Raises:
-        FedboundsError: what is missing, by name; a number that is not finite, with its place; rounds that are not those
-            of the participation; gradient norms that are not those of the gradients.
+        FedboundsError: a missing column; a number that is not finite; rounds that do not match the participation;
+            gradient norms that do not match the gradients.
 
     Example:
         >>> log = {"round": [0, 1, 2], "gradient_norm_squared": [4.0, 1.0, 0.5], "weights": [[1, 0], [0, 1]]}
@@ -262,7 +261,7 @@ def read_log(
         raise FedboundsError(f"{where}: {NORM} is negative in line {int(np.argwhere(known[NORM] < 0)[0][0])}")
     logged = known.get(NORM)
     if "gradients" in known:
-        known |= _of_gradients(known.pop("gradients"))
+        known |= _products_and_norm(known.pop("gradients"))
     elif PRODUCTS in known:
         known[NORM] = known[PRODUCTS].mean(axis=(-1, -2))
     if logged is not None and PRODUCTS in known:
@@ -330,7 +329,7 @@ def _algorithm(algorithm: Algorithm | Mapping[str, Any]) -> Algorithm:
     return made
 
 
-def _check_held(client: int, own: Any) -> None:
+def _check_data(client: int, own: Any) -> None:
     """Refuse a client that holds nothing."""
     parts = own if isinstance(own, tuple | list) else [own]
     if not len(parts) or any(hasattr(part, "__len__") and len(part) == 0 for part in parts):
@@ -386,13 +385,7 @@ def _flat(vector: Vector, what: str) -> np.ndarray:
 
 
 def _check_repeats(models: np.ndarray, products: np.ndarray, at: np.ndarray) -> None:
-    """Refuse gradients that differ at the same model: those of a batch, or models that were not updated in the log.
-
-    Args:
-        models: (S, R, d).
-        products: of the clients' gradients there, (S, R, N, N), or their mean, (S, R, 1, 1).
-        at: the recorded rounds, (R,).
-    """
+    """Refuse gradients that differ at the same model: those of a batch, or models that were not updated in the log."""
     same = (models[:, 1:] == models[:, :-1]).all(axis=-1)
     size = np.abs(products).max(axis=(-1, -2))
     change = np.abs(np.diff(products, axis=1)).max(axis=(-1, -2))
@@ -406,7 +399,7 @@ def _check_repeats(models: np.ndarray, products: np.ndarray, at: np.ndarray) -> 
         )
 
 
-def _of_gradients(gradients: np.ndarray) -> dict[str, np.ndarray]:
+def _products_and_norm(gradients: np.ndarray) -> dict[str, np.ndarray]:
     """What is kept of the clients' gradients (..., N, d)."""
     clients = gradients.shape[-2]
     records = int(np.prod(gradients.shape[:-2]))
@@ -471,8 +464,8 @@ def _check_names(columns: Iterable[str], where: str, known_apart: bool) -> None:
     if "round" not in columns:
         raise FedboundsError(f"{where} lacks round: in which round each of its lines was measured")
     for name in columns:
-        if name in OWN or name.startswith("participation_"):
-            raise FedboundsError(f"{where}: {name} is a name of what a trace says itself; give the column another")
+        if name in RESERVED or name.startswith("participation_"):
+            raise FedboundsError(f"{where}: {name} is a reserved name of traces; rename the column")
 
 
 def _check_shapes(shapes: Mapping[str, tuple[int, ...]], where: str, N: int | None) -> None:
@@ -499,15 +492,7 @@ def _check_shapes(shapes: Mapping[str, tuple[int, ...]], where: str, N: int | No
 
 
 def _columns(path: Path, clients: int | None) -> dict[str, Any]:
-    """The columns of a file.
-
-    Args:
-        path: of the file.
-        clients: N, where the participation is given apart.
-
-    Raises:
-        FedboundsError: it cannot be read, or is neither a CSV nor an npz file.
-    """
+    """The columns of a file."""
     if path.suffix == ".csv":
         return _csv_columns(path)
     if path.suffix != ".npz":

@@ -1,9 +1,10 @@
-"""What a run says of a result: measured beside promised, with every crossing and what it accuses."""
+"""A run compared with a result: measure and bound at every horizon, and what crossings of the bound imply."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
@@ -14,19 +15,18 @@ from fedbounds.bounds.evaluation.evaluate import Evaluation
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant
-from fedbounds.empirical.comparison.user_constants import Ground
+from fedbounds.empirical.comparison.user_constants import GivenCheck
 
-NO_WORD = Ground()
-CERTAIN = 1e-3  # chance above which a sample accuses nobody
+CERTAIN = 1e-3  # chance above which a crossing by a sample implies nothing
 ROUNDING = 1e-9  # relative excess over the bound that is a crossing
 
 
 @dataclass(frozen=True, eq=False)
 class Confrontation(Shown):
-    """A measured left-hand side beside the right-hand side of a result, for one or many numbers of rounds T.
+    """The measured left-hand side and the right-hand side of a result, for one or many numbers of rounds T.
 
     Attributes:
-        result, form: what was promised.
+        result, form: of the bound.
         label: "exact", "exact given the record", or "mean of n seeds".
         measure: the left-hand side that was measured.
         rounds: the horizons T, (K,).
@@ -36,16 +36,14 @@ class Confrontation(Shown):
         bound: the right-hand side at each T, (K,).
         terms: name to its value at each T, (K,); they sum to the bound.
         valid: whether the conditions of the form hold at each T, (K,).
-        whole: whether all that the measure is over was recorded at each T, (K,); a minimum or an average over some of
-            the rounds is not the one that is bounded.
-        thinned: by which share of itself the measure changes at each T if every other record is left out, (K,): how
-            far an average of some of the rounds is to be trusted; 0 where all were recorded, and for a minimum.
+        whole: whether all rounds of the measure were recorded at each T, (K,); else it is not the bounded one.
+        thinned: the relative change of the measure at each T without every other record, (K,); 0 where all were
+            recorded, and for a minimum.
         evaluation: the form at the largest T, with its constants and their kinds, conditions and assumptions.
         notes: what else a reader must know.
-        seeds: how many seeds the measure is a mean of; 0 where it is exact, as moments and runs without noise are.
-        samples: what the measure is a mean of, seed by seed (of a minimum: where that of the mean is attained),
-            (seeds, K); None where the standard error is.
-        ground: what the run says of the constants that the user gives for it, and of whether the form is about it.
+        seeds: how many seeds the measure is a mean of; 0 where it is exact, as for moments and runs without noise.
+        samples: the measure of each seed (of a minimum: where that of the mean is attained), (seeds, K), or None.
+        given_check: doubts about given constants, and about whether the form is about the run.
     """
 
     result: Result
@@ -64,7 +62,7 @@ class Confrontation(Shown):
     notes: tuple[str, ...] = ()
     seeds: int = 0
     samples: np.ndarray | None = None
-    ground: Ground = NO_WORD
+    given_check: GivenCheck = field(default_factory=GivenCheck)
 
     def __repr__(self) -> str:
         """One line; `print` shows the whole summary."""
@@ -85,49 +83,55 @@ class Confrontation(Shown):
 
     @property
     def letter(self) -> str:
-        """Of the number of rounds: T, or the paper's own."""
+        """The symbol of the number of rounds."""
         rounds = self.result.notation.resolve("rounds")
         return "T" if rounds is None else rounds.name
 
     @property
     def revoked(self) -> str:
-        """What the crossings inside the conditions say ("" if there are none)."""
-        crossed, form, said = self.rounds[self._accusing], self.form, self.evaluation.assumptions
+        """What the crossings inside the conditions imply ("" if there are none)."""
+        crossed, form, statuses = self.rounds[self._relevant_crossings], self.form, self.evaluation.assumptions
         if not crossed.size:
             return ""
         where = (
             f"crossed at {len(crossed)} of {len(self.rounds)} {self.letter} inside its conditions, first at "
             f"{self.letter} = {int(crossed[0])}"
         )
-        violated = [name for name, status in said.items() if status == "violated"]
-        guessed = [name for name, c in self.constants.items() if c.source == "estimated"]
+        violated = [name for name, status in statuses.items() if status == "violated"]
+        estimated = [name for name, c in self.constants.items() if c.source == "estimated"]
         if violated:
             return f"{where}, where it does not hold: {', '.join(violated)}"
-        if self.ground.doubts:
-            return f"{where}: {self.ground.doubts[0]}"
+        if self.given_check.doubts:
+            return f"{where}: {self.given_check.doubts[0]}"
         if form.refuted_by:
             return f"{where}, as erratum {form.refuted_by} says"
         if form.order_only or form.asymptotic:
-            return f"{where}, which accuses nothing: {_loose(form)}"
-        if not self.whole[self._accusing].all():
-            return f"{where}, which accuses nothing: {self.measure.over} were left out of what was measured; record all"
+            return f"{where}, which does not imply an error: {_reason_not_a_bound(form)}"
+        if not self.whole[self._relevant_crossings].all():
+            return f"{where}, which does not imply an error: {self.measure.over} were not recorded; record all"
         chance = self.chance
         if chance > CERTAIN:
-            return f"{where}, by {_sample(self.seeds, chance)}: exact moments or more seeds would tell"
-        relied = ", ".join(f"{name} ({status})" for name, status in said.items())
-        doubt = f"this theorem is false, or an assumption does not hold: {relied or 'none is listed'}"
-        if self.ground.unseen or guessed:
-            doubt += f", or a constant is not so: {', '.join([*self.ground.unseen, *guessed])}"
-        return f"{where}: {doubt}{f', or {_sample(self.seeds, chance)} misleads' if self.seeds else ''}"
+            return f"{where}, by {_sample(self.seeds, chance)}: use exact moments or more seeds"
+        listed = ", ".join(f"{name} ({status})" for name, status in statuses.items())
+        causes = f"this theorem is false, or an assumption does not hold: {listed or 'none is listed'}"
+        if self.given_check.unconfirmed or estimated:
+            causes += f", or a constant is wrong: {', '.join([*self.given_check.unconfirmed, *estimated])}"
+        return f"{where}: {causes}{f', or this is chance in {_sample(self.seeds, chance)}' if self.seeds else ''}"
+
+    def judge(self) -> Confrontation:
+        """The same with its guarantee revoked by the crossings, and with a note on an average of some rounds."""
+        reason, spacing = self.revoked, self.spacing
+        noted = replace(self, notes=(*self.notes, spacing)) if spacing else self
+        return replace(noted, evaluation=noted.evaluation.revoked(reason)) if reason else noted
 
     @property
     def chance(self) -> float:
-        r"""How often chance alone would lift a sample as far above the bound as this one, inside its conditions.
+        r"""A bound of the probability that a sample exceeds the bound as far as this one by chance.
 
-        At most $K\,P(t_{S-1}\ge z)$ for S seeds, K numbers of rounds and the largest excess z in standard errors; 0 for
+        It is $K\,P(t_{S-1}\ge z)$ for S seeds, K numbers of rounds and the largest excess z in standard errors; 0 for
         what is exact, 1 for one seed.
         """
-        above = self._accusing
+        above = self._relevant_crossings
         if not self.seeds or not above.any():
             return 0.0 if not self.seeds else 1.0
         if self.standard_error is None or self.seeds == 1:
@@ -154,7 +158,7 @@ class Confrontation(Shown):
 
     @property
     def crossings(self) -> np.ndarray:
-        """Every T at which more was measured than was promised, whether or not the conditions hold there."""
+        """Every T at which the measure exceeds the bound, whether or not the conditions hold there."""
         return self.rounds[self._above]
 
     @property
@@ -168,14 +172,14 @@ class Confrontation(Shown):
             return self.measured > self.bound + ROUNDING * np.abs(self.bound)
 
     @property
-    def _accusing(self) -> np.ndarray:
+    def _relevant_crossings(self) -> np.ndarray:
         """The crossings inside the conditions: those where nothing was left out, if there are any."""
         covered = self._above & self.valid
         return covered & self.whole if (covered & self.whole).any() else covered
 
     @property
     def spacing(self) -> str:
-        """How far an average of some of the rounds is to be trusted, in words ("" if all were recorded)."""
+        """The sensitivity of an average to the recorded rounds, as a note ("" if all were recorded)."""
         k = int(np.argmax(np.abs(self.thinned))) if self.form.prescribes else -1
         change = 100 * self.thinned[k]
         if not change:
@@ -185,9 +189,9 @@ class Confrontation(Shown):
 
     @property
     def headline(self) -> str:
-        """What was held against what, and whether it is a guarantee."""
-        said = [f"{self.label} against {self.result.key} [{self.form.name}]: {self.measure}", self.revoked]
-        return "\n".join(filter(None, [*said, f"guarantee: {self.evaluation.promise}", *self.why_not, *self.notes]))
+        """What was compared with what, and whether it is a guarantee."""
+        lines = [f"{self.label} against {self.result.key} [{self.form.name}]: {self.measure}", self.revoked]
+        return "\n".join(filter(None, [*lines, f"guarantee: {self.evaluation.promise}", *self.why_not, *self.notes]))
 
     def tables(self) -> tuple[Table, ...]:
         """One line for each number of rounds, and the constants with their kinds."""
@@ -205,15 +209,33 @@ class Confrontation(Shown):
             return self.measured / self.bound
 
 
-def _loose(form: Form) -> str:
-    """Why a form that is no bound as it stands may be crossed."""
+def join_comparisons(points: Sequence[Confrontation], note: str) -> Confrontation:
+    """Comparisons of runs of increasing T as one."""
+    last = points[-1]
+    sampled = [point.samples for point in points if point.samples is not None]
+    errors = [point.standard_error for point in points if point.standard_error is not None]
+    along = ("rounds", "measured", "bound", "valid", "whole", "thinned")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(point, name) for point in points]) for name in along}
+    return replace(
+        last,
+        **arrays,
+        standard_error=np.concatenate(errors) if len(errors) == len(points) else None,
+        terms={name: np.concatenate([point.terms[name] for point in points]) for name in last.terms},
+        seeds=max(point.seeds for point in points),
+        samples=np.concatenate(sampled, axis=1) if len(sampled) == len(points) else None,
+        notes=(*last.notes, note),
+    )
+
+
+def _reason_not_a_bound(form: Form) -> str:
+    """Why a run may cross a form that is not a bound."""
     if form.order_only:
         return "the form hides constants in an O(.), and every hidden constant is taken as 1"
     return f"the form holds only in the limit {form.asymptotic}"
 
 
 def _sample(seeds: int, chance: float) -> str:
-    """A sample of runs, and how sure it is."""
+    """A sample of runs, and the chance of such a crossing."""
     if seeds == 1:
-        return "one seed, which says nothing certain of an expectation"
+        return "one seed, which is no evidence about an expectation"
     return f"the mean of {seeds} seeds (chance alone does that in {100 * chance:.2g} % of samples at most)"

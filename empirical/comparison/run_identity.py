@@ -1,4 +1,4 @@
-"""Whether a simulation is a run of the problem and the participation that it is said to be of, as far as it knows."""
+"""Checks that a simulation is a run of a given problem and participation."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ NEAR = {"float64": 1e-6, "float32": 1e-2}  # relative difference of two runs of 
 def check_same_run(run: Trace, algorithm: Algorithm, problem: Problem, process: Process) -> None:
     """Refuse a problem or a participation that is not the one of the run.
 
-    Counts are compared, then who took part, as recorded or as the run's own specification draws it; then the first
-    recorded rounds of a seed are run again: a run follows from its seed.
-
-    Raises:
-        FedboundsError: what differs, here and there.
+    Counts and participation are compared; then the first recorded rounds of a seed are run again.
     """
     for name, whose, own in (
         ("clients", "problem", problem.clients),
@@ -38,30 +34,30 @@ def check_same_run(run: Trace, algorithm: Algorithm, problem: Problem, process: 
         if run.spec.get(name, own) != own:
             raise FedboundsError(f"{whose}= has {name} = {own}, the run has {run.spec[name]}")
     for seed in run.seed[:SEEDS].tolist():
-        _same_participation(run, process, seed)
-    _same_numbers(run, algorithm, problem, process)
+        _check_participation(run, process, seed)
+    _check_metrics(run, algorithm, problem, process)
 
 
-def _same_participation(run: Trace, process: Process, seed: int) -> None:
+def _check_participation(run: Trace, process: Process, seed: int) -> None:
     streams = Streams(seed, run.spec.get("streams", {}))
-    taken = _taken_part(run, process, seed, streams)
+    taken = _recorded_participation(run, process, seed, streams)
     drawn = process.draw(streams.generator("participation"))
     for t, (there, here) in enumerate(zip(taken, drawn, strict=False)):
         if not np.array_equal(there.clients, here.clients) or not np.allclose(there.weights, here.weights, rtol=1e-9):
             raise FedboundsError(
-                f"participation= is not the run's: in round {t} of seed {seed} it has {_who(here)}, "
-                f"the run had {_who(there)}"
+                f"participation= is not the run's: in round {t} of seed {seed} it has {_describe_cohort(here)}, "
+                f"the run had {_describe_cohort(there)}"
             )
 
 
-def _who(cohort: Round) -> str:
+def _describe_cohort(cohort: Round) -> str:
     some = ", ".join(f"{n} ({weight:.6g})" for n, weight in zip(cohort.clients[:4], cohort.weights, strict=False))
     rest = f" and {len(cohort.clients) - 4} more" if len(cohort.clients) > 4 else ""
-    return f"clients (weights) {some}{rest}" if len(cohort.clients) else "nobody"
+    return f"clients (weights) {some}{rest}" if len(cohort.clients) else "no clients"
 
 
-def _taken_part(run: Trace, process: Process, seed: int, streams: Streams) -> Iterator[Round]:
-    """Who took part in the run, round by round, as far as it is known to be other than the process says."""
+def _recorded_participation(run: Trace, process: Process, seed: int, streams: Streams) -> Iterator[Round]:
+    """The participation of the run, round by round, where it may differ from the process."""
     rounds = int(run.spec["rounds"])
     if "participation_weight" in run.arrays:
         mine = run.arrays["participation_seed"] == seed
@@ -75,13 +71,13 @@ def _taken_part(run: Trace, process: Process, seed: int, streams: Streams) -> It
     return islice(process_from_spec(spec).draw(streams.generator("participation")), rounds)
 
 
-def _same_numbers(run: Trace, algorithm: Algorithm, problem: Problem, process: Process) -> None:
+def _check_metrics(run: Trace, algorithm: Algorithm, problem: Problem, process: Process) -> None:
     """The first recorded rounds of the first seed, run again where that is quick, else its start."""
     seed, streams = int(run.seed[0]), run.spec.get("streams", {})
-    walk = _walk(run, algorithm.informed(process).on(problem), problem)
+    engine = _engine_of(run, algorithm.informed(process).on(problem), problem)
     last = _first_length(run, algorithm, problem)
-    if walk and last and problem.data_checksum is None:
-        again = simulate(algorithm, problem, process, last, seeds=[seed], engine=walk,
+    if engine and last and problem.data_checksum is None:
+        again = simulate(algorithm, problem, process, last, seeds=[seed], engine=engine,
                          record_every=int(run.spec["record_every"]), streams=streams)  # fmt: skip
         numbers = {name: again.arrays[name][0] for name in again.metrics}
     else:
@@ -91,12 +87,12 @@ def _same_numbers(run: Trace, algorithm: Algorithm, problem: Problem, process: P
     for name in sorted(numbers.keys() & set(run.metrics)):
         new, old = numbers[name], run.arrays[name][0, : len(numbers[name])]
         scale = np.fmax(np.abs(old), np.abs(old[0]))
-        apart = np.flatnonzero(~((np.abs(new - old) <= near * scale) | (~np.isfinite(new) & ~np.isfinite(old))))
-        if apart.size:
-            t, what = int(run.arrays["round"][apart[0]]), "problem= or participation=" if apart[0] else "problem="
+        differs = np.flatnonzero(~((np.abs(new - old) <= near * scale) | (~np.isfinite(new) & ~np.isfinite(old))))
+        if differs.size:
+            t, what = int(run.arrays["round"][differs[0]]), "problem= or participation=" if differs[0] else "problem="
             raise FedboundsError(
-                f"{what} is not the run's: {name} at round {t} of seed {seed} would be {new[apart[0]]:.6g}, "
-                f"the run recorded {old[apart[0]]:.6g}"
+                f"{what} is not the run's: {name} at round {t} of seed {seed} would be {new[differs[0]]:.6g}, "
+                f"the run recorded {old[differs[0]]:.6g}"
             )
 
 
@@ -113,8 +109,8 @@ def _first_length(run: Trace, algorithm: Algorithm, problem: Problem) -> int:
     return 0
 
 
-def _walk(run: Trace, algorithm: Algorithm, problem: Problem) -> str:
-    """The engine that ran it, by name; "" where it is not known, or cannot run this problem."""
+def _engine_of(run: Trace, algorithm: Algorithm, problem: Problem) -> str:
+    """The name of the engine that ran it; "" if unknown, or if it cannot run this problem."""
     name = run.engine.partition(" (")[0]
     try:
         choose_engine(name, problem, algorithm)

@@ -1,4 +1,4 @@
-"""A run taken apart: who ran what, and what was measured."""
+"""The parts of a run: algorithm, problem, participation and what was measured."""
 
 from __future__ import annotations
 
@@ -20,16 +20,12 @@ from fedbounds.empirical.simulation.simulate import describe_process
 from fedbounds.empirical.simulation.trace import Trace
 
 BETWEEN = "a minimum over rounds is over those, an average over straight lines between them"
-SEEN = (
-    "weights",
-    "participation-norm",
-    "full-participation",
-    "regularized",
-)  # assumptions that the weights of a log decide
+# assumptions that the weights of a log decide
+DECIDED_BY_WEIGHTS = ("weights", "participation-norm", "full-participation", "regularized")
 
 
 class ExactRun(Protocol):
-    """Exact moments of a run: what must be known of them to hold them against a result."""
+    """Exact moments of a run, as far as a comparison needs them."""
 
     @property
     def algorithm(self) -> Algorithm: ...
@@ -47,7 +43,7 @@ class ExactRun(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RunSetting:
-    """A run taken apart: who ran what, and the squared gradient norms that were recorded, of f or of an envelope."""
+    """The parts of a run, and the recorded squared gradient norms of f or of an envelope."""
 
     algorithm: Algorithm
     problem: Problem
@@ -61,7 +57,7 @@ class RunSetting:
     common_noise: bool
     notes: tuple[str, ...]
     run: ExactRun | MinimaxMoments | Trace | None  # None for a run that is not made yet
-    logged: bool = False  # made elsewhere: what it was is its author's word
+    logged: bool = False  # made outside fedbounds
 
     @staticmethod
     def ahead(
@@ -73,7 +69,7 @@ class RunSetting:
         return RunSetting(algorithm, problem, process, q, "", rounds, nothing, nothing, None, False, (), None)
 
     @property
-    def everybody(self) -> bool:
+    def full_participation(self) -> bool:
         """Whether every client takes part in every round, with weight 1/N."""
         if self.q is None:
             return isinstance(self.process, Full)
@@ -85,30 +81,26 @@ class RunSetting:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Why nobody knows that this is a run of what it is said to be."""
+        """Why the run may not be one of this algorithm."""
         if not self.logged:
             return ()
-        whose = f"that it is a run of {self.algorithm.kind} with these numbers is its author's word"
-        return (f"not known to cover this run: it was made elsewhere, and {whose}",)
+        claim = f"that it is a run of {self.algorithm.kind} with these numbers is its author's claim"
+        return (f"not known to cover this run: it was made elsewhere, and {claim}",)
 
-    def vouched(self, found: Mapping[str, bool]) -> dict[str, bool]:
-        """What was found of assumptions; of a run that was not made here, what its weights show."""
-        return {name: holds for name, holds in found.items() if not self.logged or name in SEEN}
+    def decided(self, found: Mapping[str, bool]) -> dict[str, bool]:
+        """The findings on assumptions; of a run made elsewhere, those that its weights decide."""
+        return {name: holds for name, holds in found.items() if not self.logged or name in DECIDED_BY_WEIGHTS}
 
     @property
     def seeds(self) -> int:
         """How many seeds the values are a mean of; 0 where they are exact, as nothing is random."""
-        if self.samples is None or ((self.everybody or self.q is not None) and _draws_nothing(self)):
+        if self.samples is None or ((self.full_participation or self.q is not None) and _is_deterministic(self)):
             return 0
         shared = isinstance(self.run, Trace) and "noise" in self.run.spec.get("streams", {})
         return 1 if shared else len(self.samples)  # runs that share their noise are one draw of it
 
     def weights(self) -> np.ndarray:
-        """The weights of every seed's rounds, (seeds, T, N), of a simulation.
-
-        Raises:
-            FedboundsError: it neither was given its participation nor recorded it.
-        """
+        """The weights of every seed's rounds, (seeds, T, N), of a simulation."""
         assert isinstance(self.run, Trace)
         names = self.run.arrays["seed"].tolist()
         if self.q is not None:
@@ -116,21 +108,13 @@ class RunSetting:
         return np.stack([self.run.participation(seed) for seed in names])
 
     def recorded(self, name: str, what: str) -> np.ndarray:
-        """An array of the simulation, (seeds, R, ...).
-
-        Args:
-            name: of the array.
-            what: it is, and how it is had.
-
-        Raises:
-            FedboundsError: it was not recorded.
-        """
+        """An array of the simulation, (seeds, R, ...)."""
         if not isinstance(self.run, Trace) or name not in self.run.dims:
             raise FedboundsError(f"the run did not record {what}")
         return self.run.arrays[name]
 
 
-def _draws_nothing(setting: RunSetting) -> bool:
+def _is_deterministic(setting: RunSetting) -> bool:
     """Whether gradients, start and local work are the same for every seed, whoever takes part."""
     algorithm, problem = setting.algorithm, setting.problem
     if algorithm.draws or problem.draw(np.random.default_rng(0), 0) is not None:
@@ -156,15 +140,11 @@ def setting_of_moments(
     problem: Problem | None = None,
     participation: Process | np.ndarray | None = None,
 ) -> RunSetting:
-    """Exact moments taken apart, which know their problem and participation.
-
-    Raises:
-        FedboundsError: another problem or participation is given.
-    """
+    """The setting of exact moments, which know their problem and participation."""
     if problem is not None and problem is not run.problem:
-        raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
+        raise FedboundsError("problem= is not that of these moments; leave it out")
     if participation is not None and describe_process(as_process(participation)) != describe_process(run.participation):
-        raise FedboundsError("participation= is another than that of these moments, which know theirs: leave it out")
+        raise FedboundsError("participation= is not that of these moments; leave it out")
     norms = run.envelope_gradient_norm_squared() if isinstance(run, MinimaxMoments) else run.gradient_norm_squared
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
@@ -185,17 +165,12 @@ def setting_of_moments(
 
 
 def setting_of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
-    """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite.
-
-    Raises:
-        FedboundsError: it lacks its problem or participation, is of others, has phases, or did not record gradient
-            norms.
-    """
+    """The setting of a simulation: the mean over its seeds; a seed that diverged counts as infinite."""
     if run.spec.get("problem") == LOG:
         return _of_log(run, problem, participation)
     if problem is None or participation is None:
         raise FedboundsError(
-            "a simulation does not carry its problem and participation: give problem= and participation="
+            "a simulation does not contain its problem and participation: give problem= and participation="
         )
     if "algorithm" not in run.spec:
         raise FedboundsError("the run has phases: a result is about one algorithm, so confront a run of it alone")
@@ -233,13 +208,9 @@ def setting_of_trace(run: Trace, problem: Problem | None, participation: Process
 
 
 def _of_log(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
-    """A run that was made elsewhere taken apart.
-
-    Raises:
-        FedboundsError: a problem is given, or another participation than the logged one; or it has no gradient norms.
-    """
+    """The setting of a run made elsewhere."""
     if problem is not None:
-        raise FedboundsError("a log has no problem of ours: leave problem= out, and give its constants, given={...}")
+        raise FedboundsError("a log has no problem: leave problem= out, and give its constants, given={...}")
     algorithm = algorithm_from_spec(run.spec["algorithm"])
     metric = stationarity(algorithm)
     if metric not in run.dims:
@@ -251,7 +222,7 @@ def _of_log(run: Trace, problem: Problem | None, participation: Process | np.nda
     if process.clients != q.shape[1]:
         raise FedboundsError(f"participation= has {process.clients} clients, the log has {q.shape[1]}")
     if isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
-        raise FedboundsError("participation= is another record than the log's: leave it out")
+        raise FedboundsError("participation= is not the log's record; leave it out")
     norms, recorded, T = run.arrays[metric], run.arrays["round"], int(run.spec["rounds"])
     _check_presence(process, q)
     sparse = f"measured in {len(recorded)} of {T} rounds only: {BETWEEN}"

@@ -1,4 +1,4 @@
-"""What the user gives beside what a run says of itself: it agrees, or it is refused."""
+"""Constants that the user gives for a run: they agree with the run, or are refused."""
 
 from __future__ import annotations
 
@@ -15,108 +15,93 @@ from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import SOFT, Constant, NoConstant, Quantity
 from fedbounds.empirical.comparison.paper_runs import RunFacts, needed_constants
 
-Says = Callable[[frozenset[str]], RunFacts]  # the letters that need not be found out -> what the run says
+FactsFor = Callable[[frozenset[str]], RunFacts]  # the symbols that the user gives -> the facts of the run
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What a run says of the constants that a user gives for it, where it contradicts none.
+class GivenCheck:
+    """The comparison of given constants with a run that contradicts none of them.
 
     Attributes:
-        doubts: why some have no ground in the run at all, in words.
-        unseen: the letters of which the run says nothing, but which the form uses.
+        doubts: why some have no counterpart in the run, and why the form may not be about the run.
+        unconfirmed: symbols that the form uses and the run does not know.
     """
 
     doubts: tuple[str, ...] = ()
-    unseen: tuple[str, ...] = ()
+    unconfirmed: tuple[str, ...] = ()
 
 
-def ground(result: Result, form: Form, given: Mapping[str, Value], says: Says) -> Ground:
-    """Hold every given constant against what the problem, the algorithm, the participation and the run say of it.
+def check_given(result: Result, form: Form, given: Mapping[str, Value], facts_for: FactsFor) -> GivenCheck:
+    """Compare every given constant with that of the run, known or derived by the form's rules.
 
-    They say it themselves, or through what the form derives it from. A bound may be given larger than it need be,
-    never smaller; what is no bound is what it is.
-
-    Args:
-        result, form: what is promised.
-        given: by letter.
-        says: what the run says when these letters are left to the user.
-
-    Raises:
-        FedboundsError: a given constant contradicts the run: both values.
+    A bound may be given larger than necessary, never smaller; any other constant must agree.
     """
-    doubts, unseen = [], []
+    doubts, unconfirmed = [], []
     idle = compiled_form(result, form).unused(given)
-    everything = _known(says, frozenset()) if given else None
+    complete = _facts_or_none(facts_for, frozenset()) if given else None
     for name, value in given.items():
         quantity = result.notation.resolve(name)
         if quantity is None or isinstance(value, NoConstant):
             continue  # evaluating the form says so
         own = as_constant(quantity, value)
-        run = everything or _known(says, frozenset(given) - {name})
-        facts = () if run is None else _facts(result, form, quantity, run.said)
-        for fact in facts:
-            if isinstance(fact, Constant):
-                whose = {"trajectory": "along this run", "estimated": "estimated from below"}.get(
-                    fact.source, fact.note
-                )
-                check_agreement(quantity, np.asarray(own.value), np.asarray(fact.value), whose or "of the run")
+        facts = complete or _facts_or_none(facts_for, frozenset(given) - {name})
+        known = () if facts is None else _constants_of_run(result, form, quantity, facts.all_constants)
+        for constant in known:
+            if isinstance(constant, Constant):
+                kinds = {"trajectory": "along this run", "estimated": "estimated from below"}
+                source = kinds.get(constant.source, constant.note) or "of the run"
+                check_agreement(quantity, np.asarray(own.value), np.asarray(constant.value), source)
             elif quantity.name not in idle:
-                doubts.append(f"{quantity.name} is given, and there is none: {fact.why}")
-        if not facts and quantity.name not in idle:
-            unseen.append(quantity.name)
-    return Ground(tuple(doubts), tuple(unseen))
+                doubts.append(f"{quantity.name} is given, and there is none: {constant.why}")
+        if not known and quantity.name not in idle:
+            unconfirmed.append(quantity.name)
+    return GivenCheck(tuple(doubts), tuple(unconfirmed))
 
 
-def _facts(
-    result: Result, form: Form, quantity: Quantity, said: Mapping[str, Constant | NoConstant]
+def _constants_of_run(
+    result: Result, form: Form, quantity: Quantity, all_constants: Mapping[str, Constant | NoConstant]
 ) -> tuple[Constant | NoConstant, ...]:
-    """What a run says of a constant."""
-    if quantity.concept in said:
-        return (said[quantity.concept],)
-    letters = {q.name: said[q.concept] for q in result.notation.values() if q.concept in said}
-    known = {name: constant for name, constant in letters.items() if isinstance(constant, Constant)}
+    """The constants of a run for a quantity, known or derived by the form's rules."""
+    if quantity.concept in all_constants:
+        return (all_constants[quantity.concept],)
+    known_quantities = (q for q in result.notation.values() if q.concept in all_constants)
+    by_symbol = {q.name: all_constants[q.concept] for q in known_quantities}
+    known = {name: constant for name, constant in by_symbol.items() if isinstance(constant, Constant)}
     return derived_constants(compiled_form(result, form), quantity.name, known)
 
 
-def surer(
+def replace_measured(
     result: Result, form: Form, run: Mapping[str, Value], given: Mapping[str, Value]
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """What follows from given constants in place of what was only measured; and what is given in vain, with the reason.
-
-    Args:
-        result, form: what is promised.
-        run: what the run says, by letter.
-        given: by letter; these win anyway.
-
-    Returns:
-        The letters of the run to be left out, so that they are derived, and notes for the reader.
-    """
-    letters = {
+    """The measured constants that given ones determine; and the given ones that are not used, with the reason."""
+    known = {
         name: as_constant(quantity, value)
         for name, value in {**run, **given}.items()
         if (quantity := result.notation.resolve(name)) and not isinstance(value, NoConstant)
     }
-    hard = {name for name, constant in letters.items() if constant.source not in SOFT}
-    rules = [rule for rule in form.derived if rule.name in letters.keys() - given.keys() and rule.free is not True]
-    rules = [rule for rule in rules if given.keys() & set(rule.inputs)]
-    better = [rule for rule in rules if rule.name not in hard and hard.issuperset(rule.inputs)]
+    reliable = {name for name, constant in known.items() if constant.source not in SOFT}
+    rules = [
+        rule
+        for rule in form.derived
+        if rule.name in known.keys() - given.keys() and rule.free is not True and given.keys() & set(rule.inputs)
+    ]
+    better = [rule for rule in rules if rule.name not in reliable and reliable.issuperset(rule.inputs)]
     replaced = frozenset(rule.name for rule in better)
-    used = _entering(form, frozenset(letters) - replaced)
+    used = _symbols_asked_for(form, frozenset(known) - replaced)
     notes = [
         f"{rule.name} follows from {' and '.join(rule.inputs)}, not from what was measured ({rule.why})"
         for rule in better
     ]
     idle = compiled_form(result, form).unused(given)
-    for name in sorted(letters.keys() & given.keys() - used):
-        instead = [f"{rule.name} is {letters[rule.name].source}" for rule in rules if name in rule.inputs]
+    for name in sorted(known.keys() & given.keys() - used):
+        instead = [f"{rule.name} is {known[rule.name].source}" for rule in rules if name in rule.inputs]
         why = "nothing in this form depends on it" if name in idle or not instead else " and ".join(instead)
         notes.append(f"{name} is given and not used: {why}")
     return replaced, tuple(notes)
 
 
-def _entering(form: Form, known: frozenset[str]) -> set[str]:
-    """The letters that a form asks for when these are known: those that follow from others ask for the others."""
+def _symbols_asked_for(form: Form, known: frozenset[str]) -> set[str]:
+    """The symbols that a form needs when these are known: one that is derived from others asks for the others."""
     waiting, seen = [*needed_constants(form)], set[str]()
     while waiting:
         name = waiting.pop()
@@ -127,11 +112,7 @@ def _entering(form: Form, known: frozenset[str]) -> set[str]:
 
 
 def drop_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> dict[str, Value]:
-    """The given constants without the number of rounds, which is the run's own.
-
-    Raises:
-        FedboundsError: another number of rounds than the run has.
-    """
+    """The given constants without the number of rounds, which is the run's own."""
     rest = dict(given)
     for name in given:
         quantity = result.notation.resolve(name)
@@ -142,9 +123,9 @@ def drop_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> dict
     return rest
 
 
-def _known(says: Says, given: frozenset[str]) -> RunFacts | None:
-    """What the run says, or None where it cannot say everything that is asked."""
+def _facts_or_none(facts_for: FactsFor, given: frozenset[str]) -> RunFacts | None:
+    """The facts of the run, or None where a constant that is not given cannot be known."""
     try:
-        return says(given)
+        return facts_for(given)
     except FedboundsError:
         return None

@@ -1,10 +1,8 @@
-r"""The adversary: how near can an instance come to a bound?
+r"""The adversary: search for the instance with the largest (left side)/(bound) of a form.
 
-For any form of any result whose left-hand side can be measured exactly, the largest (left side)/(bound) found over
-problems, participation and step sizes that the form admits: from the known extremal runs and from the best of many
-random instances uphill, by chance, by gradients and from several starts. What is found can be replayed, with every
-hypothesis checked. A ratio above one is a lead; that it is no rounding is shown by reckoning again with more digits,
-and then the instance refutes the form.
+The search starts from the known extremal runs and from the worst of many random instances, and climbs by random
+neighbors and by gradients. A ratio above one is a lead; if a computation with more digits confirms it, it refutes the
+form.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ from fedbounds.empirical.falsification.instances.sides import ROUNDING, Sides, T
 
 SIZE = 40  # instances of one shape that climb at once
 AGREE = 1e-6  # relative distance of two ratios that are the same but for rounding
-TINY = 1e-12  # a letter that is zero but for rounding; none that is searched is below 1e-8
+TINY = 1e-12  # a constant that is zero but for rounding; none that is searched is below 1e-8
 FROM_FAMILIES = 2_500  # evaluations of a climb from the extremal runs
 MOST_STEPS = 10_000  # of an instance that is replayed: none that was found takes a tenth
 KEPT = "ratio", "status", "why", "left_side", "left", "right", "place", "constants", "budget", "kind", "instance"
@@ -50,13 +48,13 @@ Status = Literal["below", "attained", "lead", "refuted", "not covered"]
 
 
 class AdversaryEffort(NamedTuple):
-    """How hard to look.
+    """The effort of a search.
 
     Attributes:
         cells: shapes of random instances, about 40 of each.
-        starts: how many of the worst are climbed from, of different shapes.
-        evaluations: of instances, that each climb may take.
-        longest: instances whose measurement takes more steps than this are not climbed from.
+        starts: from how many of the worst a climb starts, of different shapes.
+        evaluations: of instances, at most, in each climb.
+        longest: the most steps of an instance from which a climb starts.
     """
 
     cells: int
@@ -98,26 +96,26 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class WorstInstance:
-    """The worst instance that was found, with both sides and all that makes it count.
+    """The worst instance that was found, with both sides, its hypotheses and its numbers.
 
     Attributes:
         key, form: the result and its form.
         ratio: left over right, the left side less its rounding (or its confidence interval).
         left, right: the two sides.
         terms: the summands of the right side, by name.
-        place: which client, round or window, where a claim is about each of them.
-        status: `below` the bound; `attained`, where both sides are equal to rounding; a `lead` above it; `refuted`,
-            where reckoning with more digits says the same; or `not covered`, where a hypothesis fails or a letter is
-            outside its domain.
+        place: the client, round or window, if the claim is about each of them.
+        status: `below` the bound; `attained` if both sides are equal to rounding; a `lead` above it; `refuted` if a
+            computation with more digits confirms it; or `not covered` if a hypothesis fails or a constant is outside
+            its domain.
         why: of a status that is not `below`.
-        left_side: how the left side is had.
-        constants: the letters of the form on the instance.
+        left_side: how the left side is computed.
+        constants: of the form, on the instance.
         assumptions, conditions: checked on it.
         budget: instances evaluated, those that met all hypotheses, line searches, runs of the known extremal families
             among the instances, effort and seed.
         kind, instance: its class and all its numbers.
-        rounded: whether more digits give another ratio, so that this one is of rounding.
-        recorded: of a replay, what was written of it before, where that is something else.
+        rounded: whether more digits give another ratio, so that this one is due to rounding.
+        recorded: of a replay, how it differs from what was recorded.
     """
 
     key: str
@@ -145,12 +143,12 @@ class WorstInstance:
 
     def __str__(self) -> str:
         lines = [f"{self.key}[{self.form}]: largest found left/bound = {self.ratio:.6g} ({self.status})"]
-        lines += [f"  {said}" for said in (self.recorded, self.why) if said]
+        lines += [f"  {remark}" for remark in (self.recorded, self.why) if remark]
         lines += [f"  left side  {self.left:.9g}   ({self.left_side})", f"  bound      {self.right:.9g}"]
         lines += [f"    {name:<24} {value:.6g}" for name, value in self.terms.items()]
         lines += ["Hypotheses", *(f"  {h}" for h in (*self.assumptions, *self.conditions))]
-        told = ", ".join(f"{name} = {number(value)}" for name, value in self.constants.items())
-        lines += [f"Constants: {told}", f"Instance: {self.kind}"]
+        constants = ", ".join(f"{name} = {number(value)}" for name, value in self.constants.items())
+        lines += [f"Constants: {constants}", f"Instance: {self.kind}"]
         lines += [f"Budget: {', '.join(f'{name} {value}' for name, value in self.budget.items())}"]
         return "\n".join(lines)
 
@@ -170,10 +168,10 @@ def adversary(
         form: one of its forms; the default one if not given.
         seed: of the search.
         effort: `light` or `deep`.
-        progress: is told how many instances of about how many have been evaluated.
+        progress: called with the number of evaluated instances and about how many there will be.
 
     Raises:
-        FedboundsError: no such result, form or effort; or there is no number to hold against the bound, and why.
+        FedboundsError: no such result, form or effort; or no left-hand side to compare with the bound, and why.
 
     Example:
         >>> worst = adversary("arbitrary-participation/lemma-c.1", "sharp", effort="light")
@@ -198,21 +196,12 @@ def search_form(
     known: WorstInstance | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> WorstInstance | str:
-    """The worst instance of a claim about a form, or why there is none.
-
-    Args:
-        claim: about a form.
-        effort: how hard to look.
-        seed: of the search.
-        called: the effort's name.
-        known: an instance found before, from which it climbs too.
-        progress: is told how many instances of about how many have been evaluated.
-    """
+    """The worst instance of a claim about a form, or why there is none."""
     how = trial(claim)
     if how is None or order_only(claim):
         return why_no_number(claim)
     rng, evaluated, met, searches = np.random.default_rng(seed), 0, 0, 0
-    sides_of = searchable(claim, how)
+    sides_of = sides_for_search(claim, how)
 
     def score(z: Population) -> np.ndarray:
         return ratio(sides_of(z))
@@ -238,11 +227,11 @@ def search_form(
             best.append((float(ratios.max()), z.take(np.array([ratios.argmax()]))))
     if not best:
         return f"no instance meets its hypotheses{f' ({unmet})' if unmet else ''}"
-    able = [one for one in drawn if rises(one) and one[1].cost <= effort.longest]
+    able = [one for one in drawn if can_climb(one) and one[1].cost <= effort.longest]
     starts = sorted(able, key=height, reverse=True)[: effort.starts]
     chosen = [z for _, z in starts]
     starts += [one for one in able for z in extremal if one[1] is z and not any(z is other for other in chosen)]
-    if known is not None and rises(before := (known.ratio, population(known).repeated(SIZE))):
+    if known is not None and can_climb(before := (known.ratio, population(known).repeated(SIZE))):
         starts.insert(0, before)
     for _, z in starts:  # half of the evaluations for all together, by chance, half for the worst of them
         generations = effort.evaluations // (2 * len(z))
@@ -261,16 +250,11 @@ def search_form(
 
 
 def search_families(claim: Claim, seed: int, called: str) -> WorstInstance | None:
-    """The worst of the known extremal runs of a claim, and of what is uphill from there; None where it has none.
-
-    Args:
-        claim: about a form.
-        seed, called: of the search that this completes.
-    """
+    """The worst of a claim's known extremal runs and of the climbs from them; None if it has no extremal runs."""
     how = trial(claim)
     if how is None or how.family is None:
         return None
-    (z, families), sides_of, rng = how.family.best(claim), searchable(claim, how), np.random.default_rng(seed)
+    (z, families), sides_of, rng = how.family.best(claim), sides_for_search(claim, how), np.random.default_rng(seed)
     budget = {"instances": families, "covered of those drawn": 0, "ascents": 1, "line searches": 0}
     budget |= {"families": families, "effort": called, "seed": seed}
     for k, found in enumerate(ratio(sides_of(z))):
@@ -285,14 +269,14 @@ def search_families(claim: Claim, seed: int, called: str) -> WorstInstance | Non
     return None
 
 
-def searchable(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
-    """Both sides of a claim, covered where no number of the instance is beyond what a search looks at, too."""
-    heard, letters_of = evaluate_claim(claim, how), domains(claim)
+def sides_for_search(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
+    """Both sides of a claim; instances with numbers outside the range of a search are not covered."""
+    evaluate, known = evaluate_claim(claim, how), domains(claim)
 
     def sides_of(z: Population) -> Sides:
-        sides = heard(z)
+        sides = evaluate(z)
         able = in_range(z) & np.logical_and.reduce([np.ones(len(z), dtype=bool), *z.rules().values()])
-        for name, quantity in letters_of.items():
+        for name, quantity in known.items():
             if name in sides.values and not quantity.domain.integer:
                 able = able & moderate(sides.values[name])
         return replace(sides, covered=sides.covered & able[:, None])
@@ -301,12 +285,12 @@ def searchable(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
 
 
 def height(one: tuple[float, Population]) -> float:
-    """The ratio of an instance that stands beside it."""
+    """The ratio of a pair of ratio and instance."""
     return one[0]
 
 
-def rises(one: tuple[float, Population]) -> bool:
-    """Whether there is something to climb: below the bound, where an instance says what its neighbors are."""
+def can_climb(one: tuple[float, Population]) -> bool:
+    """Whether a climb can start here: below the bound, from an instance with neighbors."""
     found, z = one
     return 0 < found < 1 - AGREE and type(z).mutated is not Population.mutated
 
@@ -317,7 +301,7 @@ def order_only(claim: Claim) -> bool:
 
 
 def why_no_number(claim: Claim) -> str:
-    """Why there is nothing to hold against a form."""
+    """Why no left-hand side can be compared with a form."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     result, form = subject.result, subject.form
@@ -338,7 +322,7 @@ def why_no_number(claim: Claim) -> str:
 
 
 def domains(claim: Claim) -> Mapping[str, Quantity]:
-    """The letters of a claim about a form, with what they may be."""
+    """The symbols of a claim about a form, with their domains."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     known = subject.result.notation
@@ -346,7 +330,7 @@ def domains(claim: Claim) -> Mapping[str, Quantity]:
 
 
 def evaluate_claim(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
-    """Both sides of a claim on instances, which are covered where every letter is in its domain, too."""
+    """Both sides of a claim on instances; those with a constant outside its domain are not covered."""
     known = domains(claim)
 
     def sides(z: Population) -> Sides:
@@ -363,7 +347,7 @@ def evaluate_claim(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
 
 
 def outside(claim: Claim, constants: Mapping[str, Any]) -> str:
-    """The first letter that is outside its domain, in words; "" if there is none."""
+    """The first constant that is outside its domain, as a message; "" if there is none."""
     for name, quantity in domains(claim).items():
         if name in constants:
             try:
@@ -373,8 +357,8 @@ def outside(claim: Claim, constants: Mapping[str, Any]) -> str:
     return ""
 
 
-def precisely(claim: Claim, how: Trial, z: Population) -> float | None:
-    """The ratio of one instance reckoned with more digits, or on other samples; None where that cannot be had."""
+def recompute_ratio(claim: Claim, how: Trial, z: Population) -> float | None:
+    """The ratio of one instance with more digits, or on other samples; None where that is impossible."""
     try:
         again = z.resampled() if z.left_side == "sampled" else z.in_long_doubles()
         return float(evaluate_claim(claim, how)(again).ratios().max())
@@ -383,13 +367,13 @@ def precisely(claim: Claim, how: Trial, z: Population) -> float | None:
 
 
 def judge_ratio(z: Population, found: float, again: float | None) -> tuple[Status, str]:
-    """What a ratio is, and why."""
+    """The status of a ratio, and the reason."""
     if found == -np.inf:
-        return "not covered", "it does not meet all hypotheses, and so says nothing"
+        return "not covered", "it does not meet all hypotheses"
     if found <= 1 + ROUNDING:
         return ("below", "") if found < 1 - ROUNDING else ("attained", "both sides are equal to rounding")
     if again is None:
-        return "lead", f"{type(z).__name__} cannot be reckoned with more digits"
+        return "lead", f"{type(z).__name__} cannot be computed with more digits"
     how = "other samples, less their confidence interval, " if z.left_side == "sampled" else "long doubles "
     if again <= 1 + ROUNDING:
         return "lead", f"{how}say {again:.9g}"
@@ -397,7 +381,7 @@ def judge_ratio(z: Population, found: float, again: float | None) -> tuple[Statu
 
 
 def describe_instance(claim: Claim, how: Trial, z: Population, budget: Mapping[str, Any]) -> WorstInstance:
-    """One instance with all that a reader needs to judge it."""
+    """One instance as a `WorstInstance`."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     result, form = subject.result, subject.form
@@ -405,7 +389,7 @@ def describe_instance(claim: Claim, how: Trial, z: Population, budget: Mapping[s
     with np.errstate(all="ignore"):
         ratios = sides.ratios()
         place = int(np.argmax(ratios[0]))
-        again = precisely(claim, how, z)
+        again = recompute_ratio(claim, how, z)
         right = sides.total()
     found = float(ratios[0, place])
     status, why = judge_ratio(z, found, again)
@@ -442,7 +426,7 @@ def letters(form: Form) -> list[sp.Symbol]:
 
 
 def at_place(value: Any, place: int) -> Any:
-    """What belongs to a place, of an array that has one instance and all places, or what belongs to all."""
+    """The entry of a place in an array of one instance, which has entries of all places or one for all."""
     array = np.asarray(value)
     for k in (0, place):
         if array.ndim:
@@ -463,14 +447,7 @@ def conditions(result: Result, form: Form, values: Mapping[str, np.ndarray], pla
 
 
 def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
-    """An instance that was found before, reckoned again.
-
-    Args:
-        found: the document, a row of a table of worst ratios, or the file of a document.
-
-    Raises:
-        FedboundsError: it cannot be read, is no such document, or would take too long.
-    """
+    """An instance that was found before, computed again."""
     document = found if isinstance(found, Mapping) else read_document(Path(found))
     known = [*HEAD, *(field.name for field in fields(WorstInstance))]
     if strange := [name for name in document if name not in known]:
@@ -497,31 +474,25 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
     except FedboundsError:
         raise
     except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-        said = f"no {error}" if isinstance(error, KeyError) else error
-        said = f"it has no {error.name}" if isinstance(error, AttributeError) else said
-        raise FedboundsError(f"the instance is no {document['kind']} that {claim.id} knows: {said}") from error
+        reason = f"no {error}" if isinstance(error, KeyError) else error
+        reason = f"it has no {error.name}" if isinstance(error, AttributeError) else reason
+        raise FedboundsError(f"{claim.id} cannot be evaluated on this {document['kind']}: {reason}") from error
 
 
 def differences(document: Mapping[str, Any], found: WorstInstance, claim: str) -> str:
-    """What a document says of itself that is not what is found; "" where everything is, or is not said.
-
-    Args:
-        document: what was recorded.
-        found: what is found now.
-        claim: the hash of the claim that it is about.
-    """
+    """How a document differs from what is found now; "" if it does not, entries that it lacks aside."""
     now = json_value(found.as_document())
-    apart = [
+    changed = [
         one
         for name in REPLAYED
         if name in document
         for one in differing_entries(name, json_value(document[name]), now[name])
     ]
-    some = "; ".join(f"{name} = {quote(before)} (now {quote(here)})" for name, before, here in apart[:3])
-    more = f" and {len(apart) - 3} more" if len(apart) > 3 else ""
-    said = [] if document.get("claim", claim) == claim else ["the form has changed since"]
-    said += [f"it was recorded with {some}{more}, which is not what is found"] if apart else []
-    return "; ".join(said)
+    some = "; ".join(f"{name} = {quote(before)} (now {quote(here)})" for name, before, here in changed[:3])
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    remarks = [] if document.get("claim", claim) == claim else ["the form has changed since"]
+    remarks += [f"it was recorded with {some}{more}, which is not what is found"] if changed else []
+    return "; ".join(remarks)
 
 
 def differing_entries(name: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:

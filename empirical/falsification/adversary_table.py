@@ -25,13 +25,9 @@ FAMILIES = "families"  # the effort that tries the known extremal runs alone
 
 
 def rows(name: str, effort: str, seed: int, known: Sequence[Mapping[str, Any]] = ()) -> Iterator[dict[str, Any]]:
-    """The row of every form of a paper's results, the worse of what this search finds and what is known.
+    """The row of every form of a paper's results: the worse of this search and of the known rows.
 
-    Args:
-        name: the paper.
-        effort, seed: of the search; what it has found already is not searched again, but completed by the known
-            extremal runs where it is from before these. With `families` that is all that is done.
-        known: rows of an earlier table; of a form that has changed since they do not count, except with `families`.
+    The effort `families` only tries the known extremal runs, on rows that have not been searched with them.
     """
     before = {(row["key"], row["form"], row["claim"]): row for row in known if row["ratio"] is not None}
     for result in paper(name).results:
@@ -53,12 +49,7 @@ def rows(name: str, effort: str, seed: int, known: Sequence[Mapping[str, Any]] =
 
 
 def complete_row(row: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
-    """A row after the known extremal runs of its form have been tried, if the form has such.
-
-    Args:
-        row: of the form; of another version of it if its instance is covered by this one too.
-        claim: about the form.
-    """
+    """A row after the known extremal runs of its form have been tried, if the form has such."""
     if row["ratio"] is None or (row["claim"] == claim.hash and "families" in row["budget"]):
         return {**row, "claim": claim.hash}
     old, found = replay(row), search_families(claim, row["budget"]["seed"], row["budget"]["effort"])
@@ -70,13 +61,7 @@ def complete_row(row: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
 
 
 def merge_tables(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of a table with what other searches found, each replayed: the worse of both, and both budgets.
-
-    Args:
-        known: the table.
-        found: rows of other searches, of all its forms or of some. Those of forms that have changed since do not
-            count, nor does what the table has already by its effort and its seed.
-    """
+    """The rows of a table merged with those of other searches, replayed: the worse of both, and both budgets."""
     others = {(row["key"], row["form"], row["claim"]): row for row in found if row["ratio"] is not None}
     for row in known:
         other = others.get((row["key"], row["form"], row["claim"]))
@@ -88,11 +73,7 @@ def merge_tables(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str
 
 
 def cross_rows(found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of a table, each with the worst of all the table's instances of its own class, as the form covers them.
-
-    Args:
-        found: the rows; a row keeps its budget.
-    """
+    """The rows of a table, each with the worst of the table's instances of its class that its form covers."""
     measured = [row for row in found if row["ratio"] is not None]
     for row in found:
         best = None if row["ratio"] is None else replay(row)
@@ -120,5 +101,5 @@ def worse(old: WorstInstance, new: WorstInstance) -> WorstInstance:
 
 
 def row_of(found: WorstInstance) -> dict[str, Any]:
-    """What a table keeps of an instance: as JSON knows it, without what a replay tells again."""
+    """A table's row of an instance, in JSON values, without what a replay recomputes."""
     return {name: json_value(value) for name, value in found.as_document().items() if name in KEPT}

@@ -1,11 +1,11 @@
-r"""The worst that a method can do, found by a solver instead of by search: performance estimation.
+r"""Worst cases of methods by performance estimation.
 
 Over all functions of a class and all starting points, the largest measure subject to an initial gap is a semidefinite
 program in the Gram matrix of points and gradients (Drori and Teboulle 2014; Taylor, Hendrickx and Glineur 2017). A
 deterministic method with fixed participation is written with PEPit and solved by Clarabel; only a clean *optimal*,
 whose primal and dual values agree, counts. For one smooth function the value is attained. Where the mean of several is
 bounded below, blocks are moved, or divergences are bounded at the points of the run alone, the constraints are
-necessary but need not be sufficient: the value is then an upper bound of the worst case, and says so.
+necessary but may be not sufficient: the value is then labelled an upper bound of the worst case.
 
 With gradient noise, or with clients that are drawn, points are random, and the Gram matrix is that of
 $\mathbb E\langle u,v\rangle$: what holds at any two points holds in expectation at random ones, and a vector e whose
@@ -84,15 +84,6 @@ class WorstCase:
 
         Above 1, with `attained`, it refutes the bound, if the gap is that of the theorem: with the gap to the last
         value, where a theorem has that to the infimum, there are more functions in the class.
-
-        Args:
-            key: the result's key.
-            form: its form; the default one if not given.
-            more: constants that the setting does not fix.
-
-        Raises:
-            FedboundsError: no such result, one of another paper, one about something else or whose O(.) hides
-                constants, a constant that is missing, or a condition that fails.
         """
         result = load(key)
         chosen = result.form(form)
@@ -100,7 +91,7 @@ class WorstCase:
             raise FedboundsError(f"{key} [{chosen.name}] hides constants in O(.), so there is no ratio to it")
         if result.paper != load(self.theorems[0]).paper:
             mine = ", ".join(self.theorems)
-            raise FedboundsError(f"{key} is of another paper: this worst case is held against {mine}")
+            raise FedboundsError(f"{key} is of another paper: this worst case is for {mine}")
         bounded = chosen.measure or result.measure
         own = [replace(load(theorem).measure, aggregate=_AGGREGATES[self.measure]) for theorem in self.theorems]
         if not any(replace(m, expectation=bounded.expectation, given=bounded.given).at_most(bounded) for m in own):
@@ -108,21 +99,18 @@ class WorstCase:
         found = evaluate(result, {**self.constants, **more}, form=form)
         if not found.valid:
             failed = next(c.text for c in found.conditions if not c.holds)
-            raise FedboundsError(f"{key} says nothing here: {failed} fails")
+            raise FedboundsError(f"{key} does not apply: {failed} fails")
         return self.value / float(found.value)
 
 
 class Estimation:
-    """A program in the making: functions, points and what is known of them, in the units in which L and the gap are 1.
-
-    Args:
-        clients: N functions, whose mean is f.
-    """
+    """A performance-estimation program of N functions, whose mean is f, in units in which L and the gap are 1."""
 
     def __init__(self, clients: int = 1) -> None:
         self.program = PEP()
         self.functions: list[Function] = [self.program.declare_function(SmoothFunction, L=1) for _ in range(clients)]
         self.start: Point = self.program.set_initial_point()
+        self.gradients: list[Point] = []
         self._seen: list[tuple[Point, Expression]] = []
         self._unrelated: set[tuple[Point, Point]] = set()
 
@@ -136,6 +124,11 @@ class Estimation:
         )
         self._seen.append(here)
         return here
+
+    def record_gradient(self, x: Point) -> Point:
+        """The gradient of f at the next model of the server, which the measure is over."""
+        self.gradients.append(self.objective(x)[0])
+        return self.gradients[-1]
 
     def at_most(self, smaller: Expression, larger: Expression | float) -> None:
         """A constraint."""
@@ -161,11 +154,6 @@ class Estimation:
 
         It is $\sum_n\mathbb E[q_n]v_n+e$, where e has mean zero given the past and
         $\mathbb E\|e\|^2=\sum_{n,m}\mathrm{Cov}(q_n,q_m)\,\mathbb E\langle v_n,v_m\rangle$, which the relaxation knows.
-
-        Args:
-            vectors: client to vector.
-            mean: of the weights, (clients,).
-            covariance: of the weights, (clients, clients).
         """
         whole = weighted_points(vectors, dict(enumerate(mean.tolist())))
         if not covariance.any():
@@ -174,15 +162,7 @@ class Estimation:
         return whole + self.noise(weighted_points(inner, {pair: float(covariance[pair]) for pair in inner}))
 
     def starts(self, to: GapTo, gap: float = 1.0) -> None:
-        """f at the first point seen exceeds the infimum, or f at the last one, by at most the gap.
-
-        Args:
-            to: which of them.
-            gap: in the units of the program.
-
-        Raises:
-            FedboundsError: to something else.
-        """
+        """f at the first point seen exceeds the infimum, or f at the last one, by at most the gap."""
         first, last = self._seen[0][1], self._seen[-1][1]
         if to == "last":
             self.at_most(first - last, gap)
@@ -195,46 +175,46 @@ class Estimation:
         else:
             raise unknown_name("point to which the gap is", str(to), ["infimum", "last"])
 
-    def worst(self, measures: Sequence[Expression]) -> tuple[float, float]:
-        """The largest least of these, by its dual and its primal program.
+    def worst_gradients(self, measure: Measure, to: GapTo, unit: float, gap: float = 1.0) -> tuple[float, float]:
+        """The largest measure of the recorded gradients in this unit, by its dual and its primal program."""
+        self.starts(to, gap)
+        dual, primal = self.worst(squared_gradients(self.gradients, measure))
+        return unit * dual, unit * primal
 
-        Raises:
-            FedboundsError: the solver ends with anything but a clean optimum.
-        """
+    def worst(self, measures: Sequence[Expression]) -> tuple[float, float]:
+        """The largest least of these, by its dual and its primal program."""
         for measure in measures:
             self.program.set_performance_metric(measure)
-        said = "nothing"
+        status = "nothing"
         for setting in ATTEMPTS:
             with warnings.catch_warnings(), redirect_stdout(StringIO()):  # PEPit prints its warnings
                 warnings.simplefilter("ignore")
                 try:
                     dual = self.program.solve(wrapper="cvxpy", solver="CLARABEL", verbose=0, **setting)
                 except SolverError:
-                    said = "failure"
+                    status = "failure"
                     continue
             solved = self.program.wrapper.prob
-            said = solved.status
-            if said == "optimal" and dual is not None:
+            status = solved.status
+            if status == "optimal" and dual is not None:
                 primal = float(solved.value)
                 if abs(primal - dual) <= AGREE * max(abs(dual), 1e-9):
                     return float(dual), primal
-                said = f"optimal with a primal value of {primal} and a dual one of {dual}"
-        raise FedboundsError(f"the solver says {said}: the worst case is unbounded, or too hard for double precision")
+                status = f"optimal with a primal value of {primal} and a dual one of {dual}"
+        raise FedboundsError(
+            f"the solver reports {status}: the worst case is unbounded, or too hard for double precision"
+        )
 
 
 class Locally:
-    """What clients compute and draw by themselves from one model on: nobody's noise enters what another computes.
-
-    Args:
-        run: the program.
-    """
+    """Local computations of clients from one model on; the noise of one does not enter what another computes."""
 
     def __init__(self, run: Estimation) -> None:
         self.run = run
         self._drawn: dict[int, list[Point]] = {}
 
     def unrelated(self, client: int, *computed: Point) -> None:
-        """What the client has computed says nothing of what the others have drawn."""
+        """The client's computations do not depend on the noise of the others."""
         for other in self._drawn.keys() - {client}:
             for noise in self._drawn[other]:
                 self.run.unrelated(noise, computed)
@@ -264,32 +244,20 @@ def weighted_points(values: Mapping[K, V], weights: Mapping[K, float]) -> V:
 
 
 def whole(**numbers: Any) -> None:
-    """Refuse what is no whole number from 1.
-
-    Raises:
-        FedboundsError: names it.
-    """
+    """Refuse a number that is not a positive integer."""
     for name, value in numbers.items():
         check_count(name, value)
 
 
 def positive(**numbers: Any) -> None:
-    """Refuse what is no positive finite number.
-
-    Raises:
-        FedboundsError: names it.
-    """
+    """Refuse a number that is not positive and finite."""
     for name, value in numbers.items():
         if not (is_finite(value) and value > 0):
             raise FedboundsError(f"{name} = {quote(value)} must be positive and finite")
 
 
 def nonnegative(**numbers: Any) -> None:
-    """Refuse what is no finite number of zero or more.
-
-    Raises:
-        FedboundsError: names it.
-    """
+    """Refuse a number that is negative or not finite."""
     for name, value in numbers.items():
         if not (is_finite(value) and value >= 0):
             raise FedboundsError(f"{name} = {quote(value)} must be finite and not negative")
@@ -301,9 +269,6 @@ def gap_of_a_block(gap: float, blocks: int, gap_to: GapTo) -> float:
     A run of B blocks of rounds loses in each block its share of the gap, which is that to the last value. The worst
     case of a block is concave and increasing in its share, and all shares together are at most F: so the worst case at
     F/B bounds the average over the blocks, for runs that are far too long for one program.
-
-    Raises:
-        FedboundsError: no block, or several of them and a gap to the infimum.
     """
     positive(gap=gap)
     whole(blocks=blocks)
@@ -313,11 +278,7 @@ def gap_of_a_block(gap: float, blocks: int, gap_to: GapTo) -> float:
 
 
 def squared_gradients(gradients: Sequence[Point], measure: Measure) -> list[Expression]:
-    """What a measure of f's gradients at x_0, ..., x_T takes the least of.
-
-    Raises:
-        FedboundsError: no such measure.
-    """
+    """What a measure of f's gradients at x_0, ..., x_T takes the least of."""
     squares = [g**2 for g in gradients]
     ways: dict[str, list[Expression]] = {
         "minimum": squares[:-1],
@@ -333,7 +294,7 @@ def worst_case(method: str, **setting: Any) -> WorstCase:
     """The worst case of a method over a class of functions, by performance estimation.
 
     Args:
-        method: a room's, such as `"generalized-fedavg"` or `"tdcd"`; each method's function says what it takes.
+        method: of a paper, such as `"generalized-fedavg"` or `"tdcd"`; the method's function lists its settings.
         setting: its numbers, such as `smoothness`, `gap`, `rounds`, `local_steps`, `local_step`.
 
     Raises:

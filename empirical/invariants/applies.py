@@ -1,8 +1,7 @@
-"""What an invariant compares, what it applies to, and what a run is seen to do without.
+"""The two sides of an invariant, the cases to which it applies, and the features that a run does not use.
 
-An invariant may simplify a case, but asks of a run nothing that the cases do not ask: a multiplier, a momentum, a
-cut-off that no case has is none of the run's business. What it needs besides, it declares; where no case has that, the
-invariant is skipped, with the reason.
+An invariant may simplify a case, but not use features that no case has. It declares what it needs; if no case has that,
+it is skipped with the reason.
 """
 
 from __future__ import annotations
@@ -73,12 +72,7 @@ class Scope:
     lacking: str = ""
 
     def why_not(self, cases: Sequence[Any], algorithm: str, tolerance: float) -> str | None:
-        """Why it does not apply to these cases, this algorithm and this tolerance; None if it does.
-
-        Example:
-            >>> Scope((Need("an odd number", lambda case: case % 2 == 1),)).why_not([2, 4], "any", 1e-9)
-            'no case has an odd number'
-        """
+        """Why it does not apply to these cases, this algorithm and this tolerance; None if it does."""
         if self.algorithms is not None and algorithm not in self.algorithms:
             return f"it is no property of {algorithm}; it holds for {', '.join(sorted(self.algorithms))}"
         if tolerance > self.tolerance:
@@ -108,18 +102,18 @@ def applies(
 
 
 def scope_of(invariant: Callable[..., InvariantSides]) -> Scope:
-    """What an invariant declares; without a declaration it applies to everything."""
+    """The scope that an invariant declares; everything by default."""
     return getattr(invariant, "scope", Scope())
 
 
 @dataclass(frozen=True)
 class Feature:
-    """Something that an implementation may do without.
+    """An optional feature of implementations.
 
     Args:
-        name: the parameter that it is given by.
-        words: what the cases are left with, such as "no multiplier (eta = 1)".
-        without: the case without it.
+        name: its parameter.
+        words: the description of cases without it, such as "no multiplier (eta = 1)".
+        without: removes it from a case.
     """
 
     name: str
@@ -130,29 +124,29 @@ class Feature:
 def unused_features(
     run: Callable[..., Any], features: Sequence[Feature], cases: Sequence[Any], execute: Callable[[Any], np.ndarray]
 ) -> tuple[Feature, ...]:
-    """The features that a run does without: it names no such parameter, and in no case does it make a difference.
+    """The features that a run does not use: it has no such parameter, and no case depends on it.
 
-    A parameter that is named and ignored is a bug, and so is one that is passed on and counts where it should not.
+    A parameter that is named and ignored is a bug.
     """
     named = _names(run)
     if named is None:
         return ()
     return tuple(
-        feature for feature in features if feature.name not in named and _plays_no_role(feature, cases, execute)
+        feature for feature in features if feature.name not in named and _is_irrelevant(feature, cases, execute)
     )
 
 
-def _plays_no_role(feature: Feature, cases: Sequence[Any], execute: Callable[[Any], np.ndarray]) -> bool:
+def _is_irrelevant(feature: Feature, cases: Sequence[Any], execute: Callable[[Any], np.ndarray]) -> bool:
     pairs = [(case, feature.without(case)) for case in cases]
     pairs = [(case, plain) for case, plain in pairs if str(case) != str(plain)]
     try:
         return bool(pairs) and all(np.array_equal(execute(case), execute(plain)) for case, plain in pairs)
-    except Exception:  # then it is for the invariants to say in which case
+    except Exception:  # the invariants report it
         return False
 
 
 def names_of(run: Callable[..., Any]) -> set[str]:
-    """The parameters that a run has names for; empty if that cannot be told.
+    """The names of a run's parameters; empty if unknown.
 
     Example:
         >>> sorted(names_of(lambda problem, weights, *, cutoff, **_: None))
@@ -165,7 +159,7 @@ def names_of(run: Callable[..., Any]) -> set[str]:
 
 
 def accepted_numbers(run: Callable[..., Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the numbers that a run takes, by their names or by `**`.
+    """The numbers that a run accepts, by name or by `**`.
 
     Example:
         >>> accepted_numbers(lambda problem, cutoff: None, {"cutoff": 2, "rate": 0.5})
@@ -177,7 +171,7 @@ def accepted_numbers(run: Callable[..., Any], numbers: Mapping[str, Any]) -> dic
 
 
 def _names(run: Callable[..., Any]) -> set[str] | None:
-    """The parameters that a run has names for; None if that cannot be told, or if none are swallowed."""
+    """The names of a run's parameters; None if unknown, or if it does not accept `**`."""
     try:
         parameters = inspect.signature(run).parameters.values()
     except (TypeError, ValueError):

@@ -1,10 +1,10 @@
-r"""The invariants of a server that averages what its participants send, and the search for cases that break them.
+r"""The invariants of a server that averages the updates of its participants, and their check.
 
-A *server* is any function that makes the next model of the updates of those who take part:
+A *server* is any function that computes the next model from the updates of the participants:
 
     run(model, updates, shares, cohort) -> model (d,)
 
-`updates` (N, d) and `shares` (N,) are those of all clients, and `cohort` (K,) says who takes part. It should add
+`updates` (N, d) and `shares` (N,) are those of all clients, and `cohort` (K,) are the participants. It should add
 $\sum_{k\in\mathcal C}p_ku_k/\sum_{k\in\mathcal C}p_k$ to the model.
 
 Source: McMahan et al. 2017, *Communication-Efficient Learning of Deep Networks from Decentralized Data*, Algorithm 1.
@@ -48,12 +48,7 @@ class AveragingCase:
     cohort: np.ndarray
 
     def next_model(self, run: Server) -> np.ndarray:
-        """What a server makes of this case, (1, d).
-
-        Raises:
-            FedboundsError: it returns something else, or numbers that are not finite.
-            ChangedArgument: it changes the updates, the shares or the cohort; the model, which is its own, it may.
-        """
+        """What a server makes of this case, (1, d)."""
         given = {"updates": self.updates.copy(), "shares": self.shares.copy(), "cohort": self.cohort.copy()}
         returned = run(self.model.copy(), *given.values())
         check_unchanged("server", given, vars(self))
@@ -70,13 +65,7 @@ Execute = Callable[[AveragingCase], np.ndarray]
 
 
 def weighted_mean(model: np.ndarray, updates: np.ndarray, shares: np.ndarray, cohort: np.ndarray) -> np.ndarray:
-    """The model and the mean of the participants' updates, weighted by their shares among them.
-
-    Example:
-        >>> updates, shares = np.array([[1.0], [4.0], [9.0]]), np.array([0.25, 0.5, 0.25])
-        >>> weighted_mean(np.array([1.0]), updates, shares, np.array([0, 1]))
-        array([4.])
-    """
+    """The model and the mean of the participants' updates, weighted by their shares among them."""
     return model + shares[cohort] @ updates[cohort] / shares[cohort].sum()
 
 

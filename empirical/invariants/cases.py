@@ -1,4 +1,4 @@
-r"""What a run is given when its invariants are tested: a problem of plain NumPy callables, and the numbers of the run.
+r"""Cases for property tests: a problem of plain NumPy callables, and the numbers of a run.
 
 A *run* is any function that computes the models of a generalized FedAvg (Wang & Ji 2022, Algorithm 1):
 
@@ -163,7 +163,7 @@ class Case:
         return len(self.weights)
 
     def models(self, run: Run) -> np.ndarray:
-        """What a run makes of this case: $x_0, \\dots, x_T$, (T + 1, d).
+        """The models that a run returns for this case: $x_0, \\dots, x_T$, (T + 1, d).
 
         Raises:
             FedboundsError: the run returns something else, or numbers that are not finite.
@@ -257,7 +257,7 @@ class Case:
         )
 
 
-# What a case may have and an implementation may do without.
+# Optional features of implementations.
 FEATURES = (
     Feature("multiplier", "no multiplier (eta = 1)", lambda case: replace(case, multiplier=1.0)),
     Feature("interval", "no interval (P = 1)", lambda case: replace(case, interval=1)),
@@ -281,34 +281,14 @@ class ChangedArgument(FedboundsError):
 
 
 def check_unchanged(who: str, given: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> None:
-    """See that a function left its arguments as they were.
-
-    Args:
-        who: the function, in words.
-        given: the arguments by name, after the call.
-        expected: what they were before.
-
-    Raises:
-        ChangedArgument: it did not.
-    """
+    """Refuse a function that changed its arguments."""
     for name, value in given.items():
         if not np.array_equal(value, expected[name]):
             raise ChangedArgument(f"the {who} changed its argument `{name}` in place; copy it before changing it")
 
 
 def as_numbers(returned: ArrayLike, wanted: tuple[int, ...], none: str, misshapen: str, infinite: str) -> np.ndarray:
-    """What was returned as finite numbers of the shape that is wanted.
-
-    Args:
-        returned: by somebody's function.
-        wanted: the shape.
-        none: told where there are no numbers, with {} for what was returned.
-        misshapen: told where they have another shape, with {} for it.
-        infinite: told where they are not finite, with {t} for the first such row and {row} for what it holds.
-
-    Raises:
-        FedboundsError: as told.
-    """
+    """A returned value as finite numbers of the expected shape."""
     try:
         raw = as_array(returned)
         exact = raw.dtype.kind == "O" and all(isinstance(value, Real) for value in raw.flat)  # fractions, say
@@ -326,12 +306,12 @@ def as_numbers(returned: ArrayLike, wanted: tuple[int, ...], none: str, misshape
 
 
 def as_array(returned: Any) -> np.ndarray:
-    """An array of what may be arrays, lists or tensors, also such that carry gradients."""
+    """An array from arrays, lists or tensors, with or without gradients."""
     if isinstance(returned, list | tuple):
         return np.asarray([as_array(each) if hasattr(each, "detach") else each for each in returned])
     return np.asarray(returned.detach().cpu() if hasattr(returned, "detach") else returned)
 
 
 def digits(values: ArrayLike) -> str:
-    """Numbers on one line, with all their digits: what is printed can be run again."""
+    """Numbers on one line with all digits, so that a printed case can be run again."""
     return str(np.asarray(values, dtype=float).tolist()).replace(".0,", ",").replace(".0]", "]").removesuffix(".0")

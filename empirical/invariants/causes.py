@@ -1,4 +1,4 @@
-"""What several broken invariants have in common: the one misreading that explains every case, if one does."""
+"""The likely cause of broken invariants: the one known mistake that explains every case."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Outcome = Callable[[Any], np.ndarray]
 
 @dataclass(frozen=True)
 class Misreading:
-    """A way to be wrong, as a change of the reference twin.
+    """A known mistake, as a change of the reference.
 
     Args:
         words: what such a run does, such as "it ignores the multiplier".
-        as_if: from what the twin makes of a case, and a case, to what such a run makes of it.
-        remedy: what to do if it is meant.
+        as_if: from the reference and a case to the outcome with the mistake.
+        remedy: what to do if it is intended.
     """
 
     words: str
@@ -30,7 +30,7 @@ class Misreading:
 
 
 def rows_apart(sides: InvariantSides, tolerance: float) -> np.ndarray:
-    """Which rows differ by more than is allowed, booleans; models are finite, what is expected of them may not be."""
+    """Which rows differ by more than the tolerance, booleans; expected values may be infinite."""
     with np.errstate(invalid="ignore", over="ignore"):
         size = max(1.0, float(np.abs(sides.got).max()))
         return np.any(~(np.abs(sides.got - sides.expected) <= max(tolerance, sides.within) * size), axis=1)
@@ -44,20 +44,11 @@ def likely_cause(
     misreadings: Sequence[Misreading],
     tolerance: float,
 ) -> str | None:
-    """One line on where to begin, or None where a single invariant is broken for no reason that is known.
+    """The likely cause in one line, or None where a single invariant is broken for no known reason.
 
-    The smallest counterexamples alone say little: in one interval, to amplify all but the first is to amplify none. So
-    a misreading is a cause only if it is what the run does in all cases that were tried.
-
-    Args:
-        found: the counterexamples, by the invariant that they break.
-        drawn: the cases that were tried.
-        outcome: what the run makes of a case.
-        twin: what the reference twin makes of it.
-        misreadings: the ways to be wrong that are known.
-        tolerance: of the search.
+    A known mistake is a cause only if it explains the outcomes in all tested cases.
     """
-    raised = [counterexample.told for counterexample in found.values() if counterexample.sides is None]
+    raised = [counterexample.message for counterexample in found.values() if counterexample.sides is None]
     if found and len(raised) == len(found):
         return f"it gives no models in some cases: {raised[0]}" if len(raised) > 1 else None
     for name in ("determinism", "repeated", "seed without noise"):
@@ -78,7 +69,7 @@ def likely_cause(
 
 
 def _explains(misreading: Misreading, cases: Sequence[Any], outcome: Outcome, twin: Outcome, tolerance: float) -> bool:
-    """Whether the run is the misread twin in all of the cases, and the twin itself is not."""
+    """Whether the reference with the mistake equals the run in all cases, and the reference does not."""
     differs = False
     for case in cases:
         try:
@@ -86,6 +77,6 @@ def _explains(misreading: Misreading, cases: Sequence[Any], outcome: Outcome, tw
             if rows_apart(InvariantSides(got, misreading.as_if(twin, case)), tolerance).any():
                 return False
             differs |= bool(rows_apart(InvariantSides(got, twin(case)), tolerance).any())
-        except Exception:  # neither the run nor a twin that is misread need be able to do everything
+        except Exception:  # a run, or a reference with a mistake, may fail
             return False
     return differs

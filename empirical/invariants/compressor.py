@@ -1,4 +1,4 @@
-r"""Is a compressor what it says it is? Measured on any implementation: bias, errors, bytes, state, refusals."""
+r"""Measurement of a compressor, of any implementation: bias, errors, bytes, state and refused messages."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ LEARNED = 64  # entries that count from which on half of the messages give a dir
 
 
 class Codec(Protocol):
-    """What is asked of an implementation."""
+    """The methods that an implementation needs."""
 
     def encode(self, update: np.ndarray, rng: np.random.Generator, /) -> bytes:
         """The message for an update (d,)."""
         ...
 
     def decode(self, message: bytes, /) -> np.ndarray:
-        """The update that the message means, (d,)."""
+        """The update of a message, (d,)."""
         ...
 
 
@@ -48,7 +48,7 @@ UPDATES: dict[str, Callable[[int, np.random.Generator], np.ndarray]] = {
 }
 
 
-# entries whose sizes stand in simple ratios, so that what usual compressors do by chance is not rare
+# entries in simple ratios, so that no random choice of usual compressors is rare
 SMALL_UPDATES: dict[str, Callable[[int, np.random.Generator], np.ndarray]] = {
     "mixed": lambda d, rng: rng.choice([-1.0, -0.5, 0.5, 1.0], d),
     "negative with gaps": lambda d, rng: np.where(np.isin(np.arange(d) % 5, (2, 3)), 0.0, -1.0),
@@ -81,16 +81,16 @@ class CompressorCase:
 
 @dataclass(frozen=True)
 class CompressorTrial:
-    r"""What many messages of one update x say.
+    r"""The measurement of many messages of one update x.
 
     Attributes:
-        update: which x, in words.
+        update: the name of x.
         norm: $\|x\|$.
         relative_error: the mean of $\|\mathcal S(x)-x\|^2/\|x\|^2$.
         standard_error: of that mean.
         bias: $\|E[\mathcal S(x)]-x\|/\|x\|$, estimated without the part that chance adds, at least 0.
-        bias_error: how far a standard error of its square moves it, up or down.
-        visible: the least bias along x itself, as a part of its length, that would be called one.
+        bias_error: the change of the bias by a standard error of its square, up or down.
+        visible: the least bias along x itself, relative to its length, that would be detected.
         evidence: in standard errors, the largest of the mean's distances from x in some directions, x among them.
         bits: sent for each number.
     """
@@ -108,15 +108,15 @@ class CompressorTrial:
 
 @dataclass(frozen=True, eq=False)
 class CompressorReport:
-    """What was measured of a compressor; prints as a table.
+    """The measurements of a compressor; prints as a table.
 
     Attributes:
         size: d.
         messages: of each update.
         trials: one for each update.
-        biased: whether a bias was seen, beyond chance, in any size.
-        limit: in standard errors, what a direction must show to be called biased.
-        refused: how a damaged message was met: `"refused"`, or what was accepted.
+        biased: whether a bias was detected in any size.
+        limit: in standard errors, the deviation in a direction from which on it is a bias.
+        refused: the response to damaged messages: `"refused"`, or what was accepted.
         verdicts: one for each property that a compressor must have, or says that it has.
     """
 
@@ -130,7 +130,7 @@ class CompressorReport:
 
     @property
     def broken(self) -> tuple[InvariantVerdict, ...]:
-        """The verdicts of the properties that it does not have."""
+        """The verdicts of violated properties."""
         return tuple(verdict for verdict in self.verdicts if verdict.counterexample is not None)
 
     @property
@@ -139,11 +139,7 @@ class CompressorReport:
         return not self.broken
 
     def raise_if_broken(self) -> None:
-        """For tests.
-
-        Raises:
-            BrokenInvariant: some property does not hold; the message is the whole report.
-        """
+        """For tests."""
         if self.broken:
             raise BrokenInvariant(str(self))
 
@@ -199,7 +195,7 @@ def check_compressor(
 ) -> CompressorReport:
     r"""Measures an implementation of a compressor on updates of several shapes and sizes.
 
-    Whether it is unbiased is told from the mean of many messages of the same update, in several directions, at an error
+    Bias is tested on the mean of many messages of the same update, in several directions, at an error
     probability of about one in a million for all together, if whatever happens to a number by chance may be expected in
     50 messages: an entry that is sent with a smaller probability than 50 / messages may be in too few of them, and its
     absence looks like a bias. "No bias seen" is no proof: what did not happen in any of the messages is not known, and
@@ -245,27 +241,27 @@ def check_compressor(
     others = SMALL_UPDATES | (MAGNITUDES if scale is None else {})
     scale = 1.0 if scale is None else scale
     tests = (DIRECTIONS + 1) * (len(UPDATES) + len(others) * len(sizes))
-    checked = _Checked(codec, rng, tests)
-    made = (CompressorCase(name, _single(scale * make(size, rng))) for name, make in UPDATES.items())
+    checked = _CompressorChecks(codec, rng, tests)
+    made = (CompressorCase(name, _single_precision(scale * make(size, rng))) for name, make in UPDATES.items())
     trials = tuple(checked.trial(case, messages) for case in made)
     biased = checked.biased
     for each in sizes:
         for name, make in others.items():
             if each < WIDE or name == "mixed":
                 few = FEW if each < WIDE else FEWEST
-                checked.tried(CompressorCase(name, _single(scale * make(each, rng))), min(few, messages))
+                checked.tried(CompressorCase(name, _single_precision(scale * make(each, rng))), min(few, messages))
         if each >= WIDE or not checked.unbiased:  # elsewhere it would be a bias
             largest = np.append(np.full(each - 1, 1e-3), 0.3)
-            checked.attempt(CompressorCase("last largest", _single(scale * largest)), checked.in_place)
+            checked.attempt(CompressorCase("last largest", _single_precision(scale * largest)), checked.in_place)
     for each in sorted({size, *sizes[-1:]}):
-        checked.repeat(CompressorCase("normal", _single(scale * rng.standard_normal(each))))
-    damaged = CompressorCase("normal", _single(scale * rng.standard_normal(size)))
+        checked.repeat(CompressorCase("normal", _single_precision(scale * rng.standard_normal(each))))
+    damaged = CompressorCase("normal", _single_precision(scale * rng.standard_normal(size)))
     refused = checked.damaged(damaged)
     limit = checked.limit(messages)
     return CompressorReport(size, messages, trials, biased or checked.biased, limit, refused, checked.verdicts())
 
 
-def _single(update: np.ndarray) -> np.ndarray:
+def _single_precision(update: np.ndarray) -> np.ndarray:
     return update.astype(np.float32).astype(np.float64)
 
 
@@ -282,8 +278,8 @@ PROPERTIES = {
 
 
 @dataclass
-class _Checked:
-    """A compressor, and what was found wrong with it, the first of each kind."""
+class _CompressorChecks:
+    """The checks of a compressor, and the first counterexample of each property."""
 
     codec: Any
     rng: np.random.Generator
@@ -295,18 +291,18 @@ class _Checked:
 
     @property
     def unbiased(self) -> bool:
-        """Whether it says so, or says nothing."""
+        """Whether it claims to be unbiased, the default."""
         return bool(getattr(self.codec, "unbiased", True))
 
     def limit(self, messages: int) -> float:
-        """In standard errors, what is called a bias."""
+        """The deviation that is a bias, in standard errors."""
         return -float(stdtrit(messages - 1, CERTAIN / (2 * self.tests)))
 
-    def note(self, name: str, case: CompressorCase, told: str | None) -> None:
-        """One more try of a property, and what is wrong, if anything."""
+    def note(self, name: str, case: CompressorCase, problem: str | None) -> None:
+        """Count one test of a property, and keep its fault, if any."""
         self.tried_of[name] += 1
-        if told is not None:
-            self.found.setdefault(name, Counterexample(case, told))
+        if problem is not None:
+            self.found.setdefault(name, Counterexample(case, problem))
 
     def verdicts(self) -> tuple[InvariantVerdict, ...]:
         """One for each property."""
@@ -329,30 +325,30 @@ class _Checked:
         self.attempt(case, lambda case: self.trial(case, messages if self.unbiased else min(messages, FEWEST)))
 
     def attempt(self, case: CompressorCase, of: Callable[[CompressorCase], object]) -> None:
-        """Something that may fail in another size."""
-        told = None
+        """A check that may raise in another size."""
+        problem = None
         try:
             of(case)
         except Exception as error:
-            told = str(error) if isinstance(error, FedboundsError) else f"it raised {type(error).__name__}: {error}"
-        self.note("every size", case, told)
+            problem = str(error) if isinstance(error, FedboundsError) else f"it raised {type(error).__name__}: {error}"
+        self.note("every size", case, problem)
 
     def in_place(self, case: CompressorCase) -> None:
         """Whether the largest entry comes out, in some of the messages."""
         x, elsewhere = case.update, None
         place = int(np.abs(x).argmax())
         for _ in range(MISSING):
-            meant = _decoded(self.codec, bytes(self.codec.encode(x.copy(), self.rng)), len(x))
+            meant = _decode(self.codec, bytes(self.codec.encode(x.copy(), self.rng)), len(x))
             if meant[place] * x[place] > 0:
                 elsewhere = None
                 break
             elsewhere = int(np.abs(meant).argmax()) if meant.any() else elsewhere
-        told = f"the largest entry, {x[place]:g} at {place}, is in none of the messages, and that at {elsewhere} is"
-        self.note("in place", case, None if elsewhere is None else told)
+        problem = f"the largest entry, {x[place]:g} at {place}, is in none of the messages, and that at {elsewhere} is"
+        self.note("in place", case, None if elsewhere is None else problem)
 
     def damaged(self, case: CompressorCase) -> str:
-        """How damaged messages are met, which is a verdict if it says that it refuses them."""
-        self.accepts = _met(self.codec, case.update, self.rng)
+        """The response to damaged messages; a verdict if it claims to refuse them."""
+        self.accepts = _response_to_damage(self.codec, case.update, self.rng)
         if getattr(self.codec, "refuses_damaged", False):
             self.note("damaged messages", case, None if self.accepts == "refused" else f"they are {self.accepts}")
         return self.accepts
@@ -373,33 +369,34 @@ class _Checked:
             if not isinstance(message, bytes | bytearray):
                 raise FedboundsError(f"encode returned {type(message).__name__}; expected bytes")
             message = bytes(message)
-            meant[k], lengths[k] = _decoded(codec, message, d), len(message)
-            if not k and not np.array_equal(meant[k], _decoded(codec, message, d)):
+            meant[k], lengths[k] = _decode(codec, message, d), len(message)
+            if not k and not np.array_equal(meant[k], _decode(codec, message, d)):
                 raise FedboundsError("the same message decodes to two updates: what decodes it is random")
         self.note("unchanged arguments", case, None if unchanged else "encode changed the update that it was given")
         norm, limit = float(np.linalg.norm(x)), self.limit(messages)
-        shift, chance = _shifts(meant, x, directions)
-        evidence = _in_errors(shift, chance)
+        shift, chance = _mean_errors(meant, x, directions)
+        evidence = _standardize(shift, chance)
         largest, allowed, where = evidence.max(), limit, "in one direction"
         if case.name in BY_ENTRY and largest <= limit:
-            alone = _in_errors(*_shifts(meant, x, np.eye(d)))
+            alone = _standardize(*_mean_errors(meant, x, np.eye(d)))
             largest, allowed, where = alone.max(), SINGLE, f"in entry {alone.argmax()}"
         half = messages // 2
         learned = (meant[:half] - x).mean(0)
         if largest <= allowed and half >= FEW and np.abs(learned).sum() ** 2 >= LEARNED * (learned @ learned) > 0:
-            seen = _in_errors(*_shifts(meant[half:], x, learned[None]))  # few seeds show in no direction that is fixed
+            off = _mean_errors(meant[half:], x, learned[None])  # few entries show in no fixed direction
+            seen = _standardize(*off)
             if seen.max() > self.limit(half) + 1:
                 largest, allowed, where = seen.max(), self.limit(half) + 1, "where the first half of them is off"
         far = bool(largest > allowed)
-        told = (
+        problem = (
             f"the mean of {messages} messages is {largest:.1f} standard errors off {where}, and {allowed:.1f} is a "
             "bias; if one is meant, set unbiased = False"
         )
         self.biased |= far
-        self.note("unbiased", case, told if far and self.unbiased else None)
+        self.note("unbiased", case, problem if far and self.unbiased else None)
         errors = np.square(meant - x).sum(1)
-        self._errors_as_stated(case, errors, limit)
-        self._lengths_as_stated(case, lengths)
+        self._check_stated_errors(case, errors, limit)
+        self._check_stated_length(case, lengths)
         away, spread = meant.mean(0) - x, meant.std(0, ddof=1) / messages**0.5
         square = max(0.0, float(away @ away - spread @ spread))
         around = (meant - meant.mean(0)) / (messages * (messages - 1)) ** 0.5
@@ -413,28 +410,28 @@ class _Checked:
             bias / unit, bias_error / unit, visible, float(evidence.max()), 8 * float(lengths.max()) / d,
         )  # fmt: skip
 
-    def _errors_as_stated(self, case: CompressorCase, errors: np.ndarray, limit: float) -> None:
+    def _check_stated_errors(self, case: CompressorCase, errors: np.ndarray, limit: float) -> None:
         square = float(case.update @ case.update)
         within = limit * float(errors.std(ddof=1)) / len(errors) ** 0.5 + ROUNDING * square
         mean = float(errors.mean())
         part, exact = self._stated("relative_error", len(case.update)), self._stated("squared_error", case.update)
         if part is not None:
             over = mean > part * square + within
-            told = f"the mean of |S(x)-x|^2 is {mean:.6g}, and relative_error states at most {part * square:.6g}"
-            self.note("stated error", case, told if over else None)
+            problem = f"the mean of |S(x)-x|^2 is {mean:.6g}, and relative_error states at most {part * square:.6g}"
+            self.note("stated error", case, problem if over else None)
         if exact is not None and case.name not in ("heavy tails", "normal"):  # there the large errors may be rare
-            told = f"the mean of |S(x)-x|^2 is {mean:.6g}, and squared_error states {exact:.6g}"
-            self.note("stated error", case, told if abs(mean - exact) > within + ROUNDING * exact else None)
+            problem = f"the mean of |S(x)-x|^2 is {mean:.6g}, and squared_error states {exact:.6g}"
+            self.note("stated error", case, problem if abs(mean - exact) > within + ROUNDING * exact else None)
 
-    def _lengths_as_stated(self, case: CompressorCase, lengths: np.ndarray) -> None:
+    def _check_stated_length(self, case: CompressorCase, lengths: np.ndarray) -> None:
         stated = self._stated("message_bytes", len(case.update))
         if stated is not None:
             wrong = lengths[lengths != stated]
-            told = f"a message has {int(wrong[0])} bytes, and message_bytes states {stated:g}" if len(wrong) else None
-            self.note("stated length", case, told)
+            problem = f"a message has {wrong[0]:.0f} bytes, and message_bytes states {stated:g}" if len(wrong) else None
+            self.note("stated length", case, problem)
 
     def _stated(self, name: str, of: Any) -> float | None:
-        """What it says of itself, if it does."""
+        """A value that the compressor states, or None."""
         says = getattr(self.codec, name, None)
         stated: Any = says(of) if callable(says) else None
         return stated
@@ -444,23 +441,23 @@ class _Checked:
         other = CompressorCase(case.name, -case.update[::-1])
         order = [(case, 1), (other, 2), (case, 1), (other, 2), (other, 2), (case, 1)]
         made = [bytes(self.codec.encode(of.update.copy(), np.random.default_rng(state))) for of, state in order]
-        told = "encoded again with the same state of rng, after another, it is another message"
-        self.note("repeated", case, None if made[0] == made[2] == made[5] else told)
+        problem = "encoded again with the same state of rng, after another, it is another message"
+        self.note("repeated", case, None if made[0] == made[2] == made[5] else problem)
 
 
-def _shifts(meant: np.ndarray, x: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _mean_errors(meant: np.ndarray, x: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How far the mean is from x in some directions, beyond rounding, and the standard errors of that."""
     along = (meant - x) @ directions.T
     shift = np.abs(along.mean(0)) - ROUNDING * np.abs(x) @ np.abs(directions).T  # float32 rounds, which is no bias
     return shift, along.std(0, ddof=1) / len(meant) ** 0.5
 
 
-def _in_errors(shift: np.ndarray, chance: np.ndarray) -> np.ndarray:
+def _standardize(shift: np.ndarray, chance: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(shift > 0, shift / chance, 0.0)
 
 
-def _decoded(codec: Codec, message: bytes, size: int) -> np.ndarray:
+def _decode(codec: Codec, message: bytes, size: int) -> np.ndarray:
     meant = np.asarray(codec.decode(bytes(message)), np.float64)
     if meant.shape != (size,):
         raise FedboundsError(f"decode returned shape {meant.shape}; expected finite numbers ({size},)")
@@ -470,8 +467,8 @@ def _decoded(codec: Codec, message: bytes, size: int) -> np.ndarray:
     return meant
 
 
-def _met(codec: Codec, x: np.ndarray, rng: np.random.Generator) -> str:
-    """What becomes of messages that were damaged on the way."""
+def _response_to_damage(codec: Codec, x: np.ndarray, rng: np.random.Generator) -> str:
+    """Which damaged messages are accepted, or "refused"."""
     message = bytes(codec.encode(x, rng))
     meant = np.asarray(codec.decode(message))
     flipped = bytearray(message)

@@ -1,8 +1,7 @@
-"""Size classes of cases: what a search tries by construction, beside the small cases that it draws at random.
+"""Size classes: larger cases that every search tests, besides small cases drawn at random.
 
-A strategy of small cases finds most bugs and shrinks them. What shows only in late rounds, in many local steps or in a
-cohort of some of many clients is found in cases of that size, one of each: no seed leaves one out. Cases of a size have
-numbers in general position, and of several magnitudes: what is rounded, clipped or dropped shows.
+They find bugs that appear only in late rounds, many local steps or large cohorts. Their numbers are in general position
+and of several magnitudes, so that rounding, clipping and dropped digits are visible.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-# of the numbers in cases of a size, one after the other: every second case shows small differences
+# of the numbers in cases of a size, in this order: every second case shows small differences
 MAGNITUDES = (1.0, 1e3, 1.0, 1e6, 1.0, 1e-3, 1.0, 1e-6)
 UNITS = (1.0, 1 / 3, 1e6 / 3, 1e-6 / 3)  # by which the round numbers of small cases are multiplied, the simplest first
 FULL = 50  # the examples from which on every size class has one
@@ -24,7 +23,7 @@ _NAME = "size_classes"
 
 
 def general(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    """Numbers in general position, between 0.1 and 2 in size: none is round, or representable in single precision."""
+    """Random numbers of size 0.1 to 2; none is representable in single precision."""
     return rng.uniform(0.1, 2, shape) * rng.choice((-1.0, 1.0), shape)
 
 
@@ -42,18 +41,7 @@ class SizeClass:
 
 
 def with_size_classes(small: SearchStrategy[Any], classes: Sequence[SizeClass]) -> SearchStrategy[Any]:
-    """The strategy of small cases, which carries size classes for the search.
-
-    Args:
-        small: what the strategy draws, also in `@given`.
-        classes: of which the search tries one case each, the most important first.
-
-    Example:
-        >>> from hypothesis import strategies as st
-        >>> few = with_size_classes(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))])
-        >>> len(size_classes(few)), len(size_classes(st.integers()))
-        (1, 0)
-    """
+    """The strategy of small cases, which carries size classes for the search."""
     carrying = small.map(lambda case: case)  # an object of its own, whatever hypothesis shares
     setattr(carrying, _NAME, tuple(classes))
     return carrying
@@ -69,13 +57,7 @@ def map_size_classes(
     drawn: Callable[[SearchStrategy[Any]], SearchStrategy[Any]],
     exact: Callable[[SearchStrategy[Any], int], SearchStrategy[Any]] | None = None,
 ) -> SearchStrategy[Any]:
-    """A strategy with its size classes, each changed.
-
-    Args:
-        strategy: of cases.
-        drawn: what is done to strategies whose cases are drawn at random.
-        exact: what is done to those of an exact size, given the place of their class; as `drawn` if not given.
-    """
+    """A strategy with its size classes, each changed."""
     classes = [
         SizeClass(drawn(each.exact) if exact is None else exact(each.exact, place), drawn(each.up_to))
         for place, each in enumerate(size_classes(strategy))
@@ -84,13 +66,6 @@ def map_size_classes(
 
 
 def classes_tried(strategy: SearchStrategy[Any], examples: int) -> tuple[SizeClass, ...]:
-    """The size classes that a search of so many examples tries: all from `FULL` on, and fewer of fewer examples.
-
-    Example:
-        >>> from hypothesis import strategies as st
-        >>> four = with_size_classes(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))] * 4)
-        >>> [len(classes_tried(four, examples)) for examples in (1, 25, 50, 100)]
-        [0, 2, 4, 4]
-    """
+    """The size classes that a search of so many examples tries: all from `FULL` on, and fewer of fewer examples."""
     classes = size_classes(strategy)
     return classes[: len(classes) * min(examples, FULL) // FULL]

@@ -1,4 +1,4 @@
-"""What a search for broken invariants reports."""
+"""The report of a search for broken invariants."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class Counterexample:
     """A case in which an invariant does not hold.
 
     Args:
-        case: what was run, and is printed; `case.models(run)` runs it again, or `case.weights(run)` for weights.
-        told: what is wrong, in one line.
+        case: the case that was run; `case.models(run)` runs it again, or `case.weights(run)` for weights.
+        message: the fault, in one line.
         sides: the two sides that should be equal; None if the run did not return models.
-        drawn: the case that the invariant was given, and made `case` of.
+        drawn: the original case, from which the invariant made `case`.
     """
 
     case: Any
-    told: str
+    message: str
     sides: InvariantSides | None = None
     drawn: Any = None
 
     def __str__(self) -> str:
-        lines = [*str(self.case).splitlines(), self.told]
+        lines = [*str(self.case).splitlines(), self.message]
         if self.sides is not None and self.sides.against is not None:
             here, there = lines, str(self.sides.against).splitlines()
             changed = [f"  {line}" for line in there if line not in here]
@@ -38,14 +38,14 @@ class Counterexample:
 
 @dataclass(frozen=True, eq=False)
 class InvariantVerdict:
-    """What the search found about one invariant.
+    """The verdict on one invariant.
 
     Args:
         name: of the invariant.
-        statement: what it says, in one sentence.
-        examples: how many cases it held for.
-        counterexample: the smallest that was found; None if none was.
-        skipped: why it was not tried; None if it was.
+        statement: the invariant in one sentence.
+        examples: the number of cases in which it held.
+        counterexample: the smallest that was found, or None.
+        skipped: why it was not tested; None if it was.
         not_compared: for a comparison with the reference that did not take place, what to do about it; None otherwise.
     """
 
@@ -86,8 +86,8 @@ class Report:
 
     Args:
         verdicts: one for each invariant.
-        cause: what is the likely cause of what is broken; None if there is nothing to say.
-        without: what the run is seen to do without, in words, so that the cases have none of it.
+        cause: the likely cause of broken invariants, or None.
+        without: features that the run does not use, so that the cases do not have them.
 
     Example:
         >>> from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants

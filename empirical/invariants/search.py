@@ -1,4 +1,4 @@
-"""The search for runs that break an invariant, or do all that is asked of them."""
+"""The search for cases in which an implementation breaks an invariant."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 
-SHARED = 400  # cases that break one invariant, and are tried on the others
-SHRINKING = 400  # cases that are tried to shrink one counterexample; none for no shrinking at all
+SHARED = 400  # cases that break one invariant and are tested on the others
+SHRINKING = 400  # cases tested to shrink one counterexample; 0 for no shrinking
 
 _DRAWN: WeakKeyDictionary[Any, dict[tuple[int, int], list[tuple[Any, int | None]]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is tested, and what it is tested against.
+    """An implementation under test, and its reference.
 
     Args:
-        run: a stranger's implementation.
-        outcome: from a case and a run to what the run makes of it.
-        twin: a run that is right.
-        features: what an implementation may do without.
-        misreadings: the ways to be wrong that are known.
-        algorithm: what it is an implementation of.
+        run: the implementation.
+        outcome: from a case and a run to the outcome of the run.
+        twin: the reference implementation.
+        features: optional features of an implementation.
+        misreadings: known mistakes, as changes of the reference.
+        algorithm: the kind of algorithm that it implements.
     """
 
     run: Callable[..., Any]
@@ -60,7 +60,7 @@ class Subject:
     algorithm: str = "generalized-fedavg"
 
     def __call__(self, case: Any) -> np.ndarray:
-        """What the run makes of a case."""
+        """The outcome of the run in a case."""
         return self.outcome(case, self.run)
 
 
@@ -76,20 +76,7 @@ def check(
     cases: SearchStrategy[Any] | None = None,
     tolerance: float | None = None,
 ) -> Report:
-    """What a paper's check does: the cases and invariants that are asked for, the first runs, and the search.
-
-    Args:
-        subject: what is tested.
-        first: a case that most can run.
-        called: how a run is called, in words.
-        known: the paper's invariants by name.
-        default: the function, by its dotted name, that makes a strategy of the paper's cases.
-        invariants, examples, seed, cases, tolerance: what the user asks for.
-
-    Raises:
-        FedboundsError: an unknown invariant, a number outside its range, or a run that cannot be called as said.
-        MissingExtra: hypothesis is not installed.
-    """
+    """The check of a paper's invariants: select cases and invariants, try the run, search."""
     strategy = strategy_of(cases, default)
     chosen = select_invariants(known, invariants)
     own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
@@ -120,7 +107,7 @@ def search(
     examples, seed = check_count("examples", examples), check_count("seed", seed, low=0)
     tolerance = check_number("tolerance", tolerance, low=0)
     few = max(1, examples - len(classes_tried(strategy, examples)))  # the rest are one of each size class
-    drawn = _drawn(strategy, examples, few, seed)
+    drawn = _draw_cases(strategy, examples, few, seed)
     without = unused_features(subject.run, subject.features, [case for case, _ in drawn], subject)
     for feature in without:
         strategy = map_size_classes(strategy, lambda cases, left_out=feature.without: cases.map(left_out))
@@ -158,9 +145,9 @@ def search(
             continue
         # the same seed comes to the same small counterexample, and from there to smaller ones
         where = strategy if place is None else classes[place].up_to
-        shrunk = _shrunk(where, lambda case: break_it(case) is not None, few, seed)
+        shrunk = _shrink(where, lambda case: break_it(case) is not None, few, seed)
         smallest[name] = (shrunk and break_it(shrunk)) or first  # not everything breaks twice
-    _share(smallest, seen, chosen, subject, tolerance)
+    _share_counterexamples(smallest, seen, chosen, subject, tolerance)
     twin = replace(subject, run=subject.twin)
     verdicts = []
     for name, invariant in chosen.items():
@@ -177,7 +164,7 @@ def search(
     )
 
 
-def _drawn(strategy: SearchStrategy[Any], examples: int, few: int, seed: int) -> list[tuple[Any, int | None]]:
+def _draw_cases(strategy: SearchStrategy[Any], examples: int, few: int, seed: int) -> list[tuple[Any, int | None]]:
     """The cases to try, a few small ones first, then one of each size class with its place; drawn once."""
     known = _DRAWN.setdefault(strategy, {})
     if (examples, seed) not in known:
@@ -194,11 +181,11 @@ def _drawn(strategy: SearchStrategy[Any], examples: int, few: int, seed: int) ->
 def _first_broken(
     seen: Sequence[Any], break_it: Callable[[Any], Counterexample | None], most: int = 20
 ) -> Counterexample | None:
-    """The counterexample of the smallest case seen that breaks something, of so many; None if none does."""
+    """The counterexample of the smallest of the first cases that breaks something; None if none does."""
     return next((broken for case in sorted(seen, key=_size)[:most] if (broken := break_it(case))), None)
 
 
-def _share(
+def _share_counterexamples(
     found: dict[str, Counterexample],
     seen: Sequence[Any],
     chosen: Mapping[str, Callable[..., InvariantSides]],
@@ -218,18 +205,14 @@ def _share(
 
 
 def _size(case: Any) -> int:
-    """How much there is to read of a case."""
+    """The length of a case in print."""
     return len(str(case))
 
 
 def select_invariants(
     known: Mapping[str, Callable[..., InvariantSides]], names: Sequence[str] | None
 ) -> dict[str, Any]:
-    """The invariants of these names; all if there are no names.
-
-    Raises:
-        FedboundsError: no list of names, or an unknown one.
-    """
+    """The invariants of these names; all if there are no names."""
     names = tuple(known) if names is None else names
     if isinstance(names, str) or not names:
         raise FedboundsError(f"invariants = {quote(names)} must be a list of names, such as [{next(iter(known))!r}]")
@@ -240,10 +223,10 @@ def select_invariants(
 
 
 def strategy_of(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) -> SearchStrategy[Any]:
-    """The strategy that is given, or what the function of this dotted name makes of what is wanted.
+    """The given strategy, or the one that the function of this dotted name returns.
 
     Raises:
-        FedboundsError: what is given is none.
+        FedboundsError: `cases` is no strategy.
         MissingExtra: hypothesis is not installed.
     """
     module, _, name = default.rpartition(".")
@@ -256,21 +239,8 @@ def strategy_of(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) 
     return strategy
 
 
-def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], told: str) -> float:
-    """The first runs: what goes wrong in both is the protocol, not an invariant.
-
-    Args:
-        subject: what is tested.
-        first: a case that most can run.
-        strategy: of the cases that are asked for; where the run cannot do the first, it is given one of these.
-        told: where it raises something, with {} for that.
-
-    Returns:
-        How close equal numbers must be in the precision that the run returns.
-
-    Raises:
-        FedboundsError: as told, or what the case itself has to say of the run.
-    """
+def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], message: str) -> float:
+    """The default tolerance, after first runs: if two cases fail, the run does not follow the protocol."""
     returned: list[Any] = []
 
     def noted(*arguments: Any, **numbers: Any) -> Any:
@@ -280,7 +250,7 @@ def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], told: s
     def refused(case: Any) -> Exception | None:
         try:
             subject.outcome(case, noted)
-        except ChangedArgument:  # it can be called as said; the invariants report it
+        except ChangedArgument:  # it follows the protocol; the invariants report the change
             return None
         except Exception as error:
             return error
@@ -290,7 +260,7 @@ def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], told: s
     if error is not None and refused(_find(strategy, lambda case: True, 1, seed=0, shrink=False)) is not None:
         if isinstance(error, FedboundsError):
             raise error
-        raise FedboundsError(told.format(_line(error))) from error
+        raise FedboundsError(message.format(_one_line(error))) from error
     return SINGLE_PRECISION if as_array(returned[-1]).dtype == np.float32 else ROUND_OFF
 
 
@@ -312,18 +282,18 @@ def _counterexample(
     except FedboundsError as error:
         return Counterexample(ran[-1], str(error), drawn=case)
     except Exception as error:
-        return Counterexample(ran[-1], f"the run raised {_line(error)}", drawn=case)
+        return Counterexample(ran[-1], f"the run raised {_one_line(error)}", drawn=case)
     far = rows_apart(sides, tolerance)
     if not far.any():
         return None
     t = int(far.argmax())
     got, expected = _rows(sides.got[t], sides.expected[t])
-    told = f"at t = {t}: {got}, expected {expected}"
-    return Counterexample(case if sides.case is None else sides.case, told, sides, drawn=case)
+    message = f"at t = {t}: {got}, expected {expected}"
+    return Counterexample(case if sides.case is None else sides.case, message, sides, drawn=case)
 
 
-def _shrunk(strategy: SearchStrategy[Any], breaks: Callable[[Any], bool], examples: int, seed: int) -> Any:
-    """The smallest case that breaks, of the first `SHRINKING` that are tried; None if none of them does."""
+def _shrink(strategy: SearchStrategy[Any], breaks: Callable[[Any], bool], examples: int, seed: int) -> Any:
+    """The smallest of the first `SHRINKING` cases that breaks the invariant; None if none does."""
     if not SHRINKING:
         return None
     broken: list[Any] = []
@@ -362,12 +332,12 @@ def _find(
         return None
 
 
-def _line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _rows(got: np.ndarray, expected: np.ndarray) -> tuple[str, str]:
-    """Two rows in six digits, or in as many as it takes to see them differ."""
+    """Two rows in six digits, or in as many as are needed to see a difference."""
     for digits in range(6, 18):
         rows = ["[" + ", ".join(f"{value:.{digits}g}" for value in row) + "]" for row in (got, expected)]
         if rows[0] != rows[1]:

@@ -1,4 +1,4 @@
-r"""Strategies of hypothesis for property tests: problems, participation, schedules, step sizes, and whole cases.
+r"""Hypothesis strategies for property tests: problems, participation, schedules, step sizes, and whole cases.
 
 Small cases have small round numbers, so that counterexamples are readable. Needs the extra `testing`.
 
@@ -57,7 +57,7 @@ except ImportError:
 FORMS = ("shared diagonal", "different diagonal", "shared", "different")
 PARTICIPATION = ("one-hot", "subsets", "proportions", "Dirichlet")
 _EIGENVALUES = (1.0, 0.5, 0.25)
-# the sizes of cases, the smallest first, and those where bugs of many clients and of late rounds show more often
+# the sizes of small cases, the smallest first; sizes that reveal more bugs are listed twice
 CLIENTS = (1, 2, 3, 4, 5, 4)
 ROUNDS = (1, 2, 3, 4, 5, 6, 3, 4)
 LOCAL_STEPS = (1, 2, 3)
@@ -81,8 +81,8 @@ class CaseSize(NamedTuple):
     interval: int
 
 
-# together they have N from 1 to 7 and 12, every I from 1 to 10, every P from 1 to 8, T up to 130, and up to 260 local
-# steps of a client in all; no case has all at once
+# together they cover N from 1 to 7 and 12, every I from 1 to 10, every P from 1 to 8, T up to 130, and up to 260 local
+# steps of a client
 SIZES = (
     CaseSize(2, 130, 2, 7),
     CaseSize(7, 14, 2, 4),
@@ -112,7 +112,7 @@ class StepSizes(NamedTuple):
     server_multiplier: float
 
 
-def _sizes(given: int | None, most: int) -> SearchStrategy[int]:
+def _size_or_up_to(given: int | None, most: int) -> SearchStrategy[int]:
     return st.integers(1, most) if given is None else st.just(given)
 
 
@@ -144,18 +144,18 @@ def quadratics(
         >>> find(quadratics(forms=("different",)), lambda problem: not problem.diagonal).dimension > 1
         True
     """
-    N, d = draw(_sizes(clients, 4)), draw(_sizes(dimension, 3))
+    N, d = draw(_size_or_up_to(clients, 4)), draw(_size_or_up_to(dimension, 3))
     form = draw(st.sampled_from(forms))
     many = N if form.startswith("different") else 1
     spectra = draw(st.lists(st.sampled_from(_EIGENVALUES), min_size=many * d, max_size=many * d))
     hessians = np.reshape(spectra, (many, d))[:, :, None] * np.eye(d)
     if not form.endswith("diagonal"):
-        hessians = np.stack([turn @ A @ turn for turn, A in zip(_mirrors(draw, many, d), hessians, strict=True)])
+        hessians = np.stack([turn @ A @ turn for turn, A in zip(_reflections(draw, many, d), hessians, strict=True)])
         hessians = (hessians + hessians.transpose(0, 2, 1)) / 2
     return Quadratic(hessians if many == N else hessians[0], halves(draw, N, d), noise, halves(draw, d))
 
 
-def _mirrors(draw: st.DrawFn, many: int, d: int) -> np.ndarray:
+def _reflections(draw: st.DrawFn, many: int, d: int) -> np.ndarray:
     r"""Symmetric orthogonal matrices $I - 2vv^\top/\|v\|^2$; the identity for v = 0. (many, d, d)."""
     v = halves(draw, many, d, most=2)
     length = np.maximum((v**2).sum(1), 0.25)[:, None, None]  # entries are halves: no other vector is as short
@@ -178,7 +178,7 @@ def cosine_quadratics(
         >>> find(cosine_quadratics(), lambda problem: problem.ripple > problem.curvature).clients
         1
     """
-    N, d = draw(_sizes(clients, 4)), draw(_sizes(dimension, 3))
+    N, d = draw(_size_or_up_to(clients, 4)), draw(_size_or_up_to(dimension, 3))
     curvature, ripple = draw(st.sampled_from([0.5, 1.0, 0.25, 0.0])), draw(st.sampled_from([0.5, 1.0, 0.25]))
     slopes = halves(draw, N, d)
     return CosineQuadratic(slopes - slopes.mean(0), curvature, ripple, noise, 2 * halves(draw, d))
@@ -194,8 +194,7 @@ def participation_matrices(
     kinds: tuple[str, ...] = PARTICIPATION,
 ) -> np.ndarray:
     """Weights $q_t^n$, (rounds, clients), each row on the simplex: one-hot, equal weights of a subset, small
-    proportions, or a draw from a Dirichlet law; all but the last with zeros. Or everyone, with the same weights in
-    every round.
+    proportions, or Dirichlet; all but the last with zeros. Or everyone, with the same weights in every round.
 
     Args:
         rounds: T; 1 to 8 if not given.
@@ -214,7 +213,7 @@ def participation_matrices(
     for kind in kinds:
         if kind not in (*PARTICIPATION, "everyone"):
             raise unknown_name("kind of participation", str(kind), (*PARTICIPATION, "everyone"))
-    T, N = draw(_sizes(rounds, 8)), draw(_sizes(clients, 5))
+    T, N = draw(_size_or_up_to(rounds, 8)), draw(_size_or_up_to(clients, 5))
     kind = draw(st.sampled_from(kinds))
     if kind == "one-hot":
         q = np.eye(N)[draw(st.lists(st.integers(0, N - 1), min_size=T, max_size=T))]
@@ -250,7 +249,7 @@ def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = F
         ...     assert (process.mean(0) >= 0).all()
         >>> test_mean_weights_are_at_least_zero()
     """
-    N = draw(_sizes(clients, 6))
+    N = draw(_size_or_up_to(clients, 6))
     counts, flags = st.integers(1, N), st.booleans()
     groups = draw(st.sampled_from([g for g in range(1, N + 1) if N % g == 0]))
     fractions = st.integers(0, 4).map(lambda k: k / 4)
@@ -335,24 +334,24 @@ def cases(
 ) -> SearchStrategy[Case]:
     r"""Runs for `fedbounds.empirical.invariants`: a problem, weights that sum to one, and the numbers of Algorithm 1.
 
-    What the cases do not have, no invariant asks of a run: leave out here what yours does without.
+    Exclude here what your implementation does not support: invariants only use features that some case has.
 
-    Local steps are stable, $\gamma L \le \frac12$, but not as small as Theorem 3.1 needs: a wrong sign shows more
-    in large steps. T may be less than P, and need not be a multiple. Drawn cases are small. A check tries also one of
-    each of `SIZES`: up to 12 clients with cohorts of every size, 130 rounds, 25 local steps and intervals of 8 rounds,
-    with numbers in general position and of magnitudes from 1e-6 to 1e6, in up to 12 dimensions.
+    Local steps are stable, $\gamma L \le \frac12$, but larger than in Theorem 3.1, as large steps reveal more errors.
+    T may be less than P, and need not be a multiple. Drawn cases are small. A check also tests one of each of `SIZES`:
+    up to 12 clients with cohorts of every size, 130 rounds, 25 local steps and intervals of 8 rounds, with numbers in
+    general position and of magnitudes from 1e-6 to 1e6, in up to 12 dimensions.
 
     Args:
         problems: a strategy of `Quadratic` or `CosineQuadratic`; both kinds if not given.
         multipliers: the $\eta$ to try.
         intervals: the P to try; 1 to 8 if not given.
         local_steps: the I to try; 1 to 10 if not given.
-        participation: the kinds of `participation_matrices`; "one-hot" and "subsets" give equal weights to those who
-            take part, and "everyone" has them all take part in every round.
-        unit_sum: whether the weights of each round sum to one, as the theory has it.
+        participation: the kinds of `participation_matrices`; "one-hot" and "subsets" give equal weights to
+            participants, "everyone" is full participation.
+        unit_sum: whether the weights of each round sum to one, as in the theory.
         empty_rounds: whether there are rounds without participants.
-        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1 or as large as the centers.
-            If None, those of each of `SIZES` are, and small ones are not.
+        noise: whether gradients are noisy: `problem.noise` then returns normals, with s = 1 or as large as the centers.
+            If None, only the cases of `SIZES` are noisy.
 
     Example:
         >>> from hypothesis import given, settings
@@ -365,15 +364,15 @@ def cases(
     """
     P, I = (None if numbers is None else tuple(numbers) for numbers in (intervals, local_steps))
     kinds = tuple(participation)
-    return _covering(_Wanted(problems, tuple(multipliers), P, I, kinds, unit_sum, empty_rounds, noise))
+    return _cases_of_all_sizes(_CaseOptions(problems, tuple(multipliers), P, I, kinds, unit_sum, empty_rounds, noise))
 
 
-@cache  # the same strategy again is drawn from once
-def _covering(wanted: _Wanted) -> SearchStrategy[Case]:
-    """Small cases of what is wanted, and those of each of `SIZES`."""
-    exact = [_sized_case(wanted, size, place) for place, size in enumerate(SIZES)]
-    up_to = [_small_case(wanted, size) for size in SIZES]
-    return with_size_classes(_small_case(wanted, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
+@cache  # cases of the same strategy are drawn once
+def _cases_of_all_sizes(options: _CaseOptions) -> SearchStrategy[Case]:
+    """Small cases with these options, and cases of each of `SIZES`."""
+    exact = [_sized_case(options, size, place) for place, size in enumerate(SIZES)]
+    up_to = [_small_case(options, size) for size in SIZES]
+    return with_size_classes(_small_case(options, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
 
 
 CUTOFFS = (float("inf"), 8.0, 2.0, 5.0, 20.0, 3.0, 1.0)
@@ -396,10 +395,10 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
     """
 
     def drawn(of: SearchStrategy[Case]) -> SearchStrategy[Case]:
-        def told(case: Case) -> SearchStrategy[Case]:
+        def with_values(case: Case) -> SearchStrategy[Case]:
             return st.fixed_dictionaries(values(case)).map(lambda own: replace(case, own=own))
 
-        return of.flatmap(told)
+        return of.flatmap(with_values)
 
     def values(case: Case) -> dict[str, SearchStrategy[Any]]:
         each: dict[str, SearchStrategy[Any]] = {"cutoff": st.sampled_from(CUTOFFS)}
@@ -409,7 +408,7 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
         return {name: each[name] for name in names}
 
     def exact(of: SearchStrategy[Case], place: int) -> SearchStrategy[Case]:
-        def told(case: Case) -> Case:
+        def with_values(case: Case) -> Case:
             N = case.problem.clients
             order = np.random.default_rng(place).permutation(N) + 1
             own = {
@@ -419,13 +418,13 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
             }
             return replace(case, own={name: own[name] for name in names})
 
-        return of.map(told)
+        return of.map(with_values)
 
     return map_size_classes(cases, drawn, exact)
 
 
-class _Wanted(NamedTuple):
-    """What `cases` is asked for."""
+class _CaseOptions(NamedTuple):
+    """The arguments of `cases`."""
 
     problems: SearchStrategy[Any] | None
     multipliers: tuple[float, ...]
@@ -438,7 +437,7 @@ class _Wanted(NamedTuple):
 
 
 def _case(
-    wanted: _Wanted,
+    options: _CaseOptions,
     size: CaseSize,
     problem: Any,
     q: np.ndarray,
@@ -458,28 +457,28 @@ def _case(
 
 
 @st.composite
-def _small_case(draw: st.DrawFn, wanted: _Wanted, most: CaseSize | None) -> Case:
-    """A case that is drawn number by number: small, or up to this size, the simplest first."""
-    noisy = most is not None and draw(st.booleans()) if wanted.noise is None else wanted.noise
+def _small_case(draw: st.DrawFn, options: _CaseOptions, most: CaseSize | None) -> Case:
+    """A small case, or one of up to this size, the simplest first."""
+    noisy = most is not None and draw(st.booleans()) if options.noise is None else options.noise
     clients = st.sampled_from(CLIENTS) if most is None else st.integers(1, most.clients)
-    problem = draw(plain_problems(draw(clients)) if wanted.problems is None else wanted.problems)
-    usual = (LOCAL_STEPS, INTERVALS) if most is None else (_to(most.local_steps), _to(most.interval))
+    problem = draw(plain_problems(draw(clients)) if options.problems is None else options.problems)
+    usual = (LOCAL_STEPS, INTERVALS) if most is None else (_up_to(most.local_steps), _up_to(most.interval))
     I, P = (
         draw(st.sampled_from(own or up_to))
-        for own, up_to in zip((wanted.local_steps, wanted.intervals), usual, strict=True)
+        for own, up_to in zip((options.local_steps, options.intervals), usual, strict=True)
     )
     T = draw(st.sampled_from(ROUNDS) if most is None else st.integers(1, most.rounds))
-    q = draw(participation_matrices(T, problem.clients, unit_sum=wanted.unit_sum, kinds=wanted.participation))
-    if wanted.empty_rounds:
+    q = draw(participation_matrices(T, problem.clients, unit_sum=options.unit_sum, kinds=options.participation))
+    if options.empty_rounds:
         q = q * ~np.array(draw(st.lists(st.sampled_from([False, False, False, True]), min_size=T, max_size=T)))[:, None]
     seed = draw(st.integers(0, 2**16)) if noisy else None
-    share, multiplier = draw(st.sampled_from([0.5, 0.25, 0.125, 0.3])), draw(st.sampled_from(wanted.multipliers))
-    case = _case(wanted, CaseSize(problem.clients, T, I, P), problem, q, share, multiplier, seed)
-    return _magnified(case, draw(st.sampled_from(UNITS)))
+    share, multiplier = draw(st.sampled_from([0.5, 0.25, 0.125, 0.3])), draw(st.sampled_from(options.multipliers))
+    case = _case(options, CaseSize(problem.clients, T, I, P), problem, q, share, multiplier, seed)
+    return _magnify(case, draw(st.sampled_from(UNITS)))
 
 
-def _magnified(case: Case, unit: float) -> Case:
-    """The case in which models and noise are so many times as large; rippled problems have a magnitude of their own."""
+def _magnify(case: Case, unit: float) -> Case:
+    """The case with models and noise multiplied by a unit; rippled problems stay as they are."""
     old = case.problem
     if not old.quadratic:
         return case
@@ -487,37 +486,37 @@ def _magnified(case: Case, unit: float) -> Case:
     return replace(case, problem=replace(old, centers=unit * old.centers, start=unit * old.start, noises=noises))
 
 
-def _to(most: int) -> tuple[int, ...]:
+def _up_to(most: int) -> tuple[int, ...]:
     return tuple(range(1, most + 1))
 
 
 @st.composite
-def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: CaseSize, place: int) -> Case:
-    """A case of one size, with values in general position; long ones take steps in which round-off does not grow."""
+def _sized_case(draw: st.DrawFn, options: _CaseOptions, size: CaseSize, place: int) -> Case:
+    """A case of one size with values in general position; long ones have steps that do not amplify round-off."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng((seed, place))
-    problem = _general_problem(rng, size.clients, place) if wanted.problems is None else draw(wanted.problems)
+    problem = _general_problem(rng, size.clients, place) if options.problems is None else draw(options.problems)
     I, P = (
         number if own is None else min(own, key=lambda allowed, number=number: abs(allowed - number))
-        for own, number in ((wanted.local_steps, size.local_steps), (wanted.intervals, size.interval))
+        for own, number in ((options.local_steps, size.local_steps), (options.intervals, size.interval))
     )
     T = max(size.rounds, P) if place == 0 else size.rounds  # the longest of given intervals is complete
-    empty = [t for t in range(T) if t % 11 in (2, 3)] if wanted.empty_rounds else []
-    q = _cohorts_of_every_size(rng, T, problem.clients, wanted.participation, place, empty)
-    if not wanted.unit_sum:
+    empty = [t for t in range(T) if t % 11 in (2, 3)] if options.empty_rounds else []
+    q = _cohorts_of_every_size(rng, T, problem.clients, options.participation, place, empty)
+    if not options.unit_sum:
         q = q * np.resize([1.0, 0.5, 1.5, 0.0], T)[:, None]
     q[empty] = 0
-    noise_seed = None if wanted.noise is False else seed
-    calm = [eta for eta in wanted.multipliers if eta != 1 and 0 < eta <= 2]  # which cannot diverge
-    calm = calm or sorted(wanted.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[:1]
+    noise_seed = None if options.noise is False else seed
+    calm = [eta for eta in options.multipliers if eta != 1 and 0 < eta <= 2]  # which cannot diverge
+    calm = calm or sorted(options.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[:1]
     multiplier = calm[place % len(calm)]
     share = float(rng.uniform(0.2, 0.25 if T > 8 or size.local_steps > 4 else 0.5))
-    case = _case(wanted, CaseSize(problem.clients, T, I, P), problem, q, share, multiplier, noise_seed)
-    return case if wanted.problems is not None else _magnified(case, MAGNITUDES[place % len(MAGNITUDES)])
+    case = _case(options, CaseSize(problem.clients, T, I, P), problem, q, share, multiplier, noise_seed)
+    return case if options.problems is not None else _magnify(case, MAGNITUDES[place % len(MAGNITUDES)])
 
 
 def _general_problem(rng: np.random.Generator, N: int, place: int) -> Quadratic | CosineQuadratic:
-    """Clients of which no two are alike, and no number is zero; quadratics of one of several curvatures."""
+    """Different clients without zeros; quadratics of one of several curvatures."""
     d = (1, 2, 3, 1, 5, 2, 3, 1, 12)[place % 9]
     values, start = general(rng, N, d), general(rng, d)
     if place % 4 == 2:
@@ -557,8 +556,8 @@ def _cohorts_of_every_size(
 
 @cache
 def averaging_cases() -> SearchStrategy[AveragingCase]:
-    """Steps of a server for `check_averaging`: drawn ones of up to 4 clients in up to 2 dimensions, cohorts of every
-    size of 1 to 7 clients, and one of 11 of 12, in up to 300 dimensions and of several magnitudes.
+    """Steps of a server for `check_averaging`: up to 4 clients in up to 2 dimensions, and cohorts of every size of up
+    to 7 clients and of 11 of 12, in up to 300 dimensions and of several magnitudes.
 
     Example:
         >>> from hypothesis import find
@@ -586,7 +585,7 @@ def _small_step(draw: st.DrawFn, most: int = 4, dimension: int = 2) -> Averaging
 
 @st.composite
 def _sized_step(draw: st.DrawFn, N: int, K: int, place: int) -> AveragingCase:
-    """Clients of which no two are alike, and K of which take part; sometimes one of them sends a zero update.
+    """Different clients, K of which participate; sometimes one of them sends a zero update.
 
     Every second step has shares between 1e-4 and 1, up to a factor.
     """

@@ -1,4 +1,4 @@
-"""What a paper must keep of who took part, so that its results can be asked about the rounds so far at any time."""
+"""The protocol of a paper's account of participation."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ State = dict[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """What was said before the first round.
+    """The declaration before the first round.
 
     Attributes:
         clients: N.
-        process: who is said to take part, or None.
-        intervals: the lengths P of windows that are accounted, rising from 1.
-        cutoff: K of weights that are estimated on the way.
-        offsets: grad F_n - grad f, the same at every x, (clients, dimension), or None where nobody knows them.
+        process: the declared process, or None.
+        intervals: the lengths P of accounted windows, rising from 1.
+        cutoff: K of FedAU's weights.
+        offsets: grad F_n - grad f, the same at every x, (clients, dimension), or None if unknown.
     """
 
     clients: int
@@ -44,9 +44,9 @@ class AccountQuestion:
 
     Attributes:
         interval: P of the analysis, one of those accounted.
-        rounds: how many there were.
-        given: what the user knows, by concept.
-        ahead: whether it is about more rounds than there were.
+        rounds: the number of rounds so far.
+        given: the user's constants, by concept.
+        ahead: whether it is about future rounds, too.
     """
 
     interval: int
@@ -57,14 +57,14 @@ class AccountQuestion:
 
 @dataclass(frozen=True)
 class AccountFacts:
-    """What an account says for a result.
+    """The facts of an account for a result.
 
     Attributes:
         constants: by concept.
-        checked: assumption name to whether the rounds so far show that it holds.
+        checked: assumption name to whether the rounds so far satisfy it.
         implied: names of assumptions that hold if the declared process is the true one.
         trusting: whether a constant comes from the declared process and not from the rounds.
-        outside: why results that assume `weights` say nothing of the rounds so far ("" if they do).
+        outside: why results that assume `weights` do not cover the rounds so far ("" if they do).
     """
 
     constants: Mapping[str, Constant] = field(default_factory=dict)
@@ -88,12 +88,12 @@ class _Read(dict[str, float]):
 
 @dataclass(frozen=True)
 class Remaining:
-    """How many more rounds for a target.
+    """The number of further rounds for a target.
 
     Attributes:
         answer: for the whole run, as `fedbounds.rounds` gives it.
         seen: rounds so far.
-        more: how many are left, 0 if none; None where no number of rounds is known to do.
+        more: further rounds, maybe 0; None if no number of rounds is known to reach the target.
         guarantee: whether the bound there is one.
         why_not: the reasons why it is not.
     """
@@ -111,8 +111,8 @@ class Remaining:
         return f"<Remaining of {str(self).splitlines()[0]}>"
 
     def __str__(self) -> str:
-        """How many are left of which result, whether that is a guarantee, and why it is not."""
-        left = "no number of rounds is known to do" if self.more is None else f"{self.more} more rounds"
+        """The answer, whether it is a guarantee, and why not."""
+        left = "no number of rounds is known to reach the target" if self.more is None else f"{self.more} more rounds"
         lines = [f"{self._of}: {left} after {self.seen}   guarantee: {'yes' if self.guarantee else 'no'}"]
         return "\n".join([*lines, *(f"  {note}" for note in self._notes), *(f"  - {why}" for why in self.why_not)])
 
@@ -130,36 +130,23 @@ class Account(ABC):
 
     @abstractmethod
     def add(self, t: int, present: np.ndarray, weights: np.ndarray) -> None:
-        """Take note of round t.
-
-        Args:
-            t: the round, from 0.
-            present: booleans (N,).
-            weights: (N,), zero where absent.
-        """
+        """Add round t."""
 
     @abstractmethod
     def quantities(self, rounds: int) -> dict[str, float]:
-        """What the paper measures of the rounds so far, by name."""
+        """The paper's quantities for the rounds so far, by name."""
 
     @abstractmethod
     def facts(self, asked: AccountQuestion) -> AccountFacts:
-        """What the rounds so far, or the declared process, say for a result.
-
-        Raises:
-            FedboundsError: too few rounds for it, or a client that never took part.
-        """
+        """The facts of the rounds so far, or of the declared process, for a result."""
 
     @abstractmethod
     def inconsistency(self, presences: Presences) -> str:
-        """What in the state cannot be of rounds with these presences, in words ("" if nothing)."""
+        """Why the state cannot be of rounds with these presences, as a message ("" if it can)."""
 
 
 def accounts(declared: Declared) -> dict[str, Account]:
-    """A new account of every paper that keeps one (`empirical.papers.<paper>.accounting:ACCOUNT`).
-
-    Raises:
-        FedboundsError: an ACCOUNT that is none.
+    """A new account of every paper that has one (`empirical.papers.<paper>.accounting:ACCOUNT`).
 
     Example:
         >>> list(accounts(Declared(3, None, (1,), 50, None)))

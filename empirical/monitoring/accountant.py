@@ -1,7 +1,6 @@
-r"""An accountant of participation: what the theory says of a run, from who took part in it so far.
+r"""An accountant of participation: bounds for a run from the participation observed so far.
 
-A server feeds it one round after the other, and may ask at any time. Its state has a fixed size, O(clients) for each
-interval that is accounted, whatever the number of rounds.
+A server adds one round after the other. The state has a fixed size, O(clients) for each interval.
 """
 
 from __future__ import annotations
@@ -54,26 +53,26 @@ _OF_LAW = (
 
 
 class ParticipationAccountant:
-    r"""Who took part so far, and what the theory makes of it.
+    r"""The participation observed so far, and the bounds that follow from it.
 
     Weights that are not given are those of the declared process: $q_t^n=\frac1{S_t}$ for each of $S_t$ participants, or
-    $\frac1N$ where it is not normalized; $\frac1{S_t}$ if nothing is declared. What is kept is all that these need:
+    $\frac1N$ where it is not normalized; $\frac1{S_t}$ if nothing is declared. The state holds what these need:
 
     $$\tilde\delta^2(P)=\max_{t_0\in\{0,P,\dots\}}\Big\|\sum_n\overline{q^n_{t_0}}\nabla F_n-\nabla f\Big\|^2,\qquad
       \frac1{NT}\sum_{t,n}(p_n\omega_t^n-1)^2,\qquad
       \hat r=\frac{\sum_{t,n}(\mathbb 1_t^n-\hat p_n)(\mathbb 1_{t+1}^n-\hat p_n)}{(T-1)\sum_n\hat p_n(1-\hat p_n)}$$
 
-    where $\omega_t^n$ are FedAU's weights with cut-off K. Who took part in which round is *not* kept: other intervals
-    P, windows that start elsewhere, another K, or a process that is declared afterwards need the record (`Recorder`).
+    where $\omega_t^n$ are FedAU's weights with cut-off K. The participants of each round are *not* kept: another
+    interval P, window start or K, or a process that is declared afterwards, needs the record (`Recorder`).
 
     Args:
         clients: N, whose names are then 0, ..., N - 1; or the names, strings or whole numbers.
-        process: who is said to take part, or None.
+        process: the declared participation process, or None.
         intervals: the P to be accounted, besides 1.
         cutoff: K of FedAU's weights, or infinity.
         offsets: $\nabla F_n-\nabla f$, (clients, dimension), where they are the same at every x; without them
             $\tilde\delta$ is bounded by the d of Assumption 3.
-        error: the chance that a true declaration is ever called refuted, in (0, 1).
+        error: the probability that a true declaration is ever refuted, in (0, 1).
 
     Raises:
         FedboundsError: a number outside its domain, names that are not different, a process of other clients.
@@ -124,7 +123,7 @@ class ParticipationAccountant:
         self._declaration, self.presences = Declaration(process, self.error), Presences(N)
 
     def __repr__(self) -> str:
-        """One line; `quantities` and `conformity` say the rest."""
+        """One line; see also `quantities` and `conformity`."""
         process = "no process" if self.declared.process is None else type(self.declared.process).__name__
         return f"<ParticipationAccountant of {len(self.names)} clients: {self.rounds} rounds, {process} declared>"
 
@@ -139,14 +138,14 @@ class ParticipationAccountant:
         return self.presences.state["present"].copy()
 
     def add(self, participants: Iterable[Name] | Mapping[Name, float], weights: Iterable[float] | None = None) -> None:
-        """Take note of one more round; of one without participants too.
+        """Add one round, with or without participants.
 
         Args:
-            participants: the names of those who took part, or their weights by name.
+            participants: their names, or their weights by name.
             weights: one for each of them, positive.
 
         Raises:
-            FedboundsError: an unknown name, one that comes twice, or weights that are none; nothing is changed.
+            FedboundsError: an unknown or repeated name, or an invalid weight; nothing is changed.
 
         Example:
             >>> accountant = ParticipationAccountant(3)
@@ -162,7 +161,7 @@ class ParticipationAccountant:
         self.presences.add(present)
 
     def quantities(self) -> dict[str, dict[str, float]]:
-        r"""What each paper measures of the rounds so far, by paper and name; divergences are squared.
+        r"""The quantities of each paper for the rounds so far, by paper and name; divergences are squared.
 
         Example:
             >>> accountant = ParticipationAccountant(2, offsets=[[-2.0], [2.0]], intervals=[2], cutoff=3)
@@ -176,9 +175,9 @@ class ParticipationAccountant:
         return {paper: account.quantities(self.rounds) for paper, account in self.accounts.items()}
 
     def mixing(self) -> Mixing:
-        r"""The correlation of presence in successive rounds, and the memory that it means.
+        r"""The correlation of presence in successive rounds, and the mixing time that it implies.
 
-        An estimate; the correlation alone says how soon participation forgets only for chains of two states.
+        An estimate; the correlation determines the mixing time only for chains of two states.
         `quantities` has $P\,\mathrm{Var}(\overline q)$ for each interval, which tends to the long-run variance
         $\hat\upsilon^2$ of whatever mixes.
 
@@ -190,11 +189,11 @@ class ParticipationAccountant:
         return self.presences.mixing()
 
     def conformity(self) -> Conformity:
-        r"""Whether what was observed is what was declared, by exact tests that may be read after every round.
+        r"""Whether the observed participation fits the declared process, by exact tests valid after every round.
 
-        What the process makes impossible refutes it at once and without error; what it makes unlikely, when an e-value
-        passes $1/\text{error}$. A true declaration is ever refuted with probability at most `error`, however often one
-        looks. Not refuted is not proved: see `untested`, and a small deviation needs many rounds to be seen.
+        An impossible round refutes the process at once; unlikely rounds do when an e-value exceeds $1/\text{error}$. A
+        true declaration is ever refuted with probability at most `error`, however often this is called. Not refuted
+        does not mean proved: see `untested`; a small deviation needs many rounds.
 
         Example:
             >>> from fedbounds.empirical.participation import Cyclic
@@ -219,24 +218,24 @@ class ParticipationAccountant:
         assume: str | Iterable[str] = (),
         trust: str | Iterable[str] = (),
     ) -> Evaluation:
-        r"""What a result promises for the rounds so far.
+        r"""The bound of a result for the rounds so far.
 
-        The constants of participation are those of the rounds that were seen, where the result holds given the
-        participation, and expectations over the declared process where it is about a law, as every `-expected` result:
-        without a stationary declared process, such a result is no guarantee. Everything that rests on the
-        declaration is no guarantee once `conformity` refutes it, or cannot test it. That the run is one of the result's
-        algorithm is your word, as everything that you `assume`.
+        If the result holds given the participation, the constants of participation are those of the observed rounds. If
+        it is about a distribution of participation, as every `-expected` result, they are expectations over the
+        declared process; without a stationary declared process, such a result is no guarantee. Nothing that depends on
+        the declaration is a guarantee if `conformity` refutes it or cannot test it. It is assumed that the run is one
+        of the result's algorithm.
 
         Args:
-            result: what is promised, or its key.
-            given: the other constants, by letter or concept.
+            result: the result, or its key.
+            given: the other constants, by symbol or concept.
             form: its name or kind; the strongest one that is not refuted by default.
-            interval: P of the analysis; that of `given`, or the only one that was asked for, by default.
+            interval: P of the analysis; that of `given`, or the only accounted one, by default.
             assume, trust: as for `fedbounds.evaluate`.
 
         Raises:
-            FedboundsError: a constant is missing or contradicts what was seen, an interval that was not accounted, or
-                no round yet.
+            FedboundsError: a constant is missing or contradicts the observed rounds, an interval was not accounted, or
+                no round was added.
 
         Example:
             >>> accountant = ParticipationAccountant(3, intervals=[3])
@@ -250,14 +249,14 @@ class ParticipationAccountant:
 
         Source: the result's.
         """
-        statement, known, facts, reasons = self._asked(result, given, form, interval, ahead=False)
+        statement, known, facts, reasons = self._applied_statement(result, given, form, interval, ahead=False)
         result, chosen = statement.result, statement.form
         evaluation = evaluate(
             result,
             known,
             form=chosen.name,
-            assume=self._taken(chosen, facts, assume),
-            checked=_of_form(chosen, facts.checked),
+            assume=self._assumed_names(chosen, facts, assume),
+            checked=_assumptions_of_form(chosen, facts.checked),
             trust=trust,
         )
         return evaluation.revoked(*reasons)
@@ -272,13 +271,12 @@ class ParticipationAccountant:
         interval: int | None = None,
         assume: str | Iterable[str] = (),
     ) -> Remaining:
-        r"""How many more rounds until the bound is at most epsilon.
+        r"""The number of further rounds until the bound is at most epsilon; 0 if it already is.
 
-        None are left if `bound` is at most epsilon already. For the rounds to come the constants of participation are
-        those of the declared process, if it is stationary and the result is known for it; else those of the rounds so
-        far, which later ones may exceed: then the answer is only estimated, and no guarantee. Where the declared
-        participation is random and the result holds given the participation, the answer is that of the result in
-        expectation over participation (`-expected`), which `print` names.
+        For future rounds the constants of participation are those of the declared process, if it is stationary and
+        covered by the result; otherwise those of the rounds so far, and the answer is an estimate without guarantee.
+        If the declared participation is random and the result holds given the participation, the answer is that of the
+        result in expectation over participation (`-expected`), which `print` names.
 
         Args:
             result, given, form, interval, assume: as for `bound`.
@@ -300,22 +298,22 @@ class ParticipationAccountant:
 
         Source: as `fedbounds.rounds`.
         """
-        asked = result
-        statement, known, facts, reasons = self._asked(asked, given, form, interval, ahead=True)
+        named = result
+        statement, known, facts, reasons = self._applied_statement(result, given, form, interval, ahead=True)
         result, chosen = statement.result, statement.form
-        taken = self._taken(chosen, facts, statement.assumed(assume))
+        taken = self._assumed_names(chosen, facts, statement.assumed(assume))
         answer = rounds_to_reach(result, epsilon, known, form=chosen.name, assume=tuple(taken))
         title = f"{result.key} [{chosen.name}]"
-        now = self._reached(asked, epsilon, given, form, interval, assume)
+        now = self._target_reached(named, epsilon, given, form, interval, assume)
         if now is not None:
             return now
         if not isinstance(answer, Reached):
-            reasons = (*reasons, "no number of rounds is known to do")
+            reasons = (*reasons, "no number of rounds is known to reach the target")
             return Remaining(answer, self.rounds, None, False, reasons, title, statement.notes)
-        if _by_rounds(result, chosen):
+        if _sets_steps_by_rounds(result, chosen):
             reasons = (
                 *reasons,
-                "the result sets step sizes by the number of rounds, which were set without knowing it",
+                "the result sets step sizes by the number of rounds, which was not known when they were set",
             )
         assert answer.evaluation is not None
         there = evaluate(
@@ -323,13 +321,13 @@ class ParticipationAccountant:
             answer.evaluation.constants,
             form=chosen.name,
             assume=taken,
-            checked=_of_form(chosen, facts.checked),
+            checked=_assumptions_of_form(chosen, facts.checked),
             strict=False,
         ).revoked(*reasons)
         more = max(0, answer.rounds - self.rounds)
         return Remaining(answer, self.rounds, more, there.guarantee, there.why_not, title, statement.notes)
 
-    def _reached(
+    def _target_reached(
         self,
         result: Result | str,
         epsilon: float,
@@ -338,12 +336,12 @@ class ParticipationAccountant:
         interval: int | None,
         assume: str | Iterable[str],
     ) -> Remaining | None:
-        """No more rounds, where the bound for those so far is at most epsilon; None where it is not."""
+        """The answer without further rounds if the bound is at most epsilon already; else None."""
         try:
             now = self.bound(result, given, form, interval=interval, assume=assume)
         except FedboundsError:  # no complete window yet, say
             return None
-        if _by_rounds(now.result, now.form) or not (now.valid and now.value <= epsilon):
+        if _sets_steps_by_rounds(now.result, now.form) or not (now.valid and now.value <= epsilon):
             return None
         counters = {q.name for q in now.result.notation.values() if q.concept == "rounds"}
         known = {n: c for n, c in now.constants.items() if n not in counters and c.source != "derived"}
@@ -353,10 +351,10 @@ class ParticipationAccountant:
             return None
         return Remaining(answer, self.rounds, 0, now.guarantee, now.why_not, now.view.title)
 
-    # --- What is kept ------------------------------------------------------------------------------------------
+    # --- Saving --------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Everything that was declared and is kept, as JSON; an account read from it goes on bit for bit the same."""
+        """The declaration and the state as JSON; an account read from it continues bit for bit the same."""
         declared = self.declared
         arrays = {key: {"dtype": a.dtype.name, "values": a.tolist()} for key, a in self._state().items()}
         document = {
@@ -399,7 +397,7 @@ class ParticipationAccountant:
                 error=document["error"],
             )
             if document["offsets"] is not None:  # centered before; centering again would change the last bit
-                account._take_offsets(np.array(document["offsets"], dtype=float))
+                account._set_offsets(np.array(document["offsets"], dtype=float))
             account._declaration.broken = str(document["broken"])
             account._restore(state)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -416,7 +414,7 @@ class ParticipationAccountant:
             force: overwrite any other file, too.
 
         Raises:
-            FedboundsError: the place cannot be written, or holds another file.
+            FedboundsError: the file cannot be written, or is another file.
         """
         output = Output(Path(path), DOCUMENT + b"fedbounds participation account")
         write_output(output, self.to_json().encode(), force)
@@ -453,17 +451,17 @@ class ParticipationAccountant:
         if wrong:
             raise FedboundsError(f"{wrong}, which no {self.rounds} rounds can give")
 
-    def _take_offsets(self, offsets: np.ndarray) -> None:
+    def _set_offsets(self, offsets: np.ndarray) -> None:
         before = self.declared
         self.declared = Declared(before.clients, before.process, before.intervals, before.cutoff, offsets)
         self.accounts = accounts(self.declared)
 
-    # --- What is asked -----------------------------------------------------------------------------------------
+    # --- Questions -----------------------------------------------------------------------------------------------
 
     def _round(
         self, participants: Iterable[Name] | Mapping[Name, float], weights: Iterable[float] | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Who took part, booleans (N,), with which weight (N,)."""
+        """The participants, booleans (N,), and their weights (N,)."""
         if isinstance(participants, Mapping):
             if weights is not None:
                 raise FedboundsError("weights are given twice: with the participants and on their own")
@@ -490,10 +488,10 @@ class ParticipationAccountant:
         q[at] = numbers
         return present, q
 
-    def _asked(
+    def _applied_statement(
         self, result: Result | str, given: Mapping[str, Value], form: str | None, interval: int | None, *, ahead: bool
     ) -> tuple[ExpectedStatement, dict[str, Value], AccountFacts, tuple[str, ...]]:
-        """The statement, all constants, what is known of its assumptions, and why it is not covered."""
+        """The statement that applies, all constants, facts on its assumptions, and why it may not cover the run."""
         result = as_result(result)
         check_constants(given)
         if not self.rounds:
@@ -513,7 +511,7 @@ class ParticipationAccountant:
         account, reasons = self.accounts.get(result.paper), ()
         facts = AccountFacts()
         if account is None:
-            reasons = (f"not known to cover this run: nobody keeps an account of participation for {result.paper}",)
+            reasons = (f"not known to cover this run: {result.paper} has no account of participation",)
         else:
             scalars = _Read({name: float(value) for name, value in numbers.items() if np.ndim(value) == 0})
             facts = account.facts(AccountQuestion(P, self.rounds, scalars, ahead or of_law))
@@ -549,7 +547,7 @@ class ParticipationAccountant:
         found = self.conformity()
         if (facts.trusting or participation & facts.implied) and found.status != "not refuted":
             reasons += (f"not known to cover this run: {found.why}",)
-        if not participation and not self._everybody():
+        if not participation and not self._full_participation():
             reasons += (
                 "not known to cover this run: the result says nothing of who takes part, and here not every client "
                 "took part in every round",
@@ -558,18 +556,18 @@ class ParticipationAccountant:
 
     def _interval(self, interval: int | None, given: object) -> int:
         known = self.declared.intervals
-        said = None if given is None else check_count("P", float(np.asarray(given)))
-        if interval is not None and said is not None and interval != said:
-            raise FedboundsError(f"interval = {interval} and P = {said} are given: which is it?")
-        if interval is None and said is None and len(known) > 2:
-            raise FedboundsError(f"which interval? accounted are {', '.join(map(str, known))}")
-        return check_count("interval", interval or said or known[len(known) - 1])
+        P = None if given is None else check_count("P", float(np.asarray(given)))
+        if interval is not None and P is not None and interval != P:
+            raise FedboundsError(f"interval = {interval} and P = {P} are given; give one of them")
+        if interval is None and P is None and len(known) > 2:
+            raise FedboundsError(f"give interval=; accounted are {', '.join(map(str, known))}")
+        return check_count("interval", interval or P or known[len(known) - 1])
 
-    def _everybody(self) -> bool:
+    def _full_participation(self) -> bool:
         return bool((self.presences.state["present"] == self.rounds).all())
 
-    def _taken(self, form: Form, facts: AccountFacts, assume: str | Iterable[str]) -> set[str]:
-        """What is taken for granted: by the user, or as the declared process implies it."""
+    def _assumed_names(self, form: Form, facts: AccountFacts, assume: str | Iterable[str]) -> set[str]:
+        """The assumptions taken for granted by the user, or implied by the declared process."""
         return {*names_of("assume", assume), *(a.name for a in form.assumptions if a.name in facts.implied)}
 
 
@@ -589,12 +587,12 @@ def _names(clients: int | Sequence[Name]) -> tuple[Name, ...]:
     return tuple(clients)
 
 
-def _by_rounds(result: Result, form: Form) -> bool:
+def _sets_steps_by_rounds(result: Result, form: Form) -> bool:
     """Whether a form sets step sizes by the number of rounds."""
     counters = {q.name for q in result.notation.values() if q.concept == "rounds"}
     return any(str(symbol) in counters for step in form.prescribes.values() for symbol in step.free_symbols)
 
 
-def _of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:
+def _assumptions_of_form(form: Form, checked: Mapping[str, bool]) -> dict[str, bool]:
     names = {a.name for a in form.assumptions}
     return {name: holds for name, holds in checked.items() if name in names}

@@ -1,4 +1,4 @@
-"""Advice for whoever has a log of who took part, or declares a process: `fedbounds.advise`."""
+"""Advice from a log of participation or a declared process: `fedbounds.advise`."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from fedbounds.empirical.participation import Process, Recorded, process_from_sp
 
 LONGEST = 100  # intervals up to this are accounted
 DRAWN = 400  # rounds that are drawn of a process whose moments change from round to round
-BETTER = 0.99  # of the window divergence of the longest interval before, to be worth a try
-CLOSEST = 1.15  # of two intervals that are tried, at least
+BETTER = 0.99  # largest ratio to the window divergence of the interval before, for an interval to be tried
+CLOSEST = 1.15  # smallest ratio of two intervals that are tried
 
 AFRESH = ("uniform-sampling", "with-replacement", "independent-rounds", "coins-known-rates", "coins-unknown-rates")
-OPEN = ("not refuted", "not tested")  # what may be said of a log and a declared process
+ACCEPTED = ("not refuted", "not tested")  # statuses of a log and a declared process that fit
 
 
 def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None, watch: Watch | None = None) -> Advice:
-    """Ask every result that covers a setting how its target is reached best.
+    """The best settings for a target, from every result that covers the problem.
 
     Args:
-        setting: the path of a TOML file, or what stands in it as a dictionary (see the page *What should I do?*).
+        setting: the path of a TOML file, or its content as a dictionary (see the page *What should I do?*).
         paper: only this one.
-        watch: told (results done, results in all, now=the one under way).
+        watch: called with (results done, results in all, now=the current one).
 
     Raises:
-        FedboundsError: an entry that is unknown, missing, or does not say what it should; a log that cannot be read.
+        FedboundsError: an unknown, missing or invalid entry; a log that cannot be read.
 
     Example:
-        >>> asked = {"setting": "non-convex, arbitrary participation, bounded heterogeneity, bounded variance",
-        ...          "target": 0.1, "measure": "squared gradient norm of f", "choose": {"local_steps": [1, 10]},
-        ...          "constants": dict(smoothness=1, initial_gap=5, gradient_noise=1, gradient_divergence_sup=1),
-        ...          "participation": {"kind": "full", "clients": 10}}
-        >>> found = advise(asked, paper="arbitrary-participation").of("arbitrary-participation/theorem-3.1")
+        >>> setting = {"setting": "non-convex, arbitrary participation, bounded heterogeneity, bounded variance",
+        ...            "target": 0.1, "measure": "squared gradient norm of f", "choose": {"local_steps": [1, 10]},
+        ...            "constants": dict(smoothness=1, initial_gap=5, gradient_noise=1, gradient_divergence_sup=1),
+        ...            "participation": {"kind": "full", "clients": 10}}
+        >>> found = advise(setting, paper="arbitrary-participation").of("arbitrary-participation/theorem-3.1")
         >>> found.status, found.at["P"], found.guarantee
         ('reached', 1.0, False)
     """
@@ -67,13 +67,13 @@ def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None,
 
 @dataclass
 class Observed:
-    """Who takes part, as an accountant of a log, or of a declared process, tells it.
+    """Participation as an accountant of a log, or of a declared process, describes it.
 
     Attributes:
-        accountant: with the rounds of the log, or rounds drawn of the process.
-        logged: how many rounds of it are of a log.
-        present: how many take part in a round, on average.
-        _empty: the first round of the log without participants; None if there is none.
+        accountant: with the rounds of the log, or rounds drawn from the process.
+        logged: the number of rounds of the log.
+        present: the mean number of participants.
+        _empty: the first round of the log without participants, or None.
     """
 
     accountant: ParticipationAccountant
@@ -86,10 +86,10 @@ class Observed:
     def text(self) -> str:
         """What is known, in one line."""
         process, N = self.accountant.declared.process, self.accountant.declared.clients
-        said = f"{N} clients, {self.present:.4g} in a round on average"
+        counts = f"{N} clients, {self.present:.4g} in a round on average"
         log = [f"a log of {self.logged} rounds"] if self.logged else []
         declared = [] if process is None else [f"declared as {process.kind}"]
-        return "; ".join([", ".join([said, *log, *declared]), *self._doubts])
+        return "; ".join([", ".join([counts, *log, *declared]), *self._doubts])
 
     @property
     def _doubts(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class Observed:
         return (*found, f"constants of participation are estimated from {drawn} drawn rounds, because {why}")
 
     def intervals(self, low: int, high: int) -> tuple[int, ...]:
-        """The intervals worth a try."""
+        """The intervals to try."""
         found: list[int] = []
         least = np.inf
         for P in self.accountant.declared.intervals:
@@ -135,7 +135,7 @@ class Observed:
         return not process.certain(self.accountant.rounds)
 
     def known(self, paper: str, interval: int, given: Mapping[str, float]) -> Presence:
-        """For the results of a paper."""
+        """The facts for the results of a paper."""
         account = self.accountant.accounts.get(paper)
         key = (paper, interval, given.get("gradient_divergence_sup"))
         if account is None:
@@ -148,11 +148,7 @@ class Observed:
 
 
 def _check_setting(setting: ProblemClass, who: Observed) -> None:
-    """Refuse a log that is of none of the kinds of participation that the setting names.
-
-    Raises:
-        FedboundsError: it is of none of them, and what to write instead.
-    """
+    """Refuse a log that fits none of the kinds of participation that the setting names."""
     found = {kind: _contradiction(kind, who) for kind in setting.said.get("participation", ())}
     if found and all(found.values()):
         why = "; ".join(f"{kind}: {reason}" for kind, reason in found.items())
@@ -162,7 +158,7 @@ def _check_setting(setting: ProblemClass, who: Observed) -> None:
 
 
 def _contradiction(kind: str, who: Observed) -> str:
-    """Why a log is not of a kind of participation ("" if it may be)."""
+    """Why a log does not fit a kind of participation ("" if it may)."""
     seen, accountant = who.accountant.presences, who.accountant
     if kind == "all" and (accountant.participations < accountant.rounds).any():
         return "some client is absent in some round"
@@ -173,11 +169,7 @@ def _contradiction(kind: str, who: Observed) -> str:
 
 
 def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Observed:
-    """What the table [participation] says: a log, a process, or both.
-
-    Raises:
-        FedboundsError: neither, not of the same clients, or a log that the process would not make.
-    """
+    """The table [participation]: a log, a process, or both."""
     if not isinstance(table, Mapping):
         raise FedboundsError(f"participation = {quote(table)} must be a table with a log, or with a kind of process")
     spec = dict(table)
@@ -189,19 +181,19 @@ def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Obse
     longest = int(max(ends)) if isinstance(ends, list | tuple) and all(isinstance(e, int | float) for e in ends) else 1
     accountant = ParticipationAccountant(clients, process, intervals=range(1, max(longest, 1) + 1))
     rows = np.zeros((0, clients)) if record is None else np.asarray(record.weights, dtype=float)
-    weights = _drawn(process, longest) if record is None and process is not None else rows
+    weights = _draw_rounds(process, longest) if record is None and process is not None else rows
     zeros_and_ones = bool(np.isin(weights, (0.0, 1.0)).all())
     for row in weights:
         present = np.flatnonzero(row)
         accountant.add(present.tolist(), None if zeros_and_ones else row[present].tolist())
     found = accountant.conformity()
-    if record is not None and process is not None and found.status not in OPEN:
+    if record is not None and process is not None and found.status not in ACCEPTED:
         raise FedboundsError(f"the log is not of the declared process: {found.why}")
     nobody = np.flatnonzero(~rows.any(axis=1))
     first = int(nobody[0]) if nobody.size else None
     return Observed(accountant, len(rows), float((weights > 0).sum(axis=1).mean()), first)
 
 
-def _drawn(process: Process, longest: int) -> np.ndarray:
-    """Rounds of a process: to count who is there, and, where its moments change, to estimate what they are."""
+def _draw_rounds(process: Process, longest: int) -> np.ndarray:
+    """Rounds of a process, to count participants and to estimate moments that change from round to round."""
     return process.matrix(max(DRAWN, 4 * longest), np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""Participation in Flower: who a reply is from, and an account of it around any server strategy of the message API."""
+"""Participation in Flower: the client of a reply, and a wrapper that adds an account to any strategy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ClientOf = Callable[[Message], Name]
 
 
 def node(reply: Message) -> int:
-    """The node that a reply is from: the name of a client where nobody says another."""
+    """The node of a reply, the default name of its client."""
     return reply.metadata.src_node_id
 
 
 def participating_replies(replies: Iterable[Message]) -> list[Message]:
-    """The replies without an error, whose senders took part."""
+    """The replies without an error, those of participants."""
     return [reply for reply in replies if not reply.has_error()]
 
 
@@ -37,32 +37,29 @@ class Numbered:
         self.places: dict[Name, int] = {}
 
     def __call__(self, reply: Message) -> int:
-        """The number of a reply's client.
-
-        Raises:
-            FedboundsError: more clients than there may be.
-        """
+        """The number of a reply's client."""
         name = self.client_of(reply)
         if name not in self.places and len(self.places) == self.clients:
-            raise FedboundsError(f"client {name!r} is one more than clients = {self.clients}: say how many there are")
+            raise FedboundsError(
+                f"client {name!r} is one more than clients = {self.clients}; give the number of all clients"
+            )
         return self.places.setdefault(name, len(self.places))
 
 
 class Accounting(Strategy):
-    """Any strategy, with an account of who took part: of those whose replies to a training round had no error.
+    """Any strategy, with an account of participation: of the clients whose replies to a training round had no error.
 
     Rounds are accounted before the strategy aggregates them, which it does as without the account.
 
     Args:
-        strategy: that does the work.
-        accountant: fed after every round, and asked at any time.
-        client_of: the name of a reply's client in the accountant. By default nodes are numbered as they appear, which
-            says nothing less where all clients are alike; a process that tells clients apart, and an account that is
-            resumed, need names.
+        strategy: the strategy.
+        accountant: gets every round.
+        client_of: the name of a reply's client in the accountant. By default nodes are numbered as they appear; a
+            process that distinguishes clients, and a resumed account, need names.
         weighted_by_key: the metric by whose share the strategy weights clients; None for equal weights, as for FedAU.
 
     Raises:
-        FedboundsError: a process that tells clients apart, without `client_of`; in a round, a client or a weight that
+        FedboundsError: a process that distinguishes clients, without `client_of`; in a round, a client or a weight that
             the accountant refuses, or replies without the metric.
 
     Source: Wang & Ji 2022, Section 3, with the weights that Flower's FedAvg gives.
@@ -78,7 +75,7 @@ class Accounting(Strategy):
     ) -> None:
         process = accountant.declared.process
         if client_of is None and (accountant.rounds or (process is not None and not process.exchangeable)):
-            why = "it goes on from before" if accountant.rounds else "the process tells clients apart"
+            why = "it is resumed" if accountant.rounds else "the process distinguishes clients"
             raise FedboundsError(f"the account needs client_of=, the name of a reply's client: {why}")
         numbers = Numbered(accountant.declared.clients)
         self.strategy, self.accountant, self.weighted_by_key = strategy, accountant, weighted_by_key
@@ -97,12 +94,16 @@ class Accounting(Strategy):
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Take note of the round, then as the strategy does."""
+        """Add the round to the account, then as the strategy does."""
         everything = list(replies)
-        came = participating_replies(everything)
-        weights = None if self.weighted_by_key is None else [self._size(reply, self.weighted_by_key) for reply in came]
+        participating = participating_replies(everything)
+        weights = (
+            None
+            if self.weighted_by_key is None
+            else [self._size(reply, self.weighted_by_key) for reply in participating]
+        )
         total = sum(weights or ())
-        self.accountant.add(map(self.client_of, came), weights and [size / total for size in weights])
+        self.accountant.add(map(self.client_of, participating), weights and [size / total for size in weights])
         return self.strategy.aggregate_train(server_round, everything)
 
     def _size(self, reply: Message, key: str) -> float:

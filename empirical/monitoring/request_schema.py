@@ -16,7 +16,7 @@ NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "stri
 
 
 def question_schema() -> Schema:
-    """What a setting may hold: constants by what they are, by letter, or in a table of one paper."""
+    """The schema of a setting: constants by concept, by symbol, or in a table of one paper."""
     by_paper = {one.key: [q for result in one.results for q in result.notation.values()] for one in papers()}
     everything = shared_constants([q for each in by_paper.values() for q in each])
     constants: dict[str, Any] = {name: about(q) for name, q in everything.items()}
@@ -61,8 +61,8 @@ def question_schema() -> Schema:
             "description": "how many evaluations a search may take, in multiples of the usual",
         },
     }
-    if (said := {*properties}) != {*KEYS}:
-        raise AssertionError(f"the keys of a setting and those of its schema differ in {said ^ {*KEYS}}")
+    if (keys := {*properties}) != {*KEYS}:
+        raise AssertionError(f"the keys of a setting and those of its schema differ in {keys ^ {*KEYS}}")
     return {
         "$schema": DIALECT,
         "title": "A setting for fedbounds advise",
@@ -75,19 +75,19 @@ def question_schema() -> Schema:
 
 
 def named_constants(quantities: list[Quantity]) -> dict[str, Quantity]:
-    """By what they are, and by letter."""
+    """By concept and by symbol."""
     return {name: quantity for quantity in quantities for name in (quantity.concept, quantity.name)}
 
 
 def shared_constants(quantities: list[Quantity]) -> dict[str, Quantity]:
-    """By what they are, and by letter where all papers that have the letter mean the same by it."""
-    meant: dict[str, set[str]] = {}
+    """By concept, and by symbol where all papers with the symbol mean the same by it."""
+    meanings: dict[str, set[str]] = {}
     for quantity in quantities:
-        meant.setdefault(quantity.name, set()).add(quantity.concept)
+        meanings.setdefault(quantity.name, set()).add(quantity.concept)
     concepts = {quantity.concept: quantity for quantity in quantities}
-    return {q.name: q for q in quantities if len(meant[q.name]) == 1} | concepts
+    return {q.name: q for q in quantities if len(meanings[q.name]) == 1} | concepts
 
 
 def about(quantity: Quantity) -> Schema:
-    """A constant of several papers, of which one may have it for every client: a number, a text or a list."""
+    """The schema of a constant: a number, an expression, or a list of one for each client."""
     return {"description": quantity.meaning, "anyOf": [*NUMBER["anyOf"], {"type": "array", "items": NUMBER}]}

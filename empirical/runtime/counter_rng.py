@@ -17,12 +17,7 @@ UPLOAD = 200  # purpose of the numbers behind a mask that is sent; those of loca
 
 
 def words_of(uniforms: np.ndarray) -> np.ndarray:
-    """Words of 53 bits from numbers in [0, 1), int64, in the same shape.
-
-    Example:
-        >>> words_of(np.array([0.0, 0.5])).tolist()
-        [0, 4503599627370496]
-    """
+    """Words of 53 bits from numbers in [0, 1), int64, in the same shape."""
     return (uniforms * 2.0**_BITS).astype(np.int64)
 
 
@@ -32,16 +27,6 @@ def uniforms(words: Tensor, purpose: int, count: int) -> Tensor:
     $$u_k = 2^{-53}\lfloor 2^{-11}\, m(m(w + a\,\varphi) + k\,\varphi)\rfloor,\qquad k = 1, \dots, \text{count},$$
 
     modulo $2^{64}$, with m the finalizer of splitmix64 and $\varphi$ its increment.
-
-    Args:
-        words: w, int64, any shape.
-        purpose: a, which numbers of a word these are; others for every purpose.
-        count: how many.
-
-    Example:
-        >>> words = torch.tensor([7, 8])
-        >>> torch.equal(uniforms(words, 1, 5)[1, :3], uniforms(words[1:], 1, 3)[0])
-        True
 
     Source: Steele, Lea & Flood 2014, *Fast splittable pseudorandom number generators*, Figure 15.
     """

@@ -1,4 +1,4 @@
-"""Where the tensors of a run live."""
+"""Devices of the tensors of a run."""
 
 from __future__ import annotations
 
@@ -14,21 +14,6 @@ def resolve_device(name: str, network: bool) -> str:
     """The device that a name means on this machine: "cpu", "cuda" or "cuda:1".
 
     "auto" is a CUDA device for networks, if there is one; else the processor, which is faster for small problems.
-
-    Args:
-        name: "auto", "cpu", "cuda" or "cuda:i".
-        network: whether the problem trains a network.
-
-    Raises:
-        FedboundsError: another name, or a device that is not here; says which there are.
-
-    Example:
-        >>> resolve_device("auto", network=False), resolve_device("cpu", network=True)
-        ('cpu', 'cpu')
-        >>> resolve_device("tpu", network=True)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: device = 'tpu' must be auto, cpu, cuda or cuda:i
     """
     kind, colon, index = name.partition(":") if isinstance(name, str) else ("", "", "")
     if name not in ("auto", "cpu", "cuda") and not (kind == "cuda" and colon and index.isdecimal()):
@@ -38,18 +23,13 @@ def resolve_device(name: str, network: bool) -> str:
         return "cuda" if network and here else "cpu"
     if kind == "cuda" and int(index or 0) >= here:
         there = f"cuda:0 to cuda:{here - 1}" if here else "no CUDA device"
-        raise FedboundsError(
-            f"device = {name!r}: torch {torch.__version__} sees {there} here; device = 'cpu' is anywhere"
-        )
+        raise FedboundsError(f"device = {name!r}: torch {torch.__version__} sees {there} here; give device = 'cpu'")
     return name
 
 
 @contextmanager
 def full_precision(device: torch.device) -> Iterator[None]:
-    """While it is entered, a CUDA device multiplies float32 as such; convolutions may else round it to ten bits.
-
-    Without it runs on the processor and on the device would not agree beyond three digits.
-    """
+    """Disable TF32 on a CUDA device, so that float32 products agree with those of the CPU."""
     if device.type != "cuda":
         yield
         return
@@ -62,7 +42,7 @@ def full_precision(device: torch.device) -> Iterator[None]:
 
 
 def device_name(device: torch.device | str) -> str:
-    """What the device is called by its maker, for the records of a run; the processor is only "cpu".
+    """The name of a device for the records of a run; "cpu" for the CPU.
 
     Example:
         >>> device_name("cpu")

@@ -64,7 +64,7 @@ class Streams:
         object.__setattr__(self, "keys", MappingProxyType(keys))
 
     def again(self, draw: int) -> Streams:
-        """The streams of a client that is drawn once more in a round: as these for draw 0, of their own for others.
+        """The streams of a client that is drawn several times in a round: these for draw 0, others for later draws.
 
         Example:
             >>> streams = Streams(1)
@@ -105,16 +105,10 @@ class Streams:
 
 
 class GeneratorPool:
-    """Generators that are aimed at places of the streams again and again, which is cheaper than building them.
+    """Generators that are reused at other places of the streams, which is cheaper than building new ones.
 
-    `pool.aim(k, streams, stream, *counter)` draws what `streams.generator(stream, *counter)` would. The
-    generator in slot k stays valid until slot k is aimed elsewhere, so a pool of as many slots as there are
-    clients under way can draw one local step at a time, for all of them.
-
-    Example:
-        >>> pool, streams = GeneratorPool(), Streams(1)
-        >>> pool.aim(0, streams, "noise", 5, 3).random() == streams.generator("noise", 5, 3).random()
-        True
+    `pool.aim(k, streams, stream, *counter)` draws the same as `streams.generator(stream, *counter)`; the generator in
+    slot k is valid until slot k is aimed elsewhere.
     """
 
     def __init__(self) -> None:

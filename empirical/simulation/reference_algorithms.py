@@ -17,12 +17,7 @@ from fedbounds.empirical.runtime.streams import Streams
 
 @cache
 def twins() -> Mapping[str, Callable[..., list[torch.Tensor]]]:
-    """The slow twin of every algorithm by its kind, as the rooms list them (`<room>.pseudocode:TWINS`).
-
-    Example:
-        >>> twins()["fedavg"].__name__
-        'fedavg'
-    """
+    """The slow twin of every algorithm by its kind, as the rooms list them (`<room>.pseudocode:TWINS`)."""
     return merged_tables("empirical", "pseudocode", lambda module: module.TWINS)
 
 

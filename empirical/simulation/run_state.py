@@ -1,4 +1,4 @@
-"""What a run keeps while it goes on: who takes part, which seeds are under way, and the arrays of its trace."""
+"""The state of a run: participation, active seeds, and the arrays of the trace."""
 
 from __future__ import annotations
 
@@ -17,19 +17,15 @@ from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
 
 
-class Drawn:
-    """Who takes part, drawn once for all seeds and settings that meet the same rounds, one after another."""
+class SharedParticipation:
+    """Participation, drawn once for all seeds and settings that share it, round by round."""
 
     def __init__(self, process: Process) -> None:
         self.process, self.one = process, isinstance(process, Recorded)
         self._rounds: dict[int, tuple[Iterator[Round], int, Round]] = {}
 
     def round(self, own: Streams, t: int) -> Round:
-        """The round t of a seed, no earlier than the one that was asked for before.
-
-        Raises:
-            StopIteration: there are no more.
-        """
+        """Round t of a seed; t does not decrease between calls."""
         who = -1 if self.one or "participation" in own.fixed else own.seed
         if who not in self._rounds:
             rounds = self.process.draw(own.generator("participation"))
@@ -41,38 +37,34 @@ class Drawn:
         return drawn
 
 
-def places_apart(process: Process) -> int:
-    """S, where a client that has several of the S places of a round makes as many local updates; else 0."""
+def separate_places(process: Process) -> int:
+    """S if a client that has several of the S places of a round makes one local update for each; else 0."""
     return process.participants if isinstance(process, Permutation | PeriodicGroups) and process.repeats else 0
 
 
 def check_repeats_fit(process: Process, algorithm: Algorithm) -> None:
-    """Whether an algorithm can run where a client makes several local updates in a round.
-
-    Raises:
-        FedboundsError: it remembers or corrects each client's update, or gives weights of its own.
-    """
+    """Refuse an algorithm that cannot run if a client makes several local updates in a round."""
     alike = not (algorithm.needs_updates or algorithm.own_weights or algorithm.corrects or algorithm.ascends)
     if not alike or algorithm.tiered:
         process.require_one_update(algorithm.kind)
 
 
 class RunningSeeds:
-    """The seeds: which are under way, who takes part in them, and what has been counted."""
+    """The seeds of a run: which are active, their participation, and counts."""
 
-    def __init__(self, drawn: Drawn, streams: list[Streams], rounds: int, sparse: bool) -> None:
+    def __init__(self, drawn: SharedParticipation, streams: list[Streams], rounds: int, sparse: bool) -> None:
         self.drawn, self.process = drawn, drawn.process
         self.streams, self.rounds, self.sparse = streams, rounds, sparse
-        self.active, self.under_way = np.arange(len(streams)), streams
+        self.active, self.active_streams = np.arange(len(streams)), streams
         self.computed, self.empty, self.unnormalized, self.sent = np.zeros((4, len(streams)), dtype=np.int64)
         self.bytes: list[int | None] = [None, None]
         self.diverged_at = np.full(len(streams), -1)
-        self.taken_part: list[tuple[np.ndarray, ...]] = []
+        self.participations: list[tuple[np.ndarray, ...]] = []
 
     def cohort(self, algorithm: Algorithm, state: Any, of_phase: int, t: int) -> Cohort:
-        """Who computes in round t, which is round `of_phase` of an algorithm's phase, in this state."""
+        """The cohort of round t, which is round `of_phase` of an algorithm's phase, in this state."""
         try:
-            drawn = [self.drawn.round(own, t) for own in self.under_way]
+            drawn = [self.drawn.round(own, t) for own in self.active_streams]
         except StopIteration:
             raise FedboundsError(f"participation ends after {t} rounds, {self.rounds} were asked for") from None
         present = Cohort.of(drawn)
@@ -83,9 +75,9 @@ class RunningSeeds:
             self.unnormalized[self.active] += (present.counts > 0) & (abs(nominal.sums - 1) > SUM_TOLERANCE)
         if self.sparse:
             when = np.full(len(present.clients), t)
-            self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
+            self.participations.append((self.active[present.seeds], when, present.clients, present.weights))
         cohort = algorithm.cohort(state, of_phase, present, self.process.clients)
-        if cohort is present and (places := places_apart(self.process)):
+        if cohort is present and (places := separate_places(self.process)):
             cohort = cohort.apart(places)
         self.computed[self.active] += cohort.counts
         each, together = self.bytes
@@ -93,10 +85,10 @@ class RunningSeeds:
         return cohort
 
     def keep(self, finite: np.ndarray, t: int) -> None:
-        """Goes on with those active seeds that are finite in round t."""
+        """Drop the active seeds that are not finite in round t."""
         self.diverged_at[self.active[~finite]] = t
         self.active = self.active[finite]
-        self.under_way = [self.streams[seed] for seed in self.active]
+        self.active_streams = [self.streams[seed] for seed in self.active]
 
 
 class TraceArrays:
@@ -170,7 +162,9 @@ class TraceArrays:
         ):
             self.arrays[name], self.dims[name] = value, (dims,)
         if runs.sparse:
-            seeds, when, clients, weights = (np.concatenate(column) for column in zip(*runs.taken_part, strict=True))
+            seeds, when, clients, weights = (
+                np.concatenate(column) for column in zip(*runs.participations, strict=True)
+            )
             for name, value in (
                 ("seed", names[seeds]),
                 ("round", when),

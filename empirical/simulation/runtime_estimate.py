@@ -21,12 +21,6 @@ DENSE = ("quadratic", "minimax-quadratic")  # kinds of problems whose Hessians a
 def least_seconds(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dimension: int, closed: bool) -> float:
     """Seconds that a run takes at least: its steps one after another, and its numbers.
 
-    Args:
-        algorithm, problem, rounds: what runs.
-        seeds: how many run together.
-        dimension: of the problem.
-        closed: whether local steps may be summed in closed form, once for all rounds.
-
     Example:
         >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
         >>> from fedbounds.empirical.problems import toy_example
@@ -40,9 +34,6 @@ def least_seconds(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, 
 
 def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dimension: int, closed: bool) -> float:
     """Refuse a run that surely never ends; `least_seconds` of any other.
-
-    Raises:
-        FedboundsError: says what was asked, and how long it takes at least.
 
     Example:
         >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg

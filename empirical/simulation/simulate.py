@@ -17,9 +17,9 @@ from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.device import device_name, full_precision
 from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.engines import Engine, choose_engine, may_join
+from fedbounds.empirical.simulation.engines import Engine, can_share_batch, choose_engine
 from fedbounds.empirical.simulation.engines.ahead import NUMBERS, place_ahead
-from fedbounds.empirical.simulation.run_state import Drawn, RunningSeeds, TraceArrays, check_repeats_fit
+from fedbounds.empirical.simulation.run_state import RunningSeeds, SharedParticipation, TraceArrays, check_repeats_fit
 from fedbounds.empirical.simulation.runtime_estimate import check_work, may_be_closed
 from fedbounds.empirical.simulation.trace import Trace
 
@@ -84,7 +84,7 @@ def simulate(
     Source: Wang & Ji 2022, Algorithm 1 and the schedule of its experiments; Sharma et al. 2023, Algorithm 1.
     """
     setting = JointRun(algorithm, seeds, rounds, phases)
-    (trace,) = _walked(
+    (trace,) = _run_settings(
         [setting], problem, participation, engine, record_every, streams, progress, record_models, record_participation
     )
     return trace
@@ -111,36 +111,20 @@ def simulate_together(
     record_models: bool = False,
     record_participation: bool = False,
 ) -> Iterator[list[Trace]]:
-    """What `simulate` makes of each of several settings, in order, with their local steps in one batch if they can be.
+    """The traces of several settings, in order, with their local steps in one batch if possible.
 
-    They can if they have as many rounds, and their clients take as many plain steps of SGD, of whatever lengths, and
-    the engine is "batched"; all traces then come at once. Other settings run one after another, each a list of its
-    own. On a processor every number is what it would be alone; elsewhere up to rounding.
-
-    Args:
-        settings: at least one.
-        problem, participation, engine, record_every, streams, progress, record_models, record_participation: as for
-            `simulate`, the same for all.
-
-    Raises:
-        FedboundsError: as `simulate`.
-
-    Example:
-        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> settings, cyclic = [JointRun(FedAvg(step, 2), (0, 1), 5) for step in (0.1, 0.2)], np.tile(np.eye(3), (2, 1))
-        >>> (traces,) = simulate_together(settings, toy_example(), cyclic, engine="batched")
-        >>> [trace.objective_gap.shape for trace in traces]
-        [(2, 6), (2, 6)]
+    It is possible if they have the same number of rounds and of plain SGD steps and the engine is "batched"; all traces
+    then come at once. Otherwise each comes in its own list. On a CPU every number is as in a separate run; elsewhere up
+    to rounding.
     """
     given = (problem, participation, engine, record_every, streams, progress, record_models, record_participation)
     for some in (
-        [settings] if _stand_together(settings, problem, participation, engine) else [[one] for one in settings]
+        [settings] if _can_share_batch(settings, problem, participation, engine) else [[one] for one in settings]
     ):
-        yield _walked(some, *given)
+        yield _run_settings(some, *given)
 
 
-def _stand_together(
+def _can_share_batch(
     settings: Sequence[JointRun], problem: Problem, participation: Process | np.ndarray, engine: str
 ) -> bool:
     """Whether these settings may compute in one batch."""
@@ -150,13 +134,13 @@ def _stand_together(
     process = _process(participation, problem, sum(length for _, length in schedules[0]))
     most = max(len(one.seeds) for one in settings)
     for each in zip(*schedules, strict=True):
-        knowing = [phase.informed(process).on(problem) for phase, _ in each]
-        if not may_join(choose_engine(engine, problem, knowing[0], each[0][1], most), knowing):
+        informed_phases = [phase.informed(process).on(problem) for phase, _ in each]
+        if not can_share_batch(choose_engine(engine, problem, informed_phases[0], each[0][1], most), informed_phases):
             return False
     return True
 
 
-def _walked(
+def _run_settings(
     settings: Sequence[JointRun],
     problem: Problem,
     participation: Process | np.ndarray,
@@ -189,103 +173,103 @@ def _walked(
     for schedule in schedules:
         for phase, length in schedule:
             check_work(phase, problem, length, rows, problem.dimension, closed and phase.plain_steps)
-    drawn = Drawn(process)
-    lanes = [
-        _Lane(problem, drawn, schedule, own, engine, every, record_models, record_participation)
+    drawn = SharedParticipation(process)
+    parts = [
+        _SettingRun(problem, drawn, schedule, own, engine, every, record_models, record_participation)
         for schedule, own in zip(schedules, seeded, strict=True)
     ]
 
     with full_precision(problem.device):
-        for lane in lanes:
-            lane.begin()
+        for part in parts:
+            part.begin()
         done = 0
         for index, length in enumerate(lengths):
-            for lane in lanes:
-                lane.enter(index)
-            walk, planned = lanes[0].walks[index], deque[Attendance]()
+            for part in parts:
+                part.enter(index)
+            round_engine, planned = parts[0].engines[index], deque[Attendance]()
             for t in range(length):
-                live = [lane for lane in lanes if len(lane.runs.active)]
+                live = [part for part in parts if len(part.runs.active)]
                 if live:
                     if problem.device.type != "cpu" and not planned:
-                        until = min(done + length - t, lanes[0].record.next(done))
-                        planned.extend(_planned(live, walk, t, done, until))
-                    _round(live, walk, t, done, planned.popleft() if planned else None)
+                        until = min(done + length - t, parts[0].record.next(done))
+                        planned.extend(_plan_rounds(live, round_engine, t, done, until))
+                    _round(live, round_engine, t, done, planned.popleft() if planned else None)
                 done += 1
-                for lane in live:
-                    lane.end_round(done)
+                for part in live:
+                    part.end_round(done)
                 if progress:
                     progress(done, total)
-            for lane in lanes:
-                lane.leave()
-    return [lane.trace(one, streams) for lane, one in zip(lanes, settings, strict=True)]
+            for part in parts:
+                part.leave()
+    return [part.trace(one, streams) for part, one in zip(parts, settings, strict=True)]
 
 
 class Attendance(NamedTuple):
-    """Who computes in a round: in all settings together, and in each."""
+    """The cohorts of a round: of all settings together, and of each."""
 
     together: Cohort
     each: Sequence[Cohort]
 
 
-def _round(live: Sequence[_Lane], walk: Engine, t: int, done: int, planned: Attendance | None) -> None:
-    """Round t of a phase, which is round `done` of the run, of the settings that are under way."""
-    for lane in live:
-        lane.state = lane.phase.begin_round(lane.state, t, done, lane.runs.under_way)
+def _round(live: Sequence[_SettingRun], round_engine: Engine, t: int, done: int, planned: Attendance | None) -> None:
+    """Round t of a phase, which is round `done` of the run, of the settings with active seeds."""
+    for part in live:
+        part.state = part.phase.begin_round(part.state, t, done, part.runs.active_streams)
     if planned is None:
-        planned = _joined(live, [lane.runs.cohort(lane.phase, lane.state, t, done) for lane in live])
-    for lane, cohort in zip(live, planned.each, strict=True):
-        lane.state = lane.phase.attended(lane.state, t, cohort)
-    sent = [lane.phase.sent(lane.state) for lane in live]
-    streams = [own for lane in live for own in lane.runs.under_way]
+        planned = _join_cohorts(live, [part.runs.cohort(part.phase, part.state, t, done) for part in live])
+    for part, cohort in zip(live, planned.each, strict=True):
+        part.state = part.phase.attended(part.state, t, cohort)
+    sent = [part.phase.sent(part.state) for part in live]
+    streams = [own for part in live for own in part.runs.active_streams]
     first, correction = live[0], None
     if first.phase.corrects:
         correction = first.phase.correction(first.state, planned.together)
     x = torch.cat(sent) if len(sent) > 1 else sent[0]
-    report = walk.round(x, planned.together, done, streams, correction)
-    for lane, own in zip(live, report.split(planned.each), strict=True):
-        lane.state = lane.phase.server_update(lane.state, t, own)
+    report = round_engine.round(x, planned.together, done, streams, correction)
+    for part, own in zip(live, report.split(planned.each), strict=True):
+        part.state = part.phase.server_update(part.state, t, own)
 
 
-def _joined(live: Sequence[_Lane], cohorts: Sequence[Cohort]) -> Attendance:
+def _join_cohorts(live: Sequence[_SettingRun], cohorts: Sequence[Cohort]) -> Attendance:
     if len(live) == 1:
         return Attendance(cohorts[0], cohorts)
-    return Attendance(Cohort.joined(cohorts, [lane.phase.local.step_size for lane in live]), cohorts)
+    return Attendance(Cohort.joined(cohorts, [part.phase.local.step_size for part in live]), cohorts)
 
 
-def _planned(live: Sequence[_Lane], walk: Engine, t: int, done: int, until: int) -> Iterable[Attendance]:
-    """Who computes in the coming rounds, with all that they need on the device of the models.
-
-    Args:
-        live: the settings under way; of their states, before round t of the phase, no model is used.
-        walk: their engine.
-        t, done: the round, of the phase and of the run.
-        until: the round of the run at which the plan must end.
-    """
-    device, numbers = walk.problem.device, 0
-    states = [lane.state for lane in live]
-    streams = [own for lane in live for own in lane.runs.under_way]
+def _plan_rounds(
+    live: Sequence[_SettingRun], round_engine: Engine, t: int, done: int, until: int
+) -> Iterable[Attendance]:
+    """The cohorts of the coming rounds, with all that they need on the device of the models."""
+    device, numbers = round_engine.problem.device, 0
+    states = [part.state for part in live]
+    streams = [own for part in live for own in part.runs.active_streams]
     cohorts: list[Cohort] = []
     tables: list[dict[str, np.ndarray]] = []
     for ahead in range(until - done):
         each = []
-        for k, lane in enumerate(live):
-            states[k] = lane.phase.begin_round(states[k], t + ahead, done + ahead, lane.runs.under_way)
-            each.append(lane.runs.cohort(lane.phase, states[k], t + ahead, done + ahead))
-            states[k] = lane.phase.attended(states[k], t + ahead, each[k])
-        attending = _joined(live, each)
-        found = walk.tables(attending.together, done + ahead, streams) if len(attending.together.clients) else {}
+        for k, part in enumerate(live):
+            states[k] = part.phase.begin_round(states[k], t + ahead, done + ahead, part.runs.active_streams)
+            each.append(part.runs.cohort(part.phase, states[k], t + ahead, done + ahead))
+            states[k] = part.phase.attended(states[k], t + ahead, each[k])
+        attending = _join_cohorts(live, each)
+        found = (
+            round_engine.tables(attending.together, done + ahead, streams) if len(attending.together.clients) else {}
+        )
         if found is None:
-            return [*_placed(live, cohorts, tables, device), attending]
+            return [*_place_rounds(live, cohorts, tables, device), attending]
         cohorts += [attending.together, *(each if len(live) > 1 else ())]
         tables += [found, *({} for _ in (each if len(live) > 1 else ()))]
         numbers += sum(table.size for table in found.values())
         if numbers >= NUMBERS:
             break
-    return _placed(live, cohorts, tables, device)
+    return _place_rounds(live, cohorts, tables, device)
 
 
-def _placed(
-    live: Sequence[_Lane], cohorts: Sequence[Cohort], tables: Sequence[dict[str, np.ndarray]], device: torch.device
+def _place_rounds(
+    live: Sequence[_SettingRun],
+    cohorts: Sequence[Cohort],
+    tables: Sequence[dict[str, np.ndarray]],
+    device: torch.device,
 ) -> Iterator[Attendance]:
     """Cohorts of all settings together and of each, round by round, as `Attendance` on a device."""
     placed = iter(place_ahead(cohorts, tables, device))
@@ -296,16 +280,6 @@ def _placed(
 def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, every: int, models: bool) -> None:
     """Refuse a run whose models and records this machine cannot hold, before any of them is made.
 
-    Args:
-        clients, dimension: of the problem.
-        rounds: T.
-        seeds: how many run together.
-        every: rounds between records.
-        models: whether the models are recorded too.
-
-    Raises:
-        FedboundsError: it needs more than the machine's memory; says what was asked and what fits.
-
     Example:
         >>> check_run_memory(3, 2, 100, 4, 1, False)
         >>> check_run_memory(3, 2, 10**12, 4, 1, False)
@@ -315,15 +289,15 @@ def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, ever
         record_every = 1 ...
     """
     records = rounds // every + 2
-    # the model, what a round makes of it, some metrics, and the random streams of a seed; beside recorded models the
-    # products of the clients' gradients, which are no larger
+    # the model, its changes in a round, metrics and random streams of a seed; recorded models come with products of the
+    # clients' gradients, which are no larger
     each = 4096 + 8 * (4 * dimension + 4 * records + (2 * records * dimension if models else 0))
     what = f"a run with seeds = {seeds}, dimension = {dimension}, rounds = {rounds}, record_every = {every}"
     check_memory(what, seeds * each + 64 * records + 32 * clients)
 
 
-class _Lane:
-    """One setting on its way: its seeds, its record, and the state of its phase.
+class _SettingRun:
+    """One running setting: its seeds, its record, and the state of its phase.
 
     Attributes:
         phase: the algorithm of the phase, as it runs on the problem.
@@ -336,7 +310,7 @@ class _Lane:
     def __init__(
         self,
         problem: Problem,
-        drawn: Drawn,
+        drawn: SharedParticipation,
         schedule: Sequence[tuple[Algorithm, int]],
         streams: list[Streams],
         engine: str,
@@ -351,10 +325,10 @@ class _Lane:
         self.together = [phase.round_bytes(problem) for phase, _ in schedule]
         counted = all(sent != (None, None) for sent in zip(self.lengths, self.together, strict=True))
         self.record = TraceArrays(problem, self.runs, total, every, models, counted)
-        self.knowing = [phase.informed(drawn.process).on(problem) for phase, _ in schedule]
-        self.walks = [
+        self.informed_phases = [phase.informed(drawn.process).on(problem) for phase, _ in schedule]
+        self.engines = [
             choose_engine(engine, problem, phase, length, len(streams))
-            for phase, (_, length) in zip(self.knowing, schedule, strict=True)
+            for phase, (_, length) in zip(self.informed_phases, schedule, strict=True)
         ]
 
     def begin(self) -> None:
@@ -364,8 +338,8 @@ class _Lane:
         (self.models,) = self.record.add(0, models, (models,), {})
 
     def enter(self, index: int) -> None:
-        """Starts a phase at the models that the one before it left."""
-        self.phase = self.knowing[index]
+        """Starts a phase at the last models of the one before."""
+        self.phase = self.informed_phases[index]
         self.runs.bytes = [self.lengths[index], self.together[index]]
         self.state = self.phase.init(self.models, self.problem.clients)
 
@@ -402,7 +376,7 @@ class _Lane:
                 {"algorithm": phase.spec(), "rounds": length, "message_bytes": sent}
                 for (phase, length), sent in zip(self.schedule, self.lengths, strict=True)
             ]
-        return self.record.trace(spec, "; ".join(dict.fromkeys(walk.label for walk in self.walks)))
+        return self.record.trace(spec, "; ".join(dict.fromkeys(round_engine.label for round_engine in self.engines)))
 
 
 def _schedule(

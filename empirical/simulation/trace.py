@@ -222,11 +222,7 @@ def _checksum(about: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def _shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, ...]:
-    """The shape of an array of an npz file, from its header; the archive holds as many bytes as that says.
-
-    Raises:
-        ValueError: it is no array of numbers or texts.
-    """
+    """The shape of an array of an npz file, from its header; the archive holds as many bytes as that says."""
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
         if version not in HEADERS:
@@ -243,17 +239,7 @@ def read_arrays(
     largest: int,
     check: Callable[[Mapping[str, tuple[int, ...]]], None] | None = None,
 ) -> dict[str, np.ndarray]:
-    """The arrays of an npz file, without pickles, that is a regular file and unpacks to at most so many bytes.
-
-    Args:
-        path: the file.
-        what: its name in messages, as "the log run.npz".
-        largest: in bytes, packed and unpacked.
-        check: is told the shapes of all arrays before any of them is unpacked, and may refuse them.
-
-    Raises:
-        FedboundsError: it cannot be read or is too large; a damaged archive raises whatever zip and numpy do.
-    """
+    """The arrays of an npz file, without pickles, that is a regular file and unpacks to at most so many bytes."""
     with open_regular(path, what, largest) as file:
         with zipfile.ZipFile(file) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())

@@ -122,7 +122,7 @@ def report_runs(
         spec: the file.
         out: the folder.
         keys, results, workers, device, given, assume: as for
-            `fedbounds.empirical.comparison.sweep_comparison.confront_results`.
+            `fedbounds.empirical.comparison.compare_sweep.confront_results`.
         force: overwrite files that fedbounds did not write.
 
     Returns:
@@ -130,7 +130,7 @@ def report_runs(
     """
     try:
         from fedbounds.cli.sweeps import runs_bar
-        from fedbounds.empirical.comparison.sweep_comparison import confront_results
+        from fedbounds.empirical.comparison.compare_sweep import confront_results
         from fedbounds.empirical.sweep import Store, read_sweep
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None

@@ -17,10 +17,10 @@ from fedbounds.bounds.inputs.output_files import Output
 from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_text
 from fedbounds.bounds.theory.registry import paper, paper_names
 from fedbounds.empirical.comparison.compare_run import Confrontation
-from fedbounds.empirical.comparison.compare_sweep import SweepSetting
-from fedbounds.empirical.comparison.sweep_comparison import (
+from fedbounds.empirical.comparison.compare_sweep import (
     ComparedForm,
     Confrontations,
+    SweepSetting,
     promises_named,
     promises_of_runs,
 )

@@ -84,7 +84,6 @@ def test_a_folder_of_results_that_cannot_be_written_is_found_before_any_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("fedbounds.empirical.sweep.maker.Maker.make", never)
     monkeypatch.setattr("fedbounds.empirical.comparison.compare_sweep.check_fits", lambda *_, **__: None)
-    monkeypatch.setattr("fedbounds.empirical.comparison.sweep_comparison.check_fits", lambda *_, **__: None)
     Path("s.toml").write_text(RUNS + STEPS)
     Path("loop").symlink_to("loop")
     status, out, err = run(*line.split(), place)

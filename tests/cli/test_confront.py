@@ -156,7 +156,7 @@ WILD = SPECS["arbitrary"].replace("1e-3", "1e90").replace("rounds = 4", "rounds 
 ROBUST = SPECS["minimax"].replace("fair-images", "robust-images").replace("regularization = 8.0", "attack_steps = 1")
 BAD = [
     (SPECS["arbitrary"], ["arbitrary-participation/theorem-3"], "did you mean arbitrary-participation/theorem-3.1"),
-    (SPECS["arbitrary"], ["fedau/theorem-2"], "Wang & Ji 2024 promise nothing for this run: generalized-fedavg"),
+    (SPECS["arbitrary"], ["fedau/theorem-2"], "no result of Wang & Ji 2024 covers this run: generalized-fedavg"),
     (SPECS["arbitrary"], [THEOREMS["arbitrary"], "--form", "none"], "unknown form"),
     (SPECS["arbitrary"], [THEOREMS["arbitrary"], "Lo=1"], "unknown constant.*did you mean L"),
     (SPECS["arbitrary"], [THEOREMS["arbitrary"], "--assume", "smoot"], "did you mean smooth"),

@@ -35,21 +35,6 @@ def largest_curvature(product: Product, start: Tensor, steps: int = 20, block: s
     Ritz values are eigenvalues of $Q^\top HQ$ with orthonormal Q, so they lie within the spectrum of H: whatever the
     number of steps, the value is a lower estimate of $\|H\|$, and exact once the residual is 0.
 
-    Args:
-        product: $v\mapsto Hv$, on vectors like `start`.
-        start: any vector (d,) with a share of the eigenvector, as a random one has.
-        steps: at most this many products.
-        block: of which coordinates; the block of H on the diagonal then stands for H.
-
-    Raises:
-        FedboundsError: steps that is no count.
-
-    Example:
-        >>> diagonal = torch.tensor([3.0, -5.0, 1.0], dtype=torch.float64)
-        >>> found = largest_curvature(lambda v: diagonal * v, torch.ones(3, dtype=torch.float64))
-        >>> round(found.value, 9), found.residual < 1e-9, found.products
-        (5.0, True, 3)
-
     Source: Golub & Van Loan, Matrix Computations, Section 10.1.
     """
     inside = slice(None) if block is None else block
@@ -80,13 +65,7 @@ def largest_curvature(product: Product, start: Tensor, steps: int = 20, block: s
 
 
 def second_derivatives(function: Callable[[Tensor], Tensor], x: Tensor) -> Product:
-    r"""$v\mapsto\nabla^2F(x)\,v$ of a function that autograd differentiates twice, at one point (d,).
-
-    Example:
-        >>> product = second_derivatives(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]))
-        >>> product(torch.tensor([1.0, 1.0])).tolist()
-        [6.0, 12.0]
-    """
+    r"""$v\mapsto\nabla^2F(x)\,v$ of a function that autograd differentiates twice, at one point (d,)."""
     place = x.detach().clone().requires_grad_()
     (slope,) = torch.autograd.grad(function(place), place, create_graph=True)
     return lambda v: torch.autograd.grad(slope, place, v, retain_graph=True)[0]
@@ -95,27 +74,7 @@ def second_derivatives(function: Callable[[Tensor], Tensor], x: Tensor) -> Produ
 def client_curvatures(
     problem: Problem, x: Tensor, steps: int = 20, blocks: Sequence[slice] = (slice(None),), seed: int = 0
 ) -> np.ndarray:
-    r"""The largest $|\lambda(\nabla^2F_n(x))|$ of every client, from below, in each of some blocks of coordinates.
-
-    Args:
-        problem: whose clients are differentiated twice.
-        x: the model, (d,).
-        steps: products with the Hessian for each client and block.
-        blocks: of coordinates; of each the Hessian's own block on the diagonal is looked at.
-        seed: of the random start.
-
-    Returns:
-        (clients, blocks).
-
-    Raises:
-        FedboundsError: the problem has no second derivatives.
-
-    Example:
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> problem = toy_example()
-        >>> client_curvatures(problem, problem.x0, blocks=(slice(0, 1), slice(1, 2))).shape
-        (3, 2)
-    """
+    r"""The largest $|\lambda(\nabla^2F_n(x))|$ of every client, from below, in each of some blocks of coordinates."""
     rng = np.random.default_rng(seed)
     start = torch.from_numpy(rng.standard_normal(len(x))).to(x)
     found = np.empty((problem.clients, len(blocks)))

@@ -10,17 +10,6 @@ def least_line(x: np.ndarray, y: np.ndarray, least_slope: float = 0.0) -> tuple[
     r"""The line $y=a+bx$ with $a\ge0$ and $b\ge b_0$ that lies above all points and nearest to them in the mean.
 
     An assumption $y\le a+bx$ of two constants does not say which; a larger b allows a smaller a.
-
-    Args:
-        x, y: the points, (K,), not negative.
-        least_slope: $b_0\ge0$.
-
-    Returns:
-        (a, b).
-
-    Example:
-        >>> least_line(np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 5.0]))
-        (1.0, 2.0)
     """
     high, wide = float(y.max()) or 1.0, float(x.max()) or 1.0  # so that linprog sees numbers of size 1
     points = np.column_stack([np.ones(len(x)), x / wide])

@@ -1,4 +1,4 @@
-r"""What is exact at a point: every client's gradient and their products, and the local models that led somewhere.
+r"""Exact quantities at a point: the clients' gradients and their products, and the local models of a round.
 
 All divergences of the papers at a point x, for whatever weights, are quadratic forms in the products
 $\nabla F_n(x)^\top\nabla F_m(x)$.
@@ -13,19 +13,13 @@ from torch import Tensor
 from fedbounds.empirical.algorithms import LocalSGD
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import GeneratorPool, Streams
-from fedbounds.empirical.simulation.engines.local_steps import drawn_on_the_way, local_updates
+from fedbounds.empirical.simulation.engines.local_steps import draw_limited_blocks, local_updates
 
 ROUNDING = 16  # units of rounding, of the longer of two points, up to which they are the same
 
 
 def client_gradients(problem: Problem, x: Tensor, clients: np.ndarray | None = None) -> Tensor:
-    r"""$\nabla F_n(x)$ over all data of a client: (d,) -> (clients, d); of all clients if not said otherwise.
-
-    Example:
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> client_gradients(toy_example(), torch.zeros(2, dtype=torch.float64)).shape
-        torch.Size([3, 2])
-    """
+    r"""$\nabla F_n(x)$ over all data of a client: (d,) -> (clients, d); of all clients by default."""
     names = torch.arange(problem.clients) if clients is None else torch.from_numpy(np.asarray(clients))
     names = names.to(problem.device)
     return problem.gradient(x.expand(1, len(names), -1), names[None])[0]
@@ -38,20 +32,7 @@ def products(gradients: Tensor) -> np.ndarray:
 
 
 def largest_secant(here: Tensor, there: Tensor, gradients_here: Tensor, gradients_there: Tensor) -> float:
-    r"""The largest $\|\nabla F(u)-\nabla F(v)\|/\|u-v\|$ over pairs of points: a lower estimate of the smoothness.
-
-    Args:
-        here, there: the points, (..., d), which broadcast.
-        gradients_here, gradients_there: of the same function at each, (..., d).
-
-    Returns:
-        0 where no two points differ by more than rounding, between which nothing but rounding would be measured.
-
-    Example:
-        >>> u, v = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 0.0]])
-        >>> largest_secant(u, v, 3 * u, 3 * v)
-        3.0
-    """
+    r"""The largest $\|\nabla F(u)-\nabla F(v)\|/\|u-v\|$ over pairs of points: a lower estimate of the smoothness."""
     rise = torch.linalg.vector_norm((gradients_here - gradients_there).double(), dim=-1)
     run = torch.linalg.vector_norm((here - there).double(), dim=-1)
     size = torch.maximum(*(torch.linalg.vector_norm(end.double(), dim=-1) for end in (here, there)))
@@ -60,22 +41,10 @@ def largest_secant(here: Tensor, there: Tensor, gradients_here: Tensor, gradient
 
 
 def local_models(problem: Problem, local: LocalSGD, x: Tensor, clients: np.ndarray, streams: Streams, t: int) -> Tensor:
-    r"""The local models $\mathbf y_{t,i}^n$, $i<I$, of a round that was run, drawn again from its own random numbers.
-
-    Args:
-        problem: whose stochastic gradients are used.
-        local: what each client computes.
-        x: what they received, (d,).
-        clients: who, (S,).
-        streams: of the seed.
-        t: the round.
-
-    Returns:
-        (I, S, d), the points at which the gradients were taken.
-    """
+    r"""The local models $\mathbf y_{t,i}^n$, $i<I$, of a round that was run, from its own random numbers."""
     seen: list[Tensor] = []
     names = torch.from_numpy(np.asarray(clients)).to(problem.device)
     start, own = x.expand(1, len(names), -1).clone(), [streams] * len(names)
-    drawn = drawn_on_the_way(problem, local, np.asarray(clients), own, t, GeneratorPool(), (1, len(names)))
+    drawn = draw_limited_blocks(problem, local, np.asarray(clients), own, t, GeneratorPool(), (1, len(names)))
     local_updates(problem, local, start, names[None], drawn, watch=seen.append)
     return torch.stack(seen)[:, 0]

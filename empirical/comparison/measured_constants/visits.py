@@ -34,11 +34,7 @@ class Visit(NamedTuple):
 
 
 def visits(run: Trace, problem: Problem, rounds: np.ndarray, seed: int | None = None) -> Iterator[Visit]:
-    """The recorded models of some rounds, seed by seed; of one row only, if said so.
-
-    Raises:
-        FedboundsError: a seed diverged, so that the run has no largest value of anything.
-    """
+    """The recorded models of some rounds, seed by seed; of all rows by default."""
     for row in range(len(run.arrays["seed"])) if seed is None else (seed,):
         for column in np.flatnonzero(np.isin(run.arrays["round"], rounds)).tolist():
             model, t = torch.from_numpy(run.arrays["model"][row, column]), int(run.arrays["round"][column])
@@ -68,8 +64,7 @@ def evenly_spaced(values: np.ndarray, most: int) -> np.ndarray:
 def largest_noise(run: Trace, problem: Problem) -> Constant | NoConstant:
     """The root of the largest variance of a client's stochastic gradient, at some recorded models.
 
-    The variance is exact at a point; the proofs need it wherever a client stands, so its largest value is estimated
-    from below.
+    The variance is exact at a point; the proofs need it at all local models, so the largest value is a lower estimate.
     """
     rounds = evenly_spaced(run.arrays["round"], NOISE_POINTS)
     try:

@@ -1,9 +1,8 @@
-"""The ascent of one instance: by gradients in the coordinates that its neighbors have, and by chance where these end.
+"""The ascent of one instance: quasi-Newton steps on log(left/bound), and random neighbors.
 
-`mutated` says what the neighbors of an instance are: scales move in logarithms, step sizes stay within their caps,
-weights add up to one. Fed with prescribed numbers instead of random ones it makes coordinates of them, in which the
-gradient of log(left/bound) is had by differences, all of them in one batch, and a quasi-Newton step is taken. A ratio
-of maxima has ridges, where gradients end: so every line search also tries random neighbors, and the best is kept.
+With prescribed instead of random numbers, `Population.mutated` is a function of coordinates, in which the gradient is
+computed by differences. A ratio of maxima has ridges, where gradients are useless: every line search also tries random
+neighbors.
 """
 
 from __future__ import annotations
@@ -24,19 +23,12 @@ CHANCES = 12  # random neighbors that every line search tries
 MOST = 128  # coordinates of one gradient; of more, these are drawn anew each time
 PATIENCE = 12  # line searches that gain less than `LEAST`, one after the other
 LEAST = 1e-6
-RANGE = 1e-8, 1e8  # beyond, a number is not looked at: sides would be lost to rounding, or be limits of others
-LARGEST = 1e10  # of a letter that is no whole number
+RANGE = 1e-8, 1e8  # of searched numbers: beyond, sides would be lost to rounding, or be limits of others
+LARGEST = 1e10  # of a constant that is not an integer
 
 
 class Climb(NamedTuple, Generic[P]):
-    """Where an ascent ends.
-
-    Attributes:
-        end: the instance, alone.
-        height: its score.
-        evaluations: of instances that it took.
-        searches: line searches.
-    """
+    """The end of an ascent: the instance, its score, evaluated instances and line searches."""
 
     end: P
     height: float
@@ -55,7 +47,7 @@ def in_range(z: Population) -> np.ndarray:
 
 
 def moderate(values: np.ndarray) -> np.ndarray:
-    """Whether no value of a letter is huge, (B, ...) to (B,); infinite ones are meant."""
+    """Whether no finite value of a constant is huge, (B, ...) to (B,)."""
     size = np.abs(values.reshape(len(values), -1))
     return np.asarray(((size <= LARGEST) | np.isinf(size)).all(axis=1))
 
@@ -74,7 +66,7 @@ def neighbors(z: P, steps: np.ndarray) -> P:
 
 @dataclass(frozen=True)
 class Newton:
-    """The inverse of the curvature, as the steps so far show it (Broyden, Fletcher, Goldfarb, Shanno).
+    """The BFGS estimate of the inverse curvature.
 
     Attributes:
         inverse: of minus the Hessian, (D, D).
@@ -85,7 +77,7 @@ class Newton:
     step: np.ndarray | None = None
     slope: np.ndarray | None = None
 
-    def seen(self, slope: np.ndarray) -> np.ndarray:
+    def updated(self, slope: np.ndarray) -> np.ndarray:
         """The inverse after the gradient at the end of the last step."""
         if self.step is None or self.slope is None:
             return self.inverse
@@ -98,19 +90,12 @@ class Newton:
 
 
 def line(direction: np.ndarray, length: float) -> np.ndarray:
-    """Steps of all lengths along a direction whose longest is so long, (K, D)."""
+    """Steps of all `LENGTHS` along a direction, in units of this length, (K, D)."""
     return np.outer(LENGTHS, direction * length / np.linalg.norm(direction))
 
 
 def ascend(start: P, score: Callable[[P], np.ndarray], evaluations: int, rng: np.random.Generator) -> Climb[P]:
-    """One instance moved uphill.
-
-    Args:
-        start: the instance, alone, of a kind that has neighbors, with a positive score.
-        score: of each instance, (B,); minus infinity where it does not count.
-        evaluations: of instances, about the most.
-        rng: for random neighbors.
-    """
+    """Climb from one instance."""
     used, searches, idle, D = 0, 0, 0, coordinates(start)
 
     def height(z: P) -> np.ndarray:
@@ -128,7 +113,7 @@ def ascend(start: P, score: Callable[[P], np.ndarray], evaluations: int, rng: np
         slope = np.where(np.isfinite(around) & np.isfinite(at), (np.array(around) - at) / DIFFERENCE, 0.0)
         there, steps = here.repeated(CHANCES).mutated(rng), np.zeros((0, len(axes)))
         if slope.any():
-            inverse = newton.seen(slope)
+            inverse = newton.updated(slope)
             quick = inverse @ slope
             steps = np.concatenate([line(quick, min(float(np.linalg.norm(quick)), FARTHEST)), line(slope, 1.0)])
             newton, whole = Newton(inverse), np.zeros((len(steps), D))

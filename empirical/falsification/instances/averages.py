@@ -1,8 +1,7 @@
-"""Averages over rounds, windows and blocks, on sequences: each obeys the bound of one round with equality.
+"""Averages over rounds, windows and blocks, tested on sequences that attain the bound of each round.
 
-A rule that averages says how many rounds there are, what their decreases add up to, and which symbol is the average of
-what. Here these are counted: a run of T rounds, one after the other, gives what is averaged, and every letter and
-symbol means what the paper's room says (`instances.means`), whatever the rule says of it.
+The sequences of T rounds are averaged here with the meaning that the paper gives to every symbol (`instances.MEANS`),
+independently of the rule.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ Averaging = Telescope | InExpectation | Everywhere | AverageOverClients | AllAtO
 
 
 class LetteredRun(NamedTuple):
-    """A run of so many rounds, with windows and blocks of so many, and letters for all that it does not decide.
+    """A run of rounds with windows and blocks, and values of all other symbols.
 
     Attributes:
-        rounds, window, block: how many rounds.
-        interval: the letter for the rounds of a window; "" where the paper has none.
-        letters: each (CASES, 1), or one for each client.
+        rounds, window, block: numbers of rounds.
+        interval: the symbol of the window's rounds; "" where the paper has none.
+        letters: symbol to values (CASES, 1), or one for each client.
         rng: for the sequences.
-        means: each symbol of an average, and what it is the average of.
-        gaps: of what falls from round to round, the most that it falls in a run.
+        means: each symbol of an average, and the averaged expression.
+        gaps: symbol of a decrease per round to the symbol of its sum over the run.
     """
 
     rounds: int
@@ -62,14 +61,14 @@ Builder = Callable[..., Letters]
 
 
 def value(expression: sp.Expr, letters: Mapping[str, np.ndarray]) -> np.ndarray:
-    """An expression at these letters."""
+    """The value of an expression."""
     symbols = arguments((expression,))
     with np.errstate(all="ignore"):
         return np.asarray(compile_expressions(symbols, (expression,))(*(letters[s.name] for s in symbols))[0])
 
 
 def averaged_symbols(rule: Averaging) -> tuple[sp.Symbol, ...]:
-    """The symbols that a rule says are averages of something, or the largest of it."""
+    """The symbols that a rule declares to be averages, or maxima."""
     sides: tuple[sp.Expr, ...]
     match rule:
         case Telescope():
@@ -87,10 +86,10 @@ def averaged_symbols(rule: Averaging) -> tuple[sp.Symbol, ...]:
 
 
 def compute_averages(rule: Averaging, premise: Relation, cases: Letters, run: LetteredRun) -> Letters:
-    """Every average that the rule names, of what the room says, where the premise holds with equality in each case."""
+    """Every average that the rule names, where the premise holds with equality in each case."""
     names = averaged_symbols(rule)
     if not names:
-        raise KeyError(f"{type(rule).__name__} says of nothing that it is an average")
+        raise KeyError(f"{type(rule).__name__} names no average")
     parts = {s for name in names for s in arguments((run.means[name],))}
     shape = (CASES, max(v.shape[1] for v in cases.values()))
     known = run.letters | cases
@@ -103,7 +102,7 @@ def compute_averages(rule: Averaging, premise: Relation, cases: Letters, run: Le
 
 
 def telescope(rule: Telescope, premises: Sequence[Relation], run: LetteredRun) -> Letters:
-    """What one round bounds, at its largest, averaged; the gap is the sum of the decreases, of either sign."""
+    """The average of rounds that attain their bound; the gap is the sum of the decreases, of either sign."""
     number = run.block if "one block" in rule.average.name else run.rounds
     if run.interval in {s.name for s in arguments((rule.rounds,))}:
         number = len(range(0, run.rounds - run.window + 1, run.window))
@@ -116,7 +115,7 @@ def telescope(rule: Telescope, premises: Sequence[Relation], run: LetteredRun) -
 
 
 def draw_values(names: Sequence[sp.Symbol], run: LetteredRun, number: int) -> Letters:
-    """What is averaged, in so many cases: any numbers of its sign."""
+    """Random values of the averaged symbols, of their sign, (CASES, number)."""
     parts = sorted({s for name in names for s in arguments((run.means[name],))}, key=str)
     draws = {s: run.rng.exponential if s.is_nonnegative else run.rng.normal for s in parts}
     return {s.name: draw(size=(CASES, number)) for s, draw in draws.items()}
@@ -133,7 +132,7 @@ def client_values(rule: AverageOverClients, premises: Sequence[Relation], run: L
 
 
 def together(rule: AllAtOnce, premises: Sequence[Relation], run: LetteredRun) -> Letters:
-    """Every window fails with the probability that its bound allows, and no two of them at once."""
+    """Every window fails with the largest probability of its bound, and no two of them at once."""
     number = len(range(0, run.rounds - run.window + 1, run.window))
     (every,) = averaged_symbols(rule)
     if run.means[every] != premises[0].left:
@@ -161,16 +160,9 @@ AVERAGES: Mapping[type, Builder] = {
 
 
 def average_trial(
-    claim: Claim, docket: ClaimSet | None, builders: Mapping[type, Builder], means: Means, gaps: Gaps
+    claim: Claim, claims: ClaimSet | None, builders: Mapping[type, Builder], means: Means, gaps: Gaps
 ) -> Trial | None:
-    """How a step that averages is tried; None if it does not, or if its premises are not at hand.
-
-    Args:
-        claim: any.
-        docket: where premises of other proofs are found.
-        builders: of the paper's own rules that average; those of all papers are known here.
-        means, gaps: what the symbols of its averages stand for, as `LetteredRun` has them.
-    """
+    """How an averaging step is tested; None for other steps, or if its premises are not available."""
     builders = {**AVERAGES, **builders}
     subject = claim.subject
     if not isinstance(subject, StepOf) or type(subject.step.rule) not in builders:
@@ -178,12 +170,12 @@ def average_trial(
     if isinstance(subject.step.rule, Averaging) and not set(averaged_symbols(subject.step.rule)) <= set(means):
         return None
     local = all(subject.proof.step(p) for p in subject.step.premises if isinstance(p, str))
-    if docket is None:
+    if claims is None:
         if not local:
             return None
-        docket = ClaimSet.of_claims([claim], ())
+        claims = ClaimSet.of_claims([claim], ())
     names = [p for p in subject.step.premises if isinstance(p, str)]
-    premises = tuple(relation_of(docket, subject.proof, name) for name in names)
+    premises = tuple(relation_of(claims, subject.proof, name) for name in names)
     build = builders[type(subject.step.rule)]
     return Trial(lambda _, cells: _runs(subject, premises, build, means, gaps), premise_sides, True)
 
@@ -212,7 +204,7 @@ def _runs(
 
 
 def _letter(symbol: sp.Symbol, notation: Notation, rng: np.random.Generator, of_clients: bool) -> np.ndarray:
-    """A whole number, a small step size, or any number of its sign; one for each client where these differ."""
+    """Random values of a symbol: integers, small step sizes, or numbers of its sign; one per client if needed."""
     known = notation.resolve(symbol.name)
     shape = (CASES, 3) if of_clients and known and known.shape else (CASES, 1)
     if symbol.is_integer:

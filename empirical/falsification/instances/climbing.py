@@ -1,8 +1,7 @@
-"""Adversarial search: from the worst of many random instances uphill in measured/bound, until a claim breaks or holds.
+"""Adversarial search: from the worst of many random instances, climb in measured/bound.
 
-All instances of a population climb at once, each by itself: a random neighbor replaces an instance if its score is
-higher. Scales are searched in logarithms, step sizes stay within their caps, and an instance that leaves the claim's
-hypotheses scores minus infinity. The same seed is the same search.
+A random neighbor replaces an instance if its score is higher; an instance that violates the claim's hypotheses scores
+minus infinity.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ Score = Callable[[Sides], np.ndarray]
 
 
 class SearchEffort(NamedTuple):
-    """How hard to look.
+    """The effort of a search.
 
     Attributes:
         cells: shapes of random instances, about 40 of each.
-        climbers: from how many populations the adversary starts, those with the worst instances.
+        climbers: from how many populations, those with the worst instances, a climb starts.
         generations: how often each instance tries a neighbor.
-        longest: populations whose measurement takes more steps than this are not climbed.
-        terms: claims with at most so many terms are also searched for the smallest planted error in every single one.
+        longest: the most steps of a population from which a climb starts.
+        terms: claims with at most so many terms are also searched for the smallest detected mutation of each term.
     """
 
     cells: int
@@ -48,7 +47,7 @@ def ratio(sides: Sides) -> np.ndarray:
 
 
 def exposure(term: str) -> Score:
-    """The score that asks how small one term could be: the factor in front of it that the instance contradicts."""
+    """The score of one term: the largest factor in front of it that the instance contradicts."""
 
     def score(sides: Sides) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -61,15 +60,7 @@ def exposure(term: str) -> Score:
 
 
 def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.random.Generator, score: Score = ratio) -> P:
-    """Each instance of the population moved uphill.
-
-    Args:
-        start: where to begin.
-        sides: both sides of a claim on a population of this kind.
-        generations: how many neighbors each instance tries.
-        rng: where neighbors come from.
-        score: what to increase, (B,) from the two sides.
-    """
+    """The population after each instance has climbed."""
     here, best = start, score(sides(start))
     for _ in range(generations):
         there = here.mutated(rng)
@@ -82,27 +73,22 @@ def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.rando
 
 
 def search_population(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int = 61) -> InstanceFinding:
-    """Random populations first, then the adversary from the worst of them.
-
-    Args:
-        claim: what is on trial.
-        trial: how it is tried on instances.
-        effort: how hard to look.
-        seed: of the adversary.
-    """
+    """Random populations, then climbs from the worst of them."""
     drawn = [(population, trial.sides(claim, population)) for population in trial.draw(claim, effort.cells)]
-    return examine([sides for _, sides in drawn] + _climbed(claim, trial, drawn, effort, np.random.default_rng(seed)))
+    return examine(
+        [sides for _, sides in drawn] + _climb_worst(claim, trial, drawn, effort, np.random.default_rng(seed))
+    )
 
 
-def _climbed(
+def _climb_worst(
     claim: Claim, trial: Trial, drawn: list[tuple[Any, Sides]], effort: SearchEffort, rng: np.random.Generator
 ) -> list[Sides]:
     """The sides at the end of each climb; none where instances have no neighbors."""
     able = [(z, sides) for z, sides in drawn if "mutated" in type(z).__dict__ and z.cost <= effort.longest]
-    goals: list[tuple[Score, Iterable[Any]]] = [(ratio, _steepest(able, ratio, effort.climbers))]
+    goals: list[tuple[Score, Iterable[Any]]] = [(ratio, _highest_scores(able, ratio, effort.climbers))]
     if able and len(able[0][1].terms) <= effort.terms:
         for term in able[0][1].terms:
-            goals.append((exposure(term), _steepest(able, exposure(term), max(1, effort.climbers // 4))))
+            goals.append((exposure(term), _highest_scores(able, exposure(term), max(1, effort.climbers // 4))))
     ends = []
     for score, starts in goals:
         for z in starts:
@@ -111,8 +97,8 @@ def _climbed(
     return ends
 
 
-def _steepest(drawn: list[tuple[P, Sides]], score: Score, number: int) -> list[P]:
-    """The populations with the highest scores still below one: at equality nothing is left to climb."""
+def _highest_scores(drawn: list[tuple[P, Sides]], score: Score, number: int) -> list[P]:
+    """The populations with the highest scores below one."""
     scored = [(float(score(sides).max()), k) for k, (_, sides) in enumerate(drawn)]
     open_ = sorted((s for s in scored if -np.inf < s[0] < 1 - 1e-6), reverse=True)
     return [drawn[k][0] for _, k in open_[:number]]

@@ -1,9 +1,9 @@
 r"""The known extremal runs of gradient descent, in closed form: one client, no noise, a quadratic or a Huber function.
 
-f is least at 0, has curvature L to its left, and to its right $a\le L$; beyond the slope g it is straight on both
-sides, where a claim needs that. Every counted point of a run is right of 0 in the quadratic part, or every one in the
-straight part. With $k=1-\gamma a$, a window of P rounds of I local steps multiplies x by $w=1-\eta\omega(1-k^{IP})$ in
-the quadratic part, and takes $\eta\omega\gamma IPg$ from it in the straight part: a run of any length costs the same.
+f has its minimum at 0, curvature L left of it and $a\le L$ right of it; beyond the slope g it is linear, where a claim
+needs that. All measured points of a run are in the quadratic part right of 0, or all in the linear part. With
+$k=1-\gamma a$, a window of P rounds of I local steps multiplies x by $w=1-\eta\omega(1-k^{IP})$ in the quadratic part,
+and subtracts $\eta\omega\gamma IPg$ in the linear part: a run of any length costs the same.
 """
 
 from __future__ import annotations
@@ -33,12 +33,7 @@ FEW = 12  # the same where a hundredth does not matter
 
 
 def geometric(log: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """The sum of exp(j log) over j < terms, for log <= 0.
-
-    Example:
-        >>> float(geometric(np.log(0.5), np.array(3.0))), float(geometric(np.array(0.0), np.array(3.0)))
-        (1.75, 3.0)
-    """
+    """The sum of exp(j log) over j < terms, for log <= 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         found = np.expm1(terms * log) / np.expm1(log)
     return np.where(terms == 0, 0.0, np.where(log == 0, terms, found))
@@ -124,11 +119,7 @@ class ExtremalRuns(Population):
         return np.where(self.straight == 1, straight, quadratic)
 
     def travel(self, *, whole: bool = False) -> np.ndarray:
-        """How far a straight run goes, in units of the slope, up to the last counted point, (B,).
-
-        Args:
-            whole: whether the local steps of the last round, and where it ends, count too.
-        """
+        """How far a straight run goes, in units of the slope, up to the last counted point, (B,)."""
         I, P, T, step = self.local_steps, self.interval, self.rounds, self.eta * self.weight * self.gamma
 
         def start(t: np.ndarray) -> np.ndarray:
@@ -229,14 +220,7 @@ def at_shares(z: ExtremalRuns, field: str, shares: Sequence[float]) -> ExtremalR
 
 
 def at_largest(z: ExtremalRuns, covered: Callable[[ExtremalRuns], np.ndarray], field: str, most: float) -> ExtremalRuns:
-    """The runs with the largest number of a field that is covered, (B,); the smallest where none is.
-
-    Args:
-        z: the runs.
-        covered: which of them the form covers, (B,).
-        field: the number's name.
-        most: above it none is tried.
-    """
+    """The runs with the largest number of a field that is covered, (B,); the smallest where none is."""
     low, high = np.full(len(z), np.log(SMALLEST)), np.full(len(z), np.log(most))
     low = np.where(covered(replace(z, **{field: np.exp(high)})), high, low)
     for _ in range(HALVINGS):
@@ -292,13 +276,7 @@ class Family(NamedTuple):
         return z, legal
 
     def fitted(self, claim: Claim, z: ExtremalRuns, turns: int = TURNS) -> ExtremalRuns:
-        """The runs at the step sizes that the form sets, if it does, with the shortest straight part that they need.
-
-        Args:
-            claim: about the form.
-            z: the runs.
-            turns: of the two in turn; the straight part is too long, not too short, after few.
-        """
+        """The runs at the step sizes that the form sets, if it does, with the shortest straight part that they need."""
         z = replace(z, reach=z.straight / SMALLEST)
         with np.errstate(all="ignore"):
             for _ in range(turns if self.sets_steps(claim) else 1):
@@ -313,12 +291,7 @@ class Family(NamedTuple):
         return bool(prescribed) and not {s.name for e in prescribed for s in e.free_symbols} & self.given
 
     def grid(self, claim: Claim, *, small: bool = False) -> ExtremalRuns:
-        """The runs of a form over the constants that it admits, also where its conditions hold with equality.
-
-        Args:
-            claim: about the form.
-            small: few values of everything.
-        """
+        """The runs of a form over the constants that it admits, also where its conditions hold with equality."""
         values: dict[str, Sequence[float]] = {
             "rounds": (1, 2, 8, 1e4) if small else (1, 2, 3, 4, 6, 8, 16, 60, 400, 1e4, LONGEST),
             "local_steps": (1, 8) if small else (1, 2, 8),

@@ -1,4 +1,4 @@
-"""From both sides on many instances to a verdict."""
+"""The instance checker: the verdict on a claim from both of its sides on many instances."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ METHOD = "random and adversarial instances with exact moments"
 
 
 @dataclass(frozen=True)
-class OfPaper:
-    """What a paper's room says of its letters and its runs, in its module `instances`; it may say any part of it.
+class PaperInstances:
+    """The module `instances` of a paper package; every part is optional.
 
     Attributes:
-        trial: on which problems and runs a claim is tried, None for a claim that is not.
-        drawn_for: on which numbers a step is tried that takes something from elsewhere, None for other steps.
-        BUILDERS: for the paper's own rules that average: sequences on which they are tried.
-        MEANS, GAPS: what the symbols of averages stand for in its proofs.
+        trial: the problems and runs on which a claim is tested, None for a claim that is not.
+        drawn_for: the numbers on which a step with an external premise is tested, None for other steps.
+        BUILDERS: the sequences on which the paper's own averaging rules are tested.
+        MEANS, GAPS: the meaning of the symbols of averages in its proofs.
     """
 
     trial: Callable[[Claim], Trial | None] = lambda claim: None
@@ -41,42 +41,37 @@ class OfPaper:
 
 
 @lru_cache(maxsize=64)
-def paper_instances(paper: str) -> OfPaper:
-    """What is known of a paper's letters; nothing of one that is no room here, or whose room has no `instances`."""
+def paper_instances(paper: str) -> PaperInstances:
+    """The instances of a paper; empty if it is not installed or its package has no `instances`."""
     module = paper_submodule(paper, "empirical", "instances") if paper in paper_names() else None
-    said = {one.name: getattr(module, one.name) for one in fields(OfPaper) if hasattr(module, one.name)}
-    return OfPaper(**said)
+    return PaperInstances(
+        **{one.name: getattr(module, one.name) for one in fields(PaperInstances) if hasattr(module, one.name)}
+    )
 
 
-def trial(claim: Claim, docket: ClaimSet | None = None) -> Trial | None:
-    """How this court tries a claim; None if it does not hear it.
+def trial(claim: Claim, claims: ClaimSet | None = None) -> Trial | None:
+    """How a claim is tested on instances; None if it is not.
 
-    What a step takes from elsewhere is tried on numbers that mean what its letters mean; a step that averages on
-    sequences; all else on problems and runs. What the letters mean, the paper's room says.
+    External premises of a step are tested on numbers with the meaning of its symbols, averaging steps on sequences, all
+    other claims on problems and runs.
     """
     known, subject = paper_instances(claim.paper), claim.subject
     if isinstance(subject, StepOf) and given(subject.step.rule):
         if (draw := known.drawn_for(subject)) is not None:
             return premise_trial(draw)
-        if (how := average_trial(claim, docket, known.BUILDERS, known.MEANS, known.GAPS)) is not None:
+        if (how := average_trial(claim, claims, known.BUILDERS, known.MEANS, known.GAPS)) is not None:
             return how
     return known.trial(claim)
 
 
-def has_instances(claim: Claim, docket: ClaimSet | None = None) -> bool:
+def has_instances(claim: Claim, claims: ClaimSet | None = None) -> bool:
     """Whether there are instances for this claim."""
-    return trial(claim, docket) is not None
+    return trial(claim, claims) is not None
 
 
-def judge_on_instances(claim: Claim, effort: SearchEffort = LIGHT, docket: ClaimSet | None = None) -> InstanceFinding:
-    """What random instances, and an adversary that starts from the worst of them, say about the claim.
-
-    Args:
-        claim: one that `has_instances` accepts.
-        effort: how many shapes of instances, and how long the adversary tries.
-        docket: where the premises of a step are found that belong to another proof.
-    """
-    how = trial(claim, docket)
+def judge_on_instances(claim: Claim, effort: SearchEffort = LIGHT, claims: ClaimSet | None = None) -> InstanceFinding:
+    """The finding of random instances, and of a search that starts from the worst of them."""
+    how = trial(claim, claims)
     assert how is not None
     return search_population(claim, how, effort)
 
@@ -94,24 +89,24 @@ def verdict(claim: Claim, finding: InstanceFinding) -> Verdict:
         evidence = "whatever the hidden constants are, " if order else ""
         evidence += f"measured {finding.instance['left']:.9g} > bound {finding.instance['right']:.9g} on "
         return Verdict("refuted", NAME, METHOD, evidence + json.dumps(finding.instance, default=str))
-    said = f"{finding.covered} instances, worst measured/bound {finding.worst:.3g}"
+    evidence = f"{finding.covered} instances, worst measured/bound {finding.worst:.3g}"
     if order:
-        return Verdict("survived", NAME, METHOD, f"{said} with every hidden constant 1")
-    said += f"; smallest errors it would have caught: {finding.sensitivity()}"
-    return Verdict("survived", NAME, METHOD, said, tightness=finding.tightness)
+        return Verdict("survived", NAME, METHOD, f"{evidence} with every hidden constant 1")
+    evidence += f"; smallest errors it would have caught: {finding.sensitivity()}"
+    return Verdict("survived", NAME, METHOD, evidence, tightness=finding.tightness)
 
 
-def tries(claim: Claim, docket: ClaimSet) -> Verdict:
-    """The verdict of the instances; no verdict on another claim is asked for."""
-    how, found = trial(claim, docket), verdict(claim, judge_on_instances(claim, docket=docket))
+def tries(claim: Claim, claims: ClaimSet) -> Verdict:
+    """The verdict of the instances on a claim, whatever those on other claims."""
+    how, found = trial(claim, claims), verdict(claim, judge_on_instances(claim, claims=claims))
     assert how is not None
-    if how.implied and found.outcome == "survived":  # what the step rests on has not been tried with it
+    if how.implied and found.outcome == "survived":  # the premises of the step are not tested with it
         return replace(found, outcome="unknown", evidence=f"if its premises hold: {found.evidence}")
     return found
 
 
 def violated(claim: Claim) -> str:
-    """The extremal run that breaks a form at the edge of its conditions, in words; "" if none does, or it has none."""
+    """A message on the extremal run that violates a form at the edge of its conditions; "" if there is none."""
     how = paper_instances(claim.paper).trial(claim)
     if how is None or how.family is None:
         return ""

@@ -1,4 +1,4 @@
-"""Lemmas on instances that say what a proof's letters are; the left side is that of the step that ends at the form."""
+"""Lemmas on instances with values of the proof's symbols; the left side is that of the proof's last step."""
 
 from __future__ import annotations
 
@@ -24,14 +24,7 @@ def lemma_trial(
     draw: Callable[[], Iterable[P]],
     cases: Callable[[P], Sequence[PremiseCases]],
 ) -> Trial | None:
-    """A form at which a proof ends, against the left side of the step that does; None for a form without a proof.
-
-    Args:
-        claim: about the form.
-        proofs: of its room.
-        draw: instances.
-        cases: the letters of a proof on them, for every place of which the lemma speaks.
-    """
+    """How the form that a proof ends with is tested, with the left side of its last step; None without a proof."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     name = subject.form.name
@@ -39,23 +32,23 @@ def lemma_trial(
     end = proof.step(proof.ends[name]) if proof else None
     if proof is None or end is None:
         return None
-    left, letters = end.conclusion.left, proof.substitute
-    return Trial(lambda _, cells: draw(), lambda claim, z: _sides(claim, z, left, letters, cases(z)))
+    left, substitute = end.conclusion.left, proof.substitute
+    return Trial(lambda _, cells: draw(), lambda claim, z: _sides(claim, z, left, substitute, cases(z)))
 
 
 def _sides(
-    claim: Claim, z: Population, left: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr], cases: Sequence[PremiseCases]
+    claim: Claim, z: Population, left: sp.Expr, substitute: Mapping[sp.Symbol, sp.Expr], cases: Sequence[PremiseCases]
 ) -> Sides:
     """Both sides of a form."""
     reading = relation_at_integers(Relation(left, sp.S.Zero))
     measured = [evaluate_sides(reading, one.values, len(z)) for one in cases]
     errors = [CANCELED * size + one.error for one, (_, size, _) in zip(cases, measured, strict=True)]
-    names = {str(of): step.name for step, of in letters.items()}
-    said = [{**one.values, **{of: one.values[k] for of, k in names.items() if k in one.values}} for one in cases]
+    names = {str(of): step.name for step, of in substitute.items()}
+    values = [{**one.values, **{of: one.values[k] for of, k in names.items() if k in one.values}} for one in cases]
     return sides_of_form(
         claim,
         np.hstack([found for found, _, _ in measured]),
-        {name: np.hstack([values[name] for values in said]) for name in said[0]},
+        {name: np.hstack([each[name] for each in values]) for name in values[0]},
         dict.fromkeys(frozenset.intersection(*(one.met for one in cases)), True),
         np.hstack([np.broadcast_to(one.covered, (len(z), 1)) for one in cases]),
         (np.hstack(errors), CANCELED),

@@ -20,15 +20,7 @@ def initial_states(z: KinkedClients) -> np.ndarray:
 
 
 def local_changes(z: KinkedClients, x: np.ndarray, gamma: np.ndarray, steps: int, round_: int) -> Iterator[np.ndarray]:
-    r"""$y_{n,i}-x$ after i = 0, ..., I local steps, each (B, N, d, paths, branches).
-
-    Args:
-        z: the clients.
-        x: the server's model, (B, d, paths).
-        gamma: step sizes, (B,).
-        steps: I.
-        round_: whose noise, where paths are drawn.
-    """
+    r"""$y_{n,i}-x$ after i = 0, ..., I local steps, each (B, N, d, paths, branches)."""
     step = gamma[:, None, None, None, None]
     push, noisy = step * z.noise[..., None, None], bool(z.noise.any())
     change = np.zeros((len(z), z.clients, *x.shape[1:], 1))

@@ -7,8 +7,8 @@ inside, 0 outside), its reverse and all that are in between are among them, thos
 worst (Taylor, Hendrickx and Glineur 2017, Drori and Shamir 2020); noise of any law has the same second moments on
 quadratics, here $\pm s$ carries a model over a knot or does not.
 
-Coordinates share nothing but the participation, so that each has a tree of its own. A tree has two branches for each
-draw of noise; where these are too many, paths are drawn at random, and what is reported comes with a confidence bound.
+Coordinates share only the participation, so each has its own tree of paths, with two branches for each draw of noise.
+If these are too many, paths are sampled, and the measurement has a confidence bound.
 """
 
 from __future__ import annotations
@@ -205,12 +205,7 @@ class KinkedClients(Population):
         return np.asarray((np.ptp(outer, axis=1) == 0).all(axis=(1, 2)) & (outer >= 0).all(axis=(1, 2, 3)))
 
     def moved_clients(self, rng: np.random.Generator, least: np.ndarray | float = -np.inf) -> dict[str, np.ndarray]:
-        """Neighbors of all that is said here; clients that agree go on to do so, and curvatures stay within L.
-
-        Args:
-            rng: where they come from.
-            least: a lower bound on the curvatures, (B,) or one for all.
-        """
+        """Neighbors of all that is said here; clients that agree go on to do so, and curvatures stay within L."""
         L = self.smoothness[:, None, None, None]
         extreme = (rng.random(self.curvatures.shape) < 0.2) & (rng.random((len(self), 1, 1, 1)) < 0.3)
         curvatures = np.where(extreme, L * rng.choice([-1, 0, 1], self.curvatures.shape), shaken(self.curvatures, rng))

@@ -20,9 +20,8 @@ class Population:
     """Instances that are measured, mutated and selected together; every array field has the instances first.
 
     Attributes:
-        measured: how the left side is had.
-        ranges: which numbers each field of the class may hold, and in which shape; of all fields, together with those
-            of the classes before it, where an instance is replayed.
+        measured: how the left side is computed.
+        ranges: of the fields that the class adds; of all fields if instances are replayed.
     """
 
     measured: ClassVar[LeftSide] = "exact moments"
@@ -30,8 +29,7 @@ class Population:
 
     @property
     def left_side(self) -> LeftSide:
-        """How the left side is had. Where it is sampled, what its confidence bound takes away is the rounding of the
-        `Sides`, so that a ratio is one that the sample supports."""
+        """How the left side is computed. If it is sampled, `Sides.rounding` is its confidence bound."""
         return self.measured
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -51,7 +49,7 @@ class Population:
         return 1
 
     def rules(self) -> dict[str, np.ndarray]:
-        """What makes an instance of numbers within their ranges: each rule, and whether it holds, (B,)."""
+        """Relations between the fields of an instance: each rule, and whether it holds, (B,)."""
         return {}
 
     def take(self, which: np.ndarray) -> Self:
@@ -68,12 +66,12 @@ class Population:
         return self.take(np.zeros(times, dtype=int))
 
     def in_long_doubles(self) -> Self:
-        """The same numbers with more digits to reckon in."""
+        """The same numbers with more digits."""
         real = {k: v for k, v in self.arrays().items() if np.issubdtype(v.dtype, np.floating)}
         return replace(self, **{name: array.astype(np.longdouble) for name, array in real.items()})
 
     def replaced_where(self, mask: np.ndarray, other: Self) -> Self:
-        """The instances of `other` where the mask holds, one's own elsewhere."""
+        """The instances of `other` where the mask holds, else these."""
         mine, theirs = self.arrays(), other.arrays()
         return replace(
             self,
@@ -82,7 +80,7 @@ class Population:
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """A neighbor of every instance."""
-        raise TypeError(f"{type(self).__name__} does not say what its neighbors are")
+        raise TypeError(f"{type(self).__name__} has no neighbors: it defines no mutated()")
 
     def resampled(self) -> Self:
         """The same instances, measured on other samples."""
@@ -103,11 +101,7 @@ class Population:
 
     @classmethod
     def of(cls, numbers: Mapping[str, Any]) -> Self:
-        """One instance from all its numbers, as `describe` tells them and JSON keeps them.
-
-        Raises:
-            FedboundsError: a number is missing, unknown, none or out of its range, or they break a rule of the class.
-        """
+        """One instance from all its numbers, as `describe` returns them and JSON stores them."""
         made: dict[str, Any] = {}
         sizes, ranges = dict[str, int](), cls.all_ranges()
         known = [field.name for field in fields(cls)]
@@ -142,13 +136,12 @@ class Population:
 
 
 class PrescribedDraws(np.random.Generator):
-    """Makes coordinates of the neighbors that `mutated` draws: its normal numbers are those of a vector, by instance.
+    """A generator whose normal numbers are given coordinates, so that `mutated` becomes a function of them.
 
-    All else that a neighbor takes from chance stands still: every size is one, every coin falls on its first side, and
-    what is rarer does not happen.
+    All other draws are constant: every size is one, every coin falls on its first side, rarer events do not happen.
 
     Attributes:
-        read: how many numbers of the vector have been asked for.
+        read: how many coordinates have been used.
     """
 
     def __init__(self, steps: np.ndarray | None = None) -> None:
@@ -163,15 +156,15 @@ class PrescribedDraws(np.random.Generator):
         return np.zeros(shape) if self._steps is None else self._steps[:, start : self.read].reshape(shape)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-        """Zero: of the exponent of a size."""
+        """Zero."""
         return np.zeros(size if size is not None else ())
 
     def random(self, size: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        """Just below one half: every coin falls on its first side, and what is rarer does not happen."""
+        """Just below one half."""
         return np.full(size if size is not None else (), 0.499)
 
     def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False) -> Any:
-        """Zero: whole numbers stand still."""
+        """Zero."""
         return np.zeros(size, dtype=int)
 
     def choice(

@@ -1,7 +1,6 @@
-"""What a proof says and does not show, tried on numbers that mean what its letters mean.
+"""Premises of proofs (assumptions, definitions, cited theorems, averages), tested on numbers.
 
-An assumption where it is used, a definition, a theorem that is cited, an average over rounds: the letters of the
-step's relation get the values that they stand for, computed from weights, vectors and sequences by other means than the
+The symbols of a step's relation get values computed from weights, vectors and sequences, independently of the
 relation, and both sides are compared.
 """
 
@@ -36,12 +35,12 @@ class PremiseCases:
     """B cases of a premise.
 
     Attributes:
-        values: of each letter: a number for each case, (B, 1), or one for each client, (B, N). An inner product is
-            named as the proof writes it.
-        whole: letters for whole numbers, the same in all cases.
+        values: symbol to a number for each case, (B, 1), or one for each client, (B, N). An inner product is named as
+            in the proof.
+        whole: symbol to integer, the same in all cases.
         met: the assumptions that the cases meet.
         covered: the cases that count, broadcasting to (B, X).
-        error: absolute, of both sides, where letters are differences.
+        error: absolute, of both sides, where symbols are differences.
     """
 
     values: Mapping[str, np.ndarray]
@@ -62,17 +61,17 @@ class PremiseCases:
 
 @lru_cache(maxsize=1024)
 def relation_at_integers(relation: Relation, whole: tuple[tuple[str, int], ...] = ()) -> Readable:
-    """The relation at these whole numbers, its sums added up; inner products are letters like others."""
+    """The relation at these integers, its sums expanded; inner products are symbols like others."""
     numbers = dict(whole)
     symbols = arguments((relation.left, relation.right))
     at = {s: sp.Integer(numbers[s.name]) for s in symbols if s.name in numbers}
 
-    def put_in(side: sp.Expr) -> sp.Expr:
+    def insert(side: sp.Expr) -> sp.Expr:
         return side.xreplace(at).replace(sp.Sum, lambda *args: sp.Sum(*args).doit())
 
-    said = Relation(put_in(relation.left), put_in(relation.right), relation.op)
-    names = {name for pair in gram_symbols(said.left - said.right).values() for name in pair}
-    return readable(said, tuple((name, (name,)) for name in sorted(names)))
+    expanded = Relation(insert(relation.left), insert(relation.right), relation.op)
+    names = {name for pair in gram_symbols(expanded.left - expanded.right).values() for name in pair}
+    return readable(expanded, tuple((name, (name,)) for name in sorted(names)))
 
 
 def premise_sides(claim: Claim, cases: PremiseCases) -> Sides:

@@ -1,4 +1,4 @@
-"""The ranges of what instances consist of: which numbers a field may hold, and in which shape."""
+"""The ranges of the fields of instances: which numbers a field may hold, and in which shape."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import COUNT, NONNEGATIVE, POSITIVE, PROBABILITY, Domain
 
 ROUND_OFF = 1e-9  # relative, of sums that are zero or one
-MOST = 1_000  # steps, rounds, clients of an instance: all of them are gone through
+MOST = 1_000  # steps, rounds, clients of an instance
 INF = float("inf")
 
 
 class Range(NamedTuple):
-    """What a field may hold.
+    """The range of a field: the domain of its numbers, and its axes in one instance.
 
-    Attributes:
-        domain: of each number.
-        axes: of the field of one instance, a letter for each, as "N d" or "d m+1", or a number; a letter has one size
-            in all fields of an instance.
+    Axes are names or numbers, as "N d" or "d m+1"; a name has one size in all fields of an instance.
     """
 
     domain: Domain
@@ -52,42 +49,32 @@ def nonnegative(axes: str = "") -> Range:
 
 
 def chances(axes: str = "") -> Range:
-    """Probabilities, none of them zero."""
+    """Positive probabilities."""
     return Range(PROBABILITY, axes)
 
 
 def counts(axes: str = "", most: float = MOST) -> Range:
-    """Whole, at least one, and no more than can be gone through."""
+    """Integers from one to `most`."""
     return Range(replace(COUNT, high=most), axes)
 
 
 def flag() -> Range:
-    """Whether or not."""
+    """True or false."""
     return Range(FLAGS)
 
 
 def check_field(name: str, value: np.ndarray, ranges: Ranges, sizes: dict[str, int]) -> np.ndarray:
-    """The numbers of a field of one instance.
-
-    Args:
-        name: of the field.
-        value: its numbers, without an axis for the instances.
-        ranges: of all fields.
-        sizes: of the axes as far as they are known; those of this field are added.
-
-    Raises:
-        FedboundsError: a number is out of its range, or the shape is another one.
-    """
+    """The numbers of a field of one instance; refused outside its range."""
     domain, axes = ranges[name]
-    letters = axes.split()
-    if value.ndim != len(letters) or 0 in value.shape:
-        wanted = f"an array ({', '.join(letters)})" if letters else "one number"
+    names = axes.split()
+    if value.ndim != len(names) or 0 in value.shape:
+        wanted = f"an array ({', '.join(names)})" if names else "one number"
         raise FedboundsError(f"{name} must be {wanted}, not of shape {value.shape}")
-    for letter, found in zip(letters, value.shape, strict=True):
-        base, _, more = letter.partition("+")
+    for axis, found in zip(names, value.shape, strict=True):
+        base, _, more = axis.partition("+")
         size = int(base) if base.isdigit() else sizes.setdefault(base, found - int(more or 0))
         if found != size + int(more or 0):
-            raise FedboundsError(f"{name} must have {size + int(more or 0)} entries along {letter}, not {found}")
+            raise FedboundsError(f"{name} must have {size + int(more or 0)} entries along {axis}, not {found}")
     inside = np.atleast_1d(domain.contains(value))
     if not inside.all():
         wrong = np.atleast_1d(value)[~inside][0]

@@ -91,17 +91,7 @@ def arrange_sides(
     unmet: str,
     describe: Callable[[int], dict[str, Any]],
 ) -> Sides:
-    """Both sides as they were evaluated; negative summands change sides.
-
-    Args:
-        said: the relation.
-        reading: how it was read.
-        found: the left side, the sizes of all summands together, and the right side's summands.
-        covered: where the claim speaks about the instance, broadcasting.
-        rounding: absolute error of both sides, broadcasting.
-        unmet: why no instance is covered, if none is.
-        describe: all numbers of one instance.
-    """
+    """Both sides as they were evaluated; negative summands change sides."""
     left, _, summands = found
     total = sum(summands, start=np.zeros(left.shape))
     if said.op == "==":
@@ -115,12 +105,7 @@ def arrange_sides(
 
 @lru_cache(maxsize=1024)
 def hypotheses(subject: StepOf, proofs: tuple[Proof, ...]) -> tuple[tuple[Assumption, ...], tuple[Condition, ...]]:
-    """The assumptions and the conditions of a step and of all the steps that it rests on.
-
-    Args:
-        subject: the step.
-        proofs: of its room, to which its premises may lead.
-    """
+    """The assumptions and the conditions of a step and of all the steps that it rests on."""
     found = tuple(dict.fromkeys(_hypotheses(subject, proofs)))
     assumptions = tuple(h for h in found if isinstance(h, Assumption))
     return assumptions, tuple(h for h in found if isinstance(h, Condition))
@@ -170,18 +155,7 @@ def sides_of_form(
     vectors: frozenset[str],
     describe: Callable[[int], dict[str, Any]],
 ) -> Sides:
-    """What was measured against a result's form, term by term; negative terms change sides.
-
-    Args:
-        claim: about the form.
-        left: measured, (B, X).
-        values: the form's letters.
-        met: assumption to whether it holds, (B,) or for all.
-        covered: where the claim speaks about the instance at all, broadcasting to (B, X).
-        error: of the left side, absolute, and relative to what cancels.
-        vectors: letters that are vectors over clients.
-        describe: all numbers of one instance.
-    """
+    """What was measured against a result's form, term by term; negative terms change sides."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     held, unknown = covered, sorted({a.name for a in claim.assumptions} - set(met))

@@ -1,4 +1,4 @@
-"""Both sides of a claim on many instances, and what they say about it."""
+"""Both sides of a claim on many instances, and what follows about the claim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sides:
         rounding: absolute error of the left side where large numbers cancel, broadcasting to (B, X).
         unmet: for hypotheses that no instance here meets, or that cannot be checked here, the reason.
         describe: all numbers of one instance.
-        values: the letters of the right-hand side and of the conditions, (B, 1) or (B, X); clients last, if vectors.
+        values: the symbols of the right-hand side and of the conditions, (B, 1) or (B, X); clients last, if vectors.
         met: which of its assumptions each instance meets, (B,) or for all.
     """
 
@@ -49,13 +49,13 @@ class Sides:
         return np.where(np.broadcast_to(self.covered, self.left.shape), np.nan_to_num(found, posinf=np.inf), -np.inf)
 
     def scaled(self, term: str, factor: float) -> Sides:
-        """The same claim with an error planted: one term's constant times a factor."""
+        """The same claim with a mutation: one term's constant times a factor."""
         return replace(self, terms={**self.terms, term: self.terms[term] * factor})
 
 
 @dataclass(frozen=True)
 class InstanceFinding:
-    """What many instances say about one claim.
+    """The finding of many instances about one claim.
 
     Attributes:
         covered: how many instances meet the hypotheses.
@@ -79,15 +79,15 @@ class InstanceFinding:
 
     @property
     def tightness(self) -> float:
-        """How near both sides came: 1 where they met, and where any error is seen (an equality, or 0 on the right)."""
+        """The largest ratio, at most 1; 1 where every mutation is detected (an equality, or 0 on the right)."""
         return 1.0 if set(self.exposed) <= {"0"} else float(min(max(self.worst, 0.0), 1.0))
 
     def sensitivity(self) -> str:
-        """The smallest planted error that would have been caught, term by term."""
+        """The smallest mutation of each term that would have been detected."""
         if not self.exposed:
             return "any: both sides are equal to rounding"
-        said = sorted(((name[:48], factor) for name, factor in self.exposed.items()), key=lambda item: -item[1])
-        return ", ".join(f"{name} x{factor:.2g}" if factor > 0 else f"{name} none" for name, factor in said)
+        factors = sorted(((name[:48], factor) for name, factor in self.exposed.items()), key=lambda item: -item[1])
+        return ", ".join(f"{name} x{factor:.2g}" if factor > 0 else f"{name} none" for name, factor in factors)
 
 
 def exposed_factors(sides: Sides) -> dict[str, float]:
@@ -127,13 +127,13 @@ def examine(every: Iterable[Sides]) -> InstanceFinding:
 
 
 class Trial(NamedTuple):
-    """How a claim is tried on instances.
+    """How a claim is tested on instances.
 
     Attributes:
-        draw: random populations for a claim, about as many instances as 40 times the number given.
+        draw: random populations for a claim, about 40 times as many instances as the number given.
         sides: both sides of a claim on a population.
-        implied: whether the premises are put in as they stand, so that only what follows from them is tried.
-        family: the known extremal runs of a claim, whose sides these are too; None where it is about no run of theirs.
+        implied: whether the premises are inserted unchecked, so that only the conclusion is tested.
+        family: the known extremal runs of a claim, with the same sides; None if it has none.
     """
 
     draw: Callable[[Claim, int], Iterable[Any]]

@@ -190,7 +190,7 @@ def check_invariants(
         >>> report = check_invariants(never_amplifies, invariants=["translation", "two sided step sizes"])
         >>> [verdict.status for verdict in report.verdicts]
         ['held', 'broken']
-        >>> report["two sided step sizes"].counterexample.told, report.cause
+        >>> report["two sided step sizes"].counterexample.message, report.cause
         ('at t = 1: [0.5], expected [1]', 'it ignores the multiplier (if it has none: cases(multipliers=(1.0,)))')
 
     Source: Wang & Ji 2022, Algorithm 1.

@@ -1,7 +1,6 @@
-r"""What is known of a run of generalized FedAvg: step sizes, divergences and participation, with their kind.
+r"""Constants and assumptions of a run of generalized FedAvg: step sizes, divergences and participation.
 
-For every horizon T in question, the constants of participation are those of the first T rounds, which are all that a
-theorem about T rounds speaks of. They come from one of three sources:
+The constants of participation at a horizon T are those of the first T rounds. They come from one of three sources:
 
 - a *record* of weights, where the offsets $\mathbf v_n=\nabla F_n-\nabla f$ do not depend on x: exact;
 - a *process*, where they do not either: the largest expected values over the rounds (and aligned windows), which are
@@ -20,7 +19,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     COHORT,
     EXPECTED_NORM,
@@ -31,20 +30,19 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
 )
 from fedbounds.bounds.participation.constants import window_means
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.bounds.theory.symbols import NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.paper_runs import (
-    MEASURED,
+    ComparedRun,
     Constants,
     PaperRuns,
     PlannedRun,
     PrescribedSteps,
     RunFacts,
-    add_measured_constants,
-    needed_constants,
+    algorithm_constants,
+    evaluate_steps,
     problem_assumptions,
     run_constants,
-    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
@@ -72,21 +70,12 @@ class ArbitraryParticipation(PaperRuns):
         P, multiplier = analysis_interval(setting.algorithm, interval)
         return PrescribedSteps(P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
 
-    def known(
-        self,
-        setting: RunSetting,
-        form: Form,
-        result: Result,
-        interval: int,
-        horizons: np.ndarray,
-        given: frozenset[str],
-    ) -> RunFacts:
-        stated = run_constants(setting)
-        wanted = {result.notation[name].concept for name in needed_constants(form) - given}
+    def known(self, compared: ComparedRun) -> RunFacts:
+        setting, interval, horizons = compared.setting, compared.interval, compared.horizons
+        stated, wanted = run_constants(setting), compared.concepts
         divergences = bool(wanted & set(DIVERGENCES))
         known = divergences_of(setting.problem) if divergences else None
-        constants: Constants = stated | algorithm_constants(setting.algorithm, interval)
-        constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
+        constants: Constants = stated | _constants_of(setting.algorithm, interval) | compared.rounds
         notes: tuple[str, ...] = ()
         if setting.q is not None:
             constants |= record_constants(setting.q, known, interval, horizons)
@@ -95,12 +84,11 @@ class ArbitraryParticipation(PaperRuns):
             notes += (
                 "averaged over participation: constants of participation are largest expected values over rounds",
             )
-        network = not isinstance(setting.problem, Synthetic)
-        if network:
+        if not isinstance(setting.problem, Synthetic):
             unknown = {name: NoConstant(NONE_STATED) for name in DIVERGENCES if known is None}
-            measured = add_measured_constants(stated | unknown, wanted, setting, lambda: visited(setting, interval))
+            measured, remarks = compared.measured_constants(stated | unknown, lambda: visited(setting, interval))
             constants |= measured
-            notes += (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
+            notes += remarks
         elif divergences and known is None:
             if setting.q is None:
                 raise FedboundsError(
@@ -110,23 +98,20 @@ class ArbitraryParticipation(PaperRuns):
             run = along_the_run(setting.algorithm, setting.problem, setting.q[: setting.total], interval)
             constants |= run.constants(horizons)
             notes += ("the Hessians differ: divergences are suprema along this run, not constants of the problem",)
-        found = _found(setting, form, interval, int(horizons[-1]), constants)
+        found = _found_assumptions(setting, compared.form, interval, int(horizons[-1]), constants)
         if known is not None:
             found |= dict.fromkeys(BOUNDED_DIVERGENCES if setting.q is not None else EXPECTED_DIVERGENCES, True)
-        return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
+        return compared.facts(constants, found, notes)
 
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         record = isinstance(ahead.process, Recorded)
         q = ahead.process.matrix(ahead.rounds, np.random.default_rng()) if record else None  # a record draws nothing
         unknown = GeneralizedFedAvg(1.0, ahead.local_steps, 1.0, ahead.interval)
         setting = RunSetting.ahead(unknown, ahead.problem, ahead.process, q, ahead.rounds)
-        own: dict[str, Value] = {name: 0.0 for name, letter in result.notation.items() if letter.concept in DIVERGENCES}
-        own |= given  # divergences play no part in step sizes
-        known = self.known(setting, form, result, ahead.interval, np.array([ahead.rounds]), frozenset(own))
-        steps = {
-            n: float(np.ravel(v)[0])
-            for n, v in evaluate(result, known.constants | own, form=form.name).prescribed.items()
-        }
+        own: dict[str, Value] = {name: 0.0 for name, symbol in result.notation.items() if symbol.concept in DIVERGENCES}
+        own |= given  # divergences do not enter step sizes
+        facts = self.known(ComparedRun(setting, form, result, ahead.interval, np.array([ahead.rounds]), frozenset(own)))
+        steps, _ = evaluate_steps(result, form, facts.constants | own)
         P = steps.get("P", float(ahead.interval))
         if abs(P - round(P)) > WHOLE * P or round(P) < 1:
             raise FedboundsError(f"{result.key} [{form.name}] sets P = {P:.6g}, which is not a whole number of rounds")
@@ -145,16 +130,14 @@ def divergences_of(problem: Problem) -> Divergences | None:
     return None
 
 
-def algorithm_constants(algorithm: Algorithm, interval: int) -> Constants:
+def _constants_of(algorithm: Algorithm, interval: int) -> Constants:
     """Step sizes, local steps and interval of generalized FedAvg."""
-    multiplier = algorithm.server_multiplier if isinstance(algorithm, GeneralizedFedAvg) else 1.0
-    values = {
-        "local_step_size": algorithm.local.step_size,
-        "local_steps": algorithm.local.steps,
-        "server_multiplier": multiplier,
-        "interval": interval,
-    }
-    return {name: Constant(float(value), "given", "of the algorithm") for name, value in values.items()}
+    return algorithm_constants(
+        local_step_size=algorithm.local.step_size,
+        local_steps=algorithm.local.steps,
+        server_multiplier=algorithm.server_multiplier if isinstance(algorithm, GeneralizedFedAvg) else 1.0,
+        interval=interval,
+    )
 
 
 def is_regularized(q: np.ndarray | None, process: Process, interval: int, rounds: int, tolerance: float = 1e-9) -> bool:
@@ -169,7 +152,9 @@ def is_regularized(q: np.ndarray | None, process: Process, interval: int, rounds
     )
 
 
-def _found(setting: RunSetting, form: Form, interval: int, rounds: int, stated: Constants) -> dict[str, bool]:
+def _found_assumptions(
+    setting: RunSetting, form: Form, interval: int, rounds: int, stated: Constants
+) -> dict[str, bool]:
     """The assumptions of a form that can be checked on a run, and whether they hold."""
     process, given = setting.process, setting.q is not None
     found = problem_assumptions(setting, stated) | {

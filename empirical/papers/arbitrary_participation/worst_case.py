@@ -18,7 +18,6 @@ from fedbounds.empirical.falsification.worst_case import (
     gap_of_a_block,
     nonnegative,
     positive,
-    squared_gradients,
     weighted_points,
     whole,
 )
@@ -90,16 +89,16 @@ def generalized_fedavg(
     nonnegative(**divergences)
     allowed = {name: given**2 / unit for name, given in divergences.items()}
     run = Estimation(clients=q.shape[1])
-    x, gradients = run.start, list[Point]()
+    x = run.start
     for first in range(0, rounds, interval):
         window = _Window(run, x, local_step * smoothness, local_steps, noise / unit**0.5, allowed)
         for t in range(first, first + interval):
-            gradients.append(window.gradient if t == first else run.objective(x)[0])
+            if t != first:
+                run.record_gradient(x)
             x = x + window.round(x, q[t % len(q)])
         x = window.end(server_multiplier)
-    gradients.append(run.objective(x)[0])
-    run.starts(gap_to)
-    value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
+    run.record_gradient(x)
+    value, primal = run.worst_gradients(measure, gap_to, unit)
     alone, attained = q.shape[1] == 1, q.shape[1] == blocks == 1 and not noise
     constants = {
         "L": smoothness,
@@ -114,16 +113,7 @@ def generalized_fedavg(
         **(dict.fromkeys(("beta", "nu", "delta"), 0.0) if alone else {}),
         **divergences,
     }
-    return WorstCase(
-        "generalized FedAvg",
-        THEOREMS,
-        measure,
-        value,
-        primal,
-        attained,
-        constants,
-        noise > 0,
-    )
+    return WorstCase("generalized FedAvg", THEOREMS, measure, value, primal, attained, constants, noise > 0)
 
 
 class _Window:
@@ -134,7 +124,7 @@ class _Window:
     ) -> None:
         self.run, self.start, self.step, self.steps, self.allowed = run, start, step, steps, allowed
         self.deviation = deviation
-        self.gradient = run.objective(start)[0]
+        self.gradient = run.record_gradient(start)
         self.updates: list[Point] = []
         self.at_start: list[Point] = []
         self.weights: list[np.ndarray] = []

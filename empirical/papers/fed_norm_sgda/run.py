@@ -1,4 +1,4 @@
-r"""What is known of a run of Fed-Norm-SGDA: its weights, coefficients and step sizes, and how stationary it becomes.
+r"""Constants and assumptions of a run of Fed-Norm-SGDA: weights, coefficients and step sizes; its stationarity.
 
 The theorems are about the envelope of $\sum_iw_if_i$, w being the weights that the server steps along: the algorithm's
 own, or, of naive averaging, $w_i\propto p_i\|a_i\|_1$. Everything else about a run is exact before it, but for the
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import SOFT, Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import SOFT, Value
 from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_2_1
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
@@ -27,17 +27,17 @@ from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
 from fedbounds.empirical.comparison.paper_runs import (
-    MEASURED,
+    ComparedRun,
     Constants,
     PaperRuns,
     PlannedRun,
     PrescribedSteps,
     RunFacts,
-    add_measured_constants,
-    needed_constants,
+    algorithm_constants,
+    average_samples,
+    prescribe,
     problem_assumptions,
     run_constants,
-    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
@@ -139,11 +139,7 @@ class RunRecords:
 
     @property
     def surrogate(self) -> SyntheticMinimax:
-        r"""The problem whose objective is $\sum_iw_if_i$.
-
-        Raises:
-            FedboundsError: only the problem's own objective is known.
-        """
+        r"""The problem whose objective is $\sum_iw_if_i$."""
         problem = self.setting.problem
         if not isinstance(problem, SyntheticMinimax):
             raise FedboundsError("the envelope of other weights than the problem's own is known on synthetic ones only")
@@ -159,8 +155,7 @@ class RunRecords:
             samples = self.surrogate.metrics(states)[metric].numpy()
         else:
             samples = self.setting.recorded(metric, metric)
-        samples = np.where(np.isnan(samples), np.inf, samples)
-        return samples.mean(axis=0), samples
+        return average_samples(samples)
 
     @staticmethod
     def _exact(run: MinimaxMoments, metric: str, weights: np.ndarray | None) -> np.ndarray:
@@ -198,40 +193,28 @@ class RunRecords:
 class FedNormSGDAPaper(PaperRuns):
     """Normalized averaging of clients that descend in x and ascend in y."""
 
+    authors = "Sharma et al. 2023"
+
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         reason = why_no_bound(setting.algorithm, setting.problem, setting.process)
         if reason is not None:
-            raise FedboundsError(f"Sharma et al. 2023 promise nothing for this run: {reason}")
-        if interval not in (None, 1):
-            raise FedboundsError(f"interval = {interval}, but the results of Sharma et al. 2023 have no interval")
+            raise self.not_covered(reason)
+        self.check_no_interval(interval)
         rule = RunRecords.of(setting).rule
         return PrescribedSteps(
             1, _step_sizes(rule) | ({} if rule.snapshot_period is None else {"S": float(rule.snapshot_period)})
         )
 
-    def known(
-        self,
-        setting: RunSetting,
-        form: Form,
-        result: Result,
-        interval: int,
-        horizons: np.ndarray,
-        given: frozenset[str],
-    ) -> RunFacts:
+    def known(self, compared: ComparedRun) -> RunFacts:
+        setting, horizons, wanted = compared.setting, compared.horizons, compared.symbols
         run = RunRecords.of(setting)
-        _same_algorithm(result, run.rule)
+        _check_snapshots(compared.result, run.rule)
         stated = _stated(setting.problem, run.round) | (_at_start(setting) if run.even else {})
-        wanted = needed_constants(form) - given
-        concepts = {result.notation[name].concept for name in wanted}
-        measured = add_measured_constants(stated, concepts, setting, lambda: visited(setting, run.round.weights))
+        measured, notes = compared.measured_constants(stated, lambda: visited(setting, run.round.weights))
         stated |= measured
-        constants = (
-            stated
-            | _of_run(run.rule, run.round, horizons)
-            | {"objective_weights": Constant(_weights_of(setting.problem), "exact", "of the problem")}
-        )
-        found = _found(setting, run, stated)
-        notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
+        constants = stated | _step_constants(run.rule) | _round_constants(run.round) | compared.rounds
+        constants["objective_weights"] = Constant(_weights_of(setting.problem), "exact", "of the problem")
+        found = _found_assumptions(setting, run, stated)
         if isinstance(setting.problem, Minimax) and setting.problem.constrained:
             notes += (CONSTRAINED,)
         if "R" in wanted:
@@ -254,7 +237,7 @@ class FedNormSGDAPaper(PaperRuns):
         if "proxlag" in wanted:
             constants["proximal_mismatch"] = run.mismatch(True, horizons)
         sampled = setting.samples is not None  # a mean over seeds contradicts no exact one
-        return RunFacts(select_constants(result, form, constants, given), found, notes, said if sampled else constants)
+        return compared.facts(constants, found, notes, said if sampled else constants)
 
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         rule = FedNormSGDA(0.0, 0.0, 1.0, 1.0, local_steps=ahead.local_steps)  # whose steps play no part yet
@@ -263,14 +246,11 @@ class FedNormSGDAPaper(PaperRuns):
             raise FedboundsError(f"{result.key} sets no step sizes for this run: {reason}")
         rounds = round_of(rule, ahead.problem, ahead.process)
         stated = _stated(ahead.problem, rounds)
-        constants = stated | _of_round(rounds) | {"rounds": Constant(float(ahead.rounds), "given", "of the run")}
-        if not isinstance(stated.get("best_response_bound"), Constant):
-            constants["squared_radius"] = NoConstant("no bound of |y_t| is known before a run: give R")
-        else:
-            constants["squared_radius"] = stated["best_response_bound"]
-        known = select_constants(result, form, constants, frozenset(given)) | dict(given)
-        evaluation = evaluate(result, known, form=form.name)
-        steps = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
+        constants = stated | _round_constants(rounds) | {"rounds": ahead.constants["rounds"]}
+        reach = stated.get("best_response_bound")
+        unknown = NoConstant("no bound of |y_t| is known before a run: give R")
+        constants["squared_radius"] = reach if isinstance(reach, Constant) else unknown
+        steps, _ = prescribe(result, form, constants, given)
         period = steps.get("S")
         if period is not None and period != int(period):
             raise FedboundsError(f"{result.key} sets S = {period:.6g}, which is no whole number of rounds")
@@ -326,40 +306,33 @@ def _at_start(setting: RunSetting) -> Constants:
     return found
 
 
-def _of_round(rounds: WorkOfRound) -> Constants:
+def _round_constants(rounds: WorkOfRound) -> Constants:
     """Counts, weights and coefficients."""
     a = rounds.coefficients
-    sums = {
-        "coefficient_sum": [v.sum() for v in a],
-        "coefficient_square_sum": [(v**2).sum() for v in a],
-        "last_coefficient": [v[-1] for v in a],
-        "largest_coefficient_by_client": [v.max() for v in a],
-    }
-    known: Constants = {k: Constant(np.array(v, dtype=float), "given", "of the algorithm") for k, v in sums.items()}
+    known = algorithm_constants(
+        coefficient_sum=np.array([v.sum() for v in a], dtype=float),
+        coefficient_square_sum=np.array([(v**2).sum() for v in a], dtype=float),
+        last_coefficient=np.array([v[-1] for v in a], dtype=float),
+        largest_coefficient_by_client=np.array([v.max() for v in a], dtype=float),
+        local_steps_by_client=rounds.steps.astype(float),
+        effective_local_steps=rounds.effective,
+    )
     return known | {
         "clients": Constant(float(len(a)), "exact", "of the problem"),
         "participating_clients": Constant(float(rounds.participants), "exact", "of the process"),
-        "local_steps_by_client": Constant(rounds.steps.astype(float), "given", "of the algorithm"),
         "aggregation_weights": Constant(rounds.weights, "given", "that the server steps along"),
-        "effective_local_steps": Constant(rounds.effective, "given", "of the algorithm"),
     }
 
 
-def _of_run(rule: FedNormSGDA, rounds: WorkOfRound, T: np.ndarray) -> Constants:
-    """The same, with step sizes and the number of rounds."""
-    names = ("local_step_size", "local_ascent_step_size", "server_step_size", "server_ascent_step_size")
-    known: Constants = {name: Constant(float(getattr(rule, name)), "given", "of the algorithm") for name in names}
-    if rule.snapshot_period is not None:
-        known["snapshot_period"] = Constant(float(rule.snapshot_period), "given", "of the algorithm")
-    return known | _of_round(rounds) | {"rounds": Constant(T.astype(float), "given", "of the run")}
+def _step_constants(rule: FedNormSGDA) -> Constants:
+    """Step sizes, and the period of snapshots."""
+    names = ["local_step_size", "local_ascent_step_size", "server_step_size", "server_ascent_step_size"]
+    names += ["snapshot_period"] if rule.snapshot_period is not None else []
+    return algorithm_constants(**{name: getattr(rule, name) for name in names})
 
 
-def _same_algorithm(result: Result, rule: FedNormSGDA) -> None:
-    """Refuse a result about snapshots for a run without, and the other way round.
-
-    Raises:
-        FedboundsError: which.
-    """
+def _check_snapshots(result: Result, rule: FedNormSGDA) -> None:
+    """Refuse a result about snapshots for a run without, and the other way round."""
     name = result.key.partition("/")[2]
     if name.startswith(ABOUT_SNAPSHOTS) and rule.snapshot_period is None:
         raise FedboundsError(
@@ -370,7 +343,7 @@ def _same_algorithm(result: Result, rule: FedNormSGDA) -> None:
         raise FedboundsError(f"{result.key} is about gradients in y at the model itself, the run has snapshots")
 
 
-def _found(setting: RunSetting, run: RunRecords, stated: Constants) -> dict[str, bool]:
+def _found_assumptions(setting: RunSetting, run: RunRecords, stated: Constants) -> dict[str, bool]:
     """The assumptions that can be checked on problem, algorithm and process."""
     problem = setting.problem
     strongly = isinstance(stated.get("strong_concavity"), Constant)

@@ -148,16 +148,8 @@ def fed_norm_sgda(
         "Delta": gap,
         "delta0": dual_gap,
     }
-    return WorstCase(
-        "Fed-Norm-SGDA",
-        THEOREMS,
-        measure,
-        value,
-        primal,
-        False,
-        constants,
-        noise > 0 or drawn < clients,
-    )
+    random = noise > 0 or drawn < clients
+    return WorstCase("Fed-Norm-SGDA", THEOREMS, measure, value, primal, False, constants, random)
 
 
 @dataclass(frozen=True)
@@ -210,12 +202,11 @@ class _Game:
             weighted_points({n: at.value for n, at in each.items()}, self.shares),
         )
         if len(each) > 1:
-            self.run.at_most(
-                weighted_points({n: (at.in_x - mean.in_x) ** 2 for n, at in each.items()}, self.shares), self.apart
-            )
-            self.run.at_most(
-                weighted_points({n: (at.in_y - mean.in_y) ** 2 for n, at in each.items()}, self.shares), self.apart
-            )
+            for squares in (
+                {n: (at.in_x - mean.in_x) ** 2 for n, at in each.items()},
+                {n: (at.in_y - mean.in_y) ** 2 for n, at in each.items()},
+            ):
+                self.run.at_most(weighted_points(squares, self.shares), self.apart)
         return mean
 
     def maximizer(self, x: Point) -> None:

@@ -1,4 +1,4 @@
-r"""What is known of a run of FedAvg with aggregation weights: rates, weight error, Q, and the objective it minimizes.
+r"""Constants and assumptions of a run of FedAvg with aggregation weights: rates, weight error, Q and the objective.
 
 Under Bernoulli participation everything about the weights is exact before the run: of constant weights trivially, of
 FedAU's from the rates, K and T. The gradient bound G of Option 2 is the problem's, or else a `trajectory`: the proof
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.papers.fedau.weight_error import (
     largest_weight_error,
     largest_weight_moment,
@@ -29,18 +29,17 @@ from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.paper_runs import (
-    MEASURED,
+    ComparedRun,
     Constants,
     PaperRuns,
     PlannedRun,
     PrescribedSteps,
     RunFacts,
-    add_measured_constants,
-    needed_constants,
+    algorithm_constants,
+    average_samples,
+    prescribe,
     problem_assumptions,
-    problem_constants,
     run_constants,
-    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins
@@ -103,33 +102,28 @@ def why_no_bound(algorithm: Algorithm, participation: Process) -> str | None:
 class FedAUPaper(PaperRuns):
     """FedAvg whose participants' updates are weighted by a function of the past."""
 
+    authors = "Wang & Ji 2024"
+
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
         algorithm: Any = setting.algorithm
         reason = why_no_bound(algorithm, setting.process)
         if reason is not None:
-            raise FedboundsError(f"Wang & Ji 2024 promise nothing for this run: {reason}")
-        if interval not in (None, 1):
-            raise FedboundsError(f"interval = {interval}, but the results of Wang & Ji 2024 have no interval")
+            raise self.not_covered(reason)
+        self.check_no_interval(interval)
         own = {"gamma": algorithm.local_step_size, "eta": algorithm.server_multiplier}
         return PrescribedSteps(1, own | ({"K": algorithm.cutoff} if isinstance(algorithm, FedAU) else {}))
 
-    def known(
-        self,
-        setting: RunSetting,
-        form: Form,
-        result: Result,
-        interval: int,
-        horizons: np.ndarray,
-        given: frozenset[str],
-    ) -> RunFacts:
+    def known(self, compared: ComparedRun) -> RunFacts:
+        setting, horizons = compared.setting, compared.horizons
         p, T, stated = setting.process.rates, horizons.astype(float), run_constants(setting)
         algorithm = setting.algorithm.informed(setting.process)
         own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
-        wanted = needed_constants(form) - given
-        concepts = {result.notation[name].concept for name in wanted} - {"gradient_bound"}
-        measured = add_measured_constants(stated, concepts, setting, lambda: visited(setting))
+        measured, notes = compared.measured_constants(
+            stated, lambda: visited(setting), compared.concepts - {"gradient_bound"}
+        )
         stated |= measured
-        constants: Constants = stated | own | _of_run(setting.algorithm, p, T)
+        constants: Constants = stated | own | _step_constants(setting.algorithm, T)
+        constants |= compared.rounds | _rate_constants(p)
         constants |= {name: Constant(value, "exact", note) for name, (value, note) in weights.items()}
         found = problem_assumptions(setting, stated) | {
             "bernoulli-participation": True,  # or it would have been refused
@@ -137,48 +131,40 @@ class FedAUPaper(PaperRuns):
             "nearly-optimal-weights": bool(np.ravel(weights["largest_weight_error"][0])[-1] <= NEAR),
             "fedau-weights": isinstance(algorithm, FedAU),
             "constant-weights": isinstance(algorithm, ConstantWeights),
-            "inverse-rates": isinstance(algorithm, ConstantWeights) and _alike(p * algorithm.omega, 1),
-            "equal-rates": _alike(p, p[0]),
+            "inverse-rates": isinstance(algorithm, ConstantWeights) and _all_equal(p * algorithm.omega, 1),
+            "equal-rates": _all_equal(p, p[0]),
         }
-        if "Q" not in given:  # else it is the user's claim
+        if "Q" not in compared.given:  # else it is the user's claim
             found["sure-Q"] = True
-        notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
-        if "G" in wanted and not isinstance(stated.get("gradient_bound"), Constant):
-            constants["gradient_bound"] = _steepest(setting, isinstance(algorithm, ConstantWeights), horizons)
+        if "G" in compared.symbols and not isinstance(stated.get("gradient_bound"), Constant):
+            constants["gradient_bound"] = _largest_gradient(setting, isinstance(algorithm, ConstantWeights), horizons)
             found.pop("bounded-gradient", None)
             notes += ("grad f is not known to be bounded: G is its largest value along this run",)
-        if "H" in wanted and not setting.logged:  # whose functions nobody here knows
+        if "H" in compared.symbols and not setting.logged:  # the functions of a log are unknown
             constants["weighted_initial_gap"] = gap = _weighted_gap(setting)
             found["h-bounded-below"] = isinstance(gap, Constant)
-        return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
+        return compared.facts(constants, found, notes)
 
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
         coins = independent_coins(ahead.process)
         if coins is None:
             raise FedboundsError(f"{result.key} sets step sizes by the rates p_n of independent clients: Bernoulli")
         assumed = {assumption.name for assumption in form.assumptions}
-        constants = problem_constants(ahead.problem) | {
-            "rounds": Constant(float(ahead.rounds), "given", "of the run"),
-            "local_steps": Constant(float(ahead.local_steps), "given", "of the algorithm"),
-            "participation_rates": Constant(coins, "exact", "of the process"),
-            "participating_clients": Constant(float(coins.sum()), "exact", "expected in a round"),
-        }
+        constants = ahead.constants | _rate_constants(coins)
+        not_used = Constant(0.0, "given", "does not enter step sizes")
         if not isinstance(constants.get("gradient_bound"), Constant):
-            constants["gradient_bound"] = Constant(0.0, "given", "plays no part in step sizes")
+            constants["gradient_bound"] = not_used
         if "constant-weights" in assumed:
-            constants["weighted_initial_gap"] = Constant(0.0, "given", "plays no part in step sizes")
-        known = select_constants(result, form, constants, frozenset(given)) | dict(given)
-        evaluation = evaluate(result, known, form=form.name)
-        steps = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
-        told = {name: np.asarray(constant.value) for name, constant in evaluation.constants.items()}
+            constants["weighted_initial_gap"] = not_used
+        steps, known = prescribe(result, form, constants, given)
         numbers = (steps["gamma"], ahead.local_steps)
         if "constant-weights" in assumed:
-            return FixedWeights(*numbers, told["omega"], steps["eta"])
+            return FixedWeights(*numbers, known["omega"], steps["eta"])
         if "inverse-rates" in assumed:
             return KnownParticipation(*numbers, steps["eta"], coins)
-        if "K" not in steps | told:
+        if "K" not in steps | known:
             raise FedboundsError(f"{result.key} [{form.name}] sets no cut-off: give K, e.g. given={{'K': 5}}")
-        return FedAU(*numbers, steps["eta"], steps["K"] if "K" in steps else float(told["K"]))
+        return FedAU(*numbers, steps["eta"], steps["K"] if "K" in steps else float(known["K"]))
 
     def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of == WEIGHT_ERROR and isinstance(setting.algorithm, FedAU):
@@ -193,9 +179,7 @@ class FedAUPaper(PaperRuns):
         if isinstance(setting.run, Moments):
             return _exact_gradient(setting.run, objective.objective_gradient), None
         models = setting.recorded("model", "its models, and so not grad h: simulate with record_models=True")
-        norms = objective.objective_gradient(torch.from_numpy(models)).square().sum(-1).numpy()
-        norms = np.where(np.isnan(norms), np.inf, norms)
-        return norms.mean(axis=0), norms
+        return average_samples(objective.objective_gradient(torch.from_numpy(models)).square().sum(-1).numpy())
 
 
 RUNS: PaperRuns = FedAUPaper()
@@ -209,17 +193,16 @@ def _weight_errors(setting: RunSetting) -> tuple[np.ndarray, np.ndarray]:
     errors = []
     for seed in setting.run.seed.tolist():
         present = setting.run.participation(seed) != 0
-        paths = weight_paths(
-            np.vstack([present, present[:1]]), algorithm.cutoff
-        )  # and the weights after the last round
+        # the weights after the last round are those before one more
+        paths = weight_paths(np.vstack([present, present[:1]]), algorithm.cutoff)
         errors.append(((setting.process.rates * paths - 1) ** 2).mean(axis=1)[setting.at])
     return np.mean(errors, axis=0), np.array(errors)
 
 
-Facts = dict[str, tuple[Any, str]]  # concept -> value and where it comes from
+WeightFacts = dict[str, tuple[Any, str]]  # concept -> value and where it comes from
 
 
-def _of_estimated(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constants, Facts]:
+def _fedau_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constants, WeightFacts]:
     """FedAU's weights, whose law is known from the rates and K."""
     K = float(algorithm.cutoff)
     return {"cutoff_interval": Constant(K, "given", "of the algorithm")}, {
@@ -230,7 +213,7 @@ def _of_estimated(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constan
     }
 
 
-def _of_constant(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constants, Facts]:
+def _constant_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constants, WeightFacts]:
     """Weights that stay the same, and so do their error and second moment."""
     omega = np.broadcast_to(np.asarray(algorithm.omega, dtype=float), p.shape)
     error, moment = float(np.mean((p * omega - 1) ** 2)), float(np.mean(p * omega**2))
@@ -243,43 +226,41 @@ def _of_constant(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constant
     }
 
 
-WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray, np.ndarray], tuple[Constants, Facts]]] = {
-    FedAU: _of_estimated,
-    AverageAll: _of_constant,
-    FixedWeights: _of_constant,
-    KnownParticipation: _of_constant,
+WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray, np.ndarray], tuple[Constants, WeightFacts]]] = {
+    FedAU: _fedau_weights,
+    AverageAll: _constant_weights,
+    FixedWeights: _constant_weights,
+    KnownParticipation: _constant_weights,
 }
 
 
-def _of_run(algorithm: Any, p: np.ndarray, T: np.ndarray) -> Constants:
-    """Step sizes, rounds and rates; the scales of Theorem 1 are whatever makes its step sizes those of the run."""
+def _step_constants(algorithm: Any, T: np.ndarray) -> Constants:
+    """Step sizes; the scales of Theorem 1 are those that make its step sizes the run's."""
     gamma, eta = algorithm.local_step_size, algorithm.server_multiplier
-    own = {
-        "local_step_size": gamma,
-        "local_steps": float(algorithm.local_steps),
-        "server_multiplier": eta,
-        "local_step_scale": gamma * np.sqrt(T),
-        "global_step_scale": gamma * eta * np.sqrt(T),
-    }
-    known: Constants = {name: Constant(value, "given", "of the algorithm") for name, value in own.items()}
-    return known | {
-        "rounds": Constant(T, "given", "of the run"),
+    return algorithm_constants(
+        local_step_size=gamma,
+        local_steps=algorithm.local_steps,
+        server_multiplier=eta,
+        local_step_scale=gamma * np.sqrt(T),
+        global_step_scale=gamma * eta * np.sqrt(T),
+    )
+
+
+def _rate_constants(p: np.ndarray) -> Constants:
+    """Rates, and how many clients participate on average."""
+    return {
         "participation_rates": Constant(p, "exact", "of the process"),
         "participating_clients": Constant(float(p.sum()), "exact", "expected in a round"),
     }
 
 
-def _alike(values: np.ndarray, value: float) -> bool:
+def _all_equal(values: np.ndarray, value: float) -> bool:
     """Whether all clients have this value."""
     return bool(np.allclose(values, value, rtol=EQUAL, atol=0))
 
 
-def _steepest(setting: RunSetting, constant: bool, horizons: np.ndarray) -> Constant:
-    """The largest gradient norm of f along the run, in the rounds before each horizon.
-
-    Raises:
-        FedboundsError: the weights depend on the past and the run is known by its moments only.
-    """
+def _largest_gradient(setting: RunSetting, constant: bool, horizons: np.ndarray) -> Constant:
+    """The largest gradient norm of f along the run, in the rounds before each horizon."""
     if constant:
         values, note = setting.values, "root of the largest E|grad f(x_t)|^2"
     elif isinstance(setting.run, Trace):
@@ -318,11 +299,7 @@ def _starts(setting: RunSetting) -> Tensor:
 
 
 def _exact_gradient(run: Moments, gradient: Callable[[torch.Tensor], torch.Tensor]) -> np.ndarray:
-    r"""$\mathbb E\|A_hx-b\|^2=\|A_h\mathbb Ex-b\|^2+\sum_j\mathrm{Var}_j\|A_hv_j\|^2$, (T+1,).
-
-    Raises:
-        FedboundsError: only the diagonal of the covariance is known, and the Hessians do not share its directions.
-    """
+    r"""$\mathbb E\|A_hx-b\|^2=\|A_h\mathbb Ex-b\|^2+\sum_j\mathrm{Var}_j\|A_hv_j\|^2$, (T+1,)."""
     if not (run.problem.shared or run.problem.diagonal):
         raise FedboundsError("the moments of different dense Hessians do not hold what E|grad h|^2 needs: simulate")
     at_zero = gradient(torch.zeros(run.mean.shape[1], dtype=torch.float64))

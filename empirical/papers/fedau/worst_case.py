@@ -1,4 +1,4 @@
-"""FedAvg with weights 1/p_n and clients who come by coins, as a performance-estimation problem."""
+"""FedAvg with weights 1/p_n and Bernoulli participation as a performance-estimation problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fedbounds.empirical.falsification.worst_case import (
     gap_of_a_block,
     nonnegative,
     positive,
-    squared_gradients,
     whole,
 )
 
@@ -74,10 +73,9 @@ def known_participation(
         raise FedboundsError(f"rates = {rates} must be one probability above 0 for each client")
     mean, covariance = np.full(p.size, 1 / p.size), np.diag((1 - p) / p) / p.size**2
     run, unit = Estimation(clients=p.size), smoothness * gap_of_a_block(gap, blocks, gap_to)
-    x, gradients = run.start, []
+    x = run.start
     for _ in range(rounds):
-        gradient, _ = run.objective(x)
-        gradients.append(gradient)
+        gradient = run.record_gradient(x)
         if p.size > 1:
             for f in run.functions:
                 run.at_most((f.gradient(x) - gradient) ** 2, divergence**2 / unit)
@@ -86,9 +84,8 @@ def known_participation(
             at = own.stochastic_gradients(local, noise / unit**0.5)
             local = {n: y - local_step * smoothness * at[n] for n, y in local.items()}
         x = x + server_multiplier * run.sampled({n: y - x for n, y in local.items()}, mean, covariance)
-    gradients.append(run.objective(x)[0])
-    run.starts(gap_to)
-    value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
+    run.record_gradient(x)
+    value, primal = run.worst_gradients(measure, gap_to, unit)
     constants = {
         "L": smoothness,
         "F": gap,
@@ -108,16 +105,8 @@ def known_participation(
         "deltatilde": divergence,
     }
     random = noise > 0 or bool(covariance.any())
-    return WorstCase(
-        "FedAvg with weights 1/p_n",
-        THEOREMS,
-        measure,
-        value,
-        primal,
-        p.size == blocks == 1 and not random,
-        constants,
-        random,
-    )
+    attained = p.size == blocks == 1 and not random
+    return WorstCase("FedAvg with weights 1/p_n", THEOREMS, measure, value, primal, attained, constants, random)
 
 
 WORST_CASES = {"known-participation": known_participation}

@@ -1,4 +1,4 @@
-r"""What Theorems 1 and 2 of Li et al. (2024) must be told of a run: constants with their kind, what was found, steps.
+r"""Constants, assumptions and step sizes of a run, for Theorems 1 and 2 of Li et al. (2024).
 
 They bound the average of all N clients in every iteration, which only `fedmrn-analysis` computes. For its masks the G
 of a form is the one for which they are made: a theorem with $a=2\eta SG$ speaks of a run with amplitude a and *this* G,
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     ANY_MASKS,
     FIRST_ERROR,
@@ -41,16 +41,17 @@ from fedbounds.empirical.comparison.measured_constants.visits import (
     visits,
 )
 from fedbounds.empirical.comparison.paper_runs import (
-    MEASURED,
+    ComparedRun,
     Constants,
     PaperRuns,
     PlannedRun,
     PrescribedSteps,
     RunFacts,
-    add_measured_constants,
+    algorithm_constants,
+    average_samples,
+    evaluate_steps,
     needed_constants,
     problem_assumptions,
-    problem_constants,
     run_constants,
     select_constants,
 )
@@ -76,11 +77,11 @@ REFUSED = (
 class FedMRNPaper(PaperRuns):
     """The analyzed algorithm with K of N clients, drawn without replacement."""
 
+    authors = "Li et al. 2024"
     over = ("iterations",)
 
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
-        if interval not in (None, 1):
-            raise FedboundsError(f"interval = {interval}, but the results of Li et al. 2024 have no interval")
+        self.check_no_interval(interval)
         cohort_size(setting.process)
         return PrescribedSteps(1, {"eta": analyzed(setting.algorithm).local_step_size})
 
@@ -96,29 +97,21 @@ class FedMRNPaper(PaperRuns):
             if isinstance(none, NoConstant):
                 raise FedboundsError(f"{result.key} [{form.name}] needs {name}, which is not known: {none.why}")
 
-    def known(
-        self,
-        setting: RunSetting,
-        form: Form,
-        result: Result,
-        interval: int,
-        horizons: np.ndarray,
-        given: frozenset[str],
-    ) -> RunFacts:
+    def known(self, compared: ComparedRun) -> RunFacts:
+        setting, form, result, horizons = compared.setting, compared.form, compared.result, compared.horizons
         algorithm, problem = analyzed(setting.algorithm), setting.problem
-        falling = _falling(form, result)
+        falling = _has_falling_steps(form, result)
         stated = run_constants(setting)
-        _check_steps(algorithm, form, result, stated, given)
-        wanted = {result.notation[name].concept for name in needed_constants(form) - given}
-        measured = add_measured_constants(stated, wanted, setting, lambda: visited(setting))
+        _check_steps(algorithm, form, result, stated, compared.given)
+        measured, notes = compared.measured_constants(stated, lambda: visited(setting))
         constants: Constants = stated | measured | of_algorithm(algorithm, problem)
         # Theorem 1 counts from its first model w_1, Theorem 2 from w_0
         constants["iterations"] = Constant(horizons + float(falling), "given", "of the run")
         constants["participating_clients"] = Constant(float(cohort_size(setting.process)), "exact", "of the process")
-        constants["initial_squared_distance"] = _distance(problem)
+        constants["initial_squared_distance"] = _initial_distance(problem)
         gradients = gradient_bound(setting, form, constants, falling)
         constants["stochastic_gradient_bound"] = gradients.bound
-        found = problem_assumptions(setting, constants) | gradients.found | _of_masks(algorithm, form)
+        found = problem_assumptions(setting, constants) | gradients.found | _mask_assumptions(algorithm, form)
         found |= {
             SAMPLING.name: True,  # or it would have been refused
             INDEPENDENT_MASKS.name: True,
@@ -127,7 +120,6 @@ class FedMRNPaper(PaperRuns):
         for name, implied in ((QUADRATIC_GROWTH, "smooth"), (FIRST_ERROR, RELATIVE_ERROR.name)):
             if implied in found:
                 found[name.name] = found[implied]  # a second moment bounds a first one; no masks satisfy either
-        notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
         notes += gradients.notes
         notes += ("the rounds of the run are iterations; synchronized after every S of them",)
         if falling:
@@ -137,43 +129,41 @@ class FedMRNPaper(PaperRuns):
                 "updates may leave their bounds, and masks be biased then; these moments are of masks that are not",
             )
             found = {name: holds for name, holds in found.items() if name not in SIGNED}
-        clipped = _clipped(setting)
+        clipped = _clipped_updates(setting)
         if clipped:
             notes += (f"{clipped} updates left their bounds: their masks were biased",)
             found |= dict.fromkeys(SIGNED, False)
-        return RunFacts(select_constants(result, form, constants, given), found, notes, constants)
+        return compared.facts(constants, found, notes)
 
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> AnalyzedFedMRN:
         names = {assumption.name for assumption in form.assumptions}
-        falling = _falling(form, result)
-        unused = Constant(0.0, "given", "plays no part in step sizes")
-        constants = problem_constants(ahead.problem) | {
+        falling = _has_falling_steps(form, result)
+        not_used = Constant(0.0, "given", "does not enter step sizes")
+        constants = ahead.constants | {
             "iterations": Constant(float(ahead.rounds + falling), "given", "of the run"),
-            "local_steps": Constant(float(ahead.local_steps), "given", "of the algorithm"),
             "participating_clients": Constant(float(cohort_size(ahead.process)), "exact", "of the process"),
             "parameters": Constant(float(ahead.problem.dimension), "exact", "of the problem"),
-            "initial_squared_distance": unused,
-            "relative_compression_error": unused,
+            "initial_squared_distance": not_used,
+            "relative_compression_error": not_used,
         }
         known = select_constants(result, form, constants, frozenset(given)) | dict(given)
         if not known.keys() & {"G"} or isinstance(known["G"], NoConstant):
             if names & {FIXED_MASKS.name, ROUND_MASKS.name}:
                 raise FedboundsError(f"{result.key} [{form.name}] sets the amplitude of masks by G: give G")
-            known["G"] = unused
-        evaluation = evaluate(result, known, form=form.name)
-        if "eta" not in evaluation.prescribed:
+            known["G"] = not_used
+        steps, used = evaluate_steps(result, form, known)
+        if "eta" not in steps:
             raise FedboundsError(f"{result.key} [{form.name}] sets no step size")
-        told = {name: float(np.ravel(constant.value)[0]) for name, constant in evaluation.constants.items()}
-        eta, S = float(np.ravel(evaluation.prescribed["eta"])[0]), ahead.local_steps
-        shift = 2 / (told["mu"] * eta) - 1 if falling else None
+        eta, S, values = steps["eta"], ahead.local_steps, {name: float(np.ravel(v)[0]) for name, v in used.items()}
+        shift = 2 / (values["mu"] * eta) - 1 if falling else None
         progressive = PROGRESSIVE.name in names
         if FIXED_MASKS.name in names:
-            return AnalyzedFedMRN(eta, S, amplitude=2 * eta * S * told["G"], progressive=progressive)
+            return AnalyzedFedMRN(eta, S, amplitude=2 * eta * S * values["G"], progressive=progressive)
         if ROUND_MASKS.name in names:
-            return AnalyzedFedMRN(eta, S, amplitude=eta * S * told["G"], amplitude_falls=True, step_shift=shift)
+            return AnalyzedFedMRN(eta, S, amplitude=eta * S * values["G"], amplitude_falls=True, step_shift=shift)
         if "q" not in given:
             return AnalyzedFedMRN(eta, S, "norm-scaled-sign", step_shift=shift, progressive=progressive)
-        keep = 1 / (1 + told["q"] ** 2)
+        keep = 1 / (1 + values["q"] ** 2)
         return AnalyzedFedMRN(eta, S, "sparsifier", keep=keep, step_shift=shift, progressive=progressive)
 
     def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -182,21 +172,16 @@ class FedMRNPaper(PaperRuns):
         if isinstance(setting.run, AnalyzedMoments):
             return setting.run.moments.objective_gap, None
         gaps = setting.recorded("objective_gap", "the gap: the problem must know the least value of F")
-        gaps = np.where(np.isnan(gaps), np.inf, gaps)
-        return gaps.mean(axis=0), gaps
+        return average_samples(gaps)
 
 
 RUNS: PaperRuns = FedMRNPaper()
 
 
 def analyzed(algorithm: Algorithm) -> AnalyzedFedMRN:
-    """The algorithm, if the theorems are about it.
-
-    Raises:
-        FedboundsError: they are not; what to run.
-    """
+    """The algorithm, if the theorems are about it; refused otherwise."""
     if not isinstance(algorithm, AnalyzedFedMRN):
-        raise FedboundsError("Li et al. 2024 promise nothing for this run: " + REFUSED.format(kind=algorithm.kind))
+        raise RUNS.not_covered(REFUSED.format(kind=algorithm.kind))
     return algorithm
 
 
@@ -207,9 +192,7 @@ def of_algorithm(algorithm: AnalyzedFedMRN, problem: Problem) -> Constants:
         "norm-scaled-sign": math.sqrt(problem.dimension - 1),
     }.get(algorithm.operator)
     none = NoConstant(f"it is of signed masks, and the operator is {algorithm.operator}")
-    return {
-        "local_step_size": Constant(algorithm.local_step_size, "given", "of the algorithm"),
-        "local_steps": Constant(float(algorithm.local_steps), "given", "of the algorithm"),
+    return algorithm_constants(local_step_size=algorithm.local_step_size, local_steps=algorithm.local_steps) | {
         "parameters": Constant(float(problem.dimension), "exact", "of the problem"),
         "mask_amplitude": none
         if algorithm.amplitude is None
@@ -230,17 +213,10 @@ class GradientBound:
 
 
 def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: bool) -> GradientBound:
-    r"""G as a form needs it: surely where it is for masks, and otherwise in the root mean square.
-
-    Args:
-        setting: the run.
-        form: what is promised.
-        stated: what is known of problem and algorithm.
-        falling: whether the result is about step sizes that fall.
-    """
+    r"""G as a form needs it: surely where it is for masks, and otherwise in the root mean square."""
     names, algorithm = {assumption.name for assumption in form.assumptions}, analyzed(setting.algorithm)
     if SURE_GRADIENT_BOUND.name not in names:
-        return _in_the_mean(setting, stated)
+        return _mean_square_bound(setting, stated)
     known = stated.get("stochastic_gradient_bound")
     found: dict[str, bool] = {}
     if isinstance(known, Constant):
@@ -248,9 +224,9 @@ def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: 
     elif isinstance(setting.run, AnalyzedMoments):
         sure = setting.run.moments.sure_gradient_bound
         found[SURE_GRADIENT_BOUND.name] = math.isfinite(sure)
-        least = Constant(sure, "exact", "whatever is drawn") if math.isfinite(sure) else _by_moments(setting.run)
+        least = Constant(sure, "exact", "whatever is drawn") if math.isfinite(sure) else _bound_by_moments(setting.run)
     else:
-        least = _largest(setting)
+        least = _largest_gradient(setting)
         if isinstance(known, NoConstant) or (isinstance(setting.problem, Quadratic) and setting.problem.noise):
             found[SURE_GRADIENT_BOUND.name] = False  # Gaussian noise
     S, eta = algorithm.local_steps, algorithm.local_step_size
@@ -277,7 +253,7 @@ def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: 
     return GradientBound(least, found)
 
 
-def _in_the_mean(setting: RunSetting, stated: Constants) -> GradientBound:
+def _mean_square_bound(setting: RunSetting, stated: Constants) -> GradientBound:
     """In the root mean square: of the problem, or along the run by exact moments, or at most its largest gradient."""
     steepest, noise, problem = stated.get("client_gradient_bound"), stated.get("gradient_noise"), setting.problem
     if isinstance(steepest, Constant) and isinstance(noise, Constant):
@@ -286,20 +262,20 @@ def _in_the_mean(setting: RunSetting, stated: Constants) -> GradientBound:
             Constant(G, "exact", "root of the squares of noise and steepest slope"), {GRADIENT_BOUND.name: True}
         )
     if isinstance(setting.run, AnalyzedMoments):
-        return GradientBound(_by_moments(setting.run), {GRADIENT_BOUND.name: True})
+        return GradientBound(_bound_by_moments(setting.run), {GRADIENT_BOUND.name: True})
     algorithm, numbers = analyzed(setting.algorithm), setting.total * problem.clients * problem.dimension**3
     if isinstance(problem, Quadratic) and algorithm.amplitude is None and numbers <= MOMENTS:
         run = analyzed_moments(algorithm, problem, setting.process, setting.total)
-        return GradientBound(_by_moments(run), {GRADIENT_BOUND.name: True})
-    return GradientBound(_largest(setting), {})
+        return GradientBound(_bound_by_moments(run), {GRADIENT_BOUND.name: True})
+    return GradientBound(_largest_gradient(setting), {})
 
 
-def _by_moments(run: AnalyzedMoments) -> Constant:
+def _bound_by_moments(run: AnalyzedMoments) -> Constant:
     note = "largest root mean square over clients and iterations, by exact moments"
     return Constant(run.moments.gradient_bound, "trajectory", note)
 
 
-def _largest(setting: RunSetting) -> Constant | NoConstant:
+def _largest_gradient(setting: RunSetting) -> Constant | NoConstant:
     """The largest stochastic gradient that a run has seen."""
     if not isinstance(setting.run, Trace) or "largest_gradient" not in setting.run.arrays:
         return NoConstant("gradients have no sure bound here, and the run did not record its largest one")
@@ -307,13 +283,13 @@ def _largest(setting: RunSetting) -> Constant | NoConstant:
     return Constant(value, "trajectory", note)
 
 
-def _clipped(setting: RunSetting) -> int:
+def _clipped_updates(setting: RunSetting) -> int:
     """How many updates had biased masks."""
     arrays = setting.run.arrays if isinstance(setting.run, Trace) else {}
     return int(arrays["clipped_updates"].sum()) if "clipped_updates" in arrays else 0
 
 
-def _of_masks(algorithm: AnalyzedFedMRN, form: Form) -> dict[str, bool]:
+def _mask_assumptions(algorithm: AnalyzedFedMRN, form: Form) -> dict[str, bool]:
     """What the operator is, beside the size of its amplitude."""
     masks = algorithm.operator == "signed-masks"
     told = PROGRESSIVE.name in {assumption.name for assumption in form.assumptions}
@@ -327,7 +303,7 @@ def _of_masks(algorithm: AnalyzedFedMRN, form: Form) -> dict[str, bool]:
     return found
 
 
-def _falling(form: Form, result: Result) -> bool:
+def _has_falling_steps(form: Form, result: Result) -> bool:
     """Whether it is about step sizes that fall."""
     return (form.measure or result.measure).aggregate == "last"
 
@@ -337,7 +313,7 @@ def _check_steps(
 ) -> None:
     """Refuse step sizes that do not fall as a theorem says, or that fall where they must not."""
     shift, mu = algorithm.step_shift, stated.get("strong_convexity")
-    if not _falling(form, result):
+    if not _has_falling_steps(form, result):
         if shift is not None:
             raise FedboundsError(f"{result.key} has the same step size in all iterations: leave step_shift out")
         return
@@ -366,7 +342,7 @@ def _check_steps(
                 )
 
 
-def _distance(problem: Problem) -> Constant | NoConstant:
+def _initial_distance(problem: Problem) -> Constant | NoConstant:
     r"""$\|w_1-w^*\|^2$."""
     if not isinstance(problem, Quadratic | Sloped | Displaced):
         return NoConstant("the minimizer is not known")

@@ -14,7 +14,6 @@ from fedbounds.empirical.falsification.worst_case import (
     gap_of_a_block,
     nonnegative,
     positive,
-    squared_gradients,
     weighted_points,
     whole,
 )
@@ -75,17 +74,17 @@ def analyzed_fedmrn(
         raise FedboundsError(f"participants = {drawn} must be between 1 and clients = {clients}")
     if blocks > 1 and iterations % local_steps:
         raise FedboundsError(f"iterations = {iterations} of a block must be a multiple of local_steps = {local_steps}")
-    process, everybody = WithoutReplacement(clients, drawn), dict.fromkeys(range(clients), 1 / clients)
+    process, shares = WithoutReplacement(clients, drawn), dict.fromkeys(range(clients), 1 / clients)
     run, unit = Estimation(clients=clients), smoothness * gap_of_a_block(gap, blocks, gap_to)
     bounded, deviation = gradient_bound**2 / unit, noise / unit**0.5
 
     def compressed(own: Locally, n: int, update: Point) -> Point:
         return update + own.noise(n, relative_error**2 * update**2) if relative_error else update
 
-    anchor, own, gradients = run.start, Locally(run), list[Point]()
+    anchor, own = run.start, Locally(run)
     models = dict.fromkeys(range(clients), anchor)
     for t in range(iterations):
-        gradients.append(run.objective(weighted_points(models, everybody))[0])
+        run.record_gradient(weighted_points(models, shares))
         begun = t % local_steps == 0
         seen = models if begun else {n: anchor + compressed(own, n, w - anchor) for n, w in models.items()}
         at = own.stochastic_gradients(seen, deviation)
@@ -97,9 +96,8 @@ def analyzed_fedmrn(
             sent = {n: compressed(own, n, v - anchor) for n, v in models.items()}
             anchor, own = anchor + run.sampled(sent, process.mean(0), process.covariance(0, 0)), Locally(run)
             models = dict.fromkeys(models, anchor)
-    gradients.append(run.objective(weighted_points(models, everybody))[0])
-    run.starts(gap_to)
-    value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
+    run.record_gradient(weighted_points(models, shares))
+    value, primal = run.worst_gradients(measure, gap_to, unit)
     constants = {
         "L": smoothness,
         "F": gap,

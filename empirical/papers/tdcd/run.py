@@ -1,4 +1,4 @@
-r"""What Theorem 1 and Remark 5 of Das et al. (2022) must be told of a run: constants with their kind, what was found.
+r"""Constants and assumptions of a run, for Theorem 1 and Remark 5 of Das et al. (2022).
 
 A round of the run is a round of the paper, so the model is measured at its sync points. The two other averages that
 (15) may be read as, over the first R iterates and over all T, are those of the virtual average between sync points: a
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.papers.tdcd.assumptions import (
     BLOCK_SMOOTH,
     ONE_BLOCK_SMOOTH,
@@ -30,21 +30,20 @@ from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm, TierSteps
-from fedbounds.empirical.comparison.compare_run import averages_before
 from fedbounds.empirical.comparison.measured_constants import client_gradients
+from fedbounds.empirical.comparison.measured_curve import averages_before
 from fedbounds.empirical.comparison.paper_runs import (
     MEASURED,
+    ComparedRun,
     Constants,
     PaperRuns,
     PlannedRun,
     PrescribedSteps,
     RunFacts,
-    add_measured_constants,
-    needed_constants,
+    algorithm_constants,
+    prescribe,
     problem_assumptions,
-    problem_constants,
     run_constants,
-    select_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
@@ -57,7 +56,6 @@ from fedbounds.empirical.simulation.trace import Trace
 NOISES = ("block_gradient_noise", "averaged_block_gradient_noise")
 MEASURABLE = ("smoothness", "block_smoothness", *NOISES)
 ROUNDINGS = 4096  # units of rounding up to which gradients are the same
-REFUSED = "Das et al. 2022 promise nothing for this run: {kind}: {why}"
 SAMPLED = "Delta is a mean over seeds; repaired:B0inf has f(x_0) - inf f in its place, and may be a guarantee"
 WEIGHED = "the copies are averaged by {average}, and the proof has them all count the same"
 EMPTY = 'empty = "{empty}": gradients are unbiased only if no client\'s part of a batch is ever empty'
@@ -66,57 +64,41 @@ EMPTY = 'empty = "{empty}": gradients are unbiased only if no client\'s part of 
 class TDCDPaper(PaperRuns):
     """Runs of tiers whose hubs average the copies after the last local step."""
 
+    authors = "Das et al. 2022"
     over = ("sync points", "iterations")
 
     def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
-        if interval not in (None, 1):
-            raise FedboundsError(f"interval = {interval}, but the results of Das et al. 2022 have no interval")
-        local = tiers(setting.algorithm).local
+        self.check_no_interval(interval)
+        local = _tiers(setting.algorithm).local
         return PrescribedSteps(1, {"eta": local.step_size, "Q": float(local.steps)})
 
-    def known(
-        self,
-        setting: RunSetting,
-        form: Form,
-        result: Result,
-        interval: int,
-        horizons: np.ndarray,
-        given: frozenset[str],
-    ) -> RunFacts:
-        if result.key == WALL_CLOCK.key:
-            raise FedboundsError(f"{result.key} counts time, a run its rounds: hold it against tdcd/theorem-1")
-        algorithm, problem = tiers(setting.algorithm), setting.problem
+    def known(self, compared: ComparedRun) -> RunFacts:
+        setting, horizons, wanted = compared.setting, compared.horizons, compared.concepts
+        if compared.result.key == WALL_CLOCK.key:
+            raise FedboundsError(f"{compared.result.key} counts time, a run its rounds: compare it with tdcd/theorem-1")
+        algorithm = _tiers(setting.algorithm)
         unknown = NoConstant("the problem does not state it")
         stated: Constants = dict.fromkeys(MEASURABLE, unknown) | run_constants(setting)
-        letters = needed_constants(form) - given
-        wanted = {result.notation[name].concept for name in letters}
-        measured = add_measured_constants(stated, wanted, setting, lambda: _along(setting, wanted, horizons))
+        measured, notes = compared.measured_constants(stated, lambda: _measured_along(setting, wanted, horizons))
         missing = {concept for concept in wanted & {*NOISES} if isinstance(stated[concept], NoConstant)}
         if missing and isinstance(setting.run, TierMoments):
             exact = _mean_noise(setting.run.problem, horizons, setting.at, setting.run.silo_variances.T, complete=True)
             measured = {concept: exact[concept] for concept in missing & exact.keys()}
-        constants: Constants = stated | measured | _of_algorithm(algorithm, problem, setting.total)
-        constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
-        fall = _decrease(setting, horizons)
-        if fall is not None:
-            constants["decrease_of_the_objective"] = fall
-        notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
-        if "Delta" in letters and "Deltainf" not in given and fall is not None and fall.source == "estimated":
-            notes += (SAMPLED,)
-        found, doubts = _found(setting, algorithm.local, constants)
-        found = problem_assumptions(setting, constants) | found
-        return RunFacts(select_constants(result, form, constants, given), found, (*notes, *doubts), constants)
+            notes = (MEASURED,) if measured else ()
+        constants = stated | measured | _constants_of(algorithm, setting.problem, setting.total) | compared.rounds
+        decrease = _decrease(setting, horizons)
+        if decrease is not None:
+            constants["decrease_of_the_objective"] = decrease
+            if "Delta" in compared.symbols and "Deltainf" not in compared.given and decrease.source == "estimated":
+                notes += (SAMPLED,)
+        found, doubts = _found_assumptions(setting, algorithm.local, constants)
+        return compared.facts(constants, problem_assumptions(setting, constants) | found, (*notes, *doubts))
 
     def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
-        constants = problem_constants(ahead.problem) | {
-            "rounds": Constant(float(ahead.rounds), "given", "of the run"),
-            "local_steps": Constant(float(ahead.local_steps), "given", "of the algorithm"),
-        }
-        known = select_constants(result, form, constants, frozenset(given)) | dict(given)
-        evaluation = evaluate(result, known, form=form.name)
-        if "eta" not in evaluation.prescribed:
+        steps, _ = prescribe(result, form, ahead.constants, given)
+        if "eta" not in steps:
             raise FedboundsError(f"{result.key} [{form.name}] sets no step size")
-        return TDCD(float(np.ravel(evaluation.prescribed["eta"])[0]), ahead.local_steps)
+        return TDCD(steps["eta"], ahead.local_steps)
 
     def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of not in (ALL_ITERATES.of, FIRST_ITERATES.of):
@@ -134,46 +116,43 @@ class TDCDPaper(PaperRuns):
 RUNS: PaperRuns = TDCDPaper()
 
 
-def tiers(algorithm: Algorithm) -> TieredAlgorithm:
-    """The algorithm, if the theorem is about it.
-
-    Raises:
-        FedboundsError: it is not; what to run.
-    """
+def _tiers(algorithm: Algorithm) -> TieredAlgorithm:
+    """The algorithm, if the theorem is about it; refused otherwise."""
     if not isinstance(algorithm, TieredAlgorithm):
-        raise FedboundsError(REFUSED.format(kind=algorithm.kind, why="its clients have the whole model; run tdcd"))
-    local = algorithm.local
+        raise RUNS.not_covered(f"{algorithm.kind}: its clients have the whole model; run tdcd")
+    local, kind = algorithm.local, algorithm.kind
     if local.discards_last:
-        why = f"the last of its {local.steps} local steps is lost, and (13) counts all; run tdcd with one step fewer"
-        raise FedboundsError(REFUSED.format(kind=algorithm.kind, why=why))
+        raise RUNS.not_covered(
+            f"{kind}: the last of its {local.steps} local steps is lost, and (13) counts all; run tdcd with one step "
+            "fewer"
+        )
     if local.stale and local.steps > 1:
-        why = "its local steps keep derivatives of the round's start, which are no gradients; take them every step"
-        raise FedboundsError(REFUSED.format(kind=algorithm.kind, why=why))
+        raise RUNS.not_covered(
+            f"{kind}: its local steps keep derivatives of the round's start, which are no gradients; take them every "
+            "step"
+        )
     return algorithm
 
 
-def _of_algorithm(algorithm: TieredAlgorithm, problem: Problem, rounds: int) -> Constants:
+def _constants_of(algorithm: TieredAlgorithm, problem: Problem, rounds: int) -> Constants:
     """Step size, local steps, what Remark 5 keeps fixed, and how many clients each silo has."""
     eta, Q = algorithm.local.step_size, algorithm.local.steps
-    found: Constants = {
-        "local_step_size": Constant(eta, "given", "of the algorithm"),
-        "local_steps": Constant(float(Q), "given", "of the algorithm"),
-        "scaled_step": Constant(eta * Q * rounds**0.5, "given", "eta Q sqrt(R) of the run"),
-    }
+    found = algorithm_constants(local_step_size=eta, local_steps=Q)
+    found["scaled_step"] = Constant(eta * Q * rounds**0.5, "given", "eta Q sqrt(R) of the run")
     if isinstance(problem, Vertical):
         clients = np.array(problem.silo_clients, dtype=float)
         found["clients_of_each_silo"] = Constant(clients, "exact", "of the problem")
     return found
 
 
-def _along(setting: RunSetting, wanted: set[str], horizons: np.ndarray) -> Constants:
-    """Those of the wanted constants that a simulation tells which recorded its models."""
+def _measured_along(setting: RunSetting, wanted: set[str], horizons: np.ndarray) -> Constants:
+    """The wanted constants, along a simulation that recorded its models."""
     run, problem = setting.run, setting.problem
     if not isinstance(run, Trace) or not isinstance(problem, Vertical):
         return {}
     found: Constants = {}
     if wanted & {"smoothness", "block_smoothness"}:
-        found |= secants(run, problem, tiers(setting.algorithm).local)
+        found |= secants(run, problem, _tiers(setting.algorithm).local)
     if wanted & {*NOISES}:
         try:
             at, noise = noise_along(run, problem)
@@ -214,7 +193,9 @@ def _decrease(setting: RunSetting, horizons: np.ndarray) -> Constant | None:
     return Constant(fallen, "estimated", f"f(x0) - f(x_R), mean over {setting.seeds} seeds")
 
 
-def _found(setting: RunSetting, local: TierSteps, constants: Constants) -> tuple[dict[str, bool], tuple[str, ...]]:
+def _found_assumptions(
+    setting: RunSetting, local: TierSteps, constants: Constants
+) -> tuple[dict[str, bool], tuple[str, ...]]:
     """What can be said of the assumptions, and what stands in the way of saying more."""
     found = {}
     for name in (BLOCK_SMOOTH.name, ONE_BLOCK_SMOOTH.name):
@@ -234,7 +215,9 @@ def _found(setting: RunSetting, local: TierSteps, constants: Constants) -> tuple
         doubts += (WEIGHED.format(average=local.average),)
     if local.empty != "refuse" and problem.batch and drawn:
         doubts += (EMPTY.format(empty=local.empty),)
-    found[UNBIASED_CLIENTS.name] = even and isinstance(noise, Constant) and noise.source == "exact" and _alike(problem)
+    found[UNBIASED_CLIENTS.name] = (
+        even and isinstance(noise, Constant) and noise.source == "exact" and _same_gradients(problem)
+    )
     if not even or isinstance(noise, NoConstant):
         found[UNBIASED_SILOS.name] = False
     elif not doubts:
@@ -243,7 +226,7 @@ def _found(setting: RunSetting, local: TierSteps, constants: Constants) -> tuple
     return found, doubts
 
 
-def _alike(problem: Vertical) -> bool:
+def _same_gradients(problem: Vertical) -> bool:
     """Whether every client's expected gradient is f's in its block, at a point drawn at random."""
     rng = np.random.default_rng(0)
     x = problem.initial_point(rng)
@@ -256,7 +239,7 @@ def _alike(problem: Vertical) -> bool:
 
 def _within_rounds(setting: RunSetting) -> np.ndarray:
     """The squared norms at the virtual average before every local step of the recorded rounds, (seeds, R, Q)."""
-    run, problem, local = setting.run, setting.problem, tiers(setting.algorithm).local
+    run, problem, local = setting.run, setting.problem, _tiers(setting.algorithm).local
     if local.steps == 1:
         return (setting.values[None] if setting.samples is None else setting.samples)[..., None]
     if isinstance(run, TierMoments):

@@ -16,7 +16,6 @@ from fedbounds.empirical.falsification.worst_case import (
     gap_of_a_block,
     nonnegative,
     positive,
-    squared_gradients,
     weighted_points,
     whole,
 )
@@ -97,19 +96,17 @@ def tdcd(
             own = [y - local_step * smoothness * g for y, g in zip(own, here, strict=True)]
         return weighted_points(dict(enumerate(own)), shares) - x
 
-    x, gradients = run.start, list[Point]()
+    x = run.start
     for _ in range(rounds):
-        gradient, _ = run.objective(x)
-        gradients.append(gradient)
+        gradient = run.record_gradient(x)
         first = [F.gradient(x) for F in run.functions]
         if clients > 1:
             run.at_most(weighted_points({k: (g - gradient) ** 2 for k, g in enumerate(first)}, shares), apart / unit)
         error = noise_of_blocks(run, partition, silos) if deviation else None
         for moved in [steps(x, first, error, j) for j in range(silos)]:
             x = x + moved
-    gradients.append(run.objective(x)[0])
-    run.starts(gap_to, share / unit)
-    value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
+    run.record_gradient(x)
+    value, primal = run.worst_gradients(measure, gap_to, unit, share / unit)
     constants = {"L": smoothness, "Lmax": most, "S": silos * noise**2 + apart, "Q": local_steps}
     constants |= {"R": rounds * blocks, "eta": local_step, "Delta" if gap_to == "last" else "Deltainf": gap}
     attained = exact and silos * clients * local_steps * blocks == 1

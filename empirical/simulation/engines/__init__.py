@@ -1,4 +1,4 @@
-"""Engines: different walks through the same round, chosen by problem and device."""
+"""Engines: different ways to compute the same round, chosen by problem and device."""
 
 from __future__ import annotations
 
@@ -13,45 +13,33 @@ from fedbounds.empirical.simulation.engines.closed_form import ClosedForm
 from fedbounds.empirical.simulation.engines.closed_tiers import ClosedTiers
 from fedbounds.empirical.simulation.engines.compiled import CompiledEngine, may_repay
 from fedbounds.empirical.simulation.engines.engine import Engine
-from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch, MaskedInTurn
-from fedbounds.empirical.simulation.engines.sequential import InTurn
+from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch, MaskedSequential
+from fedbounds.empirical.simulation.engines.sequential import SequentialEngine
 from fedbounds.empirical.simulation.engines.tiers import Tiers
 
 MINIMIZING: Mapping[str, Callable[..., Engine]] = {
-    "in turn": InTurn,
+    "in turn": SequentialEngine,
     "batched": Batched,
     "compiled": CompiledEngine,
     "closed form": ClosedForm,
 }
-MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedInTurn, "masked batch": MaskedBatch}
+MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedSequential, "masked batch": MaskedBatch}
 TIERED: Mapping[str, Callable[..., Engine]] = {"tiers": Tiers, "closed form": ClosedTiers}
 PLAIN = ("compiled", "closed form")  # for plain steps of SGD alone
 ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX, *TIERED]))
 
 
 def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int = 0, seeds: int = 1) -> Engine:
-    """The engine of that name; for "auto", the fastest for the problem and the device it lives on.
+    """The engine of that name; for "auto", the fastest for the problem and its device.
 
-    Quadratics are solved in closed form, split over silos or not. Other problems say whether they prefer a batch
-    (small models, and all models on a GPU) or one client in turn (networks on a CPU). For minimax algorithms the batch
-    is masked, as clients may take different numbers of local steps; silos go tier by tier. Dense networks on a CPU are
-    compiled in runs so long that it repays.
-
-    Args:
-        name: "auto", "in turn", "batched", "compiled", "closed form", "masked batch" or "tiers" (a hyphen will do for
-            the space).
-        problem: whose gradients are used.
-        algorithm: as it runs on the problem.
-        rounds, seeds: how long it runs, and how many seeds together, where that is known.
-
-    Raises:
-        FedboundsError: an unknown name, or an engine that cannot run the problem or the algorithm.
+    Quadratics are solved in closed form. Other problems state whether a batch is faster (small models, and all models
+    on a GPU) or one client after another (networks on a CPU). Dense networks on a CPU are compiled in long runs.
     """
     plain = check_engine(name, algorithm)
     if plain == "auto":
         batch = "masked batch" if algorithm.ascends else "batched"
-        walk = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "in turn"
-        plain = "closed form" if problem.affine and algorithm.plain_steps else walk
+        other = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "in turn"
+        plain = "closed form" if problem.affine and algorithm.plain_steps else other
         small = plain == "batched" and problem.faster_together and problem.device.type == "cpu"
         long = small and algorithm.plain_steps and may_repay(rounds * seeds, problem.clients, algorithm.local.steps)
         if long:
@@ -59,13 +47,13 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
 
 
-def may_join(walk: Engine, algorithms: Sequence[Algorithm]) -> bool:
-    """Whether an engine may walk through the rounds of several algorithms at once, as they run on one problem.
+def can_share_batch(engine: Engine, algorithms: Sequence[Algorithm]) -> bool:
+    """Whether an engine can compute the rounds of several algorithms on one problem in one batch.
 
-    Their clients must take plain steps of SGD that differ in nothing but their size, and send nothing else.
+    Their clients must take plain SGD steps that differ only in their size, and send nothing else.
     """
     first = algorithms[0]
-    return walk.joins and all(
+    return engine.joins and all(
         not each.tiered
         and each.plain_steps
         and each.needs_updates == first.needs_updates
@@ -75,11 +63,7 @@ def may_join(walk: Engine, algorithms: Sequence[Algorithm]) -> bool:
 
 
 def check_engine(name: str, algorithm: Algorithm) -> str:
-    """The name of an engine that can run an algorithm, or "auto", with spaces for hyphens.
-
-    Raises:
-        FedboundsError: an unknown name, or an engine that is not for algorithms of its kind.
-    """
+    """The name of an engine that can run an algorithm, or "auto", with spaces for hyphens."""
     plain = name.replace("-", " ") if isinstance(name, str) else name
     if not isinstance(plain, str) or plain not in ("auto", *ENGINES):
         raise unknown_name("engine", str(name), ["auto", *ENGINES])
@@ -111,12 +95,12 @@ __all__ = [
     "Cohort",
     "CompiledEngine",
     "Engine",
-    "InTurn",
+    "SequentialEngine",
     "MaskedBatch",
-    "MaskedInTurn",
+    "MaskedSequential",
     "Tiers",
     "check_engine",
     "choose_engine",
-    "may_join",
+    "can_share_batch",
     "may_repay",
 ]

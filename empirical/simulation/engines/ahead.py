@@ -1,4 +1,4 @@
-"""Rounds planned ahead of their models: what they need on a device is moved there at once, before the first of them."""
+"""Rounds planned ahead: what a block of rounds needs on a device is moved there at once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def move_arrays(tables: Sequence[Mapping[str, np.ndarray]], device: torch.device
             continue
         flat = torch.from_numpy(np.concatenate([array.ravel() for _, _, array in own], dtype=kind))
         if device.type == "cuda":
-            flat = flat.pin_memory()  # or the move would wait for all that the device has been told to do
+            flat = flat.pin_memory()  # or the move would wait for all queued work
         parts = flat.to(device, non_blocking=True).split([array.size for _, _, array in own])
         for (row, name, array), part in zip(own, parts, strict=True):
             row[name] = part.view(array.shape)

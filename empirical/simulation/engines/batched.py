@@ -1,4 +1,4 @@
-"""All seeds and participating clients at once: the fastest way through small models, and through all on a GPU."""
+"""All seeds and participating clients at once: the fastest for small models, and for all models on a GPU."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fedbounds.empirical.simulation.engines.ahead import NUMBERS
 from fedbounds.empirical.simulation.engines.engine import Engine
 from fedbounds.empirical.simulation.engines.local_steps import (
     Blocks,
-    as_drawn,
-    drawn_in_blocks,
-    drawn_on_the_way,
-    drawn_words,
+    arrange_draws,
+    draw_blocks,
+    draw_limited_blocks,
+    draw_words,
     largest_batch,
     local_updates,
 )
@@ -33,7 +33,7 @@ class Batched(Engine):
         first = int(cohort.clients[0])
         one = self.problem.draws(self.pool.aim(0, streams[0], "noise", t, first), first, 1)
         own = cohort.streams_of_pairs(streams)
-        words = drawn_words(self.local, cohort.clients, own, t, self.pool)
+        words = draw_words(self.local, cohort.clients, own, t, self.pool)
         found = {} if words is None else {"words": words}
         if cohort.step_sizes is not None:
             found["step_sizes"] = cohort.step_sizes
@@ -41,7 +41,7 @@ class Batched(Engine):
             return found
         if one.size * self.local.steps * len(cohort.clients) > NUMBERS:
             return None
-        ((_, drawn),) = drawn_in_blocks(self.problem, self.local, cohort.clients, own, t, self.pool, self.local.steps)
+        ((_, drawn),) = draw_blocks(self.problem, self.local, cohort.clients, own, t, self.pool, self.local.steps)
         assert drawn is not None
         return found | {"drawn": drawn}
 
@@ -55,7 +55,7 @@ class Batched(Engine):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         pairs, dimension = len(cohort.clients), self.problem.dimension
         most = largest_batch(x.device, dimension)
-        # seeds and clients are told apart wherever that is possible: problems may exploit it
+        # seeds and clients have axes of their own where possible: problems may exploit it
         rows = len(cohort.counts) if pairs <= most and (cohort.counts == cohort.counts[0]).all() else 1
         found, placed = [], cohort.on(x.device)
         for start in range(0, pairs, most):
@@ -102,14 +102,14 @@ class Batched(Engine):
         if cohort.ahead is not None and "words" in cohort.ahead.tables:
             return cohort.ahead.tables["words"][some].view_as(clients)
         own = cohort.streams_of_pairs(streams)[some] if self.local.worded else []
-        words = drawn_words(self.local, cohort.clients[some], own, t, self.pool)
+        words = draw_words(self.local, cohort.clients[some], own, t, self.pool)
         return None if words is None else torch.tensor(words, device=clients.device).view_as(clients)
 
     def _drawn(self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]) -> Blocks:
         """What some pairs draw, now or before the round."""
         if cohort.ahead is None:
             own = cohort.streams_of_pairs(streams)[some]
-            return drawn_on_the_way(self.problem, self.local, cohort.clients[some], own, t, self.pool, shape)
+            return draw_limited_blocks(self.problem, self.local, cohort.clients[some], own, t, self.pool, shape)
         drawn = cohort.ahead.tables.get("drawn")
-        steps = None if drawn is None else as_drawn(self.problem, drawn[:, some], shape)
+        steps = None if drawn is None else arrange_draws(self.problem, drawn[:, some], shape)
         return iter([(self.local.steps, steps)])

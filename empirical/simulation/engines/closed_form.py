@@ -31,19 +31,6 @@ def local_map(local: LocalSGD, eigenvalues: torch.Tensor, noise: float) -> tuple
 
     if the gradients are frozen, $m = -\gamma\lambda I$ and $r = \gamma s\sqrt I$.
 
-    Args:
-        local: gamma and I.
-        eigenvalues: of the Hessian, any shape.
-        noise: s, the standard deviation of the gradient noise in each coordinate.
-
-    Returns:
-        m and r, each in the shape of the eigenvalues.
-
-    Example:
-        >>> m, r = local_map(LocalSGD(0.5, 2), torch.tensor([1.0]), noise=2.0)
-        >>> m.item(), round(r.item() ** 2, 6)  # (1/2)^2 - 1 and (1/2)^2 2^2 (1 + 1/4)
-        (-0.75, 1.25)
-
     Source: Wang & Ji 2022, Algorithm 1 on quadratics; the sums are geometric.
     """
     factor = torch.ones_like(eigenvalues) if local.frozen else 1 - local.step_size * eigenvalues
@@ -64,9 +51,6 @@ class ClosedForm(Engine):
     Diagonal Hessians cost O(seeds x cohort x d) a round, a shared one O(seeds x d^2) besides, different dense
     ones two products with the client's eigenvectors per participating client (one, if there is no noise); these
     take O(N d^2), as the problem itself does.
-
-    Raises:
-        FedboundsError: the problem is not quadratic.
     """
 
     def __init__(self, problem: Problem, local: LocalSGD, needs_updates: bool = False) -> None:
@@ -143,11 +127,6 @@ class ClosedForm(Engine):
         """The updates under different dense Hessians, on a CPU: a matrix costs less to use than to copy.
 
         What bounds the speed is reading the matrices from memory; each is read once.
-
-        Args:
-            x: the received models, (seeds, d).
-            cohort: who computes.
-            noise: standard normals, (pairs, d), or None.
         """
         clients, move = cohort.clients, self.move.numpy()
         received = x.numpy() if len(x) == 1 else x.numpy()[cohort.seeds]

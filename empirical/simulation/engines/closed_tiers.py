@@ -24,11 +24,6 @@ from fedbounds.empirical.simulation.engines.tiers import Tiers
 def summed_steps(curvature: Tensor, step_size: float, steps: int) -> Tensor:
     r"""$\eta\sum_{q<Q}(I-\eta H)^q$, by doubling: what Q steps subtract, for each unit of the first gradient.
 
-    Args:
-        curvature: H, (..., d, d).
-        step_size: $\eta$.
-        steps: $Q\ge0$.
-
     Example:
         >>> summed_steps(torch.tensor([[1.0]]), 0.5, 3)  # 1/2 (1 + 1/2 + 1/4)
         tensor([[0.8750]])
@@ -74,9 +69,6 @@ class ClosedTiers(Tiers):
     """Exact rounds of `TierSteps` on a `BlockQuadratic`, at a cost that does not depend on the local steps.
 
     A round costs O(seeds x d^2), and O(seeds x clients x d_j) for the noise (by d_j more, if Hessians differ).
-
-    Raises:
-        FedboundsError: the problem is no block quadratic.
     """
 
     label = "closed form"

@@ -1,8 +1,7 @@
 """The local steps of a round as one compiled function: no Python between them.
 
-On a processor `torch.compile` makes machine code of a step and a loop of it; on a CUDA device the steps are recorded
-once, as a CUDA graph, and played back. Both come of the functions that the batched engine calls, and agree with it up
-to rounding.
+On a CPU `torch.compile` compiles a step and its loop; on a CUDA device the steps are recorded once, as a CUDA graph,
+and replayed. Both use the functions of the batched engine and agree with it up to rounding.
 """
 
 from __future__ import annotations
@@ -25,26 +24,17 @@ _LOG = logging.getLogger("fedbounds")
 
 REPAID = 16_000_000  # local steps of dense networks: they save 4 microseconds each, and compiling takes half a minute
 WRITTEN_OUT = 16  # local steps that are compiled one after another: an eighth faster than a loop, for a second each
-IN_A_ROW = 3  # rounds of one shape, before it is compiled for it
+IN_A_ROW = 3  # rounds of one shape before it is compiled
 MOST_SHAPES = 2  # that are compiled for
 
 
 def may_repay(rounds: int, clients: int, steps: int) -> bool:
-    """Whether a compilation may repay itself: all clients take so many steps, in rounds of all seeds together."""
+    """Whether a compilation may save time, if all clients take so many steps in the rounds of all seeds."""
     return rounds * clients * steps >= REPAID
 
 
 def python_steps(problem: Problem, local: LocalSGD) -> Steps:
-    """The updates of pairs, as `update(start, clients, drawn, sizes)` of tensors: a loop over what was drawn.
-
-    Args:
-        problem: whose stochastic gradients are taken.
-        local: the number of steps, and where their gradients are taken.
-
-    Returns:
-        From the received models (seeds, cohort, d), the clients (seeds, cohort), what was drawn (steps, seeds, cohort,
-        ...) and the step sizes (seeds, cohort, 1) to the updates (seeds, cohort, d).
-    """
+    """The updates of pairs, as `update(start, clients, drawn, sizes)` of tensors: a loop over what was drawn."""
 
     def update(start: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
         if not local.frozen:
@@ -58,7 +48,7 @@ def python_steps(problem: Problem, local: LocalSGD) -> Steps:
 
 
 def looped_steps(problem: Problem, local: LocalSGD) -> Steps:
-    """The same as `python_steps` with a loop that a compiler sees as one, whatever the number of steps."""
+    """As `python_steps`, with a loop operator that is compiled once for any number of steps."""
     from torch._higher_order_ops.while_loop import while_loop  # a prototype of torch's, and may go
 
     def update(start: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
@@ -79,11 +69,7 @@ def looped_steps(problem: Problem, local: LocalSGD) -> Steps:
 
 
 def compiled_steps(steps: Steps, backend: str, *given: Tensor) -> Steps:
-    """A function compiled for tensors like these, and for no others.
-
-    Source: `torch.compile`; what it remembers of other runs is forgotten, as it compiles no function more than a few
-    times.
-    """
+    """A function compiled for tensors like these, and for no others; earlier compilations are forgotten."""
     from torch._inductor import config  # a second of its own
 
     torch.compiler.reset()
@@ -99,12 +85,7 @@ def compiled_steps(steps: Steps, backend: str, *given: Tensor) -> Steps:
 
 
 class RecordedGraph:
-    """A function recorded as a CUDA graph for tensors of one shape: it must move nothing and wait for nothing.
-
-    Args:
-        steps: the function.
-        given: tensors like those that it will be called with.
-    """
+    """A function recorded as a CUDA graph for tensors of one shape; it must not synchronize or move data."""
 
     def __init__(self, steps: Callable[..., Tensor], *given: Tensor) -> None:
         self.given, self.graph = [one.clone() for one in given], torch.cuda.CUDAGraph()
@@ -126,17 +107,10 @@ class RecordedGraph:
 
 
 class CompiledEngine(Batched):
-    """The batched engine with compiled local steps, where that is possible and pays; elsewhere as it is.
+    """The batched engine with local steps that are compiled where this is possible and saves time.
 
-    A shape of the batch that has come for some rounds in a row is compiled for; others, as those of a few cohorts of
-    random size, are walked through step by step. If it cannot be compiled the reason is logged.
-
-    Args:
-        problem, local, needs_updates: as for any engine.
-        rounds: of the phase, from which follows whether compiling pays; None if it is asked for anyway.
-
-    Attributes:
-        backend: of `torch.compile`.
+    A batch shape is compiled when it has occurred in some successive rounds; other shapes run uncompiled. If it cannot
+    be compiled, the reason is logged. Without `rounds`, the length of the phase, it compiles in any case.
     """
 
     label = "batched"  # until something is compiled
@@ -164,7 +138,9 @@ class CompiledEngine(Batched):
         if correction is None and words is None and self._wanted(x):
             blocks = list(drawn)
             sizes = x.new_full((*x.shape[:-1], 1), self.local.step_size) if step_sizes is None else step_sizes
-            found = self._found(x.contiguous(), clients, [own for _, own in blocks if own is not None], sizes)
+            found = self._compiled_updates(
+                x.contiguous(), clients, [own for _, own in blocks if own is not None], sizes
+            )
             if found is not None:
                 self.label = "compiled"
                 return found
@@ -172,7 +148,7 @@ class CompiledEngine(Batched):
         return super().updates(x, clients, drawn, correction, words, step_sizes)
 
     def _wanted(self, x: Tensor) -> bool:
-        """Whether the shape of a batch is compiled for, or now should be."""
+        """Whether the shape of a batch is compiled, or should be now."""
         shape = tuple(x.shape)
         if not self.possible or shape in self.made:
             return self.possible
@@ -182,17 +158,17 @@ class CompiledEngine(Batched):
         steps = x.shape[0] * x.shape[1] * self.local.steps
         return self.rounds is None or (self.times >= IN_A_ROW and self.rounds * steps >= REPAID)
 
-    def _found(self, x: Tensor, clients: Tensor, drawn: Sequence[Tensor], sizes: Tensor) -> Tensor | None:
+    def _compiled_updates(self, x: Tensor, clients: Tensor, drawn: Sequence[Tensor], sizes: Tensor) -> Tensor | None:
         """The updates; None if they cannot be compiled, of which the reason is logged once."""
         try:
             every = drawn[0] if len(drawn) == 1 else torch.cat(list(drawn))
             given, shape = (x, clients.long(), every.contiguous(), sizes), tuple(x.shape)
             if shape not in self.made:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of a compiler about itself
+                    warnings.simplefilter("ignore")  # of the compiler
                     self.made[shape] = self._compiled(*given)
             return self.made[shape](*given)
-        except Exception as error:  # of a compiler, a backend, a driver: anything
+        except Exception as error:  # of a compiler, a backend or a driver
             self.possible = False
             reason = str(error).strip().partition("\n")[0] if drawn else "only stochastic gradients are"
             _LOG.warning("local steps are not compiled: %s: %s", type(error).__name__, reason)

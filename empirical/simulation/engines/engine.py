@@ -1,4 +1,4 @@
-"""What engines have in common: a way to walk through one round, over all seeds."""
+"""The base class of engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedbounds.empirical.runtime.streams import GeneratorPool, Streams
 
 
 class Engine(ABC):
-    """A way to walk through one round: the same mathematics as every other engine.
+    """A way to compute one round over all seeds; all engines compute the same.
 
     Args:
         problem: whose gradients are used.
@@ -23,8 +23,8 @@ class Engine(ABC):
         needs_updates: report the single updates too, not only their weighted sum.
 
     Attributes:
-        label: its name, and in what sense it agrees with the slow twin where that is not number by number.
-        joins: whether it takes local steps of different sizes, as those of a cohort, in one batch.
+        label: its name, and how it agrees with the slow reference where not number by number.
+        joins: whether it can take local steps of different sizes in one batch.
     """
 
     label: str
@@ -35,10 +35,10 @@ class Engine(ABC):
         self.pool = GeneratorPool()
 
     def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray] | None:
-        """What a round needs beside the models, if it is planned ahead; None, the default, if it cannot be.
+        """What a round needs besides the models, if it is planned ahead; None, the default, if it cannot be.
 
         Args:
-            cohort: who computes, not nobody.
+            cohort: who computes, not empty.
             t: the round.
             streams: of each seed.
         """
@@ -63,13 +63,13 @@ class Engine(ABC):
         streams: Sequence[Streams],
         correction: torch.Tensor | None = None,
     ) -> RoundReport:
-        """What the server hears in round t: from nobody, zero.
+        """The report to the server in round t: zero from an empty cohort.
 
         Args:
             x: what the clients receive, the models from which they start, shape (seeds, d), and maybe more; or each
                 client a model of its own, (seeds, N, d), where nothing is maximized.
             cohort: who computes.
-            t: the round, counted over all phases; part of the place of the noise in its stream.
+            t: the round, counted over all phases; the noise in its stream depends on it.
             streams: of each row of x.
             correction: what each pair adds to its gradients, (pairs, d), if the algorithm `corrects` them.
         """

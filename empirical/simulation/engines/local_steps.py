@@ -34,20 +34,7 @@ def local_updates(
     words: torch.Tensor | None = None,
     step_sizes: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The updates of a rectangle of pairs.
-
-    Args:
-        x: the received models, shape (seeds, cohort, d).
-        clients: who computes, shape (seeds, cohort).
-        drawn: block by block what the pairs draw, (steps, seeds, cohort, ...); nothing for exact gradients.
-        correction: what each pair adds to its gradients, shape (seeds, cohort, d).
-        watch: is shown every point at which gradients are taken, shape (seeds, cohort, d).
-        words: of each pair, (seeds, cohort), if the local steps are `worded`.
-        step_sizes: of each pair, (seeds, cohort, 1), where they differ; the local steps are then plain.
-
-    Returns:
-        The updates, shape (seeds, cohort, d).
-    """
+    """The updates of a rectangle of pairs."""
     plain = local.plain and local.oracle == "stochastic" and not local.frozen and correction is None
     if problem.walks and plain and watch is None:
         return _walked(problem, local, x, clients, drawn, step_sizes) - x
@@ -83,7 +70,7 @@ def _walked(
     return x
 
 
-def drawn_words(
+def draw_words(
     local: LocalSGD, clients: np.ndarray, streams: Sequence[Streams], t: int, pool: GeneratorPool
 ) -> np.ndarray | None:
     """The word of each pair in round t, from (round, client) of its masks: int64 (pairs,); None if nobody needs any."""
@@ -93,7 +80,7 @@ def drawn_words(
     return words_of(np.array([pool.aim(k, streams[k], "masks", t, name).random() for k, name in names]))
 
 
-def drawn_in_blocks(
+def draw_blocks(
     problem: Problem,
     local: LocalSGD,
     clients: np.ndarray,
@@ -102,14 +89,7 @@ def drawn_in_blocks(
     pool: GeneratorPool,
     most: int,
 ) -> Iterator[tuple[int, np.ndarray | None]]:
-    """What pairs draw in a round, block by block: so many steps, and (steps, pairs, ...) or None if nothing is drawn.
-
-    Args:
-        clients: who computes, (pairs,); a pair's generator is at (round, client) of its noise.
-        streams: of each pair.
-        t: the round.
-        most: local steps of a block.
-    """
+    """What pairs draw in a round, block by block: the steps, and (steps, pairs, ...) or None if nothing is drawn."""
     names, places, which = clients.tolist(), dict[tuple[int, int], int](), list[int]()
     firsts: list[int] = []  # settings under the same seeds draw the same
     for k, pair in enumerate(zip(map(id, streams), names, strict=True)):
@@ -123,7 +103,7 @@ def drawn_in_blocks(
         yield block, table if table is None or len(firsts) == len(names) else table[:, which]
 
 
-def drawn_on_the_way(
+def draw_limited_blocks(
     problem: Problem,
     local: LocalSGD,
     clients: np.ndarray,
@@ -136,8 +116,8 @@ def drawn_on_the_way(
     if local.oracle == "full":
         return
     most = max(1, AT_ONCE // (len(clients) * problem.dimension))
-    for steps, drawn in drawn_in_blocks(problem, local, clients, streams, t, pool, most):
-        yield steps, None if drawn is None else as_drawn(problem, torch.from_numpy(drawn), shape)
+    for steps, drawn in draw_blocks(problem, local, clients, streams, t, pool, most):
+        yield steps, None if drawn is None else arrange_draws(problem, torch.from_numpy(drawn), shape)
 
 
 def _step_by_step(blocks: Blocks) -> Iterator[torch.Tensor | None]:
@@ -146,7 +126,7 @@ def _step_by_step(blocks: Blocks) -> Iterator[torch.Tensor | None]:
         yield from repeat(None, steps) if drawn is None else drawn
 
 
-def as_drawn(problem: Problem, drawn: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+def arrange_draws(problem: Problem, drawn: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
     """What pairs drew, (steps, pairs, ...), as a problem takes it: on its device, (steps, *shape, ...)."""
     kind = problem.dtype if drawn.is_floating_point() else torch.int64
     return drawn.to(problem.device, kind).unflatten(1, tuple(shape))

@@ -19,7 +19,7 @@ from fedbounds.empirical.problems import Minimax
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines.ahead import NUMBERS
 from fedbounds.empirical.simulation.engines.engine import Engine
-from fedbounds.empirical.simulation.engines.local_steps import AT_ONCE, as_drawn, largest_batch
+from fedbounds.empirical.simulation.engines.local_steps import AT_ONCE, arrange_draws, largest_batch
 
 
 class MaskedBatch(Engine):
@@ -113,18 +113,7 @@ class MaskedBatch(Engine):
         randomness: Iterator[Tensor | None],
         watch: Callable[[Tensor], None] | None = None,
     ) -> Tensor:
-        r"""$u_\tau=\sum_{k<\tau}a^{(k)}G_k$ of pairs in decreasing order of their steps.
-
-        Args:
-            received: (x, y), or (x, y, snapshot), (pairs, d) or (pairs, d + d_x).
-            clients: (pairs,).
-            steps: (pairs,).
-            randomness: step by step what the pairs draw, (1, pairs, ...).
-            watch: is shown every point at which gradients are taken, (pairs that still compute, d).
-
-        Returns:
-            (pairs, d).
-        """
+        r"""$u_\tau=\sum_{k<\tau}a^{(k)}G_k$ of pairs in decreasing order of their steps."""
         game, who = self.game, clients[None]  # the axis of seeds has length one
         z, snapshot = received[None, :, : game.dimension], received[None, :, game.dimension :]
         momentum, contraction = (None if c is None else c[who] for c in (self.momentum, self.contraction))
@@ -189,10 +178,10 @@ class MaskedBatch(Engine):
             yield table
 
     def _as_drawn(self, drawn: Tensor) -> Tensor:
-        return as_drawn(self.game, drawn, (1, drawn.shape[1]))
+        return arrange_draws(self.game, drawn, (1, drawn.shape[1]))
 
 
-class MaskedInTurn(MaskedBatch):
+class MaskedSequential(MaskedBatch):
     """The same, one pair at a time: the fastest way through networks that keep the processor busy alone."""
 
     label = "in turn"

@@ -1,4 +1,4 @@
-"""One client at a time: the fastest way through networks so large that one of them keeps the processor busy."""
+"""One client at a time: the fastest for networks so large that one of them keeps the processor busy."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import torch
 from fedbounds.empirical.algorithms import Cohort
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines.engine import Engine
-from fedbounds.empirical.simulation.engines.local_steps import drawn_on_the_way, drawn_words, local_updates
+from fedbounds.empirical.simulation.engines.local_steps import draw_limited_blocks, draw_words, local_updates
 
 
-class InTurn(Engine):
-    """Walks the pairs one by one; holds one update besides the sums, unless the algorithm needs them all."""
+class SequentialEngine(Engine):
+    """Computes the pairs one by one; holds one update besides the sums, unless the algorithm needs them all."""
 
     label = "in turn"
 
@@ -33,9 +33,9 @@ class InTurn(Engine):
             received = x[seed] if x.ndim == 2 else x[seed, client]
             start, name = received.view(1, 1, -1), placed.clients[pair].view(1, 1)
             own, who = None if correction is None else correction[pair].view(1, 1, -1), np.array([client])
-            word = drawn_words(self.local, who, [found[pair]], t, self.pool)
+            word = draw_words(self.local, who, [found[pair]], t, self.pool)
             words = None if word is None else torch.tensor(word, device=x.device).view(1, 1)
-            drawn = drawn_on_the_way(self.problem, self.local, who, [found[pair]], t, self.pool, (1, 1))
+            drawn = draw_limited_blocks(self.problem, self.local, who, [found[pair]], t, self.pool, (1, 1))
             update = local_updates(self.problem, self.local, start, name, drawn, own, words=words)
             total[seed].add_(update[0, 0], alpha=weight)
             if self.needs_updates:

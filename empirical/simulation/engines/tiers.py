@@ -1,4 +1,4 @@
-"""Silos one after another, and in each of them all seeds and clients at once."""
+"""Silos one after another, in each all seeds and clients at once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ from fedbounds.empirical.simulation.engines.engine import Engine
 
 
 class Tiers(Engine):
-    """Rounds of `TierSteps` on a `Vertical` problem; holds the copies of one silo's clients.
-
-    Raises:
-        FedboundsError: the problem's parameters are not split over silos, or a client holds no sample of a batch and
-            nothing is said of what becomes of it.
-    """
+    """Rounds of `TierSteps` on a `Vertical` problem; holds the copies of one silo's clients."""
 
     label = "tiers"
 
@@ -40,7 +35,7 @@ class Tiers(Engine):
         return {"drawn": np.stack(kept)} if kept else {}
 
     def drawn(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> Tensor | None:
-        """The same where the problem is, moved there now or before the round; None if nothing is drawn."""
+        """The same on the device of the problem; None if nothing is drawn."""
         if cohort.ahead is not None:
             found = cohort.ahead.tables.get("drawn")
         else:
@@ -65,13 +60,7 @@ class Tiers(Engine):
         return moved
 
     def copies(self, silo: int, start: Tensor, known: object) -> Tensor:
-        """The clients' copies of a silo's block that its hub averages, (seeds, d_j) -> (seeds, K_j, d_j).
-
-        Args:
-            silo: j.
-            start: its block of the models.
-            known: what clients know beside their own block.
-        """
+        """The clients' copies of a silo's block that its hub averages, (seeds, d_j) -> (seeds, K_j, d_j)."""
         local, clients = self.steps, self.vertical.silo_clients[silo]
         own = start[:, None].expand(-1, clients, -1).clone(memory_format=torch.contiguous_format)
         for _ in range(local.steps - int(local.discards_last)):
@@ -79,7 +68,7 @@ class Tiers(Engine):
         return own
 
     def weights(self, silo: int, known: object) -> Tensor | None:
-        """What every copy counts, (seeds, K_j) or (K_j,), with the sum one; None if all count the same."""
+        """The weight of every copy, (seeds, K_j) or (K_j,), of sum one; None if all are equal."""
         local, held = self.steps, self.vertical.held(silo, known)
         if local.average == "batches":
             if held is None:

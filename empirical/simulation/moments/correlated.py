@@ -35,21 +35,7 @@ def correlated_rounds(
     frozen: bool = False,
     common: bool = False,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    r"""Mean and variances, each (d,), of $x_0,\dots,x_T$.
-
-    Args:
-        coordinates: a problem with one Hessian.
-        work: its clients' updates.
-        process: weights that sum to one, with known first two moments over time.
-        rounds: T.
-        interval: P.
-        multiplier: $\eta$.
-        frozen: all updates of an interval are computed at its first model, which stands until the interval ends.
-        common: whether all clients have the same noise.
-
-    Raises:
-        FedboundsError: too many rounds for a process that is not stationary.
-    """
+    r"""Mean and variances, each (d,), of $x_0,\dots,x_T$."""
     increment, shifts, noise = work.increments[0], work.shifts, work.noise[0]
     pull = np.zeros_like(increment) if frozen else increment  # what the round does to the displacement so far
     ahead = center_covariances(process, shifts, rounds)
@@ -93,17 +79,6 @@ def center_covariances(process: Process, vectors: np.ndarray, rounds: int) -> Ca
 
     Stationary processes cost T covariances (N, N); permutations and periodic groups of G O(d) and O(slot + G d)
     for each pair of rounds; any other process a covariance (N, N) for each pair, which is refused beyond 2000 rounds.
-
-    Args:
-        process: the weights; they sum to one.
-        vectors: $a_n$, (N, d).
-        rounds: T.
-
-    Returns:
-        A function of t: (T - t, d), first the variances of round t itself.
-
-    Raises:
-        FedboundsError: too many rounds of a process of which no structure is known.
     """
     centered = vectors - vectors.mean(axis=0)
     if process.stationary:

@@ -117,14 +117,7 @@ class Coordinates:
         return np.einsum("nij,nj->ni", self.hessians, self.centers)
 
     def work(self, step_size: float, steps: int, *, frozen: bool = False, noisy: bool = True) -> LocalWork:
-        r"""The updates after `steps` local steps.
-
-        Args:
-            step_size: $\gamma$.
-            steps: I, or any number up to it for an iterate on the way.
-            frozen: all gradients are taken at the received model, so that $D_n=-\gamma IA_n$.
-            noisy: whether gradients are stochastic.
-        """
+        r"""The updates after `steps` local steps."""
         spread = (step_size * self.problem.noise) ** 2 if noisy else 0.0
         if frozen:
             change, squares = -step_size * steps * self.eigenvalues, np.full(self.eigenvalues.shape, float(steps))
@@ -173,17 +166,7 @@ def trace(operator: np.ndarray) -> float:
 
 
 def powers(rate: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    r"""$(1-r)^I-1$ and $\sum_{j<I}(1-r)^{2j}$, accurate however small r is.
-
-    Args:
-        rate: $r=\gamma\lambda$, any shape.
-        steps: I.
-
-    Example:
-        >>> change, squares = powers(np.array([0.5, 2.0]), 2)
-        >>> change.tolist(), squares.tolist()
-        ([-0.75, 0.0], [1.25, 2.0])
-    """
+    r"""$(1-r)^I-1$ and $\sum_{j<I}(1-r)^{2j}$, accurate however small r is."""
     if steps == 0:
         return np.zeros_like(rate), np.zeros_like(rate)
     squared = rate * (rate - 2)  # (1 - r)^2 - 1, without cancellation

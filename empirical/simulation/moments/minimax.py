@@ -65,11 +65,7 @@ class MinimaxMoments:
         return self.mean_square(self._weighed(weights).moreau_gradient)
 
     def mean_square(self, affine: Callable[[Tensor], Tensor]) -> np.ndarray:
-        r"""$\mathbb E\|Mx_t+c\|^2$, (T+1,).
-
-        Args:
-            affine: x, (k, d_x), to $Mx+c$, (k, m).
-        """
+        r"""$\mathbb E\|Mx_t+c\|^2$, (T+1,)."""
         in_x, _ = self._blocks()
         constant, *columns = affine(torch.from_numpy(np.vstack([np.zeros(len(in_x)), np.eye(len(in_x))]))).numpy()
         return self._square(np.stack([column - constant for column in columns], axis=1) @ in_x, constant)
@@ -136,23 +132,6 @@ def minimax_moments(
 
     $\bar A$ being the slope of $\bar h$ and $\Lambda$ the server's steps, negative in x. A round costs O(n d^3).
 
-    Args:
-        algorithm: with any weights, local steps and optimizers, but without a snapshot period.
-        problem: a `QuadraticMinimax` or `ScaledMinimax` without ripple and without noise that grows.
-        participation: `WithoutReplacement` or `Full`.
-        rounds: T.
-
-    Raises:
-        FedboundsError: the moments do not close: what is in the way; the algorithm does not fit the problem.
-
-    Example:
-        >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-        >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]], x0=[1.0])
-        >>> algorithm = FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=(2, 5))
-        >>> run = minimax_moments(algorithm, problem, WithoutReplacement(2, 1), 3)
-        >>> run.mean.shape, run.envelope_gradient_norm_squared()[0].item()
-        ((4, 2), 2.25)
-
     Source: the algorithm is that of Sharma et al. 2023, Algorithm 1 with eqs. (3) and (12); the recursion is ours.
     """
     T = check_count("rounds", rounds)
@@ -208,23 +187,6 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
     averaging with $w = p$, another one for naive averaging, whose $w_i\propto p_i\|a_i\|_1$. Who takes part plays no
     role as long as every client has the same mean weight.
 
-    Args:
-        algorithm: as for `fedbounds.empirical.simulation.moments.moments`, with the same local steps in every round.
-        problem: as for `fedbounds.empirical.simulation.moments.moments`.
-
-    Raises:
-        FedboundsError: as `fedbounds.empirical.simulation.moments.moments`; the steps change from round to round;
-            there is no single fixed point.
-
-    Example:
-        >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-        >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]])
-        >>> steps = dict(local_step_size=0, local_ascent_step_size=0, server_step_size=1, server_ascent_step_size=1)
-        >>> fixed_point(FedNormSGDA(**steps, local_steps=(2, 5)), problem).round(12).tolist()
-        [0.0, -0.25]
-        >>> fixed_point(FedNormSGDA(**steps, local_steps=(2, 5), normalized=False), problem).round(6).tolist()
-        [0.357143, -0.107143]
-
     Source: Sharma et al. 2023, Section 4.1 says that naive averaging is biased; the solution is ours.
     """
     rule, quadratic = _closed(algorithm, problem, 0)
@@ -263,11 +225,7 @@ def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple
 
 
 def _participants(process: Process, clients: int) -> int:
-    """P of n clients, drawn uniformly without replacement.
-
-    Raises:
-        FedboundsError: another process.
-    """
+    """P of n clients, drawn uniformly without replacement."""
     if process.clients != clients:
         raise FedboundsError(f"participation is of {process.clients} clients, the problem has {clients}")
     if isinstance(process, WithoutReplacement):

@@ -189,11 +189,7 @@ def moments(
 
 
 def require_quadratic(problem: Problem) -> Quadratic:
-    """The problem, if it is one whose moments close.
-
-    Raises:
-        FedboundsError: it is not quadratic.
-    """
+    """The problem, if it is one whose moments close."""
     if not isinstance(problem, Quadratic):
         raise FedboundsError(
             f"exact moments need a Quadratic, the problem is {type(problem).__name__}: gradients that are not affine "
@@ -203,11 +199,7 @@ def require_quadratic(problem: Problem) -> Quadratic:
 
 
 def _schedule(algorithm: Algorithm) -> ServerSchedule:
-    """How the server of an algorithm whose moments are known here moves the models.
-
-    Raises:
-        FedboundsError: they are not known.
-    """
+    """How the server of an algorithm whose moments are known here moves the models."""
     found = algorithm.schedule
     if found is None:
         known = [kind for kind, each in algorithms().items() if each.schedule is not Algorithm.schedule]

@@ -65,12 +65,7 @@ class RoundLaw(NamedTuple):
 
 
 def noise_weights(second_moment: np.ndarray, common: bool) -> np.ndarray:
-    r"""The weight of a client's noise covariance, $\mathbb E(q^n)^2$; of noise common to all, $\mathbb E(\sum_nq^n)^2$.
-
-    Args:
-        second_moment: of the weights, (N, N).
-        common: whether all clients have the same noise.
-    """
+    r"""The weight of a client's noise covariance, $\mathbb E(q^n)^2$; of common noise, $\mathbb E(\sum_nq^n)^2$."""
     return second_moment.sum()[None] if common else np.diag(second_moment)
 
 
@@ -85,14 +80,7 @@ def weighted_sum(weights: np.ndarray, operators: np.ndarray) -> np.ndarray:
 
 
 def random_round(work: LocalWork, mean: np.ndarray, covariance: np.ndarray, *, common: bool = False) -> RoundLaw:
-    """The law of a round whose weights are random.
-
-    Args:
-        work: the clients' updates.
-        mean: of the weights, (N,).
-        covariance: of the weights, (N, N).
-        common: whether all clients have the same noise.
-    """
+    """The law of a round whose weights are random."""
     return RoundLaw(
         weighted_sum(mean, work.increments),
         mean @ work.shifts,
@@ -199,15 +187,7 @@ def propagate(
     multiplier: float = 1.0,
     frozen: bool = False,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    r"""Mean and covariance of $x_0,x_1,\dots$, one more than there are laws.
-
-    Args:
-        coordinates: the problem.
-        laws: of the rounds.
-        interval: P.
-        multiplier: $\eta$.
-        frozen: all updates of an interval are computed at its first model, which stands until the interval ends.
-    """
+    r"""Mean and covariance of $x_0,x_1,\dots$, one more than there are laws."""
     one = coordinates.identity
     state = State.known(coordinates.start, np.zeros_like(one))
     mean, covariance = state.start, state.start_covariance

@@ -63,11 +63,7 @@ class TierMoments:
 
 
 def tier_moments(algorithm: TieredAlgorithm, problem: Problem, participation: Process, rounds: int) -> TierMoments:
-    """Exact moments of an algorithm of silos; see `fedbounds.empirical.simulation.moments.moments`.
-
-    Raises:
-        FedboundsError: the moments do not close, and the paths are too many to be walked.
-    """
+    """Exact moments of an algorithm of silos; see `fedbounds.empirical.simulation.moments.moments`."""
     algorithm = algorithm.informed(participation)
     assert isinstance(problem, Vertical)  # as the algorithm fits it
     d = problem.dimension
@@ -138,11 +134,7 @@ def noise_covariance(engine: ClosedTiers) -> np.ndarray:
 
 
 def expected_norms(run: TierMoments) -> np.ndarray:
-    r"""$\mathbb E\|\nabla f\|^2$ at the virtual average before every local step of every round, (R+1, Q).
-
-    Raises:
-        FedboundsError: the moments are those of a problem whose rounds were enumerated.
-    """
+    r"""$\mathbb E\|\nabla f\|^2$ at the virtual average before every local step of every round, (R+1, Q)."""
     problem, local = run.problem, run.algorithm.local
     if not isinstance(problem, BlockQuadratic) or not run.algorithm.plain_steps:
         raise FedboundsError("between sync points moments are known on block quadratics alone: simulate instead")

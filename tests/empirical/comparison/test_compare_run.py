@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate, evaluate_form
 from fedbounds.bounds.participation import constants as of_matrices
 from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION
 from fedbounds.bounds.theory.registry import load
@@ -155,6 +157,46 @@ def test_the_measure_is_the_one_that_the_result_bounds(aggregate: str, over: str
     assert comparison.measured == pytest.approx([expected(run.gradient_norm_squared, T) for T in range(3, 12)])
     with pytest.raises(FedboundsError, match="the run is measured over rounds or window starts"):
         confront(run, replace(THEOREM, measure=replace(THEOREM.measure, over="sync points")))
+
+
+@pytest.fixture
+def evaluated_horizons(monkeypatch: pytest.MonkeyPatch) -> Counter[float]:
+    """How often a form is evaluated at each number of rounds T."""
+    counts: Counter[float] = Counter()
+
+    def counting(form: Any, constants: Mapping[str, Any], **options: Any) -> Evaluation:
+        found = evaluate_form(form, constants, **options)
+        counts.update(np.ravel(found.constants["T"].value).tolist())
+        return found
+
+    monkeypatch.setattr("fedbounds.bounds.evaluation.evaluate.evaluate_form", counting)
+    return counts
+
+
+@pytest.mark.parametrize("given", [None, {"F": 100.0}])
+def test_the_bound_is_evaluated_once_at_every_horizon(given: dict | None, evaluated_horizons: Counter[float]) -> None:
+    comparison = confront(toy_run(), THEOREM, "explicit", given=given)
+    assert evaluated_horizons == {T: 1 for T in comparison.rounds.tolist()}
+    assert comparison.bound[-1] == comparison.evaluation.value and comparison.valid[-1] == comparison.evaluation.valid
+
+
+def test_a_result_that_sets_step_sizes_is_evaluated_for_them_and_for_the_bound(
+    evaluated_horizons: Counter[float],
+) -> None:
+    run = moments(GeneralizedFedAvg(*prescribed_steps(30), 3), toy_example(), CYCLES, 30)
+    evaluated_horizons.clear()
+    confront(run, COROLLARY_3_2)
+    assert evaluated_horizons == {30: 1}
+    evaluated_horizons.clear()
+    confront_family(COROLLARY_3_2, toy_example(), CYCLES, [15, 30], local_steps=1, interval=3)
+    assert evaluated_horizons == {15: 2, 30: 2}  # the step sizes before the run, the bound after it
+
+
+def prescribed_steps(rounds: int) -> tuple[float, int, float]:
+    algorithm = prescribed_algorithm(
+        COROLLARY_3_2, COROLLARY_3_2.form(), toy_example(), Recorded(CYCLES), rounds, local_steps=1, interval=3
+    )
+    return algorithm.local_step_size, 1, algorithm.server_multiplier
 
 
 # --- constants and their kinds ----------------------------------------------------------------------------------
@@ -419,6 +461,7 @@ def phases_trace():
         (lambda: confront(toy_run(), THEOREM, interval=2), "amplifies every 3 rounds"),
         (lambda: confront(toy_run(), THEOREM, "explict"), "unknown form .* did you mean explicit"),
         (lambda: confront(toy_run(), THEOREM, given={"gama": 1}), "did you mean gamma"),
+        (lambda: confront(toy_run(), THEOREM, given={"gama": np.ones(28)}), "did you mean gamma"),
         (
             lambda: confront(moments(WaitMinibatch(0.1, 1, 3), toy_example(), CYCLES), THEOREM),
             "about generalized FedAvg, not wait-minibatch",

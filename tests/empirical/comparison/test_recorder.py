@@ -111,7 +111,7 @@ def test_a_crossing_in_a_log_is_laid_at_the_door_of_its_author(trace):
     with pytest.raises(FedboundsError, match=r"beta = 0 is given, and it is 1\.2160.* \(along this run\)"):
         confront(trace, THEOREM, "explicit", given=tiny)
     crossed = confront(read_log(columns(trace), FedAvg(GAMMA, STEPS), Q), THEOREM, "explicit", given=tiny)
-    assert crossed.covered_crossings.size and "its author's word" in crossed.revoked
+    assert crossed.covered_crossings.size and "its author's claim" in crossed.revoked
 
 
 def test_a_log_may_end_with_the_last_round_and_be_sparse():
@@ -267,9 +267,9 @@ def test_what_was_not_logged_is_asked_for_by_name(trace):
         confront(bare, THEOREM, given=GIVEN)
     with pytest.raises(FedboundsError, match="the log lacks gradient_norm_squared: give every client's gradients, or"):
         confront(read_log({"round": [0], "train_loss": [1.0]}, FedAvg(GAMMA, STEPS), Q[:1]), THEOREM, given=GIVEN)
-    with pytest.raises(FedboundsError, match="a log has no problem of ours: leave problem= out"):
+    with pytest.raises(FedboundsError, match="a log has no problem: leave problem= out"):
         confront(trace, THEOREM, problem=QUADRATIC)
-    with pytest.raises(FedboundsError, match="another record than the log's"):
+    with pytest.raises(FedboundsError, match="is not the log's record"):
         confront(trace, THEOREM, participation=Q[::-1], given=GIVEN)
     with pytest.raises(FedboundsError, match="L = -1"):
         confront(trace, THEOREM, given=GIVEN | {"L": -1})
@@ -347,8 +347,8 @@ LOG = {"round": [0, 1, 2], "gradient_norm_squared": [4.0, 1.0, 0.5], "weights": 
     ({"seed": np.zeros((3, 2))}, r"seed has shape \(3, 2\)"),
     ({"seed": [0.2, 0.2, 0.2]}, r"seed must be whole numbers; it has \[0.2\]"),
     ({"gradient_norm_squared": [4.0, -1.0, 1.0]}, "gradient_norm_squared is negative in line 1"),
-    ({"participants": [1, 1, 1]}, "participants is a name of what a trace says itself"),
-    ({"participation_seed": [1, 1, 1]}, "participation_seed is a name of what a trace says itself"),
+    ({"participants": [1, 1, 1]}, "participants is a reserved name of traces"),
+    ({"participation_seed": [1, 1, 1]}, "participation_seed is a reserved name of traces"),
     ({"gradient_products": np.ones((3, 3, 3))}, r"gradient_products has shape \(3, 3, 3\); expected \(3, 2, 2\)"),
     ({"gradient_products": 9 * np.ones((3, 2, 2))}, r"in line 0 gradient_norm_squared = .*gradients there give 9"),
     ({"gradients": 1e200 * np.ones((3, 2, 2))}, r"too large to be multiplied: up to 1e\+200"),

@@ -1,4 +1,4 @@
-"""What is said about a run is held against the run: constants that are given, the problem, who took part."""
+"""Given constants, problem and participation are compared with the run."""
 
 from __future__ import annotations
 
@@ -206,9 +206,9 @@ def test_who_took_part_is_compared_in_every_round() -> None:
     [
         (
             lambda run: confront(run, THEOREM, problem=toy_example()),
-            "problem= is another than the one of these moments",
+            "problem= is not that of these moments",
         ),
-        (lambda run: confront(run, THEOREM, participation=Full(3)), "participation= is another than that of these"),
+        (lambda run: confront(run, THEOREM, participation=Full(3)), "participation= is not that of these"),
     ],
 )
 def test_moments_know_their_problem_and_participation(call: Callable, told: str) -> None:

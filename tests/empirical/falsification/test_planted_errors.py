@@ -150,7 +150,7 @@ def test_half_of_a_mean_as_what_its_symbol_stands_for_is_refuted(name):
         said, wrong = replace(step.conclusion, left=left, right=right), replace(rule, means=means)
         after = planted({name: lambda s, said=said, wrong=wrong: replace(s, conclusion=said, rule=wrong)})
         assert wrong.gives and wrong.check(said, premises, (), proof.setting).holds, mean
-        assert judge_on_instances(after.claims[name], docket=after).refuted, mean
+        assert judge_on_instances(after.claims[name], claims=after).refuted, mean
 
 
 def test_a_bounded_difference_that_is_halved_is_refuted():

@@ -75,7 +75,7 @@ def test_half_of_every_premise_taken_from_elsewhere_is_refuted(paper):
     assert len(names) > 10
     for name in names:  # that none is refuted as it stands is what the audit finds
         after, claim = planted(name, smaller(subject(docket(paper).claims[name]).step.conclusion))
-        assert judge_on_instances(claim, docket=after).refuted, name
+        assert judge_on_instances(claim, claims=after).refuted, name
 
 
 @pytest.mark.parametrize("paper", ROOMS)
@@ -186,5 +186,5 @@ def test_the_step_sizes_put_into_a_bound_are_those_that_the_result_prescribes():
 
 def test_a_rule_that_says_of_nothing_that_it_is_an_average_cannot_be_tried():
     after, claim = changed_rule("fedau/lemma-b.3.2-average/S5'five", is_=sp.S.Zero)
-    with pytest.raises(KeyError, match="Everywhere says of nothing"):
-        judge_on_instances(claim, docket=after)
+    with pytest.raises(KeyError, match="Everywhere names no average"):
+        judge_on_instances(claim, claims=after)

@@ -66,8 +66,8 @@ def test_unequal_blocks_without_the_block_that_is_cut_short_are_refuted(home):
     step = replace(of.step, conclusion=replace(of.step.conclusion, right=sp.Add(*terms)))
     proof = replace(of.proof, steps=tuple(step if s is of.step else s for s in of.proof.steps))
     claim = next(c for c in proof.claims() if c.id == name)
-    assert not judge_on_instances(claims[name], docket=docket("fed-norm-sgda")).refuted
-    assert judge_on_instances(claim, docket=docket("fed-norm-sgda")).refuted
+    assert not judge_on_instances(claims[name], claims=docket("fed-norm-sgda")).refuted
+    assert judge_on_instances(claim, claims=docket("fed-norm-sgda")).refuted
 
 
 def test_half_the_age_of_a_snapshot_is_refuted():
@@ -77,7 +77,7 @@ def test_half_the_age_of_a_snapshot_is_refuted():
     step = replace(of.step, conclusion=replace(of.step.conclusion, right=of.step.conclusion.right / 2))
     proof = replace(of.proof, steps=tuple(step if s is of.step else s for s in of.proof.steps))
     claim = next(c for c in proof.claims() if c.id == name)
-    assert judge_on_instances(claim, docket=docket("fed-norm-sgda")).refuted
+    assert judge_on_instances(claim, claims=docket("fed-norm-sgda")).refuted
 
 
 def test_no_argument_in_words_is_proved():

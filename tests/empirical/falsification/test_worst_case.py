@@ -181,7 +181,7 @@ def test_what_makes_no_sense_is_refused(method, setting, says):
     [
         (FEDAVG, {}, THEOREM, "printed", "hides constants"),
         (FEDAVG, {"measure": "average"}, THEOREM, "sharp", "bounds the minimum over rounds"),
-        (FEDAVG, {}, "fedau/lemma-b.3.2", "sharp", "of another paper: this worst case is held against arbitrary-par"),
+        (FEDAVG, {}, "fedau/lemma-b.3.2", "sharp", "of another paper: this worst case is for arbitrary-par"),
         (FEDAVG, {}, "arbitrary-participation/lemma-c.1", "sharp", "this worst case is of the minimum over rounds"),
         ("tdcd", {}, "tdcd/theorem-1", "printed", "first R iterates"),
     ],

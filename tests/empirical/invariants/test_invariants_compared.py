@@ -77,7 +77,7 @@ def test_what_shows_in_late_rounds_alone_is_found_and_shrunk():
     report = check_invariants(late, invariants=["reference twin"])
     found = report["reference twin"].counterexample
     assert found.case.rounds == 10 and found.case.problem.clients == 1
-    assert found.told.startswith("at t = 10:")
+    assert found.message.startswith("at t = 10:")
 
 
 def test_fedau_of_unknown_cutoff_is_not_compared_and_no_pass():

@@ -98,9 +98,9 @@ def test_a_run_that_raises_or_overflows_in_some_cases_is_broken_there(noisy_case
 
     for run, told in ((raises, "the run raised ZeroDivisionError: three are a crowd"), (overflows, "is not finite")):
         report = check_invariants(run, invariants=["scaling"], cases=noisy_cases)
-        assert told in report["scaling"].counterexample.told
+        assert told in report["scaling"].counterexample.message
         assert report["scaling"].counterexample.sides is None
-        assert "\n" not in report["scaling"].counterexample.told
+        assert "\n" not in report["scaling"].counterexample.message
 
 
 def test_a_run_that_is_wrong_only_now_and_then_is_reported_all_the_same():

@@ -180,7 +180,7 @@ def test_a_result_of_which_nobody_keeps_an_account_is_not_covered() -> None:
     accountant.add([0])
     accountant.accounts.clear()
     found = accountant.bound(THEOREM, KNOWN | dict(T=1, P=1, rho=1, nu=0, beta=2, delta=2), assume="all")
-    assert found.why_not[0].startswith("not known to cover this run: nobody keeps an account")
+    assert found.why_not[0].startswith("not known to cover this run: arbitrary-participation has no account")
 
 
 def test_rounds_left_are_the_rounds_of_the_whole_run_less_those_seen() -> None:

@@ -241,7 +241,7 @@ def test_a_name_of_no_device_is_refused(name):
 def test_a_device_that_is_not_here_is_named_and_auto_takes_what_there_is(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert resolve_device("auto", network=True) == "cpu"
-    with pytest.raises(FedboundsError, match="sees no CUDA device here; device = 'cpu' is anywhere"):
+    with pytest.raises(FedboundsError, match="sees no CUDA device here; give device = 'cpu'"):
         resolve_device("cuda", network=True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)

@@ -369,7 +369,7 @@ def test_results_are_chosen_by_key_and_form_and_constants_are_given(place):
 def test_where_no_result_fits_the_reason_is_that_of_the_algorithm_s_own_paper(capsys):
     example = Path(__file__).parents[3] / "examples" / "minimax.toml"
     assert reported(str(example), "--out", "nothing") == 2
-    assert "Sharma et al. 2023 promise nothing for this run: fed-norm-sgda with local steps" in capsys.readouterr().err
+    assert "no result of Sharma et al. 2023 covers this run: fed-norm-sgda with local steps" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

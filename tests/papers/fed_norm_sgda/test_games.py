@@ -159,7 +159,7 @@ def test_the_smallest_counterexample_can_be_read_and_run_again():
     verdict = check_minimax(run, invariants=["mean over cohorts"])["mean over cohorts"]
     found = verdict.counterexample
     assert found is not None and isinstance(found.case, GameCase)
-    assert re.search(r"cohorts: \[\[", str(verdict)) and "expected" in found.told
+    assert re.search(r"cohorts: \[\[", str(verdict)) and "expected" in found.message
     assert found.sides is not None and not np.allclose(found.sides.got, found.sides.expected)
     assert breaks_with(run, MINIMAX_INVARIANTS["mean over cohorts"], found.drawn)
 
