@@ -1,4 +1,4 @@
-"""The algorithms of the papers, their baselines and compressors, and what an algorithm of your own is made of."""
+"""The algorithms of the papers, their baselines and compressors, and the parts of an algorithm of your own."""
 
 from fedbounds.empirical.algorithms import Algorithm as Algorithm
 from fedbounds.empirical.algorithms import Cohort as Cohort

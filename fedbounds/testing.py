@@ -1,4 +1,4 @@
-"""Property tests: cases, invariants of your own, and what a search reports. Strategies need the extra `testing`."""
+"""Property tests: cases, invariants of your own, and reports. Strategies need the extra `testing`."""
 
 from fedbounds.empirical.invariants import BrokenInvariant as BrokenInvariant
 from fedbounds.empirical.invariants import Case as Case

@@ -54,11 +54,7 @@ def _styled(letter: re.Match[str]) -> str:
 
 
 def mathml(tex: str, display: str = "inline") -> str:
-    r"""A formula in MathML: elements and attributes of formulas only, whatever the text of the formula holds.
-
-    Raises:
-        FedboundsError: it is no formula, has a command that MathML was not found for, or markup that is none of
-            formulas.
+    r"""A formula in MathML, with elements and attributes of formulas only; anything else is an error.
 
     Example:
         >>> mathml(r"\mathbb E \gamma < 1")
@@ -81,7 +77,7 @@ def mathml(tex: str, display: str = "inline") -> str:
 
 
 def _markup(element: ElementTree.Element, tex: str) -> str:
-    """An element of a formula and what is in it, written anew with its text escaped."""
+    """An element of a formula with its content, text escaped."""
     if element.tag not in ELEMENTS:
         raise FedboundsError(f"<{element.tag}> is no part of a formula: {tex!r}")
     if other := element.attrib.keys() - ATTRIBUTES:

@@ -10,7 +10,15 @@ from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.moments import moments
 from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
+from fedbounds.figures.charts.tightness import (
+    Progress,
+    Settings,
+    Tight,
+    solve_worst_case,
+    tight_of_run,
+    tight_panels,
+    tightness,
+)
 
 KEY, FORM, DIMENSION = "fedau/theorem-b.4.1", "sharp:no-gap", 4
 STEP = 1 / 32  # gamma I
@@ -18,7 +26,7 @@ GLOBAL_STEP = 1 / 8  # gamma eta I
 IN_A_PROGRAM = 4  # rounds; longer runs are cut into blocks
 
 
-def at(
+def evaluate_setting(
     clients: int = 2,
     local_steps: int = 2,
     rounds: int = 64,
@@ -26,7 +34,7 @@ def at(
     noise: float = 0.5,
     rate: float = 0.5,
 ) -> Tight:
-    """Clients with one rate."""
+    """Clients with equal rates."""
     problem = random_quadratic(
         clients, DIMENSION, divergence, noise=noise / DIMENSION**0.5, initial_gap=1.0, condition=4.0
     )
@@ -34,7 +42,7 @@ def at(
     algorithm = KnownParticipation(gamma, local_steps, GLOBAL_STEP / STEP, probability=(rate,) * clients)
     run = moments(algorithm, problem, Bernoulli(clients, rate, normalize=False), rounds)
     few = min(rounds, IN_A_PROGRAM if clients == 1 else 1)
-    worst = solved(
+    worst = solve_worst_case(
         "known-participation",
         rounds=few,
         blocks=rounds // few,
@@ -46,7 +54,7 @@ def at(
         divergence=divergence if clients > 1 else 0.0,
         gap_to="last" if rounds > few else "infimum",
     )
-    return confronted(confront(run, KEY, FORM), worst)
+    return tight_of_run(confront(run, KEY, FORM), worst)
 
 
 ALONE: dict[str, Any] = {"clients": 1, "noise": 0.0, "local_steps": 1, "rate": 1.0}
@@ -60,11 +68,11 @@ SETTINGS: Settings = {
 
 
 def picture(progress: Progress | None = None) -> Picture:
-    """How tight the bound is for known rates, and in what."""
+    """The tightness of the bound for known rates."""
     return tightness(
         KEY,
         FORM,
-        panels(at, SETTINGS, progress),
+        tight_panels(evaluate_setting, SETTINGS, progress),
         title="FedAvg with weights 1/p, and the worst that can happen",
         caption=f"Weights 1/p, so that h = f; gamma I = {STEP:g}, gamma eta I = {GLOBAL_STEP:g}, L = F = 1; unless it "
         "varies N = 2, I = 2, T = 64, p = 0.5, divergence and noise 0.5. Measured: exact moments on quadratics with "

@@ -11,13 +11,13 @@ from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_block_quadratic
 from fedbounds.empirical.simulation.moments import TierMoments, moments
 from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import Progress, Settings, Tight, panels, solved, tightness
+from fedbounds.figures.charts.tightness import Progress, Settings, Tight, solve_worst_case, tight_panels, tightness
 
 KEY, FORM, PARAMETERS = "tdcd/theorem-1", "sharp:B3", 12
 IN_A_PROGRAM = 4  # rounds of one silo; longer runs, and those of several, are cut into blocks
 
 
-def at(
+def evaluate_setting(
     silos: int = 2,
     clients: int = 1,
     local_steps: int = 2,
@@ -26,7 +26,7 @@ def at(
     heterogeneity: float = 0.0,
     share: float = 1.0,
 ) -> Tight:
-    """One client in each silo, with noise; or several with Hessians of their own, and S is what they differ by here."""
+    """One client in each silo, with noise; or several with their own Hessians, whose difference is S."""
     problem = random_block_quadratic(
         silos, clients, PARAMETERS // silos, heterogeneity, condition=4.0, shared=clients == 1,
         noise=noise / PARAMETERS**0.5, initial_gap=1.0,
@@ -36,7 +36,7 @@ def at(
     assert isinstance(run, TierMoments)
     S = float(run.silo_variances[:rounds].sum(axis=1).mean())
     few = min(rounds, IN_A_PROGRAM if silos == 1 else 1)
-    worst = solved(
+    worst = solve_worst_case(
         "tdcd",
         rounds=few,
         blocks=rounds // few,
@@ -67,11 +67,11 @@ SETTINGS: Settings = {
 
 
 def picture(progress: Progress | None = None) -> Picture:
-    """How tight Theorem 1 is, and in what."""
+    """The tightness of Theorem 1."""
     return tightness(
         KEY,
         FORM,
-        panels(at, SETTINGS, progress),
+        tight_panels(evaluate_setting, SETTINGS, progress),
         title="TDCD and the worst that can happen",
         caption="Unless it varies N = 2, Q = 2, R = 64, one client in each silo, whose noise stays the same in a round "
         "and has S = 0.25, whatever N is, and the largest step size of (14), 1/(8 Q L); L = Lmax = Delta = 1. "

@@ -1,4 +1,4 @@
-"""What was trained, for Figures 3 to 9: every number of local steps at its own learning rate."""
+"""The runs of Figures 3 to 9: every number of local steps at its own learning rate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         return {}
 
     def tuned(self, name: str, clients: int, silos: int, local_steps: int) -> Tuned:
-        """How a setting got its learning rate: by the training loss over the last tenth of its runs."""
+        """The tuning of a learning rate by the training loss over the last tenth of the runs."""
         cell = (name, clients, silos, local_steps)
         if cell not in self._tuned:
             task = self.scale.task(name)
@@ -41,7 +41,7 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         return self._tuned[cell]
 
     def runs_of(self, name: str, clients: int, silos: int, local_steps: int) -> list[Trace]:
-        """The runs that are judged."""
+        """The runs with the tuned learning rate."""
         eta = self.tuned(name, clients, silos, local_steps).winner["step size"]
         found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, False, self.data))
         return found[f"{eta:g}"]
@@ -52,17 +52,17 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         return {Q: self.runs_of(name, clients, silos, Q) for Q in self.scale.local_steps}
 
     def over_silos(self) -> dict[int, list[Trace]]:
-        """The runs of Figure 9 by N: the larger K, and Q = 10 as in the paper or what stands for it."""
+        """The runs of Figure 9 by N, with the larger K and the scale's `shown_steps`."""
         clients, Q = self.scale.task(ex.SEQUENCES).clients[1], self.scale.shown_steps
         return {N: self.runs_of(ex.SEQUENCES, clients, N, Q) for N in self.scale.numbers_of_silos}
 
     def by_time(self, figure: int, name: str) -> Picture:
-        """The paper's test metric against simulated time, for two K and two latencies."""
+        """The test metric against simulated time, for two K and two latencies."""
         task, groups = self.scale.task(name), {}
         for clients in task.clients:
             for latency in LATENCIES:
                 groups[f"K = {clients}, link latency {latency:g}"] = [
-                    timed(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
+                    curve_over_time(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
                     for Q, runs in self.over_steps(name, clients).items()
                 ]
         title = f"Figure {figure}: {task.metric_in_words} against time on {name}"
@@ -75,7 +75,9 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         for clients in task.clients:
             runs = self.over_steps(name, clients)
             for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_in_words)):
-                groups[f"K = {clients}: {words}"] = [timed(f"Q = {Q}", one, metric, Q) for Q, one in runs.items()]
+                groups[f"K = {clients}: {words}"] = [
+                    curve_over_time(f"Q = {Q}", one, metric, Q) for Q, one in runs.items()
+                ]
                 labels.append(words)
         title = f"Figure {figure}: training loss and {task.metric_in_words} against iterations on {name}"
         return self._panels(groups, "iteration $t$", labels, title, "", name, "linear")
@@ -84,7 +86,7 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         """Training loss and F1 against iterations, for several N."""
         task, runs, Q = self.scale.task(ex.SEQUENCES), self.over_silos(), self.scale.shown_steps
         groups = {
-            words: [timed(f"N = {N}", one, metric, Q) for N, one in runs.items()]
+            words: [curve_over_time(f"N = {N}", one, metric, Q) for N, one in runs.items()]
             for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_in_words))
         }
         title = f"Figure 9: numbers of silos on {ex.SEQUENCES}, K = {task.clients[1]}, Q = {Q}"
@@ -115,20 +117,20 @@ class TrainedGallery(PaperGallery[ex.Scale]):
             y_labels=y,
             title=title,
             caption=f"{title}. {note} {words} {self.scale.words}. Means with bands of a standard deviation.",
-            alternative=in_words(groups, x.replace("$", ""), list(dict.fromkeys(y))),
+            alternative=describe_panels(groups, x.replace("$", ""), list(dict.fromkeys(y))),
             provenance={"scale": self.scale.words, "task": words, "learning rates": chosen},
             x_scale=scale,
         )
 
 
-def in_words(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[str]) -> str:
-    """What the panels draw, and where each curve ends, for readers who cannot see them.
+def describe_panels(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[str]) -> str:
+    """The panels and the ends of their curves, as alternative text.
 
     Example:
         >>> import numpy as np
         >>> ends = {"Q = 1": (0.25, 300.0), "Q = 5": (0.5, 70.0)}
         >>> curves = [Curve(label, np.array([10.0, x]), np.array([2.0, y])) for label, (y, x) in ends.items()]
-        >>> in_words({"K = 10": curves}, "simulated time", ["training loss"])
+        >>> describe_panels({"K = 10": curves}, "simulated time", ["training loss"])
         'Training loss against simulated time. Curves Q = 1, Q = 5 end, in this order, K = 10: at 0.25, 0.5 after ...'
     """
     labels = dict.fromkeys(curve.label for some in groups.values() for curve in some)
@@ -140,8 +142,8 @@ def in_words(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[str]) ->
     return f"{drawn[0].upper()}{drawn[1:]}. Curves {', '.join(labels)} end, in this order, {'; '.join(seen)}."
 
 
-def timed(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:
-    """A metric against how much rounds take, of anything, together."""
+def curve_over_time(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:
+    """A metric against the time of rounds."""
     rounds, values = series(runs, metric)
     return seed_curve(label, rounds[1:] * each, values[:, 1:])
 
