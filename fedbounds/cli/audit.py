@@ -57,7 +57,11 @@ def audit(
     except Contradiction as contradiction:
         click.echo(f"fedbounds: {contradiction}", err=True)
         return 1
-    written = [write_paper(name, rows) for name in names if write and (wanted or read_ledger(name))]
+    written = [
+        write_ledger(name, ledger_entries(row for row in rows if row.paper == name))
+        for name in names
+        if write and (wanted or read_ledger(name))
+    ]
     lines, without = compare_with_ledgers(names, rows, key or "")
     chosen = [row for row in rows if only is None or row.verdict == only]
     if as_json:
@@ -91,11 +95,6 @@ def audit(
 def is_routine(row: ClaimRow) -> bool:
     """A step of a proof, a dimension check or a limit that is proved, without flags."""
     return row.kind in ("step", "units", "limit") and row.verdict == "proved" and not row.flags and not row.may_hide
-
-
-def write_paper(name: str, rows: Sequence[ClaimRow]) -> str:
-    """Write the ledger of a paper and return its path."""
-    return str(write_ledger(name, ledger_entries(row for row in rows if row.paper == name)))
 
 
 def compare_with_ledgers(names: Sequence[str], rows: Sequence[ClaimRow], key: str) -> tuple[list[str], list[str]]:

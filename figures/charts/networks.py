@@ -175,29 +175,24 @@ class Networks:
         return network_picture(self.along(gallery), self.title, self.setting, self.words)
 
     def rates(self, gallery: PaperGallery[Any]) -> Picture:
-        """The gradient norms over T."""
-        return network_rate_picture(gallery, self.families, self.rates_title, self.rates_words)
+        """The gradient norms over T, a panel for each family."""
+        records = " or ".join(str(points) for points in dict.fromkeys(one.points for one in self.families.values()))
+        caption = (
+            f"{self.rates_words} No guarantee: constants are measured once, along a pilot run of {len(PILOT_SEEDS)} "
+            f"other seeds from the same start, and say nothing beyond it. Runs have {records} records at most: a "
+            "minimum is over those, an average over straight lines between them."
+        )
+        return rate(self._family_rates(gallery), title=self.rates_title, caption=caption)
 
     def claims(self, gallery: PaperGallery[Any]) -> list[FigureClaim]:
         """The claims about the setting, and about the rates over T."""
-        found = {name: network_rate(gallery, family) for name, family in self.families.items()}
-        return [bound_claim(self.along(gallery)), *rate_claims(found)]
+        return [bound_claim(self.along(gallery)), *rate_claims(self._family_rates(gallery))]
+
+    def _family_rates(self, gallery: PaperGallery[Any]) -> dict[str, Rate]:
+        return {name: network_rate(gallery, family) for name, family in self.families.items()}
 
 
 def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
     """A table without the keys whose value is None, as a sweep has it."""
     tables = {name: _without_none(value) if isinstance(value, Mapping) else value for name, value in table.items()}
     return {name: value for name, value in tables.items() if value is not None}
-
-
-def network_rate_picture(
-    gallery: PaperGallery[AnyScale], families: Mapping[str, NetworkFamily], title: str, words: str
-) -> Picture:
-    """The rates of networks, one panel each; `words` describes the runs and their scale."""
-    records = " or ".join(str(points) for points in dict.fromkeys(one.points for one in families.values()))
-    caption = (
-        f"{words} No guarantee: constants are measured once, along a pilot run of {len(PILOT_SEEDS)} other seeds from "
-        f"the same start, and say nothing beyond it. Runs have {records} records at most: a minimum is over those, "
-        "an average over straight lines between them."
-    )
-    return rate({name: network_rate(gallery, one) for name, one in families.items()}, title=title, caption=caption)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class AnyScale(Protocol):
 
 
 ScaleT = TypeVar("ScaleT", bound=AnyScale)
+ValueT = TypeVar("ValueT")
 
 
 def traces_of(
@@ -112,6 +113,13 @@ class PaperGallery(Generic[ScaleT]):
         self.scale: ScaleT = scale or self.scale_of(dataset or self.usual, network, full)
         self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
         self.device = device
+        self._kept: dict[Any, Any] = {}
+
+    def keep(self, key: Hashable, make: Callable[[], ValueT]) -> ValueT:
+        """A value by its key, made once."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     @property
     def of_runs(self) -> Progress | None:

@@ -50,14 +50,6 @@ def with_palette(png: bytes) -> bytes:
     return smaller.getvalue()
 
 
-def figure_path(path: str | Path) -> Path:
-    """The path of a figure; an unknown ending is an error."""
-    target = Path(path)
-    if target.suffix not in FORMATS:
-        raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
-    return target
-
-
 def as_text(text: str) -> str:
     r"""A user's text in a picture: dollars start no formula, control characters are escaped.
 
@@ -70,7 +62,9 @@ def as_text(text: str) -> str:
 
 def figure_outputs(path: str | Path) -> tuple[Output, ...]:
     """The files of a figure: itself, its data (.csv) and its manifest (.json) with their checksums."""
-    target = figure_path(path)
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
     manifest = target.with_suffix(".json")
     files = (Output(path, b"", (manifest,)) for path in (target, target.with_suffix(".csv")))
     return *files, Output(manifest, FIGURE)

@@ -16,7 +16,7 @@ from fedbounds.empirical.sweep import Sweep
 from fedbounds.figures.charts.claims import level
 from fedbounds.figures.charts.paper_gallery import Traces, series
 
-FIRST_SEED = 1000  # of the seeds for tuning; those that are judged begin at 0
+FIRST_SEED = 1000  # of the seeds for tuning; those of the compared runs begin at 0
 EXTENSIONS = 4  # values that are added on either side of a grid
 FINEST = 1.01  # ratio of steps that a search takes
 

@@ -84,7 +84,7 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
         ],
         "results": results,
     }
-    package = paper_module(paper.key).__package__  # "" of a stranger's that is one module
+    package = paper_module(paper.key).__package__  # "" of a plug-in that is one module
     lines = ["(() => {", package_text(package, "functions.js") if package else ""]
     lines.append(_share_texts(f"const paper = {json_text(document)};"))
     lines += ["paper.rules = [", ",\n".join(rules), "];", "const forms = [", ",\n".join(functions), "];"]

@@ -94,11 +94,11 @@ def runs_document(
         run["made_with"] = builds.index(run["made_with"]) + 1
     groups = [(p, some) for p in found.promises for some in _pictures(found.of(p))]
     results, written = [], []
-    for promise in found.promises:
+    for compared in found.promises:
         figures = []
-        own = [some for one, some in groups if one is promise]
+        own = [some for one, some in groups if one is compared]
         for number, some in enumerate(own, 1):
-            name = _name(promise, number if len(own) > 1 else 0)
+            name = _name(compared, number if len(own) > 1 else 0)
             picture = overlay_sweep(some, sweep.name)
             written += picture.save(out / f"{name}.png", force=force)
             figures.append(figure_of(out / f"{name}.png", picture.caption, picture.alternative))
@@ -106,9 +106,9 @@ def runs_document(
                 drawn(sum(path.suffix == ".png" for path in written), len(groups))
         results.append(
             {
-                **result_document(promise.result, promise.form),
+                **result_document(compared.result, compared.form),
                 "figures": figures,
-                "comparisons": [_comparison(setting, c) for setting, c in found.of(promise).items()],
+                "comparisons": [_comparison(setting, c) for setting, c in found.of(compared).items()],
             }
         )
     without: dict[tuple[str, str], list[str]] = {}
@@ -152,14 +152,14 @@ def figures_of_runs(out: Path, keys: Sequence[str], settings: int) -> Iterator[O
     """Every figure file that a report may write, for these results (default: those that cover the runs) and so many
     settings.
     """
-    for promise in promises_named(keys) if keys else promises_of_runs():
+    for compared in promises_named(keys) if keys else promises_of_runs():
         for number in range(-(-settings // MOST_PANELS) + 1):
-            yield from figure_outputs(out / f"{_name(promise, number)}.png")
+            yield from figure_outputs(out / f"{_name(compared, number)}.png")
 
 
-def _name(promise: ComparedForm, number: int) -> str:
+def _name(compared: ComparedForm, number: int) -> str:
     """The name of a figure; the first of several has number 1, a single one 0."""
-    return slug(promise.claim) + (f"-{number}" if number else "")
+    return slug(compared.claim) + (f"-{number}" if number else "")
 
 
 def _pictures(found: Mapping[SweepSetting, Confrontation]) -> list[dict[SweepSetting, Confrontation]]:

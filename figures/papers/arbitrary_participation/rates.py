@@ -28,8 +28,8 @@ def exact_family(
     problem = random_quadratic(
         CLIENTS, DIMENSION, heterogeneity=1.0, condition=10.0, noise=noise, initial_gap=1.0, seed=0
     )
-    told = process.matrix(max(rounds), np.random.default_rng(0)) if interval > 1 else process  # in turn: one record
-    return confront_family(corollary, problem, told, rounds, local_steps=LOCAL_STEPS, interval=interval, form=form)
+    record = process.matrix(max(rounds), np.random.default_rng(0)) if interval > 1 else process  # cyclic: one record
+    return confront_family(corollary, problem, record, rounds, local_steps=LOCAL_STEPS, interval=interval, form=form)
 
 
 @cache
@@ -74,9 +74,9 @@ def cyclic_run(name: str, value: float, form: str, rounds: int) -> Confrontation
     problem = random_quadratic(
         clients, DIMENSION, heterogeneity=own["heterogeneity"], condition=10.0, noise=0.5, initial_gap=1.0, seed=0
     )
-    told = Cyclic(clients, groups).matrix(rounds, np.random.default_rng(0))
+    record = Cyclic(clients, groups).matrix(rounds, np.random.default_rng(0))
     return confront_family(
-        KNOWING, problem, told, [rounds], local_steps=int(own["local_steps"]), interval=groups, form=form
+        KNOWING, problem, record, [rounds], local_steps=int(own["local_steps"]), interval=groups, form=form
     )
 
 

@@ -36,8 +36,8 @@ def evaluate_setting(
     )
     gamma = ALMOST / (12 * local_steps * clients)
     algorithm = GeneralizedFedAvg(gamma, local_steps, server_multiplier=MULTIPLIER, interval=clients)
-    told = Cyclic(clients, clients).matrix(rounds, np.random.default_rng(0))
-    found = confront(moments(algorithm, problem, told, rounds), KEY, FORM)
+    record = Cyclic(clients, clients).matrix(rounds, np.random.default_rng(0))
+    found = confront(moments(algorithm, problem, record, rounds), KEY, FORM)
     few = min(rounds, clients if clients > 1 else IN_A_PROGRAM)
     constants = {n: float(np.asarray(found.constants[n].value)) for n in ("beta", "nu", "delta")}
     worst = solve_worst_case(

@@ -32,7 +32,7 @@ class ComparisonRuns(Protocol):
     scale: ex.Scale
 
     def tuned(self, setting: ex.ExperimentSetting) -> Tuned: ...
-    def judged(self, setting: ex.ExperimentSetting) -> list[Trace]: ...
+    def final_runs(self, setting: ex.ExperimentSetting) -> list[Trace]: ...
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def compare(gallery: ComparisonRuns, problem: str) -> list[Compared]:
         settings = {m: ex.ExperimentSetting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
         predicted = plateau.predict_phi(scale, most) if plateau.predictable(scale, problem) else {}
         tuned = {label: gallery.tuned(setting) for label, setting in settings.items()}
-        judged = {label: gallery.judged(setting) for label, setting in settings.items()}
+        judged = {label: gallery.final_runs(setting) for label, setting in settings.items()}
         found.append(Compared(problem, most, scale, judged, tuned, predicted))
     return found
 

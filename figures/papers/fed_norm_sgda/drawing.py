@@ -69,7 +69,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
         return self._searched("speed", setting, score, self.scale.start, self.scale.retuning)
 
-    def judged(self, setting: ex.ExperimentSetting) -> list[Trace]:
+    def final_runs(self, setting: ex.ExperimentSetting) -> list[Trace]:
         """The runs of a setting with its own step sizes."""
         return self.run(ex.runs(self.scale, setting, self.tuned(setting).winner, self.data))["it"]
 
@@ -85,21 +85,18 @@ class Gallery(PaperGallery[ex.Scale]):
         start: TunedSetting,
         budget: int,
     ) -> Tuned:
-        if (aim, setting) not in self._winners:
-            self._winners[aim, setting] = search(
+        return self.keep(
+            (aim, setting),
+            lambda: search(
                 start, lambda some: [score(one) for one in some], budget, extensions=self.scale.extensions, gain=GAIN
-            )
-        return self._winners[aim, setting]
+            ),
+        )
 
     def _reaching(self, setting: ex.ExperimentSetting, steps: TunedSetting, tuning: bool = False) -> list[Trace]:
         runs = ex.runs(
             self.scale, setting, steps, self.data, tuning=tuning, rounds=self.scale.reach, record_every=1
         )  # fmt: skip
         return self.run(runs)["it"]
-
-    @cached_property
-    def _winners(self) -> dict[tuple[str, ex.ExperimentSetting], Tuned]:
-        return {}
 
     @cached_property
     def robust_methods(self) -> list[comparison.Compared]:
@@ -230,8 +227,9 @@ class Gallery(PaperGallery[ex.Scale]):
         """The accuracy of the problem against rounds, a panel for each group of settings."""
         settings = {f"{name} {label}".strip(): one for name, group in groups.items() for label, one in group.items()}
         problem = next(iter(settings.values())).problem
+        metric = ex.ACCURACY[problem]
         curves = {
-            name: [seed_curve(label, *series(self.judged(one), ex.ACCURACY[problem])) for label, one in group.items()]
+            name: [seed_curve(label, *series(self.final_runs(one), metric)) for label, one in group.items()]
             for name, group in groups.items()
         }
         scale = self.scale

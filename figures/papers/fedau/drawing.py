@@ -39,19 +39,16 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def tuned(self, label: str, pattern: str = "Bernoulli") -> Tuned:
         """The tuning of a method's step sizes under a pattern by training loss: the same grid, separate seeds."""
-        if (label, pattern) not in self._tuned:
-            self._tuned[label, pattern] = tune_by_runs(
+        return self.keep(
+            ("tuned", label, pattern),
+            lambda: tune_by_runs(
                 self.run,
                 lambda methods: ex.training_sweep(self._name, self.scale, methods, pattern, self.data, tuning=True),
                 lambda setting: ex.method(self.scale, label, **setting),
                 self.scale.grid,
                 self.scale.last,
-            )
-        return self._tuned[label, pattern]
-
-    @cached_property
-    def _tuned(self) -> dict[tuple[str, str], Tuned]:
-        return {}
+            ),
+        )
 
     def methods(self, labels: Sequence[str], pattern: str = "Bernoulli") -> dict[str, dict[str, Any]]:
         """Methods with their tuned step sizes under a pattern."""

@@ -123,9 +123,9 @@ def theorem_1(last: int = LAST) -> Picture:
     )  # fmt: skip
 
 
-def crossing(measured: Curve, promised: Curve) -> float:
+def crossing(measured: Curve, limit: Curve) -> float:
     """The first x at which the measure is above the bound; infinite if none."""
-    above = np.flatnonzero(measured.y > promised.y)
+    above = np.flatnonzero(measured.y > limit.y)
     return float(measured.x[above[0]]) if above.size else math.inf
 
 
@@ -152,7 +152,7 @@ def theorem_2(T: tuple[int, ...] = (16, 64, 256, 1024, 4096)) -> Picture:
         groups[name] = [Curve("measured, exact", horizons.astype(float), measured), printed, sharp]
         ratios[name] = float((measured / sharp.y).max())
     title = "Theorem 2 for operators with a relative error"
-    told = "; ".join(f"{name}: {ratio:.2g}" for name, ratio in ratios.items())
+    numbers = "; ".join(f"{name}: {ratio:.2g}" for name, ratio in ratios.items())
     return panels(
         groups,
         x_label="iterations $T$",
@@ -160,7 +160,7 @@ def theorem_2(T: tuple[int, ...] = (16, 64, 256, 1024, 4096)) -> Picture:
         title=title,
         caption=f"{title}. One run for each T at eta = 1/(L sqrt(T)), L = 1, four clients with Hessian I (N = 4, "
         "K = 2, S = 2, d = 2), by exact second moments; G is the largest root mean square of a gradient along the "
-        f"runs, so that the bounds are those of these runs. Measured over the sharp form, at most: {told}.",
+        f"runs, so that the bounds are those of these runs. Measured over the sharp form, at most: {numbers}.",
         alternative="Four panels, one for each operator: the measured average squared gradient norm against iterations "
         "below two bounds, all falling.",
         provenance={"constants": DECLARED | OF_RUN | {"L": 1.0}, "largest_ratios": ratios},

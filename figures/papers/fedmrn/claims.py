@@ -90,8 +90,8 @@ def exact_claims(gallery: Gallery) -> list[FigureClaim]:
                             f"like (gamma + T)^{power:.2f}, exact", power <= NEAR - 1))  # fmt: skip
     masked = strongly_convex(CURRENT, gallery.scale.iterations)
     under = masked.objective_gap[T] / bound("", "fedmrn/theorem-1", "repaired:R1", T + 1).y
-    told = f"measured over bound at most {under.max():.2g}, where no sure G is left, too"
-    claims.append(FigureClaim("Theorem 1", "stays under the repaired bound R1", told, bool((under <= 1).all())))
+    numbers = f"measured over bound at most {under.max():.2g}, where no sure G is left, too"
+    claims.append(FigureClaim("Theorem 1", "stays under the repaired bound R1", numbers, bool((under <= 1).all())))
     horizons = np.array(gallery.scale.horizons, float)
     averages = [average_run(RELATIVE, int(t)).gradient_norm_squared[:-1].mean() for t in horizons]
     power = slope(horizons, np.array(averages))
@@ -100,22 +100,22 @@ def exact_claims(gallery: Gallery) -> list[FigureClaim]:
                         "relative error", f"like T^{power:.2f}, exact", power <= NEAR - 0.5))  # fmt: skip
     codec = MaskedNoise("bernoulli", 1.0)
     small = [codec.squared_error(np.array([size])) ** 0.5 / size for size in (0.1, 0.01, 0.001)]
-    told = ", ".join(f"{value:.3g}" for value in small)
+    numbers = ", ".join(f"{value:.3g}" for value in small)
     claims.append(FigureClaim("Section 4", "masks satisfy Assumption 4 with some q", "relative error "
-                        f"{told} at |u| = 0.1, 0.01, 0.001 alpha", small[-1] < 2 * small[0]))  # fmt: skip
+                        f"{numbers} at |u| = 0.1, 0.01, 0.001 alpha", small[-1] < 2 * small[0]))  # fmt: skip
     return claims
 
 
 def simulated_claims(gallery: Gallery) -> list[FigureClaim]:
     """The claims that runs of the analyzed algorithm decide: bounded clients, and a network."""
     runs = {form: simulated.family(form, gallery.scale.horizons, 8) for form in simulated.PLAIN}
-    told = ", ".join(f"{run.ratio.max():.2g} of {form}" for form, run in runs.items())
+    numbers = ", ".join(f"{run.ratio.max():.2g} of {form}" for form, run in runs.items())
     under = all(run.guarantee and not run.crossings.size for run in runs.values())
     errors = simulated.errors_of_uses(gallery.scale.iterations // 10)
     later = float(errors[np.isfinite(errors)].min())
     return [
         FigureClaim("Theorem 2", "real masks stay under the repaired bounds R2 where gradients are bounded surely",
-              f"measured over bound at most {told}; every constant exact", under),
+              f"measured over bound at most {numbers}; every constant exact", under),
         FigureClaim("Section 4", "masks satisfy Assumption 4 with some q along a network's run",
               f"relative error infinite at the first use of each of {len(errors)} rounds, {later:.3g} at least later",
               bool(np.isfinite(errors).all())),
@@ -261,15 +261,15 @@ def figure_5(label: str, by_law: Mapping[str, Sequence[Level]], fedavg: Level) -
     spread = {law: best[law].minus(worst[law]) for law in by_law}
     ranked = sorted(best.values(), key=lambda one: one.mean)
     of_laws = ranked[-1].minus(ranked[0])
-    told = "; ".join(f"{law}: best {v.mean:.2f}, {spread[law].mean:.2f} above the worst" for law, v in best.items())
+    numbers = "; ".join(f"{law}: best {v.mean:.2f}, {spread[law].mean:.2f} above the worst" for law, v in best.items())
     uniform, said = by_law["uniform"], "Section 5, on Figure 5: "
     matches = [one.near(fedavg, WITHIN) for one in uniform]
     gaps = ", ".join(f"{one.name.removeprefix('uniform ')}: {one.mean - fedavg.mean:+.2f}" for one in uniform)
     return [
-        FigureClaim("Figure 5", f"the size of the noise matters more than its law ({label})", told,
+        FigureClaim("Figure 5", f"the size of the noise matters more than its law ({label})", numbers,
               all_agree(one.above(of_laws) for one in spread.values()),
               f"{said}the magnitude of the noise matters, its distribution hardly"),
-        FigureClaim("Figure 5", f"the best sizes of all laws are within {WITHIN} points ({label})", told,
+        FigureClaim("Figure 5", f"the best sizes of all laws are within {WITHIN} points ({label})", numbers,
               all_agree(v.near(best["uniform"], WITHIN) for law, v in best.items() if law != "uniform"),
               f"{said}the magnitude of the noise matters, its distribution hardly"),
         FigureClaim("Figure 5",
@@ -338,10 +338,10 @@ def table_2() -> FigureClaim:
         for label, printed in column.items()
     }
     wrong = {cell: gap for cell, gap in off.items() if gap}
-    told = f"{len(off) - len(wrong)} of {len(off)} cells; " + ", ".join(
+    numbers = f"{len(off) - len(wrong)} of {len(off)} cells; " + ", ".join(
         f"{k} by {gap:+.1f}" for k, gap in wrong.items()
     )
-    return FigureClaim("Table 2 as printed", "is the sum of Table 1's differences, up to rounding (0.3)", told,
+    return FigureClaim("Table 2 as printed", "is the sum of Table 1's differences, up to rounding (0.3)", numbers,
                  all(abs(gap) <= 0.3 for gap in off.values()))  # fmt: skip
 
 

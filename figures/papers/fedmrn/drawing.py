@@ -40,20 +40,16 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def tuned(self, label: str, split: str) -> Tuned:
         """The tuning of a method on a partition by training accuracy: the same search, separate seeds."""
-        if (label, split) not in self._tuned:
 
-            def scores(settings: Sequence[TunedSetting]) -> list[float]:
-                methods = {str(one): ex.method(self.scale, label, one) for one in settings}
-                runs = self.run(ex.training_sweep(self.scale, methods, split, self.data, tuning=True))
-                return [level(runs[one], self.scale.last, "train_accuracy").mean for one in methods]
+        def scores(settings: Sequence[TunedSetting]) -> list[float]:
+            methods = {str(one): ex.method(self.scale, label, one) for one in settings}
+            runs = self.run(ex.training_sweep(self.scale, methods, split, self.data, tuning=True))
+            return [level(runs[one], self.scale.last, "train_accuracy").mean for one in methods]
 
-            start, scale = ex.start(label, split), self.scale
-            self._tuned[label, split] = search(start, scores, scale.budget, RATIO, extensions=scale.extensions)
-        return self._tuned[label, split]
-
-    @cached_property
-    def _tuned(self) -> dict[tuple[str, str], Tuned]:
-        return {}
+        start, scale = ex.start(label, split), self.scale
+        return self.keep(
+            ("tuned", label, split), lambda: search(start, scores, scale.budget, RATIO, extensions=scale.extensions)
+        )
 
     def runs_of(self, labels: Sequence[str], split: str) -> dict[str, list[Trace]]:
         """Methods on a partition, each with its tuned settings."""

@@ -61,7 +61,7 @@ def wall_clock(points: int = 60, most: int = 1000) -> Picture:
         ]
         for latency in LATENCIES
     }
-    told = "; ".join(
+    numbers = "; ".join(
         f"{name}: " + ", ".join(f"{curve.label} {describe_minimum(curve)}" for curve in curves)
         for name, curves in groups.items()
     )
@@ -76,7 +76,7 @@ def wall_clock(points: int = 60, most: int = 1000) -> Picture:
         title=title,
         caption=f"{title}. Theorem 1 (sharp:B3) with R = floor(W/(3 tcomm + Q tcomp)) rounds, W = 10^6, tcomp = 1, L = "
         f"Lmax = S = 1, f(x_0) - inf f = 1, all chosen. A curve ends where a condition fails, from where on nothing is "
-        f"promised. Least: {told}. With a small step size that is given, many local steps are worth it, the more "
+        f"promised. Least: {numbers}. With a small step size that is given, many local steps are worth it, the more "
         "the slower the links; with the step size that is best for each Q one local step is best at either latency, "
         "as the bound sees eta Q alone and a round of one step is the shortest; as many as an exchange takes in time "
         f"cost {dearer} then. These are bounds, not runs.",

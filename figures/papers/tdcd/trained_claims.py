@@ -14,7 +14,7 @@ from fedbounds.figures.charts.paper_gallery import series
 from fedbounds.figures.charts.significance import ALIKE, Level, all_agree, is_above_zero
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES
-from fedbounds.figures.papers.tdcd.trained import TrainedGallery
+from fedbounds.figures.papers.tdcd.drawing import Gallery
 
 REACHED = 0.95  # of the smallest of the final metrics
 FIGURES = {
@@ -26,7 +26,7 @@ FIGURES = {
 Runs = Mapping[int, Sequence[Trace]]  # by Q, K or N
 
 
-def all_trained_claims(gallery: TrainedGallery) -> list[FigureClaim]:
+def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
     """C1 to C7, the claims of the text on the experiments."""
     claims = []
     for name in gallery.scale.tasks:
@@ -44,7 +44,7 @@ def limits(task: ex.Task, letter: str, runs: Runs, metric: str) -> Limits:
     return Limits("" if network in ex.PAPER_NETWORKS else network, frozenset(moving))
 
 
-def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Runs]) -> list[FigureClaim]:
+def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> list[FigureClaim]:
     """The claims about one task."""
     task, (timed, counted) = gallery.scale.task(name), FIGURES[name]
     claims = []
@@ -88,7 +88,7 @@ def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Run
     return claims
 
 
-def silo_claims(gallery: TrainedGallery) -> list[FigureClaim]:
+def silo_claims(gallery: Gallery) -> list[FigureClaim]:
     """The claims about the number of silos."""
     runs, task = gallery.over_silos(), gallery.scale.task(ex.SEQUENCES)
     losses = levels_by_name({N: at_the_end(one, "train_loss") for N, one in runs.items()}, "N")

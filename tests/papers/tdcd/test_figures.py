@@ -14,11 +14,11 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.paper_gallery import draw_by_name
 from fedbounds.figures.charts.ratio import exponents
 from fedbounds.figures.papers.tdcd import experiments as ex
-from fedbounds.figures.papers.tdcd import runs, trained
+from fedbounds.figures.papers.tdcd import runs
 from fedbounds.figures.papers.tdcd import trained_claims as said
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, describe_minimum, family, wall_clock
 from fedbounds.figures.papers.tdcd.claims import bound_claims
-from fedbounds.figures.papers.tdcd.drawing import FIGURES, Gallery
+from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery
 from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
 
 draw = partial(draw_by_name, "tdcd", FIGURES)
@@ -70,7 +70,7 @@ def test_the_bound_agrees_with_what_is_said_of_small_steps_and_not_of_the_best_o
 
 @pytest.mark.parametrize(
     "name",  # the three against time are alike
-    [pytest.param(n, marks=pytest.mark.long) if n in ("figure-4", "figure-5") else n for n in trained.FIGURES],
+    [pytest.param(n, marks=pytest.mark.long) if n in ("figure-4", "figure-5") else n for n in TRAINED],
 )
 def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, name: str) -> None:
     picture = draw(gallery, name)
@@ -141,7 +141,7 @@ def test_every_claim_of_the_experiments_is_decided(gallery: Gallery) -> None:
 
 def test_a_wrong_name_is_refused(tmp_path: Path) -> None:
     gallery = Gallery(tmp_path)
-    assert set(FIGURES) == {"wall-clock", "family", *EXACT, "network", "tightness", *trained.FIGURES}
+    assert set(FIGURES) == {"wall-clock", "family", *EXACT, "network", "tightness", *TRAINED}
     with pytest.raises(FedboundsError, match="made"):
         Gallery(tmp_path, dataset="mad")
     with pytest.raises(FedboundsError, match="dataset original"):
