@@ -19,6 +19,7 @@ from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
+    echo_written,
     emit,
     force_option,
     form_option,
@@ -73,7 +74,7 @@ def adversary_command(
     fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
     fedbounds adversary --replay worst.json
     """
-    from fedbounds.bounds.comparison.worst_ratios import read_document
+    from fedbounds.bounds.comparison.worst_ratios import describe_row, read_document
     from fedbounds.empirical.falsification import adversary
 
     if [key, wanted, replay].count(None) != 2:
@@ -89,11 +90,16 @@ def adversary_command(
     if wanted:
         if form:
             raise FedboundsError("--paper searches every form; leave out --form")
-        if merge:
-            return merge_into(wanted, merge, out, force, as_json)
-        return table(wanted, effort, seed, out, force, as_json)
+        table = update_table(wanted, effort, seed, merge, out, force)
+        if as_json:
+            emit("worst-ratios", table)
+        else:
+            for row in table["rows"]:
+                click.echo(f"{row['key']}[{row['form']}]: {describe_row(row)}")
+            echo_written([table["file"]])
+        return 0
     if replay:
-        read_document(Path(replay))  # notes it as an input
+        read_document(Path(replay))  # records it as an input
     check_outputs([instance_output(out)] if out else [], force)
     if replay:
         found = adversary.replay(replay)
@@ -124,20 +130,23 @@ def write(found: WorstInstance, path: Path, force: bool = False) -> None:
     write_output(instance_output(path), f"{json.dumps(document, indent=1, ensure_ascii=False)}\n".encode(), force)
 
 
-def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_json: bool) -> int:
-    """Search all forms of a paper, and write the table after every row."""
+def update_table(name: str, effort: str, seed: int, merge: str | None, out: str | None, force: bool) -> dict[str, Any]:
+    """Search all forms of a paper, or add the rows of other searches; write the table, after every row of a search."""
     from fedbounds.bounds.comparison.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
     from fedbounds.bounds.theory.registry import paper
-    from fedbounds.empirical.falsification.adversary_table import cross_rows, rows
+    from fedbounds.empirical.falsification.adversary_table import cross_rows, merge_tables, rows
 
     loaded = paper(name)
     path = Path(out) if out else worst_ratios_path(loaded.key)
+    if merge and not Path(merge).exists():
+        raise FedboundsError(f"--merge {merge}: no such file; name a table of adversary --paper {name} --out F")
+    new = read_rows(Path(merge)) if merge else []
     check_outputs([table_output(path)], force)
     known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = list(merge_tables(known, new)) if merge else []
     total = sum(len(result.forms) for result in loaded.results)
     with progress_bar(loaded.key) as advance:
-        for row in rows(loaded.key, effort, seed, known):
+        for row in () if merge else rows(loaded.key, effort, seed, known):
             found.append(row)
             done = {(one["key"], one["form"]) for one in found}
             write_rows(path, loaded.key, [*found, *(r for r in known if (r["key"], r["form"]) not in done)], force)
@@ -145,35 +154,4 @@ def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_js
                 advance(len(found), total, f"{row['key']}[{row['form']}]")
     found = list(cross_rows(found))
     write_rows(path, loaded.key, found, force)
-    return print_table(loaded.key, found, path, as_json)
-
-
-def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: bool) -> int:
-    """Add the rows of other searches to the table of a paper."""
-    from fedbounds.bounds.comparison.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
-    from fedbounds.bounds.theory.registry import paper
-    from fedbounds.empirical.falsification.adversary_table import cross_rows, merge_tables
-
-    key = paper(name).key
-    path = Path(out) if out else worst_ratios_path(key)
-    if not Path(merge).exists():
-        raise FedboundsError(f"--merge {merge}: no such file; name a table of adversary --paper {name} --out F")
-    new = read_rows(Path(merge))
-    check_outputs([table_output(path)], force)
-    known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
-    found = list(cross_rows(list(merge_tables(known, new))))
-    write_rows(path, key, found, force)
-    return print_table(key, found, path, as_json)
-
-
-def print_table(key: str, rows: list[dict[str, Any]], path: Path, as_json: bool) -> int:
-    """Print a table that was written."""
-    from fedbounds.bounds.comparison.worst_ratios import describe_row
-
-    if as_json:
-        emit("worst-ratios", {"paper": key, "rows": rows, "file": str(path)})
-    else:
-        for row in rows:
-            click.echo(f"{row['key']}[{row['form']}]: {describe_row(row)}")
-        click.echo(f"written {path}")
-    return 0
+    return {"paper": loaded.key, "rows": found, "file": str(path)}

@@ -21,7 +21,7 @@ from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.registry import paper, papers
 from fedbounds.cli import completion
-from fedbounds.cli.options import emit, json_option, paper_option
+from fedbounds.cli.options import echo_written, emit, json_option, paper_option
 
 COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
@@ -85,8 +85,7 @@ def audit(
         show_conditions(name, key or "", whole)
     for name in without:
         click.echo(f"{name}: no ledger yet")
-    for place in written:
-        click.echo(f"written {place}")
+    echo_written(written)
     for line in lines:
         click.echo(f"DIFFERS  {line}")
     return 1 if lines else 0
