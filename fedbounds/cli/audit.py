@@ -152,7 +152,7 @@ def show_rows(rows: Sequence[ClaimRow]) -> None:
 
 
 def show_counts(rows: Sequence[ClaimRow]) -> None:
-    """How many claims of each kind are proved, survived, argued, refuted and unknown, paper by paper."""
+    """Print the number of claims of each kind and verdict, paper by paper."""
     for name, kinds in counts(rows).items():
         total = {outcome: sum(kind.get(outcome, 0) for kind in kinds.values()) for outcome in OUTCOMES}
         click.echo(f"{name}: " + ", ".join(f"{number} {outcome}" for outcome, number in total.items()))

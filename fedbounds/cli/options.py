@@ -294,7 +294,7 @@ def guarantee_line(evaluation: Evaluation, option: str) -> str:
 
 
 def caveats(form: FormView, constants: Iterable[str]) -> list[str]:
-    """Why no value of this form is a guarantee, whatever the constants, and which constants it does not use."""
+    """Reasons why no value of this form is a guarantee, and the given constants that it does not use."""
     standing = form.standing()
     found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
     found += [said] if (said := standing.shadow) else []

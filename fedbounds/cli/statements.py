@@ -1,4 +1,4 @@
-"""What `fedbounds show` finds besides results: statements by key, and the places of an equation by its number."""
+"""Statements by key, and the places of an equation by its number, for `fedbounds show`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def statement_text(one: Statement) -> str:
 
 
 def statement_document(one: Statement) -> dict[str, Any]:
-    """The same for JSON."""
+    """The statement for JSON."""
     return {
         "key": one.key,
         "kind": one.kind,

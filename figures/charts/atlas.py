@@ -17,7 +17,7 @@ from fedbounds.figures.charts.picture import BOUND, COLORS, Curve, Picture, styl
 from fedbounds.figures.charts.tightness import MEASURED, WORST, Panels, Progress, Tight, count, tight_panels
 
 FOUND = COLORS[2]
-LEAST = 1e-4  # what is below is drawn here, with an arrow
+LEAST = 1e-4  # smaller values are drawn here, as triangles
 
 
 @dataclass(frozen=True)

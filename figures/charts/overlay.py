@@ -365,7 +365,7 @@ def _leads(c: Confrontation) -> str:
 
 
 def _crossing(c: Confrontation) -> str:
-    """Where the measure crosses the bound, or the largest ratio."""
+    """The crossings, or the largest ratio."""
     if c.crossings.size:
         return f"Crossed at {len(c.crossings)} of {len(c.rounds)} {c.letter}, first {c.letter} = {int(c.crossings[0])}."
     return f"Never crossed; measured over bound at most {float(np.max(c.ratio)):.3g}."

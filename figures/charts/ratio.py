@@ -14,7 +14,7 @@ from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, shared_legend, styled
 
 TOGETHER = 0.1  # difference of exponents up to which the measure depends on a constant as the bound does
-Panels = Mapping[str, Mapping[float, Sequence[Confrontation]]]  # what varies -> its value -> a run under several forms
+Panels = Mapping[str, Mapping[float, Sequence[Confrontation]]]  # constant -> value -> a run under several forms
 
 
 def ratios(panels: Panels, *, title: str, caption: str = "") -> Picture:

@@ -47,7 +47,7 @@ def images_of(dataset: str, size: tuple[int, int] | None) -> str | dict[str, Any
 
 
 def describe_images(dataset: str, size: tuple[int, int] | None) -> str:
-    """The same for captions.
+    """The data set for captions.
 
     Example:
         >>> describe_images("glyphs", (3000, 1000))

@@ -389,7 +389,7 @@ def _decide_parts(part: PartialFinding, found: Sequence[TestFinding]) -> TestFin
         return TestFinding(False)
     open_ = [one for one in found if one.agrees is None]
     towards, away = (sorted(one.seeds_needed for one in open_ if one.towards is said) for said in (True, False))
-    likely = agreed + len(towards) >= wanted  # what more seeds would decide, if means stay where they are
+    likely = agreed + len(towards) >= wanted  # the decision of more seeds, if the means stay
     needed = towards[wanted - agreed - 1] if likely else away[spare - against]
     return TestFinding(None, 0 if any(not one.seeds_needed for one in open_) else needed, likely)
 

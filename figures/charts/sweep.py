@@ -13,7 +13,7 @@ from fedbounds.empirical.sweep.runs import recorded_metrics
 from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.picture import Picture, as_text
 
-USUAL = ("train_loss", "envelope_gradient_norm_squared", "gradient_norm_squared")  # what is drawn if nothing is named
+USUAL = ("train_loss", "envelope_gradient_norm_squared", "gradient_norm_squared")  # the default metrics
 
 
 def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, device: str | None = None) -> Picture:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from fedbounds.figures.charts.picture import COLORS
 
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
-# One line per color; terms that stand in one form stand on different lines.
+# One line per color; terms of one form are on different lines.
 _LINES = (
     "initial gap, order, dual gap, rounds, initial distance, slope, decrease, last block, above the tangent",
     "local drift, local updates, cohort divergence, bias, noise and heterogeneity, concavity, cut off, "

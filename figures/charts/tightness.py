@@ -47,8 +47,8 @@ class Tight:
         return not isinstance(self.worst, str) and self.worst.attained
 
 
-Panels = Mapping[str, Mapping[float, Tight]]  # what varies -> its value -> the result there
-Settings = Mapping[str, Mapping[float, Mapping[str, Any]]]  # what varies -> its value -> the arguments that differ
+Panels = Mapping[str, Mapping[float, Tight]]  # constant -> value -> the result there
+Settings = Mapping[str, Mapping[float, Mapping[str, Any]]]  # constant -> value -> the arguments that differ
 Progress = Callable[[int, int], None]  # called with the numbers of settings done and in all
 
 

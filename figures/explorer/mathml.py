@@ -14,7 +14,7 @@ from fedbounds.bounds.display.plain_text import visible
 from fedbounds.bounds.display.tables import SIGNS, TEX
 from fedbounds.bounds.errors import FedboundsError
 
-# what a formula may consist of; whatever else the converter lets through is refused
+# the elements and attributes of a formula; others are an error
 ELEMENTS = {
     *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mpadded", "mphantom", "menclose"),
     *("mfrac", "msqrt", "mroot", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd"),
@@ -69,7 +69,7 @@ def mathml(tex: str, display: str = "inline") -> str:
             ' xmlns="http://www.w3.org/1998/Math/MathML"', ""
         )
         root = ElementTree.fromstring(found)
-    except Exception as error:  # the converter and the parser fail in many ways on what is no formula
+    except Exception as error:  # the converter and the parser raise many types
         raise FedboundsError(f"no formula: {tex!r} ({type(error).__name__})") from None
     if unknown := re.search(r">\s*(\\\w+)", found):
         raise FedboundsError(f"no MathML for {unknown[1]} in {tex!r}")

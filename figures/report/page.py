@@ -110,7 +110,7 @@ def prose(text: str) -> Markup:
 def _typeset(tex: str) -> Markup:
     try:
         return inline(tex) if tex == tex.strip() else escape(f"${tex}$")
-    except Exception:  # the converter fails in many ways on what is no formula
+    except Exception:  # the converter raises many types
         return escape(f"${tex}$")
 
 

@@ -102,11 +102,7 @@ SMOKE = Scale("digits", "linear", 20, 2, 2, 0.1, 24, 60, 2, (1e-3, 1e-2), 12)
 
 
 def demo_scale() -> Scale:
-    """What `fedbounds demo` draws: the gallery's scale with fewer seeds, half the rounds, and step sizes tuned before.
-
-    `tuned.json` is the manifest that `fedbounds figure arbitrary-participation/tuning` wrote for the gallery. The runs
-    behind it have the same winners after half their rounds.
-    """
+    """The scale of `fedbounds demo`: the gallery's with fewer seeds, half the rounds, and step sizes tuned before."""
     manifest = json.loads(files("fedbounds.figures.papers.arbitrary_participation").joinpath("tuned.json").read_text())
     winners = {name: float(found["winner"]["gamma"]) for name, found in manifest["provenance"].items()}
     return replace(GLYPHS, seeds=3, rounds=GLYPHS.rounds // 2, steps=winners, seeds_per_run=1)

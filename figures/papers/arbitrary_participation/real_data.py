@@ -13,7 +13,7 @@ from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import Picture
 
 CLIENTS, LOCAL_STEPS, SEEDS = 10, 5, 3
-# who takes part, with the interval of amplification that the theorem wants, and the two step sizes
+# the process, the interval of amplification that the theorem needs, and the two step sizes
 PROCESSES: dict[str, tuple[Process, int, float, float]] = {
     "everybody": (Full(CLIENTS), 1, 2e-4, 20.0),
     "half of them, in turn": (Cyclic(CLIENTS, 2), 2, 1e-4, 20.0),

@@ -78,12 +78,12 @@ def run_at_its_steps(name: str, value: float, form: str, rounds: int) -> Confron
 
 @cache
 def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
-    """What varies to its value to one run under both certified forms."""
+    """Panel to value to the run under both certified forms."""
     return ratio_panels(AXES, lambda name, value, form: run_at_its_steps(name, value, form, rounds), FORMS)
 
 
 def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
-    """How tight Theorem 1 is at its steps, and in what."""
+    """The tightness of Theorem 1 at its steps over each constant."""
     return ratios(
         exact_ratios(rounds),
         title="How tight Theorem 1 is at its steps, exactly",
@@ -93,5 +93,5 @@ def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
 
 
 def claims() -> list[FigureClaim]:
-    """What Theorem 1 says of the dependence on T and on the setting, against what was measured."""
+    """The claims about the dependence on T and on the setting."""
     return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]

@@ -1,7 +1,4 @@
-r"""What is solved instead: the surrogate objective of naive averaging, predicted and met, and what Corollary 1.1 says.
-
-Quadratics with exact moments: the point where a run settles is known in closed form, and met.
-"""
+r"""The surrogate objective of naive averaging: predicted and measured limits, and Corollary 1.1."""
 
 from __future__ import annotations
 
@@ -197,7 +194,7 @@ def departures(shares: Iterable[float], rounds: int, spread: float) -> dict[floa
         w = (1 - share) * p + share * toward
         algorithm = FedNormSGDA(0.01, 0.02, 0.02, 0.05, local_steps=(1, 2, 3, 4), weights=tuple(w))
         run = moments(algorithm, problem, WithoutReplacement(4, 4), rounds)
-        known = {"betaG": Constant(1.0, "exact", "one Hessian")}  # what is computed may be 1 less a rounding error
+        known = {"betaG": Constant(1.0, "exact", "one Hessian")}  # the computed value may be 1 less a rounding error
         found[chi_squared(p, w)] = {form: confront(run, corollary, form, given=known) for form in ("printed", "sharp")}
     return found
 

@@ -33,7 +33,7 @@ from fedbounds.figures.papers.fedau.network import NETWORKS
 STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
 
 PRINTED = PrintedTables("fedau", 5)
-MOST = 0.75  # of the columns: what "generally" is here
+MOST = 0.75  # the share of columns that counts as "generally"
 SAID = {
     "top": "Section 5, on Table 1: FedAU is better than average participating and average all",
     "all": "Section 5, on Table 1: FedAU is the best of all methods, but FedVarp on the test data of CIFAR-10",

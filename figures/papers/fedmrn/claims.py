@@ -48,7 +48,7 @@ NEAR = 0.05  # of an exponent
 WITHIN = 0.7  # points: the largest difference between FedMRN and FedAvg in the paper's Table 1
 NEGLIGIBLE = 0.1  # of a training
 ORDERS = ((ex.FEDSPARSIFY, ex.FEDPM), (ex.TERNGRAD, ex.SIGN), (ex.DRIVE, ex.TERNGRAD), (ex.EDEN, ex.DRIVE))
-FAIRER = ((ex.TERNGRAD, ex.FIXED_SIGN),)  # what the paper says of SignSGD, of ours with a tuned scale
+FAIRER = ((ex.TERNGRAD, ex.FIXED_SIGN),)  # the paper's claim about SignSGD, for our variant with a tuned scale
 OURS = "ours: the paper does not say so"
 SAID = {
     "best": "Section 5, on Table 1: FedMRN is better than the methods that it is compared with, but for FedAvg",

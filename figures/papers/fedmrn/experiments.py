@@ -18,7 +18,7 @@ MRN, MRNS = "FedMRN", "FedMRNS"
 METHODS = (FEDAVG, FEDPM, FEDSPARSIFY, SIGN, FIXED_SIGN, TOP_K, TERNGRAD, DRIVE, EDEN, MRN, MRNS)
 NO_SM, NO_PM, NO_PSM, POST = "FedMRN w.o. SM", "FedMRN w.o. PM", "FedMRN w.o. PSM", "FedAvg w. SM"
 FEW = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, MRNS)  # of the table with convolutions
-ON_TEXT = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, NO_PM)  # the last has what the authors' code has for Table 3
+ON_TEXT = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, NO_PM)  # the last is the variant of the authors' code for Table 3
 ABLATION = (MRN, NO_PM, NO_SM, NO_PSM, POST, SIGN, FIXED_SIGN)
 
 
