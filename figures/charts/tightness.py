@@ -122,6 +122,12 @@ def tightness(key: str, form: str, panels: Panels, *, title: str, caption: str) 
     )
 
 
+def module_tightness(module: Any, progress: Progress | None = None) -> Picture:
+    """The figure of a paper's module `tightness`: KEY, FORM, SETTINGS, evaluate_setting, TITLE and CAPTION."""
+    found = tight_panels(module.evaluate_setting, module.SETTINGS, progress)
+    return tightness(module.KEY, module.FORM, found, title=module.TITLE, caption=module.CAPTION)
+
+
 def spread(values: Iterable[float]) -> str:
     """The least and the largest of the finite values."""
     some = [v for v in values if np.isfinite(v)]

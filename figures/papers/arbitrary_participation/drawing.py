@@ -14,6 +14,7 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import SMOOTH, PaperGallery, convergence, series
 from fedbounds.figures.charts.picture import COLORS, Curve, Picture, styled
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, tune_by_runs, tuning_seeds
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates, tightness
@@ -242,7 +243,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "guarantee": lambda gallery: guarantee_picture(compare_all()),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }

@@ -11,16 +11,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import Genera
 from fedbounds.empirical.participation import Cyclic
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.moments import moments
-from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import (
-    Progress,
-    Settings,
-    Tight,
-    solve_worst_case,
-    tight_of_run,
-    tight_panels,
-    tightness,
-)
+from fedbounds.figures.charts.tightness import Settings, Tight, solve_worst_case, tight_of_run
 
 KEY, FORM, DIMENSION, MULTIPLIER = "arbitrary-participation/theorem-3.1", "sharp", 4, 6.0
 ALMOST = 1 - 1e-9  # of the largest step size, so that rounding breaks no condition
@@ -64,16 +55,9 @@ SETTINGS: Settings = {
     r"divergence $\tilde\beta$": {beta: {"heterogeneity": beta} for beta in (0.125, 0.5, 1.0, 2.0, 4.0)},
     r"noise $\sigma$": {sigma: {"noise": sigma} for sigma in (0.125, 0.5, 2.0, 8.0)},
 }
-
-
-def picture(progress: Progress | None = None) -> Picture:
-    """The tightness of Theorem 3.1."""
-    return tightness(
-        KEY,
-        FORM,
-        tight_panels(evaluate_setting, SETTINGS, progress),
-        title="Theorem 3.1 and the worst that can happen",
-        caption=f"One of N clients in each round, in turn (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
-        f"{MULTIPLIER:g}, L = F = 1; unless it varies N = 2, I = 2, T = 64 (48 in the first panel), divergence and "
-        f"noise 0.5. Measured: exact moments on quadratics with one Hessian, d = {DIMENSION}.",
-    )
+TITLE = "Theorem 3.1 and the worst that can happen"
+CAPTION = (
+    f"One of N clients in each round, in turn (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
+    f"{MULTIPLIER:g}, L = F = 1; unless it varies N = 2, I = 2, T = 64 (48 in the first panel), divergence and "
+    f"noise 0.5. Measured: exact moments on quadratics with one Hessian, d = {DIMENSION}."
+)

@@ -14,6 +14,7 @@ from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.significance import error_of_mean
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search, settled_level
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import comparison, plateau, rates, surrogate, tightness
@@ -277,7 +278,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "rounds": lambda gallery: theorems.headline(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }

@@ -7,16 +7,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_quadratic_minimax
 from fedbounds.empirical.simulation.moments import moments
-from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import (
-    Progress,
-    Settings,
-    Tight,
-    solve_worst_case,
-    tight_of_run,
-    tight_panels,
-    tightness,
-)
+from fedbounds.figures.charts.tightness import Settings, Tight, solve_worst_case, tight_of_run
 
 KEY, FORM = "fed-norm-sgda/theorem-1", "sharp"
 ALMOST = 1 - 1e-9  # of the largest step size, so that rounding breaks no condition
@@ -65,18 +56,11 @@ SETTINGS: Settings = {
         sigma: {"clients": 2, "heterogeneity": sigma} for sigma in (0.125, 0.25, 0.5)
     },
 }
-
-
-def picture(progress: Progress | None = None) -> Picture:
-    """The tightness of Theorem 1."""
-    return tightness(
-        KEY,
-        FORM,
-        tight_panels(evaluate_setting, SETTINGS, progress),
-        title="Theorem 1 and the worst that can happen",
-        caption="All clients, local SGDA, the largest steps, L_f = 1; unless it varies n = 1, tau = 2, T = 1000, kappa "
-        "= 4, sigma_G = 0.5, noise 0.1. The worst case is that of one round with the potential of the proof, which "
-        "bounds every T, but says little where T is small, as x hardly moves: at the start the square is at most "
-        "2 (1 + kappa) L_f Delta. Measured: exact moments on quadratic games that are not convex in x, another one "
-        "for each n and kappa.",
-    )
+TITLE = "Theorem 1 and the worst that can happen"
+CAPTION = (
+    "All clients, local SGDA, the largest steps, L_f = 1; unless it varies n = 1, tau = 2, T = 1000, kappa "
+    "= 4, sigma_G = 0.5, noise 0.1. The worst case is that of one round with the potential of the proof, which "
+    "bounds every T, but says little where T is small, as x hardly moves: at the start the square is at most "
+    "2 (1 + kappa) L_f Delta. Measured: exact moments on quadratic games that are not convex in x, another one "
+    "for each n and kappa."
+)

@@ -16,6 +16,7 @@ from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.dots import dot_chart
 from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, final_accuracy
 from fedbounds.figures.charts.picture import Curve, Picture, styled
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, tune_by_runs
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
@@ -327,7 +328,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "without-bound": lambda gallery: theorems.without_bound(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }

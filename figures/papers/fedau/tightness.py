@@ -9,16 +9,7 @@ from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation
 from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.moments import moments
-from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import (
-    Progress,
-    Settings,
-    Tight,
-    solve_worst_case,
-    tight_of_run,
-    tight_panels,
-    tightness,
-)
+from fedbounds.figures.charts.tightness import Settings, Tight, solve_worst_case, tight_of_run
 
 KEY, FORM, DIMENSION = "fedau/theorem-b.4.1", "sharp:no-gap", 4
 STEP = 1 / 32  # gamma I
@@ -65,16 +56,9 @@ SETTINGS: Settings = {
     r"divergence $\delta$": {delta: {"divergence": delta} for delta in (0.125, 0.5, 1.0, 2.0, 4.0)},
     "rate $p$": {p: {"rate": p} for p in (0.25, 0.35, 0.5, 0.7, 1.0)},
 }
-
-
-def picture(progress: Progress | None = None) -> Picture:
-    """The tightness of the bound for known rates."""
-    return tightness(
-        KEY,
-        FORM,
-        tight_panels(evaluate_setting, SETTINGS, progress),
-        title="FedAvg with weights 1/p, and the worst that can happen",
-        caption=f"Weights 1/p, so that h = f; gamma I = {STEP:g}, gamma eta I = {GLOBAL_STEP:g}, L = F = 1; unless it "
-        "varies N = 2, I = 2, T = 64, p = 0.5, divergence and noise 0.5. Measured: exact moments on quadratics with "
-        f"one Hessian, d = {DIMENSION}.",
-    )
+TITLE = "FedAvg with weights 1/p, and the worst that can happen"
+CAPTION = (
+    f"Weights 1/p, so that h = f; gamma I = {STEP:g}, gamma eta I = {GLOBAL_STEP:g}, L = F = 1; unless it "
+    "varies N = 2, I = 2, T = 64, p = 0.5, divergence and noise 0.5. Measured: exact moments on quadratics with "
+    f"one Hessian, d = {DIMENSION}."
+)

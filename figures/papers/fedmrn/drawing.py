@@ -15,6 +15,7 @@ from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.dots import dot_chart
 from fedbounds.figures.charts.paper_gallery import PaperGallery, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search
 from fedbounds.figures.papers.fedmrn import bounds as theorems
 from fedbounds.figures.papers.fedmrn import experiments as ex
@@ -291,7 +292,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-6": Gallery.figure_6,
     "theorem-1": lambda gallery: theorems.theorem_1(gallery.scale.iterations),
     "theorem-2": lambda gallery: theorems.theorem_2(gallery.scale.horizons),
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     "operators": lambda gallery: theorems.operators(gallery.scale.points),
     "bounded-clients": lambda gallery: simulated.bounded_clients(gallery.scale.horizons, seeds=8),
     "network": lambda gallery: simulated.network(gallery.scale.iterations // 2),

@@ -8,8 +8,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.moments.operators import masked_moments, sparsifier
-from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import Progress, Settings, Tight, solve_worst_case, tight_panels, tightness
+from fedbounds.figures.charts.tightness import Settings, Tight, solve_worst_case
 
 KEY, FORM, DIMENSION = "fedmrn/theorem-2", "sharp", 4
 EXACT = frozenset({"exact"})
@@ -63,17 +62,10 @@ SETTINGS: Settings = {
     r"heterogeneity": {d: {"heterogeneity": d} for d in (0.125, 0.5, 1.0, 2.0, 4.0)},
     "error of the operator $q$": {q: {"error": q} for q in (0.125, 0.25, 0.5, 1.0, 2.0)},
 }
-
-
-def picture(progress: Progress | None = None) -> Picture:
-    """The tightness of Theorem 2."""
-    return tightness(
-        KEY,
-        FORM,
-        tight_panels(evaluate_setting, SETTINGS, progress),
-        title="Theorem 2 and the worst that can happen",
-        caption="An unbiased operator, half of the clients in each average, the step 1/(L sqrt(T)), L = F = 1; unless "
-        "it varies N = 2, S = 2, T = 64, q = 0.5, heterogeneity and noise 0.5. Measured: exact moments of a sparsifier "
-        f"on quadratics with one Hessian, d = {DIMENSION}; G is the least that bounds their gradients in the mean "
-        "square, and so is not the same at all points.",
-    )
+TITLE = "Theorem 2 and the worst that can happen"
+CAPTION = (
+    "An unbiased operator, half of the clients in each average, the step 1/(L sqrt(T)), L = F = 1; unless "
+    "it varies N = 2, S = 2, T = 64, q = 0.5, heterogeneity and noise 0.5. Measured: exact moments of a sparsifier "
+    f"on quadratics with one Hessian, d = {DIMENSION}; G is the least that bounds their gradients in the mean "
+    "square, and so is not the same at all points."
+)

@@ -10,6 +10,7 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, series
 from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, settled_level, tune
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import network, runs, tightness
@@ -169,6 +170,6 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "rate": lambda gallery: runs.exact_rate(),
     "ratio": lambda gallery: runs.exact_ratio(),
     "network": network.NETWORKS.picture,
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     **TRAINED,
 }
