@@ -1,8 +1,9 @@
 """fedbounds: convergence theory you can run.
 
-The verbs and the version are here. `fedbounds.problems`, `fedbounds.participation`, `fedbounds.algorithms`,
-`fedbounds.papers`, `fedbounds.sweeps`, `fedbounds.charts`, `fedbounds.testing` and `fedbounds.authoring` hold the rest.
-Everything is imported when it is first used; what no page of the reference lists is internal.
+This module has the main functions and the version. `fedbounds.problems`, `fedbounds.participation`,
+`fedbounds.algorithms`, `fedbounds.papers`, `fedbounds.sweeps`, `fedbounds.charts`, `fedbounds.testing` and
+`fedbounds.authoring` have the rest.
+Names are imported on first use. Names that the reference does not list are internal.
 
 Example:
     >>> import fedbounds
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.simulation.simulate import simulate as simulate
     from fedbounds.figures.charts.overlay import overlay as overlay
 
-# What is imported when it is first used: module by module, the names that it gives.
+# Imported on first use: the names that each module gives.
 VERBS = {
     "fedbounds.bounds.errors": "FedboundsError",
     "fedbounds.bounds.theory.registry": "load results",

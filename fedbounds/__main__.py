@@ -1,4 +1,4 @@
-"""The command, as `fedbounds` and as `python -m fedbounds`."""
+"""The command line, as `fedbounds` and as `python -m fedbounds`."""
 
 import gc
 import os
@@ -6,14 +6,14 @@ import sys
 
 from fedbounds.bounds.errors import missing_extra
 
-REMEMBERED = "20000"  # answers of sympy: with its own thousand a proof asks again what it has just been told
-SELDOM = 100_000  # new objects between two looks for garbage: what is imported is none, and there is much of it
+CACHE_SIZE = "20000"  # of sympy; its default, 1000, is too small for a proof
+GC_THRESHOLD = 100_000  # new objects between two collections: imports make many objects and no garbage
 
 
 def main() -> int:
-    """The command line; where not even that can be imported, one line that says what is missing."""
-    gc.set_threshold(SELDOM, *gc.get_threshold()[1:])
-    os.environ.setdefault("SYMPY_CACHE_SIZE", REMEMBERED)
+    """Run the command line; if it cannot be imported, print which package is missing."""
+    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
+    os.environ.setdefault("SYMPY_CACHE_SIZE", CACHE_SIZE)
     try:
         from fedbounds.command_line import main as command
 
@@ -24,7 +24,7 @@ def main() -> int:
         sys.stderr.write(f"fedbounds: {missing}\n")
         return 2
     finally:
-        gc.freeze()  # the process ends: nothing is looked through for garbage any more
+        gc.freeze()  # no collection when the process ends
 
 
 if __name__ == "__main__":

@@ -1,104 +1,52 @@
-"""The algorithms of the papers, their baselines and compressors, and what an algorithm of your own is made of."""
+"""The algorithms of the papers, their baselines and compressors, and the parts of an algorithm of your own."""
 
-from fedbounds.empirical.algorithms import (
-    Algorithm,
-    Cohort,
-    LocalOptimizer,
-    LocalSGD,
-    MinimaxAlgorithm,
-    RoundReport,
-    algorithm_from_spec,
-    heavy_ball,
-    proximal,
-    variable_rates,
-)
-from fedbounds.empirical.algorithms.algorithm import LocalSteps
-from fedbounds.empirical.algorithms.messages import (
-    Compressor,
-    Drive,
-    Eden,
-    FullPrecision,
-    Sparsified,
-    StochasticSign,
-    TernGrad,
-    TopK,
-)
-from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
-    FedAvg,
-    FrozenGradient,
-    GeneralizedFedAvg,
-    WaitForAll,
-    WaitFull,
-    WaitMinibatch,
-)
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
-from fedbounds.empirical.papers.fedau.algorithms import (
-    MIFA,
-    AverageAll,
-    AverageParticipating,
-    FedAU,
-    FedVarp,
-    FixedWeights,
-    KnownParticipation,
-)
-from fedbounds.empirical.papers.fedmrn.algorithms import Compressed, FedMRN, FedSparsify
-from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
-from fedbounds.empirical.papers.fedmrn.fedpm import FedPM
-from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
-from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
-from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.oracles import Vector, local_update, stochastic_oracle
-from fedbounds.empirical.simulation.reference_algorithms import run_reference
-
-__all__ = [
-    "Algorithm",
-    "AnalyzedFedMRN",
-    "AverageAll",
-    "AverageParticipating",
-    "Cohort",
-    "Compressed",
-    "Compressor",
-    "Drive",
-    "Eden",
-    "FSGDA",
-    "FedAU",
-    "FedAvg",
-    "FedMRN",
-    "FedNormSGDA",
-    "FedPM",
-    "FedSparsify",
-    "FedVarp",
-    "FixedWeights",
-    "FrozenGradient",
-    "FullPrecision",
-    "GeneralizedFedAvg",
-    "KnownParticipation",
-    "LabelPrivateTDCD",
-    "LocalOptimizer",
-    "LocalSGD",
-    "LocalSGDA",
-    "LocalSteps",
-    "MIFA",
-    "MaskedNoise",
-    "MinimaxAlgorithm",
-    "PrintedTDCD",
-    "RoundReport",
-    "Sparsified",
-    "StochasticSign",
-    "Streams",
-    "SynchronousSGDA",
-    "TDCD",
-    "TernGrad",
-    "TopK",
-    "Vector",
-    "WaitForAll",
-    "WaitFull",
-    "WaitMinibatch",
-    "algorithm_from_spec",
-    "heavy_ball",
-    "local_update",
-    "proximal",
-    "run_reference",
-    "stochastic_oracle",
-    "variable_rates",
-]
+from fedbounds.empirical.algorithms import Algorithm as Algorithm
+from fedbounds.empirical.algorithms import Cohort as Cohort
+from fedbounds.empirical.algorithms import LocalOptimizer as LocalOptimizer
+from fedbounds.empirical.algorithms import LocalSGD as LocalSGD
+from fedbounds.empirical.algorithms import MinimaxAlgorithm as MinimaxAlgorithm
+from fedbounds.empirical.algorithms import RoundReport as RoundReport
+from fedbounds.empirical.algorithms import algorithm_from_spec as algorithm_from_spec
+from fedbounds.empirical.algorithms import heavy_ball as heavy_ball
+from fedbounds.empirical.algorithms import proximal as proximal
+from fedbounds.empirical.algorithms import variable_rates as variable_rates
+from fedbounds.empirical.algorithms.algorithm import LocalSteps as LocalSteps
+from fedbounds.empirical.algorithms.messages import Compressor as Compressor
+from fedbounds.empirical.algorithms.messages import Drive as Drive
+from fedbounds.empirical.algorithms.messages import Eden as Eden
+from fedbounds.empirical.algorithms.messages import FullPrecision as FullPrecision
+from fedbounds.empirical.algorithms.messages import Sparsified as Sparsified
+from fedbounds.empirical.algorithms.messages import StochasticSign as StochasticSign
+from fedbounds.empirical.algorithms.messages import TernGrad as TernGrad
+from fedbounds.empirical.algorithms.messages import TopK as TopK
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg as FedAvg
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FrozenGradient as FrozenGradient
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg as GeneralizedFedAvg
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitForAll as WaitForAll
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitFull as WaitFull
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitMinibatch as WaitMinibatch
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA as FSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA as FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA as LocalSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import SynchronousSGDA as SynchronousSGDA
+from fedbounds.empirical.papers.fedau.algorithms import MIFA as MIFA
+from fedbounds.empirical.papers.fedau.algorithms import AverageAll as AverageAll
+from fedbounds.empirical.papers.fedau.algorithms import AverageParticipating as AverageParticipating
+from fedbounds.empirical.papers.fedau.algorithms import FedAU as FedAU
+from fedbounds.empirical.papers.fedau.algorithms import FedVarp as FedVarp
+from fedbounds.empirical.papers.fedau.algorithms import FixedWeights as FixedWeights
+from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation as KnownParticipation
+from fedbounds.empirical.papers.fedmrn.algorithms import Compressed as Compressed
+from fedbounds.empirical.papers.fedmrn.algorithms import FedMRN as FedMRN
+from fedbounds.empirical.papers.fedmrn.algorithms import FedSparsify as FedSparsify
+from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN as AnalyzedFedMRN
+from fedbounds.empirical.papers.fedmrn.fedpm import FedPM as FedPM
+from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise as MaskedNoise
+from fedbounds.empirical.papers.tdcd.algorithms import TDCD as TDCD
+from fedbounds.empirical.papers.tdcd.algorithms import LabelPrivateTDCD as LabelPrivateTDCD
+from fedbounds.empirical.papers.tdcd.algorithms import PrintedTDCD as PrintedTDCD
+from fedbounds.empirical.runtime.streams import Streams as Streams
+from fedbounds.empirical.simulation.oracles import Vector as Vector
+from fedbounds.empirical.simulation.oracles import local_update as local_update
+from fedbounds.empirical.simulation.oracles import stochastic_oracle as stochastic_oracle
+from fedbounds.empirical.simulation.reference_algorithms import run_reference as run_reference

@@ -46,7 +46,7 @@ LONG_WORD = re.compile(r"\S{300,}")
 
 
 class ClosedPipe(Exception):
-    """Nobody reads the output any more; click ends the process with status 1 on the error itself."""
+    """The reader of the output has closed the pipe; on a BrokenPipeError click would exit with status 1."""
 
 
 class LazyGroup(click.Group):
@@ -57,11 +57,11 @@ class LazyGroup(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with _closed_pipe(), _visible_text():
+        with _closed_pipe(), _escape_output():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        from importlib import metadata  # takes its time
+        from importlib import metadata  # slow to import
 
         return [*COMMANDS, *(point.name for point in metadata.entry_points(group="fedbounds.commands"))]
 
@@ -86,7 +86,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if ctx.resilient_parsing:  # a line is completed, which may be anything so far
+        if ctx.resilient_parsing:  # completion: the line may be incomplete
             from fedbounds.cli.completion import FIRST_WORDS, FirstWord
 
             name, *rest = args
@@ -100,12 +100,12 @@ class LazyGroup(click.Group):
         for place, word in enumerate(args):
             if word == "" or (word.startswith("--") and word.endswith("=")):
                 given = args[place - 1] if not word and args[place - 1].startswith("--") else word.rstrip("=")
-                raise click.UsageError(f"{given or f'argument {place}'} is empty; leave it out or say what it is")
+                raise click.UsageError(f"{given or f'argument {place}'} is empty; give a value or leave it out")
         return super().resolve_command(ctx, args)
 
 
 def _show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    """The version, in a checkout with its commit."""
+    """Print the version; in a checkout with its commit."""
     if wanted and not context.resilient_parsing:
         from fedbounds.bounds.inputs.checkout import git_state
 
@@ -117,74 +117,79 @@ def _show_version(context: click.Context, _parameter: click.Parameter, wanted: b
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="The version, and exit."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Print the version.",
 )
 def cli() -> None:
     """Convergence theory you can run: the numbered results of five federated-learning papers, evaluated for your
-    constants, drawn against the real algorithms, and verified."""
+    constants, compared with simulations of the algorithms, and verified."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; bad input is one line on standard error and status 2.
 
     Returns:
-        0 done, 1 a check failed, 2 bad input or a file that cannot be read or written, 130 interrupted, 141 nobody
-        reads the output any more (as of other commands in a pipe).
+        0 done, 1 a check failed, 2 bad input or a file that cannot be read or written, 130 interrupted, 141 the
+        pipe of the output is closed.
     """
     from fedbounds.bounds.errors import FedboundsError, missing_extra
     from fedbounds.bounds.inputs.user_files import record_inputs
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "_FEDBOUNDS_COMPLETE" in os.environ:
-        import_module("fedbounds.cli.completion")  # has its own ways with bash and zsh
+        import_module("fedbounds.cli.completion")  # defines completion in bash and zsh
     try:
         with warnings.catch_warnings(), record_inputs():
-            # numpy's on overflow: an answer that is not finite says so itself, and standard error is for bad input
+            # numpy warns of overflow; answers show that they are not finite, and standard error is for bad input
             warnings.simplefilter("ignore", RuntimeWarning)
             code = cli.main(args=words, standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()  # a full disk is found here, not when the process ends
     except FedboundsError as error:
-        _say(str(error))
+        _print_error(str(error))
         return 2
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else error.format_message())
         return 0
     except click.ClickException as error:
-        said = " ".join(error.format_message().split())  # quotes whole what the user typed
-        _say(said if len(said) <= 600 else f"{said[:600]}...")
+        text = " ".join(error.format_message().split())  # it quotes all that the user typed
+        _print_error(text if len(text) <= 600 else f"{text[:600]}...")
         return 2
     except ModuleNotFoundError as error:
         if (extra := missing_extra(error)) is None:
             raise
-        _say(str(extra))
+        _print_error(str(extra))
         return 2
     except MemoryError:
-        _say(f"{words[0]} needs more memory than this machine has free")
+        _print_error(f"{words[0]} needs more memory than this machine has free; use fewer clients, seeds or settings")
         return 2
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted")
+        _print_error("interrupted")
         return 130
     except (ClosedPipe, BrokenPipeError):
         _drop_output()
         return CLOSED_PIPE
     except OSError as error:
-        _drop_output()  # it may be what cannot be written
+        _drop_output()  # which may be the file that fails
         where = "" if error.filename is None else f"{str(error.filename)!r}: "
-        _say(f"{where}{error.strerror or error}")
+        _print_error(f"{where}{error.strerror or error}")
         return 2
     return code if isinstance(code, int) else 0
 
 
 @contextmanager
-def _visible_text() -> Iterator[None]:
-    """What commands print holds no character that a terminal obeys: labels, files and plug-ins may have any."""
+def _escape_output() -> Iterator[None]:
+    """Escape control characters in the output of commands: labels, files and plug-ins may contain any."""
     echo = click.echo
 
-    def shown(message: Any = None, *args: Any, **kwargs: Any) -> None:
+    def echo_visible(message: Any = None, *args: Any, **kwargs: Any) -> None:
         echo(visible(message) if isinstance(message, str) else message, *args, **kwargs)
 
-    click.echo = shown
+    click.echo = echo_visible
     try:
         yield
     finally:
@@ -199,15 +204,15 @@ def _closed_pipe() -> Iterator[None]:
         raise ClosedPipe from None
 
 
-def _say(text: str) -> None:
-    """One line on standard error, if that can be written; a word of thousands of letters is quoted by its ends."""
-    said = LONG_WORD.sub(lambda word: f"{word[0][:160]}...{word[0][-40:]}", " ".join(text.splitlines()))
+def _print_error(text: str) -> None:
+    """One line on standard error, if that can be written; a very long word is shortened."""
+    line = LONG_WORD.sub(lambda word: f"{word[0][:160]}...{word[0][-40:]}", " ".join(text.splitlines()))
     with suppress(OSError):
-        click.echo(f"fedbounds: {visible(said)}", err=True)
+        click.echo(f"fedbounds: {visible(line)}", err=True)
 
 
 def _drop_output() -> None:
-    """Write nothing more to standard output, where the process would fail once more when it ends."""
+    """Redirect standard output to nowhere, so that the process does not fail again when it ends."""
     if sys.stdout is None or sys.stdout is not sys.__stdout__:
         return  # the caller's own
     null = os.open(os.devnull, os.O_WRONLY)

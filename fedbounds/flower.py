@@ -1,6 +1,6 @@
-"""Server strategies for Flower's message API: FedAU, generalized FedAvg, and an account of who took part.
+"""Server strategies for Flower's message API: FedAU, generalized FedAvg, and a participation account.
 
-Needs the extra `flower`; nothing else of fedbounds does, and importing `fedbounds` does not import Flower.
+Needs the extra `flower`. `import fedbounds` does not import Flower.
 """
 
 from __future__ import annotations

@@ -1,65 +1,31 @@
 """Federated problems: local gradients, exact or stochastic, with the constants of the theory and their kind."""
 
-from fedbounds.empirical.problems import (
-    BlockQuadratic,
-    BoundedGradient,
-    BoundedMinimax,
-    CosineQuadratic,
-    Displaced,
-    FairImages,
-    ImageClassification,
-    MinimaxImages,
-    ModelOnData,
-    Network,
-    OnePointMinimax,
-    Problem,
-    Quadratic,
-    QuadraticMinimax,
-    RippledBlocks,
-    RobustImages,
-    ScaledMinimax,
-    VerticalLeastSquares,
-    VerticalNetworks,
-    problem_from_spec,
-    random_block_quadratic,
-    random_bounded_gradient,
-    random_cosine_quadratic,
-    random_displaced,
-    random_quadratic,
-    random_quadratic_minimax,
-    random_rippled_blocks,
-    random_vertical_least_squares,
-    toy_example,
-)
-
-__all__ = [
-    "BlockQuadratic",
-    "BoundedGradient",
-    "BoundedMinimax",
-    "CosineQuadratic",
-    "Displaced",
-    "FairImages",
-    "ImageClassification",
-    "MinimaxImages",
-    "ModelOnData",
-    "Network",
-    "OnePointMinimax",
-    "Problem",
-    "Quadratic",
-    "QuadraticMinimax",
-    "RippledBlocks",
-    "RobustImages",
-    "ScaledMinimax",
-    "VerticalLeastSquares",
-    "VerticalNetworks",
-    "problem_from_spec",
-    "random_block_quadratic",
-    "random_bounded_gradient",
-    "random_cosine_quadratic",
-    "random_displaced",
-    "random_quadratic",
-    "random_quadratic_minimax",
-    "random_rippled_blocks",
-    "random_vertical_least_squares",
-    "toy_example",
-]
+from fedbounds.empirical.problems import BlockQuadratic as BlockQuadratic
+from fedbounds.empirical.problems import BoundedGradient as BoundedGradient
+from fedbounds.empirical.problems import BoundedMinimax as BoundedMinimax
+from fedbounds.empirical.problems import CosineQuadratic as CosineQuadratic
+from fedbounds.empirical.problems import Displaced as Displaced
+from fedbounds.empirical.problems import FairImages as FairImages
+from fedbounds.empirical.problems import ImageClassification as ImageClassification
+from fedbounds.empirical.problems import MinimaxImages as MinimaxImages
+from fedbounds.empirical.problems import ModelOnData as ModelOnData
+from fedbounds.empirical.problems import Network as Network
+from fedbounds.empirical.problems import OnePointMinimax as OnePointMinimax
+from fedbounds.empirical.problems import Problem as Problem
+from fedbounds.empirical.problems import Quadratic as Quadratic
+from fedbounds.empirical.problems import QuadraticMinimax as QuadraticMinimax
+from fedbounds.empirical.problems import RippledBlocks as RippledBlocks
+from fedbounds.empirical.problems import RobustImages as RobustImages
+from fedbounds.empirical.problems import ScaledMinimax as ScaledMinimax
+from fedbounds.empirical.problems import VerticalLeastSquares as VerticalLeastSquares
+from fedbounds.empirical.problems import VerticalNetworks as VerticalNetworks
+from fedbounds.empirical.problems import problem_from_spec as problem_from_spec
+from fedbounds.empirical.problems import random_block_quadratic as random_block_quadratic
+from fedbounds.empirical.problems import random_bounded_gradient as random_bounded_gradient
+from fedbounds.empirical.problems import random_cosine_quadratic as random_cosine_quadratic
+from fedbounds.empirical.problems import random_displaced as random_displaced
+from fedbounds.empirical.problems import random_quadratic as random_quadratic
+from fedbounds.empirical.problems import random_quadratic_minimax as random_quadratic_minimax
+from fedbounds.empirical.problems import random_rippled_blocks as random_rippled_blocks
+from fedbounds.empirical.problems import random_vertical_least_squares as random_vertical_least_squares
+from fedbounds.empirical.problems import toy_example as toy_example

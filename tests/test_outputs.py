@@ -15,12 +15,12 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_output
 from fedbounds.bounds.inputs.user_files import read_text, read_toml, record_inputs
 from fedbounds.cli.options import OutputPath, PathArgument
-from fedbounds.cli.report import report_paper
 from fedbounds.command_line import COMMANDS, cli, main
 from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.picture import Curve
+from fedbounds.figures.report.papers import report_paper
 from tests.command_line import run
 
 RUNS = """
@@ -81,11 +81,12 @@ CASES = [
     Case(f"certify {THEOREM} --form explicit", "x.json", ("x.json",), "fedbounds.cli.certify.certificate"),
     Case("results s.toml", "x.csv", ("x.csv",), "fedbounds.empirical.sweep.tabulate", "--csv"),
     Case(f"confront s.toml {THEOREM}", "x.png", FIGURE_FILES, "fedbounds.empirical.comparison.compare_sweep.make_runs"),
-    Case("figure s.toml", "x.png", FIGURE_FILES, "fedbounds.empirical.sweep.execute"),
+    Case("figure s.toml", "x.png", FIGURE_FILES, "fedbounds.figures.charts.sweep.execute"),
     Case("figure tightness", "x.png", FIGURE_FILES, "fedbounds.cli.figures._atlas"),
     Case("figure glyphs", "x.png", FIGURE_FILES, "fedbounds.cli.figures._samples"),
-    Case("figure fedau/figure-1", "x.png", FIGURE_FILES, "fedbounds.figures.papers.fedau.drawing.draw"),
-    Case("figure fedau", "g", ("g/figure-1.png", "g/claims.csv"), "fedbounds.figures.papers.fedau.drawing.draw"),
+    Case("figure fedau/figure-1", "x.png", FIGURE_FILES, "fedbounds.figures.charts.paper_gallery.draw_by_name"),
+    Case("figure fedau", "g", ("g/figure-1.png", "g/claims.csv"),
+         "fedbounds.figures.charts.paper_gallery.draw_by_name"),
     Case("figure fedau/claims", "x.csv", ("x.csv",), "fedbounds.figures.papers.fedau.claims.all_claims"),
     Case(
         f"report s.toml --key {THEOREM}", "r", REPORT_FILES, "fedbounds.empirical.comparison.compare_sweep.make_runs"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import html
 import importlib
+import inspect
 import io
 import json
 import re
@@ -100,8 +102,12 @@ def test_the_reference_lists_the_public_names_and_no_others() -> None:
     for section in page.split("\n## ")[1:]:
         found[section.partition("\n")[0]] = re.findall(r"^\| \[?`(\w+)`", section, re.MULTILINE)
     assert found == {module: sorted(names) for module, names in public_names().items()}
+    assert {*found.pop("fedbounds")} == {*fedbounds.__all__} - {*fedbounds.MODULES}
     for module, names in found.items():
-        assert {*names} == {*importlib.import_module(module).__all__} - {*fedbounds.MODULES}
+        source = ast.parse(inspect.getsource(importlib.import_module(module)))
+        imported = [alias for node in source.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+        assert sorted(names) == sorted(alias.name for alias in imported)
+        assert all(alias.asname == alias.name for alias in imported)  # which editors and pyright take as public
 
 
 @pytest.mark.parametrize("paper", [path.name for path in (DOCS / "gallery").iterdir() if path.is_dir()])

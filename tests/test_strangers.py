@@ -45,12 +45,12 @@ from fedbounds.figures.charts.paper_gallery import PaperGallery
 class Gallery(PaperGallery):
     scale_of = staticmethod(lambda dataset, network, full: "small")
 
-FIGURES = {"figure-1": None}
-
-def draw(gallery, name):
-    line = Curve("line", [1.0, 2.0], [1.0, 2.0])
+def line(gallery):
+    curve = Curve("line", [1.0, 2.0], [1.0, 2.0])
     words = {"title": "A line", "caption": "A line.", "alternative": "A line."}
-    return panels({"": [line]}, x_label="x", y_labels=["y"], **words)
+    return panels({"": [curve]}, x_label="x", y_labels=["y"], **words)
+
+FIGURES = {"figure-1": line}
 """,
 }
 

@@ -15,7 +15,7 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Result
 from fedbounds.figures.charts.picture import Picture
 from fedbounds.figures.charts.theory import breakdown
-from fedbounds.figures.explorer.start import Start, given_at_first, start
+from fedbounds.figures.explorer.start import Start, initial_constants, initial_value
 from prebuild.statements import plain
 
 HORIZONS = np.unique(np.geomspace(10, 1e7, 60).round())
@@ -52,7 +52,7 @@ def example(result: Result) -> Iterator[str]:
 
 def constants_of(result: Result) -> dict[str, Start]:
     """The constants with which the explorer starts."""
-    return {name: start(result.notation[name]) for name in given_at_first(result, result.form())}
+    return {name: initial_value(result.notation[name]) for name in initial_constants(result, result.form())}
 
 
 def terms_over_rounds(result: Result) -> Picture | None:

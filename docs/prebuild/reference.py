@@ -51,7 +51,8 @@ def public_names() -> dict[str, list[str]]:
         top = importlib.import_module(f"fedbounds.{name}")
         inside = [f"{top.__name__}.{each.name}" for each in pkgutil.iter_modules(getattr(top, "__path__", ()))]
         for module in (top, *map(importlib.import_module, inside)):
-            if names := getattr(module, "__all__", []):
+            names = [name for name, held in vars(module).items() if name[0] != "_" and not inspect.ismodule(held)]
+            if names:
                 found[module.__name__] = sorted(names)
     return found
 

@@ -7,11 +7,12 @@ run whose worker dies is made once more.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
+from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import check_folder
 from fedbounds.empirical.sweep.batches import batches
@@ -48,6 +49,13 @@ class Outcome:
 
 
 Progress = Callable[[Outcome, int, int], None]
+
+
+@contextmanager
+def runs_bar(name: str) -> Iterator[Progress | None]:
+    """How many runs of a sweep are done, on standard error, if that is a terminal."""
+    with progress_bar(name) as advance:
+        yield None if advance is None else (lambda outcome, done, total: advance(done, total))
 
 
 def execute(

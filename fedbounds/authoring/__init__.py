@@ -1,87 +1,48 @@
 """Results of your own: notation, forms, assumptions and measures, claims and errata."""
 
-from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
-from fedbounds.bounds.audit.counterexample import Check, Erratum, Line, Repair, Replay, Smaller, Wording
-from fedbounds.bounds.inputs.checks import check_memory
-from fedbounds.bounds.theory.assumptions import (
-    BOUNDED_BELOW,
-    BOUNDED_HETEROGENEITY,
-    DIVERGENCE,
-    EXOGENOUS,
-    FULL_PARTICIPATION,
-    INDEPENDENT_CLIENTS,
-    SAMPLED,
-    SMOOTH,
-    UNBIASED,
-    USUAL_SCOPE,
-    VARIANCE,
-    Assumption,
-)
-from fedbounds.bounds.theory.dimensions import dimension_of
-from fedbounds.bounds.theory.feasible_set import FeasibleSets
-from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT, LEAST_GRADIENT, Measure
-from fedbounds.bounds.theory.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.theory.statement import Statement
-from fedbounds.bounds.theory.symbols import (
-    COUNT,
-    GRADIENT,
-    NONNEGATIVE,
-    OBJECTIVE,
-    PARAMETER,
-    POSITIVE,
-    PROBABILITY,
-    SMOOTHNESS,
-    STEP,
-    Derived,
-    Notation,
-    Quantity,
-)
-
-__all__ = [
-    "AVERAGE_GRADIENT",
-    "Assumption",
-    "BOUNDED_BELOW",
-    "BOUNDED_HETEROGENEITY",
-    "COUNT",
-    "Check",
-    "Claim",
-    "Condition",
-    "DIVERGENCE",
-    "Derived",
-    "EXOGENOUS",
-    "Erratum",
-    "FULL_PARTICIPATION",
-    "FeasibleSets",
-    "Form",
-    "GRADIENT",
-    "INDEPENDENT_CLIENTS",
-    "LEAST_GRADIENT",
-    "Line",
-    "Measure",
-    "NONNEGATIVE",
-    "Notation",
-    "OBJECTIVE",
-    "PARAMETER",
-    "POSITIVE",
-    "PROBABILITY",
-    "Quantity",
-    "Relation",
-    "Repair",
-    "Replay",
-    "Result",
-    "ResultForm",
-    "SAMPLED",
-    "SMOOTH",
-    "SMOOTHNESS",
-    "STEP",
-    "Smaller",
-    "Source",
-    "Statement",
-    "Term",
-    "UNBIASED",
-    "USUAL_SCOPE",
-    "VARIANCE",
-    "Wording",
-    "check_memory",
-    "dimension_of",
-]
+from fedbounds.bounds.audit.claim import Claim as Claim
+from fedbounds.bounds.audit.claim import Relation as Relation
+from fedbounds.bounds.audit.claim import ResultForm as ResultForm
+from fedbounds.bounds.audit.counterexample import Check as Check
+from fedbounds.bounds.audit.counterexample import Erratum as Erratum
+from fedbounds.bounds.audit.counterexample import Line as Line
+from fedbounds.bounds.audit.counterexample import Repair as Repair
+from fedbounds.bounds.audit.counterexample import Replay as Replay
+from fedbounds.bounds.audit.counterexample import Smaller as Smaller
+from fedbounds.bounds.audit.counterexample import Wording as Wording
+from fedbounds.bounds.inputs.checks import check_memory as check_memory
+from fedbounds.bounds.theory.assumptions import BOUNDED_BELOW as BOUNDED_BELOW
+from fedbounds.bounds.theory.assumptions import BOUNDED_HETEROGENEITY as BOUNDED_HETEROGENEITY
+from fedbounds.bounds.theory.assumptions import DIVERGENCE as DIVERGENCE
+from fedbounds.bounds.theory.assumptions import EXOGENOUS as EXOGENOUS
+from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION as FULL_PARTICIPATION
+from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS as INDEPENDENT_CLIENTS
+from fedbounds.bounds.theory.assumptions import SAMPLED as SAMPLED
+from fedbounds.bounds.theory.assumptions import SMOOTH as SMOOTH
+from fedbounds.bounds.theory.assumptions import UNBIASED as UNBIASED
+from fedbounds.bounds.theory.assumptions import USUAL_SCOPE as USUAL_SCOPE
+from fedbounds.bounds.theory.assumptions import VARIANCE as VARIANCE
+from fedbounds.bounds.theory.assumptions import Assumption as Assumption
+from fedbounds.bounds.theory.dimensions import dimension_of as dimension_of
+from fedbounds.bounds.theory.feasible_set import FeasibleSets as FeasibleSets
+from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT as AVERAGE_GRADIENT
+from fedbounds.bounds.theory.measures import LEAST_GRADIENT as LEAST_GRADIENT
+from fedbounds.bounds.theory.measures import Measure as Measure
+from fedbounds.bounds.theory.result import Condition as Condition
+from fedbounds.bounds.theory.result import Form as Form
+from fedbounds.bounds.theory.result import Result as Result
+from fedbounds.bounds.theory.result import Source as Source
+from fedbounds.bounds.theory.result import Term as Term
+from fedbounds.bounds.theory.statement import Statement as Statement
+from fedbounds.bounds.theory.symbols import COUNT as COUNT
+from fedbounds.bounds.theory.symbols import GRADIENT as GRADIENT
+from fedbounds.bounds.theory.symbols import NONNEGATIVE as NONNEGATIVE
+from fedbounds.bounds.theory.symbols import OBJECTIVE as OBJECTIVE
+from fedbounds.bounds.theory.symbols import PARAMETER as PARAMETER
+from fedbounds.bounds.theory.symbols import POSITIVE as POSITIVE
+from fedbounds.bounds.theory.symbols import PROBABILITY as PROBABILITY
+from fedbounds.bounds.theory.symbols import SMOOTHNESS as SMOOTHNESS
+from fedbounds.bounds.theory.symbols import STEP as STEP
+from fedbounds.bounds.theory.symbols import Derived as Derived
+from fedbounds.bounds.theory.symbols import Notation as Notation
+from fedbounds.bounds.theory.symbols import Quantity as Quantity

@@ -1,48 +1,29 @@
 """Proofs that the audit checks: chains of steps, their rules and axioms."""
 
-from fedbounds.bounds.audit.axioms import (
-    Assumed,
-    Descent,
-    Independent,
-    Jensen,
-    MeanOf,
-    NoiseOverTime,
-    Smooth,
-    Uncorrelated,
-)
-from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
-from fedbounds.bounds.audit.limit_checker import Limit
-from fedbounds.bounds.audit.proof_step_checker import ProofSetting, measure_symbol
-from fedbounds.bounds.audit.rules import ClientByClient, Combine, Everywhere, Gram, Telescope, Unroll
-from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
-
-__all__ = [
-    "Assumed",
-    "Atom",
-    "Chain",
-    "ClientByClient",
-    "Combine",
-    "Descent",
-    "ClaimSet",
-    "Everywhere",
-    "Gram",
-    "Independent",
-    "Jensen",
-    "Limit",
-    "MeanOf",
-    "NoiseOverTime",
-    "ProofSetting",
-    "Smooth",
-    "Telescope",
-    "Uncorrelated",
-    "Unroll",
-    "Vec",
-    "by",
-    "eq",
-    "inner",
-    "le",
-    "measure_symbol",
-    "result_claims",
-    "square",
-]
+from fedbounds.bounds.audit.axioms import Assumed as Assumed
+from fedbounds.bounds.audit.axioms import Descent as Descent
+from fedbounds.bounds.audit.axioms import Independent as Independent
+from fedbounds.bounds.audit.axioms import Jensen as Jensen
+from fedbounds.bounds.audit.axioms import MeanOf as MeanOf
+from fedbounds.bounds.audit.axioms import NoiseOverTime as NoiseOverTime
+from fedbounds.bounds.audit.axioms import Smooth as Smooth
+from fedbounds.bounds.audit.axioms import Uncorrelated as Uncorrelated
+from fedbounds.bounds.audit.chain import Chain as Chain
+from fedbounds.bounds.audit.chain import by as by
+from fedbounds.bounds.audit.chain import eq as eq
+from fedbounds.bounds.audit.chain import le as le
+from fedbounds.bounds.audit.claim_set import ClaimSet as ClaimSet
+from fedbounds.bounds.audit.claim_set import result_claims as result_claims
+from fedbounds.bounds.audit.limit_checker import Limit as Limit
+from fedbounds.bounds.audit.proof_step_checker import ProofSetting as ProofSetting
+from fedbounds.bounds.audit.proof_step_checker import measure_symbol as measure_symbol
+from fedbounds.bounds.audit.rules import ClientByClient as ClientByClient
+from fedbounds.bounds.audit.rules import Combine as Combine
+from fedbounds.bounds.audit.rules import Everywhere as Everywhere
+from fedbounds.bounds.audit.rules import Gram as Gram
+from fedbounds.bounds.audit.rules import Telescope as Telescope
+from fedbounds.bounds.audit.rules import Unroll as Unroll
+from fedbounds.bounds.audit.vectors import Atom as Atom
+from fedbounds.bounds.audit.vectors import Vec as Vec
+from fedbounds.bounds.audit.vectors import inner as inner
+from fedbounds.bounds.audit.vectors import square as square

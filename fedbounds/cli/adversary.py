@@ -1,4 +1,4 @@
-"""fedbounds adversary: the largest left side over bound found, by search or by replay; and tables of whole papers."""
+"""fedbounds adversary: search for the largest left-hand side over bound; tables of whole papers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
+    echo_written,
     emit,
     force_option,
     form_option,
@@ -39,13 +40,11 @@ if TYPE_CHECKING:
     type=click.Choice(["families", "light", "deep"]),
     default="deep",
     show_default=True,
-    help="How hard to look; with --paper, families completes the table by the known extremal runs alone.",
+    help="How long to search; with --paper, 'families' adds only the known extremal runs to the table.",
 )
-@click.option(
-    "--seed", type=Count(0), default=61, show_default=True, help="Of the search; the same one finds the same."
-)
-@click.option("--replay", metavar="FILE", type=PathArgument(), help="Reckon an instance again that --out wrote.")
-@click.option("--merge", metavar="FILE", type=PathArgument(), help="With --paper: rows of other searches; no new one.")
+@click.option("--seed", type=Count(0), default=61, show_default=True, help="The seed of the search.")
+@click.option("--replay", metavar="FILE", type=PathArgument(), help="Recompute an instance that --out wrote.")
+@click.option("--merge", metavar="FILE", type=PathArgument(), help="With --paper: add rows of other searches.")
 @click.option("--out", metavar="FILE", type=OutputPath(), help="Write the instance, or with --paper the table, here.")
 @force_option
 @json_option
@@ -61,43 +60,46 @@ def adversary_command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Search for the largest left side over the bound of the result KEY.
+    """Search for instances with a large ratio of left-hand side to bound of the result KEY.
 
-    A search finds a number from below: the largest found, not the largest possible. It starts from the known extremal
-    runs (gradient descent on a quadratic and on a Huber function, one client, no noise) up to the largest step sizes
-    that the form admits, and from random instances. Of the default form, if --form names no other.
+    The answer is the largest ratio found, a lower bound on the worst case. The search starts from known extremal runs
+    (gradient descent on a quadratic and on a Huber function, one client, no noise), with step sizes up to the largest
+    admissible ones, and from random instances.
 
-    With --paper: of every form of its results, into the table that is committed beside its ledger, or into --out; what
-    that table has already, of the same effort and seed, is not searched again, and the climbs start from its instances
-    too. With --merge the rows of such a table, or of a part of one, are put in, the larger of both. In the end every
-    row has the largest of all instances of its class in the table. Exits with 1 if the bound is refuted, or if --replay
-    finds something else than FILE says.
+    With --paper the search covers every form of the paper and updates the table beside its ledger, or --out. Rows of
+    the same effort and seed are kept, and their instances are starting points. --merge adds the rows of another table
+    and keeps the larger ratio. Exits with 1 if the bound is refuted, or if --replay differs from FILE.
 
     \b
     fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
     fedbounds adversary --replay worst.json
     """
-    from fedbounds.bounds.comparison.worst_ratios import read_document
+    from fedbounds.bounds.comparison.worst_ratios import describe_row, read_document
     from fedbounds.empirical.falsification import adversary
 
     if [key, wanted, replay].count(None) != 2:
-        raise FedboundsError("give one of KEY, --paper P and --replay FILE")
+        raise FedboundsError("adversary needs exactly one of KEY, --paper P and --replay FILE")
     if merge and not wanted:
-        raise FedboundsError("--merge puts rows into the table of a paper; say which with --paper P")
+        raise FedboundsError("--merge adds rows to the table of a paper; name it with --paper P")
     source = click.get_current_context().get_parameter_source
     for name in ("form", "effort", "seed"):
         if replay and source(name) != ParameterSource.DEFAULT:
-            raise FedboundsError(f"--replay reckons the instance of a file as it is; leave out --{name}")
+            raise FedboundsError(f"--replay recomputes the instance of a file as it is; leave out --{name}")
     if effort == "families" and not wanted:
-        raise FedboundsError("--effort families completes the table of a paper; name it with --paper P")
+        raise FedboundsError("--effort families adds rows to the table of a paper; name it with --paper P")
     if wanted:
         if form:
             raise FedboundsError("--paper searches every form; leave out --form")
-        if merge:
-            return merge_into(wanted, merge, out, force, as_json)
-        return table(wanted, effort, seed, out, force, as_json)
+        table = update_table(wanted, effort, seed, merge, out, force)
+        if as_json:
+            emit("worst-ratios", table)
+        else:
+            for row in table["rows"]:
+                click.echo(f"{row['key']}[{row['form']}]: {describe_row(row)}")
+            echo_written([table["file"]])
+        return 0
     if replay:
-        read_document(Path(replay))  # notes it as an input
+        read_document(Path(replay))  # records it as an input
     check_outputs([instance_output(out)] if out else [], force)
     if replay:
         found = adversary.replay(replay)
@@ -111,37 +113,40 @@ def adversary_command(
     else:
         click.echo(str(found))
         if out:
-            click.echo(f"wrote {out}; reckon it again with fedbounds adversary --replay {out}")
+            click.echo(f"written {out}; to recompute it: fedbounds adversary --replay {out}")
     return 1 if found.status == "refuted" or found.recorded else 0
 
 
 def instance_output(path: str | Path) -> Output:
-    """An instance as a file."""
+    """The file of an instance."""
     return Output(Path(path), DOCUMENT + rb"fedbounds\.adversary/")
 
 
 def write(found: WorstInstance, path: Path, force: bool = False) -> None:
-    """An instance with all its numbers, as a file."""
+    """Write an instance with all its numbers."""
     from fedbounds.empirical.falsification.adversary import SCHEMA
 
     document = {"schema": SCHEMA, "version": __version__, **json_value(found.as_document())}
     write_output(instance_output(path), f"{json.dumps(document, indent=1, ensure_ascii=False)}\n".encode(), force)
 
 
-def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_json: bool) -> int:
-    """The largest ratios found for a paper, written after every row."""
+def update_table(name: str, effort: str, seed: int, merge: str | None, out: str | None, force: bool) -> dict[str, Any]:
+    """Search all forms of a paper, or add the rows of other searches; write the table, after every row of a search."""
     from fedbounds.bounds.comparison.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
     from fedbounds.bounds.theory.registry import paper
-    from fedbounds.empirical.falsification.adversary_table import cross_rows, rows
+    from fedbounds.empirical.falsification.adversary_table import cross_rows, merge_tables, rows
 
     loaded = paper(name)
     path = Path(out) if out else worst_ratios_path(loaded.key)
+    if merge and not Path(merge).exists():
+        raise FedboundsError(f"--merge {merge}: no such file; name a table of adversary --paper {name} --out F")
+    new = read_rows(Path(merge)) if merge else []
     check_outputs([table_output(path)], force)
     known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = list(merge_tables(known, new)) if merge else []
     total = sum(len(result.forms) for result in loaded.results)
     with progress_bar(loaded.key) as advance:
-        for row in rows(loaded.key, effort, seed, known):
+        for row in () if merge else rows(loaded.key, effort, seed, known):
             found.append(row)
             done = {(one["key"], one["form"]) for one in found}
             write_rows(path, loaded.key, [*found, *(r for r in known if (r["key"], r["form"]) not in done)], force)
@@ -149,35 +154,4 @@ def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_js
                 advance(len(found), total, f"{row['key']}[{row['form']}]")
     found = list(cross_rows(found))
     write_rows(path, loaded.key, found, force)
-    return print_table(loaded.key, found, path, as_json)
-
-
-def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: bool) -> int:
-    """The largest ratios found for a paper, with those of other searches."""
-    from fedbounds.bounds.comparison.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
-    from fedbounds.bounds.theory.registry import paper
-    from fedbounds.empirical.falsification.adversary_table import cross_rows, merge_tables
-
-    key = paper(name).key
-    path = Path(out) if out else worst_ratios_path(key)
-    if not Path(merge).exists():
-        raise FedboundsError(f"{merge}: no such file")
-    new = read_rows(Path(merge))
-    check_outputs([table_output(path)], force)
-    known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
-    found = list(cross_rows(list(merge_tables(known, new))))
-    write_rows(path, key, found, force)
-    return print_table(key, found, path, as_json)
-
-
-def print_table(key: str, rows: list[dict[str, Any]], path: Path, as_json: bool) -> int:
-    """A table that was written, on the terminal."""
-    from fedbounds.bounds.comparison.worst_ratios import describe_row
-
-    if as_json:
-        emit("worst-ratios", {"paper": key, "rows": rows, "file": str(path)})
-    else:
-        for row in rows:
-            click.echo(f"{row['key']}[{row['form']}]: {describe_row(row)}")
-        click.echo(f"wrote {path}")
-    return 0
+    return {"paper": loaded.key, "rows": found, "file": str(path)}

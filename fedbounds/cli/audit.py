@@ -1,4 +1,4 @@
-"""fedbounds audit and fedbounds refute: the verdicts of every claim, and one counterexample replayed."""
+"""fedbounds audit and fedbounds refute: the verdict of every claim, and the replay of a counterexample."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.registry import paper, papers
 from fedbounds.cli import completion
-from fedbounds.cli.options import emit, json_option, paper_option
+from fedbounds.cli.options import echo_written, emit, json_option, paper_option
 
 COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
@@ -30,23 +30,23 @@ COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": 
 @click.argument("key", required=False, shell_complete=completion.keys)
 @paper_option
 @click.option("--verdict", "only", type=click.Choice(OUTCOMES), help="Show only claims with this verdict.")
-@click.option("--all", "whole", is_flag=True, help="Show every claim, proved steps of proofs and units too.")
-@click.option("--write", is_flag=True, help="Write the ledger of --paper P, or of every paper that has one, anew.")
-@click.option("--no-cache", is_flag=True, help="Try every claim, even if no source has changed since the last time.")
+@click.option("--all", "whole", is_flag=True, help="Show every claim, including proved steps and dimension checks.")
+@click.option("--write", is_flag=True, help="Rewrite the ledger of --paper P, or of every paper that has one.")
+@click.option("--no-cache", is_flag=True, help="Verify every claim, even if no source has changed.")
 @json_option
 def audit(
     key: str | None, wanted: str | None, only: str | None, whole: bool, write: bool, no_cache: bool, as_json: bool
 ) -> int:
     """Verify claims (those that start with KEY, or all) and compare the verdicts with the committed ledger.
 
-    Without KEY, --verdict and --all only the claims of the paper itself are shown, and whatever is not proved.
+    Without KEY, --verdict or --all the output omits proved steps, dimension checks and limits.
 
     Exits with 1 if a verdict differs from the ledger or two checkers contradict each other.
     """
     if key and wanted and key.partition("/")[0] != wanted:
-        raise FedboundsError(f"{key} is not a claim of {wanted}; give one of the two")
+        raise FedboundsError(f"{key} is not a claim of {wanted}; give KEY or --paper, not both")
     if key and write:
-        raise FedboundsError("--write makes a paper's whole ledger anew; leave out KEY")
+        raise FedboundsError("--write rewrites the whole ledger of a paper; leave out KEY")
     one = wanted or (key or "").partition("/")[0]
     names = [paper(one).key] if one else [loaded.key for loaded in papers()]
     rows: list[ClaimRow] = []
@@ -57,7 +57,11 @@ def audit(
     except Contradiction as contradiction:
         click.echo(f"fedbounds: {contradiction}", err=True)
         return 1
-    written = [write_paper(name, rows) for name in names if write and (wanted or read_ledger(name))]
+    written = [
+        write_ledger(name, ledger_entries(row for row in rows if row.paper == name))
+        for name in names
+        if write and (wanted or read_ledger(name))
+    ]
     lines, without = compare_with_ledgers(names, rows, key or "")
     chosen = [row for row in rows if only is None or row.verdict == only]
     if as_json:
@@ -81,25 +85,19 @@ def audit(
         show_conditions(name, key or "", whole)
     for name in without:
         click.echo(f"{name}: no ledger yet")
-    for place in written:
-        click.echo(f"wrote {place}")
+    echo_written(written)
     for line in lines:
         click.echo(f"DIFFERS  {line}")
     return 1 if lines else 0
 
 
 def is_routine(row: ClaimRow) -> bool:
-    """A step of a proof, a check of units or a limit that is proved, with nothing to be said about it."""
+    """A step of a proof, a dimension check or a limit that is proved, without flags."""
     return row.kind in ("step", "units", "limit") and row.verdict == "proved" and not row.flags and not row.may_hide
 
 
-def write_paper(name: str, rows: Sequence[ClaimRow]) -> str:
-    """Write one paper's ledger; returns where."""
-    return str(write_ledger(name, ledger_entries(row for row in rows if row.paper == name)))
-
-
 def compare_with_ledgers(names: Sequence[str], rows: Sequence[ClaimRow], key: str) -> tuple[list[str], list[str]]:
-    """One line per difference from the ledgers, and the papers without one; only claims that start with key count."""
+    """One line per difference from the ledgers, of claims that start with key; and the papers without a ledger."""
     lines: list[str] = []
     without: list[str] = []
     for name in names:
@@ -154,7 +152,7 @@ def show_rows(rows: Sequence[ClaimRow]) -> None:
 
 
 def show_counts(rows: Sequence[ClaimRow]) -> None:
-    """How many claims of each kind are proved, survived, argued, refuted and unknown, paper by paper."""
+    """Print the number of claims of each kind and verdict, paper by paper."""
     for name, kinds in counts(rows).items():
         total = {outcome: sum(kind.get(outcome, 0) for kind in kinds.values()) for outcome in OUTCOMES}
         click.echo(f"{name}: " + ", ".join(f"{number} {outcome}" for outcome, number in total.items()))
@@ -163,12 +161,12 @@ def show_counts(rows: Sequence[ClaimRow]) -> None:
 
 
 def not_tested(name: str, key: str) -> list[Noticed]:
-    """The conditions of a paper's forms, of claims that start with key, of which no checker notices a change."""
+    """The conditions of claims that start with key for which no checker notices a change."""
     return [row for row in read_conditions(name).values() if not row.tested and row.form.startswith(key)]
 
 
 def show_conditions(name: str, key: str, whole: bool) -> None:
-    """Which conditions are not tested: each where a key or --all is given, else how many."""
+    """Print the conditions that are not tested: each one with a key or --all, else their number."""
     rows = not_tested(name, key)
     for row in rows if key or whole else ():
         click.echo(f"not tested  {row.form}  condition {row.text}: no checker notices a factor of 2")
@@ -181,9 +179,6 @@ def progress_line(name: str) -> Iterator[Progress | None]:
     """The claim that is being verified, on standard error, if that is a terminal."""
     with progress_bar(name) as advance:
         yield None if advance is None else (lambda claim, done, total: advance(done, total, claim))
-
-
-# --- refute ------------------------------------------------------------------------------------------------------
 
 
 @click.command("refute")
@@ -212,11 +207,7 @@ def refute(claim: str | None, as_json: bool) -> int:
 
 
 def find_erratum(wanted: str) -> tuple[str, Erratum]:
-    """The erratum that a claim's id, an erratum's id or a form's id names, with its paper.
-
-    Raises:
-        FedboundsError: none; names the nearest ids.
-    """
+    """The erratum that the id of a claim, an erratum or a form names, with its paper."""
     exact: dict[str, tuple[str, Erratum]] = {}
     for loaded in papers():
         name = loaded.key
@@ -234,12 +225,12 @@ def find_erratum(wanted: str) -> tuple[str, Erratum]:
 
 
 def ledger_verdict(paper_name: str, claim: str) -> str:
-    """What the committed ledger says of a claim ("" if nothing)."""
+    """The verdict of the committed ledger, empty if there is none."""
     return str(read_ledger(paper_name).get(claim, {}).get("verdict", ""))
 
 
 def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[str, Any]:
-    """Everything that the text shows, for JSON; numbers as fractions and as decimals."""
+    """The content of the text for JSON; numbers as fractions and as decimals."""
     replay = erratum.replayed
     checks = [(c, False) for c in hypotheses(name, replay, legal=False)]
     checks += [(c, True) for c in hypotheses(name, replay, legal=True)]
@@ -289,8 +280,8 @@ def refutation_text(name: str, erratum: Erratum, verdict: Verdict) -> str:
     version = paper(name).version
     lines += [f"Version of the paper: {version}"] if version else []
     lines += [f"The paper: {quote}" for quote in erratum.quotes]
-    said = "in our words" if erratum.quotes else "paraphrased"
-    lines += [f"Claim ({said}): {erratum.claim}.", "", replay.instance]
+    wording = "in our words" if erratum.quotes else "paraphrased"
+    lines += [f"Claim ({wording}): {erratum.claim}.", "", replay.instance]
     lines += ["", "Hypotheses", *(f"  {check}" for check in hypotheses(name, replay, legal=False))]
     legal = [f"  {check}" for check in hypotheses(name, replay, legal=True)]
     lines += ["", "Legal constants", *legal] if legal else []
@@ -307,7 +298,7 @@ def refutation_text(name: str, erratum: Erratum, verdict: Verdict) -> str:
 
 
 def hypotheses(name: str, replay: Replay, *, legal: bool) -> list[Check]:
-    """What the instance is checked for, as the paper writes it: hypotheses, or else what only the letters mean."""
+    """The checks of an instance as the paper writes them: hypotheses, or the legal ranges of constants."""
     results = [r for p in papers() if p.key == name for r in p.results]
     conditions = {c.text: (c, c.as_printed(r.notation)) for r in results for f in r.forms for c in f.conditions}
     checks = []
@@ -320,7 +311,7 @@ def hypotheses(name: str, replay: Replay, *, legal: bool) -> list[Check]:
 
 
 def minimal_lines(replay: Replay) -> list[str]:
-    """In which sense the instance is minimal, and the smaller ones that refute nothing."""
+    """The sense in which the instance is minimal, and smaller instances that refute nothing."""
     lines = [f"  minimal: {replay.minimal}"]
     for small in replay.smaller:
         sign = ">=" if small.true <= small.claimed else "<"

@@ -1,4 +1,4 @@
-"""fedbounds list and fedbounds show: what results there are, and one result as the paper prints it."""
+"""fedbounds list and fedbounds show: all results, and one result as the paper prints it."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def list_results(wanted: str | None, as_json: bool) -> None:
 @click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
 @json_option
 def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
-    """Show the result KEY: statement, forms, terms, conditions, assumptions and letters.
+    """Show the result KEY: statement, forms, terms, conditions, assumptions and symbols.
 
-    KEY may also be a definition, an assumption, an equation or a remark that `fedbounds list` shows, or the number of
-    an equation, as in fedau/B.4.4: then every result and every step of a proof that is about it.
+    KEY may also be a definition, an assumption, an equation or a remark in `fedbounds list`, or the number of an
+    equation, e.g. fedau/B.4.4, which lists every result and every proof step about it.
     """
     if style == "bibtex":
         loaded = paper(key.partition("/")[0])
@@ -101,13 +101,9 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
 
 
 def show_statement(one: Statement, form: str | None, style: str | None, as_json: bool) -> None:
-    """Print a definition, an assumption, an equation or a remark.
-
-    Raises:
-        FedboundsError: a form, a bound or LaTeX is asked of it and it has none.
-    """
+    """Print a definition, an assumption, an equation or a remark."""
     if form or style == "sympy" or (style == "latex" and not one.latex):
-        raise FedboundsError(f"{one.key} is a statement ({one.kind}) in words; it has no {form or style}")
+        raise FedboundsError(f"{one.key} is a statement ({one.kind}) in words; leave out --{'form' if form else style}")
     if as_json:
         emit("show", statement_document(one))
     else:
@@ -115,11 +111,7 @@ def show_statement(one: Statement, form: str | None, style: str | None, as_json:
 
 
 def show_equation(name: str, number: str, form: str | None, style: str | None, as_json: bool) -> None:
-    """Print where an equation stands.
-
-    Raises:
-        FedboundsError: no such equation, or a form or a style is asked of it.
-    """
+    """Print the places of an equation."""
     if form or style:
         raise FedboundsError(f"{name}/{number} is the number of an equation; leave out --{style or 'form'}")
     found = equation_places(name, number)
@@ -137,7 +129,7 @@ def as_text(form: Form, notation: Notation) -> str:
 
 
 def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
-    """Everything `show` knows, for JSON."""
+    """All that `show` prints, for JSON."""
     return {
         "key": result.key,
         "kind": result.kind,
@@ -192,24 +184,24 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "domain": str(result.notation[s.name].domain),
                 "dimension": str(result.notation[s.name].dimension),
             }
-            for s in letters(result, forms)
+            for s in used_symbols(result, forms)
         },
     }
 
 
-def letters(result: Result, forms: list[Form]) -> list[sp.Symbol]:
-    """The symbols these forms need or can be given instead, in the paper's order."""
+def used_symbols(result: Result, forms: list[Form]) -> list[sp.Symbol]:
+    """The symbols that these forms use or derive from others, in the paper's order."""
     used = set().union(*(f.symbols for f in forms))
     used |= {s for f in forms for e in f.prescribes.values() for s in e.free_symbols}
     used |= {result.notation[i].symbol for rule in replacements(forms) for i in rule.inputs}
     unknown = {s.name for s in used} - set(result.notation)
     if unknown:
-        raise FedboundsError(f"{result.key} uses letters without notation: {', '.join(sorted(unknown))}")
+        raise FedboundsError(f"{result.key} uses symbols without notation: {', '.join(sorted(unknown))}")
     return [q.symbol for q in result.notation.values() if q.symbol in used]
 
 
 def replacements(forms: list[Form]) -> dict[Derived, list[str]]:
-    """The derivations that a form has a use for, and the names of these forms."""
+    """The derivations of constants that the forms use, each with the names of these forms."""
     found: dict[Derived, list[str]] = {}
     for form in forms:
         needed = reachable(form)
@@ -220,7 +212,7 @@ def replacements(forms: list[Form]) -> dict[Derived, list[str]]:
 
 
 def describe(result: Result, forms: list[Form]) -> str:
-    """One result as text for people."""
+    """One result as text."""
     lines = [f"{result.key}   {result.source}", f"{result.kind.capitalize()}: {result.title}."]
     lines += [result.statement] if result.statement else []
     lines += ["", f"Left-hand side: {result.measure}"]
@@ -228,7 +220,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         mark = " (default)" if form.name == result.default else ""
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
-        lines += [f"  {shade}"] if (shade := caveat(result, form)) else []
+        lines += [f"  {doubt}"] if (doubt := caveat(result, form)) else []
         lines += [f"  {form.generous}"] if form.generous else []
         lines += [f"  proved, conditional on {trusted}"] if (trusted := trusted_premise(result, form)) else []
         lines += ["  order only" + (f"; hides {form.hides}" if form.hides else "")] if form.order_only else []
@@ -249,19 +241,19 @@ def describe(result: Result, forms: list[Form]) -> str:
         declared = feasible_set(result, form)
         lines += [f"  feasible set: {declared.words(result.notation)}"] if declared else []
         not_tested = {row.text for row in untested_conditions(result, form)}
-        idle = "; ".join(c.words(result.notation) for c in form.conditions if c.text in not_tested and not c.legal)
+        untested = "; ".join(c.words(result.notation) for c in form.conditions if c.text in not_tested and not c.legal)
         lines += (
-            [f"  not tested (no checker notices a factor of 2 in it, which does not make it doubtful): {idle}"]
-            if idle
+            [f"  not tested (no checker notices a factor of 2 in it, which does not make it doubtful): {untested}"]
+            if untested
             else []
         )
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
-    lines += ["", "Letters"]
-    for s in letters(result, forms):
+    lines += ["", "Symbols"]
+    for s in used_symbols(result, forms):
         q = result.notation[s.name]
         lines.append(f"  {q.name:<10} {q.meaning}; {q.domain}; unit {q.dimension}; concept {q.concept}")
     replaced = replacements(forms)
-    lines += ["", "Letters that may be left out"] if replaced else []
+    lines += ["", "Symbols that may be derived from others"] if replaced else []
     for rule, of in replaced.items():
         where = "" if len(of) == len(forms) else f"   [{', '.join(of)}]"
         lines.append(f"  {rule.name:<10} given {', '.join(rule.inputs)}: {rule.why}{where}")

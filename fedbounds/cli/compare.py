@@ -1,11 +1,10 @@
-"""fedbounds compare: bounds against each other over a varying constant."""
+"""fedbounds compare: bounds over a varying constant, and which bounds are comparable."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -21,22 +20,19 @@ from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_ou
 from fedbounds.cli import completion
 from fedbounds.cli.options import (
     OutputPath,
-    anew_option,
+    constant_names,
     constants_options,
+    echo_written,
     emit,
     force_option,
     json_option,
-    over_names,
+    optimize_option,
     ranges,
     read_constants,
     within_option,
 )
 
-if TYPE_CHECKING:
-    from fedbounds.figures.charts.picture import Picture
-
 PGF = (".pgf", ".tex")
-# how the tables begin
 
 
 @click.command("compare")
@@ -45,15 +41,13 @@ PGF = (".pgf", ".tex")
     "--vary",
     metavar="NAME=LOW:HIGH:log:COUNT",
     shell_complete=completion.range_completion,
-    help="What varies; also NAME=V1,V2,...",
+    help="The constant that varies; also NAME=V1,V2,...",
 )
-@click.option(
-    "--matrix", is_flag=True, help="Which left-hand sides are comparable, and why not; of all results or KEYs."
-)
-@anew_option
+@click.option("--matrix", is_flag=True, help="Show which left-hand sides are comparable, of all results or of KEYs.")
+@optimize_option
 @within_option
 @click.option(
-    "--out", metavar="F", type=OutputPath(), help="A table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex)."
+    "--out", metavar="F", type=OutputPath(), help="Write a table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex)."
 )
 @force_option
 @json_option
@@ -63,7 +57,7 @@ def compare(
     bare: tuple[str, ...],
     vary: str | None,
     matrix: bool,
-    over: str,
+    optimize: str,
     within: tuple[str, ...],
     out: str | None,
     force: bool,
@@ -71,27 +65,27 @@ def compare(
 ) -> None:
     """Compare the bounds of KEY KEY... (a form after a colon: KEY:explicit) over a varying constant.
 
-    Refuses, saying why, where the left-hand sides are not comparable.
+    Left-hand sides that are not comparable are an error that says what differs.
 
     \b
     fedbounds compare arbitrary-participation/theorem-3.1:explicit arbitrary-participation/theorem-3.1:sharp \\
         --vary rounds=10:1e6:log:50 --optimize gamma,eta --within eta=1:100 --out bounds.png \\
         --set L=1 F=5 I=2 P=2 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
-    fedbounds compare --matrix --out matrix.csv      which bounds of all papers may be compared at all
+    fedbounds compare --matrix --out matrix.csv      which bounds of all papers are comparable
     """
     keys = [word for word in bare if "=" not in word]
     constants = read_constants(settings, source, [word for word in bare if "=" in word])
     if out is not None:
         check_outputs(_outputs(Path(out), matrix), force)
     if matrix:
-        if constants or vary or over or within:
-            raise FedboundsError("--matrix compares left-hand sides, which have no constants; leave them out")
+        if constants or vary or optimize or within:
+            raise FedboundsError("--matrix takes no constants, --vary, --optimize or --within; leave them out")
         show_matrix(keys, out, force, as_json)
         return
     if vary is None:
-        raise FedboundsError("say what varies, as --vary rounds=10:1e6:log:50, or ask for --matrix")
+        raise FedboundsError("compare needs --vary, e.g. --vary rounds=10:1e6:log:50, or --matrix")
     if not keys:
-        raise FedboundsError("nothing to compare: name at least one result, e.g. arbitrary-participation/theorem-3.1")
+        raise FedboundsError("compare has no KEY; name at least one result, e.g. arbitrary-participation/theorem-3.1")
     named = [(key, form or None) for key, _, form in (word.partition(":") for word in keys)]
     results = [as_compiled(key) for key, _ in named]
     name, values = parse_vary(vary)
@@ -100,7 +94,7 @@ def compare(
             named,
             (name, whole_settings(results, name, values)),
             constants,
-            optimize=over_names(over) if over else (),
+            optimize=constant_names(optimize) if optimize else (),
             within=ranges(within) or None,
             watch=watch,
         )
@@ -111,8 +105,7 @@ def compare(
         emit("compare", {**table.to_dict(), "written": [str(path) for path in written]})
         return
     click.echo(describe(table))
-    for path in written:
-        click.echo(f"written {path}")
+    echo_written(written)
 
 
 def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) -> None:
@@ -133,12 +126,11 @@ def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) ->
     click.echo(describe_matrix(shown))
     if hidden := len(full.measures) - len(shown.measures):
         click.echo(f"{hidden} more, of lemmas and of single rounds or windows: --json, --out F.csv, or by KEY")
-    for path in written:
-        click.echo(f"written {path}")
+    echo_written(written)
 
 
 def describe_matrix(matrix: Matrix) -> str:
-    """The left-hand sides by number, who bounds them, and how each compares with each."""
+    """The left-hand sides by number, the results that bound them, and the relation of each pair."""
     lines = []
     for i, (measure, forms) in enumerate(zip(matrix.measures, matrix.forms, strict=True), start=1):
         keys: dict[str, dict[str, None]] = {}  # by paper
@@ -147,20 +139,20 @@ def describe_matrix(matrix: Matrix) -> str:
             keys.setdefault(paper, {})[name] = None
         lines += wrap(f"{i:>3}  {measure}", 118, subsequent_indent=" " * 5)
         for paper, names in keys.items():
-            said = f"{paper}: {', '.join(names)}"
-            lines += wrap(said, 118, initial_indent=" " * 7, subsequent_indent=" " * 9, break_on_hyphens=False)
+            keys_of_paper = f"{paper}: {', '.join(names)}"
+            lines += wrap(keys_of_paper, 118, initial_indent=" " * 7, subsequent_indent=" " * 9, break_on_hyphens=False)
     places = range(len(matrix.measures))
     width = max((len(matrix.code(i, j)) for i in places for j in places), default=1) + 1
     lines += ["", " " * 4 + "".join(f"{j + 1:>{width}}" for j in places)]
     lines += [f"{i + 1:>3} " + "".join(f"{matrix.code(i, j):>{width}}" for j in places) for i in places]
-    lines.append("= the same; < (>) never larger (smaller) than the one above; else not comparable, for these differ:")
+    lines.append("= the same; < (>) never larger (smaller) than the one above; else not comparable: these differ")
     lines.append("; ".join(f"{letter} {part}" for part, letter in CODES.items()))
     lines += [f"{i + 1} <= {j + 1}: {matrix.why(i, j)}" for i, j in matrix.pairs]
     return "\n".join(lines)
 
 
 def describe(table: BoundComparison, rows: int = 12) -> str:
-    """At most a dozen settings, each bound's value, and the least valid one marked."""
+    """The bounds at some settings, the least valid one marked."""
     picked = np.unique(np.linspace(0, len(table.settings) - 1, min(rows, len(table.settings))).round().astype(int))
     lines = [f"{table.measure}", ""]
     width = max(14, *(len(row.label) for row in table.rows))
@@ -173,7 +165,7 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
             cells.append(f"{number(float(row.values[i]))}{mark}".rjust(width))
         lines.append(f"{number(float(table.settings[i])):>12}  " + "  ".join(cells))
     marks = "! a condition fails, ~ order only, refuted or not proved"
-    lines.append(f"(* the least valid bound, whatever each assumes, {marks})")
+    lines.append(f"(* the least valid bound; assumptions may differ; {marks})")
     if len(picked) < len(table.settings):
         lines.append(
             f"({len(picked)} of {len(table.settings)} settings, evenly chosen; --out F.csv and --json have all)"
@@ -182,21 +174,14 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
 
 
 def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
-    """What is written to this path, by its ending.
-
-    Raises:
-        FedboundsError: it is not one of a table or a figure.
-    """
-    if path.suffix == ".csv":
+    """The files that this path asks for, by its ending."""
+    if path.suffix == ".csv" or (path.suffix in PGF and not matrix):
         return [Output(path)]
-    from fedbounds.figures.charts.pgf import pgf_output
     from fedbounds.figures.charts.picture import FORMATS, figure_outputs
 
-    if path.suffix in PGF and not matrix:
-        return [pgf_output(path)]
     if path.suffix not in FORMATS:
         endings = [".csv", *FORMATS, *(() if matrix else PGF)]
-        raise FedboundsError(f"{path}: a table or a figure ends in {', '.join(endings)}")
+        raise FedboundsError(f"{path}: unknown ending; a table or a figure ends in {', '.join(endings)}")
     return figure_outputs(path)
 
 
@@ -206,36 +191,9 @@ def write(table: BoundComparison, path: Path, force: bool = False) -> list[Path]
         write_output(Output(path), table.to_csv().encode(), force)
         return [path]
     if path.suffix in PGF:
-        from fedbounds.figures.charts.pgf import save
+        from fedbounds.figures.charts.comparison import save_pgf
 
-        return save(table, path, caption(table), force=force)
-    return picture(table).save(path, force=force)
+        return save_pgf(table, path, force=force)
+    from fedbounds.figures.charts.comparison import comparison_picture
 
-
-def caption(table: BoundComparison) -> str:
-    """What is drawn, with the constants and where they come from, and what to keep in mind."""
-    constants = ", ".join(f"{name} = {number(c.value)} ({c.source})" for name, c in table.constants.items())
-    chosen = [f"{name} in [{number(low)}, {number(high)}]" for name, (low, high) in table.within.items()]
-    chosen += [name for name in table.optimize if name not in table.within]
-    said = [f"{table.measure}."]
-    said += [f"Constants: {constants}."] if constants else []
-    said += [f"Chosen anew at every {table.name}: {', '.join(chosen)}."] if chosen else []
-    said += [f"No value anywhere: {row.label}." for row in table.rows if not np.isfinite(row.values).any()]
-    said += ["Dotted: a condition fails."] if not all(row.valid.all() for row in table.rows) else []
-    return " ".join([*said, *(f"{note}." for note in table.notes)])
-
-
-def picture(table: BoundComparison) -> Picture:
-    """The bounds over what varies: dotted where a condition fails, marked where they are not to be relied on."""
-    from fedbounds.figures.charts.curves import compare_curves
-    from fedbounds.figures.charts.picture import Curve
-
-    drawn = [Curve(row.name, table.settings, row.values, valid=row.valid) for row in table.rows]
-    return compare_curves(
-        drawn,
-        x_label=f"{table.name}: {table.meaning}",
-        y_label=table.measure.label,
-        title="Bounds compared",
-        caption=caption(table),
-        provenance={key: value for key, value in table.to_dict().items() if key not in ("settings", "bounds", "best")},
-    )
+    return comparison_picture(table).save(path, force=force)

@@ -34,27 +34,27 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 @add_completion_class
 class Bash(BashComplete):
-    """bash breaks words at = and : too: the line is split here; of an answer only what follows the break is said."""
+    """Completion in bash, which also breaks words at = and :, so that an answer is only the part after the break."""
 
     source_template = BASH
-    said = ""
+    prefix = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """The words before the cursor, and the one under it."""
         line = os.environ["COMP_WORDS"]
         _, *words = split_arg_string(line)
         incomplete = "" if line.endswith(" ") or not words else words.pop()
-        self.said = re.sub("[^=:]*$", "", incomplete)
+        self.prefix = re.sub("[^=:]*$", "", incomplete)
         return words, incomplete
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
         """One answer."""
-        return f"{item.type},{item.value.removeprefix(self.said)}"
+        return f"{item.type},{item.value.removeprefix(self.prefix)}"
 
 
 @add_completion_class
 class Zsh(ZshComplete):
-    """As click has it, without a blank after NAME=."""
+    """Completion in zsh, without a blank after NAME=."""
 
     source_template = ZshComplete.source_template.replace(
         'completions+=("$key")', """[[ $key == *= ]] && compadd -U -S '' -- "$key" || completions+=("$key")"""
@@ -62,14 +62,14 @@ class Zsh(ZshComplete):
 
 
 class FirstWord(click.Command):
-    """Stands for a command of which only the name is typed: its first word is completed without importing it."""
+    """A stand-in that completes the first word of a command without importing the command."""
 
     def __init__(self, name: str, command: Callable[[], click.Command | None], words: Any) -> None:
         super().__init__(name, params=[click.Argument(["word"], shell_complete=words)])
         self.command = command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
-        """Its options, which the command itself knows."""
+        """The options of the command, which is imported."""
         command = self.command()
         return command.shell_complete(ctx, incomplete) if command else []
 
@@ -83,24 +83,24 @@ def claims() -> tuple[str, ...]:
 
 @cache
 def forms_by_key() -> dict[str, list[str]]:
-    """The forms of every result, ours from the ledgers, those of installed packages from their modules."""
+    """The forms of every result: from the ledgers, or from the modules of installed packages."""
     found: dict[str, list[str]] = {}
     for claim in claims():
         key, bracket, form = claim.partition("[")
         if bracket and form.endswith("]"):
             found.setdefault(key, []).append(form[:-1])
-    from importlib import metadata  # takes its time
+    from importlib import metadata
 
     if metadata.entry_points(group="fedbounds.papers"):
         from fedbounds.bounds.theory.registry import PAPERS, papers
 
-        strangers = (result for each in papers() if each.key not in PAPERS for result in each.results)
-        found |= {result.key: [form.name for form in result.forms] for result in strangers}
+        installed = (result for each in papers() if each.key not in PAPERS for result in each.results)
+        found |= {result.key: [form.name for form in result.forms] for result in installed}
     return found
 
 
 def matching_prefix(words: Iterable[str], incomplete: str) -> list[str]:
-    """Those words that begin so."""
+    """The words that begin with `incomplete`."""
     return [word for word in words if word.startswith(incomplete)]
 
 
@@ -112,15 +112,15 @@ def keys(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> l
 
 
 def errata(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """What can be refuted: errata, and the claims that a counterexample refutes."""
+    """Errata, and the claims that a counterexample refutes."""
     ledgers = (json.loads(path.read_bytes())["claims"] for path in sorted(PAPERS.glob("*/ledger.json")))
-    tried = (item for ledger in ledgers for item in ledger.items())
-    refuted = (claim for claim, found in tried if (found["verdict"], found["court"]) == ("refuted", "refutations"))
+    claims = (item for ledger in ledgers for item in ledger.items())
+    refuted = (claim for claim, found in claims if (found["verdict"], found["court"]) == ("refuted", "refutations"))
     return matching_prefix(refuted, incomplete)
 
 
 def files(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """Files, which the shell knows."""
+    """Files, completed by the shell."""
     return [CompletionItem(incomplete, type="file")]
 
 
@@ -136,18 +136,18 @@ def forms(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> 
 
 
 def constants(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """NAME= for the constants that are not given yet; where keys are given among them, these too."""
+    """NAME= for the constants that are not given yet; for `compare` keys too."""
     by_key = any(each.name == "key" for each in ctx.command.params)
     found = [] if by_key or parameter.name != "bare" else keys(ctx, parameter, incomplete)
     given = {word.partition("=")[0] for word in typed_words()}
-    return [*found, *matching_prefix((f"{name}=" for name in letters() if name not in given), incomplete)]
+    return [*found, *matching_prefix((f"{name}=" for name in symbols() if name not in given), incomplete)]
 
 
 def names(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """A list of constants, as in gamma,eta."""
     before, comma, last = incomplete.rpartition(",")
     chosen = before.split(",")
-    return [f"{before}{comma}{name}" for name in matching_prefix(letters(), last) if name not in chosen]
+    return [f"{before}{comma}{name}" for name in matching_prefix(symbols(), last) if name not in chosen]
 
 
 def range_completion(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -163,7 +163,7 @@ def assumptions(_ctx: click.Context, _parameter: click.Parameter, incomplete: st
     return matching_prefix(["all", *dict.fromkeys(each.name for some in known for each in some)], incomplete)
 
 
-def letters() -> list[str]:
+def symbols() -> list[str]:
     """The constants of the results on the line."""
     from fedbounds.bounds.theory.registry import load
     from fedbounds.bounds.theory.result import reachable
@@ -179,7 +179,7 @@ def typed_words() -> list[str]:
 
 
 def typed_keys() -> list[str]:
-    """Those of them that are keys of results."""
+    """The words on the line that are keys of results."""
     found = forms_by_key()
     return [key for key in (word.partition(":")[0] for word in typed_words()) if key in found]
 

@@ -1,4 +1,4 @@
-"""fedbounds confront: the runs of a sweep held against a result."""
+"""fedbounds confront: the runs of a sweep compared with a result."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
+    align_columns,
     assume_option,
     constants_options,
     device_option,
+    echo_written,
     emit,
     force_option,
     form_option,
     json_option,
     key_argument,
     read_constants,
+    results_option,
     trust_option,
+    workers_option,
 )
 
 if TYPE_CHECKING:
     from fedbounds.empirical.comparison.compare_run import Confrontation
     from fedbounds.empirical.comparison.compare_sweep import SweepSetting
-    from fedbounds.figures.charts.picture import Picture
 
 
 @click.command("confront")
@@ -39,15 +42,15 @@ if TYPE_CHECKING:
 @key_argument
 @form_option
 @constants_options
-@click.option("--interval", metavar="P", type=Count(), help="P of the analysis, where the algorithm leaves it free.")
+@click.option("--interval", metavar="P", type=Count(), help="P of the analysis, if the algorithm has no interval.")
 @assume_option
 @trust_option
 @click.option(
-    "--out", required=True, metavar="F", type=OutputPath(), help="The figure: .png, .pdf or .svg; its data beside it."
+    "--out", required=True, metavar="F", type=OutputPath(), help="The figure (.png, .pdf, .svg); its data beside it."
 )
 @force_option
-@click.option("--results", metavar="DIR", type=PathArgument(), default="results", show_default=True, help="Kept runs.")
-@click.option("--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes for missing runs.")
+@results_option
+@workers_option
 @device_option
 @json_option
 def confront(
@@ -69,18 +72,19 @@ def confront(
 ) -> int:
     """Compare the runs of SPEC.toml with the result KEY: the measured quantity and its bound.
 
-    Runs that are missing are made first, with models, participation and gradient norms recorded; where the problem
-    states no constant, as of a network, it is measured along the runs, and the bound is no guarantee. Exits with 1 if
-    a bound is crossed where its conditions hold.
+    Missing runs are made first, and record models, participation and gradient norms. A constant that the problem does
+    not give, as for a network, is measured along the runs; the bound is then not a guarantee. Exits with 1 if a bound
+    is crossed where its conditions hold.
 
     \b
     fedbounds confront examples/fedau.toml fedau/theorem-2 --workers 2 --out fedau.png
     """
     result = load(key)
     given = read_constants(settings, source, bare)
-    from fedbounds.cli.sweeps import runs_bar
     from fedbounds.empirical.comparison.compare_sweep import confront_sweep
     from fedbounds.empirical.sweep import read_sweep
+    from fedbounds.empirical.sweep.executor import runs_bar
+    from fedbounds.figures.charts.overlay import overlay_sweep
     from fedbounds.figures.charts.picture import figure_outputs
 
     sweep = read_sweep(spec)
@@ -90,40 +94,21 @@ def confront(
             sweep, result, form, results=results, workers=workers, device=device, progress=progress,
             interval=interval, given=given, assume=assume, trust=trust,
         )  # fmt: skip
-    written = picture(found, sweep.name, spec).save(out, force=force)
+    written = overlay_sweep(found, sweep.name, spec=spec).save(out, force=force)
     if as_json:
         document = {"spec": spec, "result": result.key, "form": result.form(form).name}
         compared = [to_dict(setting, c) for setting, c in found.items()]
         emit("confront", {**document, "settings": compared, "written": [str(path) for path in written]})
     else:
         click.echo(describe(found))
-        click.echo("\n".join(f"written {path}" for path in written))
+        echo_written(written)
     return 1 if any(c.covered_crossings.size for c in found.values()) else 0
 
 
-def picture(found: Mapping[SweepSetting, Confrontation], name: str, spec: str) -> Picture:
-    """One setting with its terms; several in panels. The keys of the runs are in the manifest."""
-    from dataclasses import replace
-
-    from fedbounds.figures.charts.overlay import overlay, overlay_settings
-    from fedbounds.figures.charts.picture import as_text
-
-    first = next(iter(found.values()))
-    where = first.result.source
-    title = f"{as_text(name)} under {where.paper}, {where.number} [{first.form.name}]"
-    if len(found) == 1:
-        drawn = overlay(first, title)
-    else:
-        drawn = overlay_settings({as_text(setting.label): c for setting, c in found.items()}, title=title)
-    runs = {setting.label: {"keys": [r.key for r in setting.runs], "seeds": setting.seeds} for setting in found}
-    return replace(drawn, provenance={**drawn.provenance, "spec": spec, "runs": runs})
-
-
 def describe(found: Mapping[SweepSetting, Confrontation]) -> str:
-    """A line for each setting at its largest T; then of each why it is no guarantee, and its constants."""
+    """A table of the settings at the largest T; then the constants of each, and why it is not a guarantee."""
     first = next(iter(found.values()))
-    head = ["", first.letter, "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]
-    lines = [head]
+    lines = [["", first.letter, "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]]
     for setting, c in found.items():
         error = "" if c.standard_error is None else f" +- {number(float(c.standard_error[-1]))}"
         lines.append(
@@ -138,21 +123,24 @@ def describe(found: Mapping[SweepSetting, Confrontation]) -> str:
                 f"{len(c.crossings)} of {len(c.rounds)} T" if c.crossings.size else "none",
             ]
         )
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    said = [f"{first.result.key} [{first.form.name}]   {first.result.source}", str(first.measure), "", *table]
+    text = [
+        f"{first.result.key} [{first.form.name}]   {first.result.source}",
+        str(first.measure),
+        "",
+        *align_columns(lines),
+    ]
     for setting, c in found.items():
-        said += ["", f"{setting.label}: {c.label}"]
+        text += ["", f"{setting.label}: {c.label}"]
         if c.evaluation.conditional_on:
-            said.append(f"  conditional on {c.evaluation.conditional_on}")
-        said += [f"  no guarantee: {'; '.join(c.why_not)}"] if c.why_not else []
-        said += [f"  {_constant(name, c)}" for name in c.constants if name not in c.evaluation.unused]
-        said += [f"  {note}" for note in c.notes]
-    return "\n".join(said)
+            text.append(f"  conditional on {c.evaluation.conditional_on}")
+        text += [f"  no guarantee: {'; '.join(c.why_not)}"] if c.why_not else []
+        text += [f"  {_constant(name, c)}" for name in c.constants if name not in c.evaluation.unused]
+        text += [f"  {note}" for note in c.notes]
+    return "\n".join(text)
 
 
 def _constant(name: str, c: Confrontation) -> str:
-    """A constant with its kind and where it comes from."""
+    """A constant with its kind and its source."""
     constant = c.constants[name]
     return f"{name} = {number(constant.value)}   {constant.source}{f' ({constant.note})' if constant.note else ''}"
 

@@ -1,11 +1,10 @@
-"""fedbounds covers: the theorems that cover a setting described in plain words."""
+"""fedbounds covers: the theorems that cover a setting described by properties."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from textwrap import wrap
 
 import click
 
@@ -13,25 +12,24 @@ from fedbounds.bounds.advice.coverage import Coverage, Covered, covers
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
-from fedbounds.cli.options import OutputPath, emit, force_option, json_option, paper_option
+from fedbounds.cli.options import OutputPath, echo_written, emit, force_option, hanging, json_option, paper_option
 
-WIDTH = 118
-HEADINGS = {"covered": "Covered, as far as you answer for what you are asked", "if": "Covered if more is known"}
+HEADINGS = {"covered": "Covered, if the assumptions to check hold", "if": "Covered if more is known"}
 
 
 @click.command("covers")
 @click.argument("words", nargs=-1, metavar="[PROPERTY, ...]")
 @paper_option
-@click.option("--all", "everything", is_flag=True, help="Lemmas too, and what is not about a whole run.")
-@click.option("--out", metavar="F.csv", type=OutputPath(), help="Every form, as a table.")
+@click.option("--all", "everything", is_flag=True, help="Include lemmas and results about single rounds.")
+@click.option("--out", metavar="F.csv", type=OutputPath(), help="Write every form as a table.")
 @force_option
 @json_option
 def covers_command(
     words: tuple[str, ...], wanted: str | None, everything: bool, out: str | None, force: bool, as_json: bool
 ) -> None:
-    """Which theorems cover a setting, and which do not, and why.
+    """List the theorems that cover a setting, and those that do not, with the reasons.
 
-    Without words it lists what can be said; AXIS=KIND says it exactly.
+    A property is a phrase or AXIS=KIND; without properties the command lists them all.
 
     \b
     fedbounds covers non-convex, unknown rates, bounded heterogeneity, bounded variance
@@ -47,7 +45,7 @@ def covers_command(
         return
     target = None if out is None else Path(out)
     if target is not None and target.suffix != ".csv":
-        raise FedboundsError(f"{target}: the table of what covers a setting ends in .csv")
+        raise FedboundsError(f"{target}: unknown ending; the table of a setting ends in .csv")
     check_outputs([] if target is None else [Output(target)], force)
     found = covers(" ".join(words), paper=wanted)
     if target is not None:
@@ -56,43 +54,42 @@ def covers_command(
         emit("covers", {**found.to_dict(), "written": [str(target)] if target else []})
         return
     click.echo(describe(found, everything))
-    if target is not None:
-        click.echo(f"written {target}")
+    echo_written([target] if target else [])
 
 
 def vocabulary() -> str:
-    """What can be said, axis by axis: its kinds, and other words for them."""
-    lines = ["What can be said of a setting, as PROPERTY, PROPERTY, ... or AXIS=KIND"]
+    """The properties of a setting, axis by axis: the kinds and the phrases for them."""
+    lines = ["Properties of a setting, as PROPERTY, PROPERTY, ... or AXIS=KIND"]
     for axis in AXES.values():
-        usual = f" (if nothing is said: {axis.usual})" if axis.usual else ""
+        usual = f" (default: {axis.usual})" if axis.usual else ""
         lines += ["", f"{axis.name}: {axis.question}{usual}"]
         for kind in axis.kinds.values():
-            lines += _hanging(f"  {kind.name:<21} ", kind.meaning)
-            lines += _hanging(" " * 24 + "says: ", ", ".join(kind.phrases))
+            lines += hanging(f"  {kind.name:<21} ", kind.meaning)
+            lines += hanging(" " * 24 + "phrases: ", ", ".join(kind.phrases))
         several: dict[str, list[str]] = {}
         for phrase, (name, kinds) in GROUPS.items():
             if name == axis.name:
                 several.setdefault(" or ".join(kinds.split()), []).append(phrase)
         for kinds, phrases in several.items():
-            lines += _hanging(f"  {', '.join(phrases)}: ", kinds)
+            lines += hanging(f"  {', '.join(phrases)}: ", kinds)
     return "\n".join(lines)
 
 
 def describe(found: Covered, everything: bool = False) -> str:
-    """The setting as it was understood, then what covers it, what would, and what does not, with the reasons."""
+    """The setting as understood, then the results that cover it, may cover it, and do not, with the reasons."""
     shown = [row for row in found.results if everything or row.of_a_run]
     lines = [f"{name:<14} {' or '.join(kinds)}" for name, kinds in found.setting.said.items()]
     if supposed := found.setting.supposed:
-        lines += _hanging("taken as usual ", ", ".join(f"{name} {kind}" for name, kind in supposed.items()))
-    if unsaid := found.setting.unsaid:
-        lines += [f"not said       {', '.join(unsaid)}"]
+        lines += hanging("by default     ", ", ".join(f"{name} {kind}" for name, kind in supposed.items()))
+    if unspecified := found.setting.unsaid:
+        lines += [f"not specified  {', '.join(unspecified)}"]
     for answer, heading in HEADINGS.items():
         rows = sorted((row for row in shown if row.answer == answer), key=lambda row: row.mark != "")
         lines += ["", f"{heading}{'' if rows else ': nothing'}"]
         for row in rows:
             lines += _covering(row)
     lines += ["", "Not covered", *_excluded([row for row in shown if row.answer == "not covered"])]
-    lines += ["", "Conditions on constants are not looked at here: fedbounds eval KEY says which hold."]
+    lines += ["", "Conditions on constants are not checked here: fedbounds eval KEY checks them."]
     if hidden := len(found.results) - len(shown):
         lines.append(f"{hidden} lemmas and other statements that are not about a whole run: --all")
     return "\n".join(lines)
@@ -101,35 +98,25 @@ def describe(found: Covered, everything: bool = False) -> str:
 def _covering(row: Coverage) -> Iterator[str]:
     mark = f", {row.mark}" if row.mark else ""
     yield f"  {row.key} [{row.form}{mark}]"
-    yield from _hanging("      bounds ", str(row.measure))
+    yield from hanging("      bounds ", str(row.measure))
     if row.only_if:
-        yield from _hanging("      if ", "; ".join(f"{name}: {' or '.join(k)}" for name, k in row.only_if.items()))
+        yield from hanging("      if ", "; ".join(f"{name}: {' or '.join(k)}" for name, k in row.only_if.items()))
     if row.method:
-        yield from _hanging("      the method sees to ", ", ".join(a.name for a in row.method))
+        yield from hanging("      ensured by the algorithm: ", ", ".join(a.name for a in row.method))
     if row.you:
-        yield from _hanging("      you answer for ", ", ".join(a.name for a in row.you))
+        yield from hanging("      to check: ", ", ".join(a.name for a in row.you))
 
 
 def _excluded(rows: list[Coverage]) -> Iterator[str]:
-    """Results of one paper that the same assumptions exclude stand in one line; then what these say."""
+    """A line for the results of a paper that the same assumptions exclude; then the statements of these."""
     for paper, of_paper in groupby(rows, lambda row: row.key.partition("/")[0]):
-        together: dict[tuple[str, ...], list[Coverage]] = {}
+        by_assumptions: dict[tuple[str, ...], list[Coverage]] = {}
         for row in of_paper:
-            together.setdefault(tuple(a.name for a in row.excluded), []).append(row)
+            by_assumptions.setdefault(tuple(a.name for a in row.excluded), []).append(row)
         yield f"  {paper}"
-        for names, alike in together.items():
+        for names, alike in by_assumptions.items():
             keys = ", ".join(row.key.partition("/")[2] for row in alike)
-            yield from _hanging(f"    by {', '.join(names)}: ", keys, 8)
-        said = {a.name: a for alike in together.values() for row in alike for a in row.excluded}
-        for a in said.values():
-            yield from _hanging(f"      {a.name} [{a.label}] ", a.statement, 10)
-
-
-def _hanging(start: str, text: str, indent: int | None = None) -> Iterable[str]:
-    """A text after its start, wrapped under itself."""
-    return wrap(
-        start + text,
-        WIDTH,
-        subsequent_indent=" " * (min(len(start), 30) if indent is None else indent),
-        break_on_hyphens=False,
-    )
+            yield from hanging(f"    by {', '.join(names)}: ", keys, 8)
+        excluding = {a.name: a for alike in by_assumptions.values() for row in alike for a in row.excluded}
+        for a in excluding.values():
+            yield from hanging(f"      {a.name} [{a.label}] ", a.statement, 10)

@@ -1,4 +1,4 @@
-"""fedbounds eval: what a result promises for chosen constants."""
+"""fedbounds eval: a bound at given constants."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def evaluate(
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
     evaluation = evaluate_form(result.form(form), constants, assume=assume, trust=trust)
-    instead = forms_that_hold(evaluation, constants) if form is None else {}
+    others = forms_that_hold(evaluation, constants) if form is None else {}
     if as_json:
-        emit("eval", {**evaluation.to_dict(), "holds_here": instead})
+        emit("eval", {**evaluation.to_dict(), "holds_here": others})
     else:
         click.echo(str(evaluation))
-        if instead:
-            click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in instead.items()))
+        if others:
+            click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in others.items()))
     cache_result(key)

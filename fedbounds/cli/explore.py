@@ -1,4 +1,4 @@
-"""fedbounds explore: the theory of papers as web pages that need no Python and no network."""
+"""fedbounds explore: the results of papers as web pages with sliders, which work offline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedbounds.figures.explorer.pages import explore as write_pages
 @force_option
 @json_option
 def explore(out: str, papers: tuple[str, ...], force: bool, as_json: bool) -> None:
-    """Write the explorer: one HTML file for each paper, and index.html for all of them.
+    """Write the explorer: one HTML file per paper, and index.html, which links to them.
 
     \b
     fedbounds explore --out explorer        then open explorer/index.html in a browser

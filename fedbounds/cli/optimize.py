@@ -20,6 +20,7 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.cli.options import (
     caveats,
+    constant_names,
     constants_options,
     effort_option,
     emit,
@@ -28,13 +29,14 @@ from fedbounds.cli.options import (
     guarantee_line,
     json_option,
     key_argument,
-    over_names,
     over_option,
     ranges,
     read_functions,
     refuse_lists,
     within_option,
 )
+
+ASSUME_HINT = "fedbounds eval --assume all at these constants"
 
 
 @click.command("optimize")
@@ -58,17 +60,17 @@ def optimize(
 ) -> None:
     """Find the best step sizes of the result KEY under its conditions.
 
-    Answers with the minimizer and its active conditions, or says that the infimum is not attained (and where to), or
-    that nothing is admissible.
+    The answer is one of: the minimizer with its active conditions; the infimum and its direction, where it is not
+    attained; infeasible, with the reason.
 
-    The interval is chosen only where the window divergence is given as a function of it: P and delta='sqrt(9/P)'.
+    To optimize over the interval P, give the window divergence as a function of it, e.g. delta='sqrt(9/P)'.
 
     \b
     fedbounds optimize arbitrary-participation/theorem-3.1 --over gamma,eta --within eta=1:100 \\
         --set L=1 F=5 I=2 P=2 T=800 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
     """
     result = load(key)
-    names = over_names(over)
+    names = constant_names(over)
     constants, functions = read_functions(result, names, settings, source, bare)
     refuse_lists(result, constants)
     with evaluations_bar() as watch:
@@ -98,7 +100,7 @@ def optimize(
         click.echo(f"  largest term: {answer.evaluation.dominant}   ({answer.method})")
         if answer.note:
             click.echo(f"  {answer.note}")
-        click.echo(f"  guarantee: {guarantee_line(answer.evaluation, '`fedbounds eval` there with --assume all')}")
+        click.echo(f"  guarantee: {guarantee_line(answer.evaluation, ASSUME_HINT)}")
     elif isinstance(answer, Infeasible | Undecided):
         click.echo(f"{key} [{result.form(form).name}]\n  {answer.status}: {answer.why}")
     else:
@@ -110,27 +112,29 @@ def optimize(
             click.echo(f"    {name} tends to {number(limit)}")
         if answer.advice:
             click.echo(f"  {answer.advice}")
-        for said in _impossible(result, result.form(form), constants, names):
-            click.echo(f"  guarantee: no: {said}")
+        for reason in _infeasible_constants(result, result.form(form), constants, names):
+            click.echo(f"  guarantee: no: {reason}")
 
 
-def _impossible(result: Result, form: Form, constants: Mapping[str, Any], names: Sequence[str]) -> Iterable[str]:
-    """Why no problem has the constants that are given, whatever is chosen."""
+def _infeasible_constants(
+    result: Result, form: Form, constants: Mapping[str, Any], names: Sequence[str]
+) -> Iterable[str]:
+    """The relations between given constants that no problem satisfies."""
     own, declared = {result.notation.resolve(name) for name in names}, feasible_set(result, form)
-    with suppress(FedboundsError):  # a function of a letter has no value
-        there = evaluate(result, {**constants, **dict.fromkeys(names, 1.0)}, form=form.name, strict=False)
-        for relation, c in zip(declared.relations if declared else (), there.feasible, strict=False):
-            letters = {str(symbol) for symbol in relation.left.free_symbols | relation.right.free_symbols}
-            if not c.holds and not letters & {q.name for q in own if q is not None}:
+    with suppress(FedboundsError):  # a constant that is a function of another has no value
+        found = evaluate(result, {**constants, **dict.fromkeys(names, 1.0)}, form=form.name, strict=False)
+        for relation, c in zip(declared.relations if declared else (), found.feasible, strict=False):
+            symbols = {str(symbol) for symbol in relation.left.free_symbols | relation.right.free_symbols}
+            if not c.holds and not symbols & {q.name for q in own if q is not None}:
                 sides = f"{number(float(c.left))} against {number(float(c.right))}"
                 yield f"no problem has these constants: {c.text} ({c.why}), got {sides}"
 
 
 def round_for_copying(answer: Minimum, constants: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Every letter in six digits, rounded so that the conditions hold for whoever copies them, too."""
+    """The minimizer in six digits, rounded so that the conditions still hold."""
     nearest = {name: number(value) for name, value in answer.at.items()}
     evaluation = answer.evaluation
-    with suppress(FedboundsError):  # what is a function of a letter has no value that could be given
+    with suppress(FedboundsError):  # as above
         for sides in product(("", "below", "above"), repeat=len(nearest)):
             rounded = zip(sides, answer.at.items(), strict=True)
             shown = {name: number_to(side, value) if side else nearest[name] for side, (name, value) in rounded}

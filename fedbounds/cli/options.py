@@ -1,10 +1,13 @@
-"""What the commands share: options, constants from the command line, documents and plain output."""
+"""Options that several commands have, constants from the command line, and output."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from importlib import import_module
+from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,12 +19,22 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.inputs.value_grammar import names_in, parse_assignments, parse_function
-from fedbounds.cli.completed import complete_late
+
+WIDTH = 118  # of wrapped text
 
 if TYPE_CHECKING:
     from fedbounds.bounds.evaluation.compiled_form import CompiledForm, CompiledResult
     from fedbounds.bounds.evaluation.evaluate import Evaluation
     from fedbounds.bounds.theory.result import Result
+
+
+def complete_late(what: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """The function of this name in `fedbounds.cli.completion`, imported when it is called."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
+        return vars(import_module("fedbounds.cli.completion"))[what](context, parameter, incomplete)
+
+    return complete
 
 
 class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  generic in newer versions alone
@@ -42,21 +55,21 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  gen
 
 
 class PathArgument(click.Path):
-    """The path of a file or a folder; the name of nothing is none."""
+    """The path of a file or a folder; an empty name is an error."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path as it was typed."""
         if not str(value).strip() or "\0" in str(value):
-            self.fail(f"{value!r} is not a path", param, ctx)
+            self.fail(f"{value!r} is not a path; name a file or a folder", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class OutputPath(PathArgument):
-    """The path of a file or a folder that a command writes; it has `force_option` too."""
+    """The path of a file or a folder that a command writes; such a command has `force_option`."""
 
 
 force_option = click.option(
-    "--force", is_flag=True, help="Overwrite files that fedbounds did not write; an input of the command never."
+    "--force", is_flag=True, help="Overwrite files that fedbounds did not write; never an input of the command."
 )
 key_argument = click.argument("key", shell_complete=complete_late("keys"))
 form_option = click.option(
@@ -70,16 +83,14 @@ over_option = click.option(
     required=True,
     metavar="NAMES",
     shell_complete=complete_late("names"),
-    help="Constants to choose, e.g. --over gamma,eta.",
+    help="Constants to optimize, e.g. --over gamma,eta.",
 )
-anew_option = click.option(
+optimize_option = click.option(
     "--optimize",
-    "--over",
-    "over",
     metavar="NAMES",
     default="",
     shell_complete=complete_late("names"),
-    help="Constants chosen anew at every setting.",
+    help="Constants to optimize at every setting, e.g. --optimize gamma,eta.",
 )
 paper_option = click.option(
     "--paper", "wanted", metavar="P", shell_complete=complete_late("papers"), help="Only this paper."
@@ -106,22 +117,22 @@ assume_option = click.option(
     multiple=True,
     metavar="NAME",
     shell_complete=complete_late("assumptions"),
-    help="An assumption taken for granted, or 'all'. May be repeated.",
+    help="Assume that this assumption holds; 'all' for every one. May be repeated.",
 )
 trust_option = click.option(
     "--trust",
     multiple=True,
     metavar="CLAIM",
     shell_complete=complete_late("keys"),
-    help="A result, or one form of it, that you answer for although the audit has not proved it; what rests on it is "
-    "conditional on it. May be repeated.",
+    help="Treat a result or a form as true although the audit has not proved it; answers are then conditional on it. "
+    "May be repeated.",
 )
 within_option = click.option(
     "--within",
     multiple=True,
     metavar="NAME=LOW:HIGH",
     shell_complete=complete_late("ranged"),
-    help="A range for a constant that is chosen, e.g. eta=1:100.",
+    help="A range for an optimized constant, e.g. eta=1:100. May be repeated.",
 )
 effort_option = click.option(
     "--effort",
@@ -129,26 +140,28 @@ effort_option = click.option(
     default=1.0,
     show_default=True,
     metavar="X",
-    help="How long to search: a multiple of the usual number of evaluations.",
+    help="Search effort: a multiple of the default number of evaluations.",
 )
 device_option = click.option(
-    "--device", metavar="auto|cpu|cuda[:i]", help="Where to compute (default: what the file says, else auto)."
+    "--device", metavar="auto|cpu|cuda[:i]", help="Device of the simulation (default: the one in the file, else auto)."
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+results_option = click.option(
+    "--results", metavar="DIR", type=PathArgument(), default="results", show_default=True, help="The folder of runs."
+)
+workers_option = click.option(
+    "--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes for missing runs."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 
 
 def constants_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--set, --from and bare NAME=VALUE arguments."""
+    """Add --set, --from and bare NAME=VALUE arguments."""
     bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...", shell_complete=complete_late("constants"))
     return set_option(from_option(bare(command)))
 
 
 def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[str] = ()) -> dict[str, Any]:
-    """Every constant given on the command line, as numbers and vectors.
-
-    Raises:
-        FedboundsError: something that is not NAME=VALUE, given twice, or unreadable.
-    """
+    """Every constant given on the command line, as numbers and vectors."""
     return parse_assignments(_assignments(settings, source, bare))
 
 
@@ -159,15 +172,11 @@ def read_functions(
     source: str | None,
     bare: Iterable[str] = (),
 ) -> tuple[dict[str, Any], dict[str, Callable[[float], float]]]:
-    """The constants, and those that are functions of one that is chosen, as delta = sqrt(9/P) where P is.
-
-    Raises:
-        FedboundsError: as `read_constants`.
-    """
+    """The constants, and those that are functions of an optimized one, e.g. delta = sqrt(9/P) over P."""
     assignments = _assignments(settings, source, bare)
     if not over:
         return parse_assignments(assignments), {}
-    from fedbounds.bounds.search.optimize import DEPENDS  # scipy takes its time
+    from fedbounds.bounds.search.optimize import DEPENDS  # imports scipy
 
     texts: dict[str, tuple[str, str]] = {}  # name to the argument and the text
     for name, text in assignments.items():
@@ -183,13 +192,13 @@ def read_functions(
 
 
 def _assignments(settings: Iterable[str], source: str | None, bare: Iterable[str]) -> dict[str, object]:
-    """Name to text, or to what a file says."""
+    """Constants by name: text from the command line, or values of the file."""
     assignments: dict[str, object] = {}
     if source is not None:
         table = read_toml(source)
         for name, value in table.items():
             if isinstance(value, dict):
-                raise FedboundsError(f"{source}: [{name}] is a table; constants stand at the top level as NAME = VALUE")
+                raise FedboundsError(f"{source}: [{name}] is a table; write constants at the top level as NAME = VALUE")
             assignments[name] = value
     typed: set[str] = set()
     for text in (*settings, *bare):
@@ -198,18 +207,14 @@ def _assignments(settings: Iterable[str], source: str | None, bare: Iterable[str
         if not equals or not name:
             raise FedboundsError(f"{text!r} is not NAME=VALUE, e.g. L=1")
         if name in typed:
-            raise FedboundsError(f"{name} is given twice on the command line")
+            raise FedboundsError(f"{name} is given twice on the command line; give it once")
         typed.add(name)
         assignments[name] = value
     return assignments
 
 
-def over_names(text: str) -> list[str]:
-    """The names in a list such as "gamma,eta".
-
-    Raises:
-        FedboundsError: an empty name.
-    """
+def constant_names(text: str) -> list[str]:
+    """The names in a list such as "gamma,eta"."""
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise FedboundsError(f"{text!r} is not a list of constants, e.g. gamma,eta")
@@ -218,9 +223,6 @@ def over_names(text: str) -> list[str]:
 
 def ranges(within: Iterable[str]) -> dict[str, tuple[float, float]]:
     """The ranges of `--within NAME=LOW:HIGH`.
-
-    Raises:
-        FedboundsError: anything that does not read so.
 
     Example:
         >>> ranges(["eta=1:1e2"])
@@ -234,15 +236,15 @@ def ranges(within: Iterable[str]) -> dict[str, tuple[float, float]]:
             raise FedboundsError(f"--within {text!r} is not NAME=LOW:HIGH, e.g. eta=1:100")
         values = parse_assignments({f"{name} from": low, f"{name} to": high}).values()
         if any(getattr(value, "ndim", 0) for value in values):
-            raise FedboundsError(f"--within {text!r}: each end is one number")
+            raise FedboundsError(f"--within {text!r}: LOW and HIGH are one number each, e.g. eta=1:100")
         if name.strip() in found:
-            raise FedboundsError(f"--within gives {name.strip()} twice")
+            raise FedboundsError(f"--within gives {name.strip()} twice; give it once")
         found[name.strip()] = tuple(float(value) for value in values)  # pyright: ignore[reportArgumentType]
     return found
 
 
 def refuse_lists(result: Result | CompiledResult, constants: Mapping[str, Any]) -> None:
-    """A list where one number belongs is a comparison, not an evaluation."""
+    """Refuse a list of values for a scalar constant, and point to `compare`."""
     for name, value in constants.items():
         quantity = result.notation.resolve(name)
         if quantity is not None and not quantity.shape and getattr(value, "ndim", 0):
@@ -260,22 +262,39 @@ def emit(schema: str, document: Mapping[str, Any]) -> None:
     )
 
 
+def echo_written(paths: Iterable[Path | str]) -> None:
+    """Print the files that a command wrote, one a line."""
+    for path in paths:
+        click.echo(f"written {path}")
+
+
+def hanging(start: str, text: str, indent: int | None = None) -> list[str]:
+    """A text after its start, wrapped; the next lines are indented like the text, at most by 30."""
+    under = " " * (min(len(start), 30) if indent is None else indent)
+    return wrap(start + text, WIDTH, subsequent_indent=under, break_on_hyphens=False)
+
+
+def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines with aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
 def evaluations_bar() -> AbstractContextManager[Advance | None]:
-    """How many evaluations of those allowed a search has used."""
+    """A bar of the evaluations that a search has used."""
     return progress_bar("evaluations, at most")
 
 
-def guarantee_line(there: Evaluation, assuming: str) -> str:
-    """Whether the bound at an answer is a guarantee, and if not, why; with what takes the assumptions for granted."""
-    if there.guarantee:
-        return there.promise
-    hint = f" ({assuming} takes them for granted)" if "not checked" in there.assumptions.values() else ""
-    return f"no: {'; '.join(there.why_not)}{hint}"
+def guarantee_line(evaluation: Evaluation, option: str) -> str:
+    """Whether the bound at an answer is a guarantee, the reasons if not, and the option that assumes them."""
+    if evaluation.guarantee:
+        return evaluation.promise
+    hint = f" (to assume them: {option})" if "not checked" in evaluation.assumptions.values() else ""
+    return f"no: {'; '.join(evaluation.why_not)}{hint}"
 
 
 def caveats(form: CompiledForm, constants: Iterable[str]) -> list[str]:
-    """Why no number of this form is a guarantee, whatever the constants, and which constants it has no use for; one
-    line each."""
+    """Reasons why no value of this form is a guarantee, and the given constants that it does not use."""
     standing = form.standing()
     found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
     found += [said] if (said := standing.shadow) else []

@@ -1,4 +1,4 @@
-"""fedbounds rounds: how many rounds until a bound is below epsilon, and the inverse questions."""
+"""fedbounds rounds: the number of rounds until a bound is at most epsilon, and its inverse."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from fedbounds.bounds.search.rounds import rounds as count_rounds
 from fedbounds.cli import completion
 from fedbounds.cli.options import (
     Count,
-    anew_option,
     assume_option,
     caveats,
+    constant_names,
     constants_options,
     effort_option,
     emit,
@@ -28,7 +28,7 @@ from fedbounds.cli.options import (
     guarantee_line,
     json_option,
     key_argument,
-    over_names,
+    optimize_option,
     ranges,
     read_functions,
     refuse_lists,
@@ -38,15 +38,15 @@ from fedbounds.cli.options import (
 
 @click.command("rounds")
 @key_argument
-@click.option("--epsilon", required=True, metavar="E", help="The target for the measure (a squared norm).")
+@click.option("--epsilon", required=True, metavar="E", help="The target for the left-hand side (often a squared norm).")
 @click.option(
     "--solve",
     metavar="NAME",
     shell_complete=completion.names,
-    help="Give the rounds; find the largest NAME that still reaches epsilon.",
+    help="Find the largest NAME that reaches epsilon in the given number of rounds.",
 )
-@anew_option
-@click.option("--dimension", type=Count(), metavar="D", help="Of the model, to count the bits sent.")
+@optimize_option
+@click.option("--dimension", type=Count(), metavar="D", help="The number of parameters, to count the bits sent.")
 @within_option
 @form_option
 @constants_options
@@ -57,7 +57,7 @@ def rounds(
     key: str,
     epsilon: str,
     solve: str | None,
-    over: str,
+    optimize: str,
     dimension: int | None,
     within: tuple[str, ...],
     form: str | None,
@@ -68,14 +68,13 @@ def rounds(
     effort: float,
     as_json: bool,
 ) -> None:
-    """How many rounds until the bound of KEY is at most epsilon, or why never.
+    """The number of rounds until the bound of KEY is at most epsilon, or why it never is.
 
-    An answer is certified (its arithmetic is confirmed in fractions or, where there are roots or logarithms, in balls,
-    which needs the extra audit) or searched; whether it is a guarantee is another question, which the form's own proof
-    and the assumptions settle. A search that would take too many evaluations ends with the two numbers between which
-    the answer lies; --effort lets it go on.
+    An answer is certified (confirmed in exact fractions or, with the extra audit, with rigorous error bounds) or
+    searched. Whether it is a guarantee depends on the proof of the form and on the assumptions. A search that needs too
+    many evaluations returns an interval for the answer; --effort continues it.
 
-    Epsilon bounds the measure itself: for squared gradient norms, tables that speak of the norm mean its square root.
+    Epsilon bounds the left-hand side: for a squared gradient norm, give the square of a tolerance for the norm.
 
     \b
     fedbounds rounds arbitrary-participation/corollary-3.2 --epsilon 1e-2 \\
@@ -85,8 +84,8 @@ def rounds(
     """
     result = as_compiled(key)
     target = parse_assignments({"epsilon": epsilon})["epsilon"]
-    chosen_anew = over_names(over) if over else []
-    constants, functions = read_functions(result, chosen_anew, settings, source, bare)
+    optimized = constant_names(optimize) if optimize else []
+    constants, functions = read_functions(result, optimized, settings, source, bare)
     refuse_lists(result, constants)
     with evaluations_bar() as watch:
 
@@ -95,7 +94,7 @@ def rounds(
                 key,
                 target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
                 constants,
-                optimize_over=chosen_anew,
+                optimize_over=optimized,
                 within=ranges(within) or None,
                 functions=functions or None,
                 form=name,
@@ -107,28 +106,28 @@ def rounds(
             )
 
         answer = ask(form, effort, assume)
-        open_still = isinstance(answer, Never) or (isinstance(answer, Between) and not math.isfinite(answer.high))
-        instead = {}
-        if form is None and solve is None and open_still:
-            instead = forms_that_reach(result.form(), lambda name: ask(name, effort / 4, ()))
+        open_end = isinstance(answer, Never) or (isinstance(answer, Between) and not math.isfinite(answer.high))
+        others = {}
+        if form is None and solve is None and open_end:
+            others = forms_that_reach(result.form(), lambda name: ask(name, effort / 4, ()))
     cache_result(key)
     if as_json:
-        emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": instead})
+        emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": others})
         return
     chosen = result.form(form)
     norm = chosen.measure.in_the_norm(answer.epsilon)
     head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
-    said = caveats(chosen, constants)
-    click.echo("\n".join([head, *said]))
+    notes = caveats(chosen, constants)
+    click.echo("\n".join([head, *notes]))
     if isinstance(answer, Between):
         more = "; more with --effort" if (answer.low or 0) < 2**53 else ""
         click.echo(f"  {answer.words}{more}\n  {answer.why}")
-        _point_to(result, instead)
+        _show_other_forms(result, others)
         return
     label = "certified" if answer.proved else "searched"
     if isinstance(answer, Never):
         click.echo(f"  never: {answer.why}   ({label})")
-        _point_to(result, instead)
+        _show_other_forms(result, others)
     elif isinstance(answer, Largest):
         if answer.value is None:
             click.echo(f"  no {answer.name} reaches it: {answer.why}   ({label})")
@@ -146,18 +145,18 @@ def rounds(
         click.echo(f"  {answer.rounds} rounds   ({label}: {answer.method})")
         counted = {k.replace("_", " "): v for k, v in vars(answer.cost).items() if k != "rounds" and v is not None}
         if dimension is not None and answer.cost.floats is None:
-            click.echo("  floats, bits: not known, as the result does not say how many clients send in a round")
+            click.echo("  floats, bits: unknown, because the result does not specify how many clients send in a round")
         for name, value in counted.items():
             click.echo(f"  {name}: {value:.12g}")
         for name, value in answer.at.items():
             click.echo(f"  {name} = {number(value)}")
         if answer.evaluation is not None:
-            told = any("no guarantee" in line for line in said)
-            click.echo(f"  guarantee: {'no' if told else guarantee_line(answer.evaluation, '--assume all')}")
+            refused = any("no guarantee" in line for line in notes)
+            click.echo(f"  guarantee: {'no' if refused else guarantee_line(answer.evaluation, '--assume all')}")
 
 
-def _point_to(result: CompiledResult, forms: Mapping[str, int]) -> None:
-    """The other forms that reach the target, and in how many rounds."""
+def _show_other_forms(result: CompiledResult, forms: Mapping[str, int]) -> None:
+    """Print the other forms that reach the target, with their rounds."""
     counter = next((q.name for q in result.notation.values() if q.concept == "rounds"), "rounds")
     for name, count in forms.items():
         click.echo(f"  another form reaches it: {name}, {counter} = {count}")

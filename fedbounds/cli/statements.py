@@ -1,4 +1,4 @@
-"""What `fedbounds show` finds besides results: a statement by its key, and every place of an equation by its number."""
+"""Statements by key, and the places of an equation by its number, for `fedbounds show`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NUMBER = re.compile(r"^(?:equation-|eq[.-]?)?\(?((?:[a-z]\.)?\d+(?:\.\d+)*[a-z]?
 
 @dataclass(frozen=True)
 class Place:
-    """Where something stands.
+    """A place of an equation or of a remark.
 
     Args:
         id: of a result, a statement or a step of a proof.
         kind: theorem, definition, step, ...
         says: what it says, in one line.
-        verdict: of the committed ledger ("" where it carries none).
+        verdict: of the committed ledger (empty if it has none).
     """
 
     id: str
@@ -44,11 +44,11 @@ def statement(key: str) -> Statement | None:
 
 
 def statement_text(one: Statement) -> str:
-    """A statement as text for people, with the verdicts of the claims that state it and the remarks on its use."""
+    """A statement as text, with the verdicts of the claims that state it and the remarks on its use."""
     lines = [f"{one.key}   {one.source}", f"{one.kind.capitalize()}: {one.title}.", "", one.says]
     lines += ["", one.note] if one.note else []
-    lines += ["", "On trial as"] if any(_claims(one)) else []
-    lines += [f"  {place.id}: {place.verdict or 'not tried yet'}" for place in _claims(one)]
+    lines += ["", "Verified as"] if any(_claims(one)) else []
+    lines += [f"  {place.id}: {place.verdict or 'not verified yet'}" for place in _claims(one)]
     remarks = list(_remarks(one))
     lines += ["", "Remarks on it or its use"] if remarks else []
     for place in remarks:
@@ -57,7 +57,7 @@ def statement_text(one: Statement) -> str:
 
 
 def statement_document(one: Statement) -> dict[str, Any]:
-    """The same for JSON."""
+    """The statement for JSON."""
     return {
         "key": one.key,
         "kind": one.kind,
@@ -72,7 +72,7 @@ def statement_document(one: Statement) -> dict[str, Any]:
 
 
 def _claims(one: Statement) -> Iterator[Place]:
-    """The claims that state or prove it; an erratum about its use says nothing of itself."""
+    """The claims that state or prove it; errata about its use are remarks."""
     for local in one.claims:
         if not local.startswith(REMARKS):
             claim = f"{one.paper}/{local}"
@@ -80,7 +80,7 @@ def _claims(one: Statement) -> Iterator[Place]:
 
 
 def _remarks(one: Statement) -> Iterator[Place]:
-    """The errata and slips of wording about it, each with its degree and with what exactly it is about."""
+    """The errata and slips of wording about it, with their degrees."""
     errata = {erratum.id: erratum for erratum in paper_errata(one.paper)}
     slips = {slip.id: slip for slip in paper_wording(one.paper)}
     for local in one.claims:

@@ -1,13 +1,13 @@
-"""The commands of this layer: fedbounds run and fedbounds results."""
+"""fedbounds run, fedbounds results and fedbounds schema."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from fedbounds.cli.options import (
     Count,
     OutputPath,
     PathArgument,
+    align_columns,
     device_option,
     emit,
     force_option,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from fedbounds.empirical.sweep import Outcome, Run, RunRow, Store
     from fedbounds.empirical.sweep.cluster import Scheduler
     from fedbounds.empirical.sweep.estimate import Estimate
-    from fedbounds.empirical.sweep.executor import Progress
 
 spec_argument = click.argument("spec", metavar="SPEC.toml", type=PathArgument())
 out_option = click.option(
@@ -41,25 +41,25 @@ out_option = click.option(
 )
 
 
-PROBED = 10  # seconds
+PROBE_SECONDS = 10
 
 
 @click.command("run")
 @spec_argument
-@click.option("--workers", type=Count(0, 1024), help="Local processes; 1, the default: this one.")
+@click.option("--workers", type=Count(0, 1024), help="Local processes (default: 1, this one).")
 @click.option(
-    "--cluster", metavar="ADDRESS", help="The Dask scheduler whose workers make the runs, as tcp://host:8786."
+    "--cluster", metavar="ADDRESS", help="A Dask scheduler whose workers make the runs, e.g. tcp://host:8786."
 )
-@click.option("--shard", "part", metavar="I/N", help="One of N parts of the runs, for arrays of jobs with one folder.")
+@click.option("--shard", "part", metavar="I/N", help="Part I of N of the runs, for job arrays that share one folder.")
 @device_option
-@click.option("--dry-run", is_flag=True, help="List the runs, with time and memory, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="List the runs with estimates of time and memory; write nothing.")
 @click.option(
     "--probe",
     type=Count(0, 3600),
     metavar="S",
-    help="Seconds for which a dry run tries a few rounds, to say how long runs take (default 10; 0: none).",
+    help="Seconds that --dry-run spends on a few rounds to estimate the time of runs (default 10; 0: none).",
 )
-@click.option("--retry-failed", is_flag=True, help="Run again what raised an error before.")
+@click.option("--retry-failed", is_flag=True, help="Make runs again that failed before.")
 @out_option
 @json_option
 def run(
@@ -74,10 +74,10 @@ def run(
     out: str | None,
     as_json: bool,
 ) -> int:
-    """Run the simulations of a TOML file that are not there yet.
+    """Run the missing simulations of a TOML file.
 
-    One file per run; what is there and whole is not run again. An interrupted sweep goes on where it stopped.
-    Exits with 1 if a run failed.
+    Each run has its own file, and finished runs are kept: an interrupted sweep continues where it stopped. Exits with
+    1 if a run failed.
 
     \b
     fedbounds run examples/sweep.toml --workers 2
@@ -85,12 +85,13 @@ def run(
     fedbounds run examples/sweep.toml --shard $SLURM_ARRAY_TASK_ID/8
     """
     from fedbounds.empirical.sweep import execute, shard
+    from fedbounds.empirical.sweep.executor import runs_bar
     from fedbounds.empirical.sweep.shards import parse_shard
 
     if cluster is not None and workers is not None:
-        raise FedboundsError("--cluster has workers of its own; leave --workers out")
+        raise FedboundsError("--cluster uses the workers of the cluster; leave out --workers")
     if probe is not None and not dry_run:
-        raise FedboundsError("--probe tries rounds for the estimate of --dry-run; add that, or leave --probe out")
+        raise FedboundsError("--probe belongs to --dry-run; add --dry-run or leave out --probe")
     chosen = parse_shard(part) if part is not None else None
     scheduler = _scheduler(cluster) if cluster is not None else None
     name, study, store = _open(spec, out, device)
@@ -101,9 +102,9 @@ def run(
         name = f"{name}, shard {chosen[0]}/{chosen[1]}"
     at_once = scheduler.workers if scheduler else 1 if workers is None else workers
     if dry_run:
-        _show_plan(name, head, runs, store, at_once, PROBED if probe is None else probe, as_json)
+        _show_plan(name, head, runs, store, at_once, PROBE_SECONDS if probe is None else probe, as_json)
         return 0
-    with _made_on(scheduler) as executor, runs_bar(name) as progress:
+    with _executor(scheduler) as executor, runs_bar(name) as progress:
         outcomes = execute(
             runs, store, workers=at_once, executor=executor, retry_failed=retry_failed, progress=progress
         )
@@ -118,11 +119,11 @@ def run(
         click.echo(f"{name}: {_sentence(outcomes)}; results in {store.directory}")
         if len(runs) < len(study):
             others = len(study) - len(runs)
-            told = f"{others} other run{_s(others)} of the study in other shards"
+            rest = f"{others} other run{_s(others)} in other shards"
             where = "" if out is None else f" --out {out}"
-            click.echo(f"{told}; what is there of all: fedbounds results {spec}{where}")
-        if told := _messages(runs):
-            click.echo(f"a client's message in a round: {told}")
+            click.echo(f"{rest}; the table of all: fedbounds results {spec}{where}")
+        if sizes := _messages(runs):
+            click.echo(f"a client's message in a round: {sizes}")
         for line in _loads(runs):
             click.echo(line)
     if failed:
@@ -141,7 +142,7 @@ def run(
 @out_option
 @json_option
 def results(spec: str, device: str | None, csv_path: str | None, force: bool, out: str | None, as_json: bool) -> int:
-    """The table of a TOML file's runs: labels, status, and each metric's final and best value.
+    """Print the table of a TOML file's runs: labels, status, and the final and best value of each metric.
 
     \b
     fedbounds results examples/sweep.toml --csv sweep.csv
@@ -175,29 +176,28 @@ def results(spec: str, device: str | None, csv_path: str | None, force: bool, ou
     else:
         _print_table(rows)
         if mixed:
-            told = "; ".join(f"{what} {_counts(counts)}" for what, counts in mixed.items())
-            click.echo(f"these runs have more than one origin: {told}")
+            origin = "; ".join(f"{what} {_counts(counts)}" for what, counts in mixed.items())
+            click.echo(f"these runs have more than one origin: {origin}")
         if csv_path is not None:
-            click.echo(f"written to {csv_path}")
+            click.echo(f"written {csv_path}")
     return 0
 
 
 @click.command("schema")
 @click.argument("key", required=False, shell_complete=completion.keys)
 def schema(key: str | None) -> None:
-    """The JSON Schema of sweep files, of a file of constants of the result KEY (--from), or of settings, for editors.
+    """Print the JSON Schema of sweep files, of constants of the result KEY (--from), or of settings, for editors.
 
     \b
     fedbounds schema > sweep.schema.json                 then, in a sweep: #:schema ./sweep.schema.json
     fedbounds schema fedau/theorem-2 > constants.schema.json
-    fedbounds schema advise > advise.schema.json         what fedbounds advise reads
+    fedbounds schema advise > advise.schema.json         the input of fedbounds advise
     """
     from fedbounds.bounds.theory.registry import load
     from fedbounds.empirical.monitoring.request_schema import question_schema
     from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 
-    settings = key == "advise"
-    found = question_schema() if settings else constants_schema(load(key)) if key else sweep_schema()
+    found = question_schema() if key == "advise" else constants_schema(load(key)) if key else sweep_schema()
     click.echo(json.dumps(found, indent=1))
 
 
@@ -212,7 +212,7 @@ def _open(spec: str, out: str | None, device: str | None) -> tuple[str, tuple[Ru
 
 
 def _scheduler(address: str) -> Scheduler:
-    """A cluster that answers, with what there is to say of its workers."""
+    """The scheduler at an address, after a warning if its workers are missing or have several threads."""
     from fedbounds.empirical.sweep.cluster import find_scheduler
 
     found = find_scheduler(address)
@@ -223,7 +223,7 @@ def _scheduler(address: str) -> Scheduler:
     return found
 
 
-def _made_on(scheduler: Scheduler | None) -> AbstractContextManager[Executor | None]:
+def _executor(scheduler: Scheduler | None) -> AbstractContextManager[Executor | None]:
     from fedbounds.empirical.sweep.cluster import cluster_executor
 
     return nullcontext() if scheduler is None else cluster_executor(scheduler)
@@ -234,16 +234,18 @@ def _counts(found: Mapping[str, int]) -> str:
 
 
 def _check_directory(directory: Path) -> None:
-    """Results need a directory that may be entered, or none yet where one may be made."""
+    """Refuse a path for results that is not a directory or cannot be entered."""
     try:
         os.stat(os.path.join(directory, "."))
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        raise FedboundsError(f"{directory} is not a directory; results need one") from None
+        raise FedboundsError(f"{directory} is not a directory; results need a directory, e.g. --out results") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise FedboundsError(f"cannot keep results in {str(directory)!r}: {reason}") from None
+        raise FedboundsError(
+            f"cannot keep results in {str(directory)!r}: {reason}; choose another directory with --out"
+        ) from None
 
 
 def _describe(run: Run) -> dict[str, Any]:
@@ -268,7 +270,7 @@ def _count(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 
 def _messages(runs: Sequence[Run]) -> str:
-    """How long the clients' messages are, algorithm by algorithm."""
+    """The lengths of the clients' messages by algorithm."""
     sizes: dict[str, set[int]] = {}
     for run in runs:
         if run.message_bytes is not None:
@@ -277,7 +279,7 @@ def _messages(runs: Sequence[Run]) -> str:
 
 
 def _loads(runs: Sequence[Run]) -> list[str]:
-    """What a round sends over each class of links, algorithm by algorithm."""
+    """The traffic of a round over each class of links by algorithm."""
     loads: dict[str, dict[str, list[LinkLoad]]] = {}
     for run in runs:
         for link, load in run.link_loads.items():
@@ -310,7 +312,7 @@ def _s(count: int) -> str:
     return "" if count == 1 else "s"
 
 
-SHOWN = 0.1  # seconds from which a dry run says how long a run takes
+SHOWN_SECONDS = 0.1  # a dry run shows estimates from here on
 
 
 def _show_plan(
@@ -320,12 +322,12 @@ def _show_plan(
     from fedbounds.empirical.sweep.estimate import estimate
     from fedbounds.empirical.sweep.probe import Probe, probe
 
-    def trial(some: Sequence[Run]) -> Probe:
-        with progress_bar("settings tried") as progress:
+    def probe_runs(some: Sequence[Run]) -> Probe:
+        with progress_bar("settings probed") as progress:
             return probe(some, patience, progress)
 
     standings = {run.key: store.standing(run.key) for run in runs}
-    found = estimate(runs, standings, workers, trial if patience else None)
+    found = estimate(runs, standings, workers, probe_runs if patience else None)
     if as_json:
         listed = [
             {
@@ -342,8 +344,10 @@ def _show_plan(
     about = "about" if found.measured or found.tried else "at least"
     for run in runs:
         standing, seconds = standings[run.key], found.seconds[run.key]
-        told = f"  ({about} {format_duration(seconds)})" if not standing.finished and seconds >= SHOWN else ""
-        click.echo(f"{run.key[:12]}  {standing.status:<8}  {run.title}{told}")
+        duration = (
+            f"  ({about} {format_duration(seconds)})" if not standing.finished and seconds >= SHOWN_SECONDS else ""
+        )
+        click.echo(f"{run.key[:12]}  {standing.status:<8}  {run.title}{duration}")
     kinds = Counter(standings[run.key].status.partition(":")[0] for run in runs)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     listed = f" ({counts})" if counts else ""
@@ -352,36 +356,29 @@ def _show_plan(
         return
     on = f", {format_duration(found.elapsed)} on {workers} workers" if workers > 1 else ""
     click.echo(f"time for what is missing: {about} {format_duration(found.total)}{on} ({_why(found, patience)})")
-    all_in_all = f", {_mebibytes(found.whole)} for {workers} workers" if workers > 1 else ""
+    for_all = f", {_mebibytes(found.whole)} for {workers} workers" if workers > 1 else ""
     why = "counted, without activations"
     if found.memory_measured:
         why = f"the most that a process of {'finished runs' if found.measured else 'a few rounds'} took"
-    click.echo(f"memory: about {_mebibytes(found.memory)} a process{all_in_all} ({why})")
+    click.echo(f"memory: about {_mebibytes(found.memory)} a process{for_all} ({why})")
 
 
 def _why(found: Estimate, patience: int) -> str:
-    """What an estimate of time rests on."""
+    """The source of an estimate of time."""
     if found.measured:
         return f"from {found.measured} finished run{_s(found.measured)}"
     if found.tried:
-        return f"from a few rounds of {found.tried} setting{_s(found.tried)} tried here; finished runs tell better"
-    none = f"; no round was made within {patience} seconds, see --probe" if patience else ""
-    return f"at a microsecond a local step, and runs take hundreds to thousands of times as long{none}"
+        return f"from a few rounds of {found.tried} setting{_s(found.tried)} here; finished runs give better estimates"
+    none = f"; no round was made within {patience} seconds: increase --probe" if patience else ""
+    return f"at a microsecond per local step; runs take hundreds to thousands of times as long{none}"
 
 
 def _mebibytes(size: int) -> str:
     return f"{size / 2**20:,.0f} MiB"
 
 
-@contextmanager
-def runs_bar(name: str) -> Iterator[Progress | None]:
-    """How many runs of a sweep are done, on standard error, if that is a terminal."""
-    with progress_bar(name) as advance:
-        yield None if advance is None else (lambda outcome, done, total: advance(done, total))
-
-
 def _print_table(rows: Sequence[RunRow]) -> None:
-    """Aligned columns, one line per run however narrow the terminal: final values, and the best in parentheses."""
+    """Print one line per run: final values, and the best in parentheses."""
     labels = list(dict.fromkeys(name for row in rows for name in row.run.task["labels"]))
     metrics = list(dict.fromkeys(name for row in rows for name in row.metrics))
     lines = [[*labels, "seeds", "status", *(f"{metric} (best)" for metric in metrics)]]
@@ -393,6 +390,4 @@ def _print_table(rows: Sequence[RunRow]) -> None:
             found = row.metrics.get(metric)
             cells.append(f"{number(found.final)} ({number(found.best)})" if found else "")
         lines.append(cells)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    for line in lines:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    click.echo("\n".join(align_columns(lines)))

@@ -1,1 +1,1 @@
-"""The five papers: their results, and what is about one of them alone."""
+"""The five papers: their results, errata and paper-specific functions."""

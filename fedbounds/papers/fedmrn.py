@@ -1,12 +1,6 @@
 """FedMRN, masked random noise (Li et al. 2024)."""
 
-from fedbounds.bounds.papers.fedmrn import RESULTS
-from fedbounds.bounds.papers.fedmrn.errata import ERRATA
-from fedbounds.empirical.simulation.moments.operators import masked_moments, signed_masks
-
-__all__ = [
-    "ERRATA",
-    "RESULTS",
-    "masked_moments",
-    "signed_masks",
-]
+from fedbounds.bounds.papers.fedmrn import RESULTS as RESULTS
+from fedbounds.bounds.papers.fedmrn.errata import ERRATA as ERRATA
+from fedbounds.empirical.simulation.moments.operators import masked_moments as masked_moments
+from fedbounds.empirical.simulation.moments.operators import signed_masks as signed_masks

@@ -1,4 +1,4 @@
-"""The tightness atlas: of every result how near its bound a left side has come, and how near it can come at all."""
+"""The tightness atlas: for every result, the largest ratio of left-hand side to bound that is known."""
 
 from __future__ import annotations
 
@@ -14,20 +14,16 @@ from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.registry import Paper, paper_submodule, paper_submodules, papers
 from fedbounds.bounds.theory.result import Result
 from fedbounds.figures.charts.picture import BOUND, COLORS, Curve, Picture, styled
-from fedbounds.figures.charts.tightness import MEASURED, WORST, Progress, Tight, count, panels
+from fedbounds.figures.charts.tightness import MEASURED, WORST, Panels, Progress, Tight, count, tight_panels
 
 FOUND = COLORS[2]
-LEAST = 1e-4  # what is below is drawn here, with an arrow
+LEAST = 1e-4  # smaller values are drawn here, as triangles
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How tight the default form of a result is known to be.
-
-    Args:
-        result: which.
-        found: the largest left side over bound that an adversary found; not a number where there is none.
-        settings: the same at settings with a worst case.
+class KnownRatio:
+    """The largest known ratios of left-hand side to bound of the default form: by an adversary (nan if none) and at
+    settings.
     """
 
     result: Result
@@ -40,53 +36,40 @@ class Standing:
         return f"{self.result.key.partition('/')[2]} [{self.result.form().name}]"
 
 
-def standings(paper: Paper, with_worst_cases: bool = True, progress: Progress | None = None) -> list[Standing]:
-    """The results of a paper whose default form has something to be held against.
-
-    Args:
-        paper: which.
-        with_worst_cases: also solve the programs of its room, which takes a quarter of a minute.
-        progress: is told how many of these are solved.
-    """
-    room = paper_submodule(paper.key, "figures", "tightness") if with_worst_cases else None
+def known_ratios(paper: Paper, with_worst_cases: bool = True, progress: Progress | None = None) -> list[KnownRatio]:
+    """The results of a paper that have a known ratio; with worst cases it solves the programs of the paper (15 s)."""
+    module = paper_submodule(paper.key, "figures", "tightness") if with_worst_cases else None
     rows = []
     for result in paper.results:
         row = worst_ratio(result, result.form()) if result.forms else None
         ratio = row["ratio"] if row else None
-        own = {} if room is None or result.key != room.KEY else panels(room.at, room.SETTINGS, progress)
+        own: Panels = {}
+        if module is not None and result.key == module.KEY:
+            own = tight_panels(module.evaluate_setting, module.SETTINGS, progress)
         settings = [tight for at in own.values() for tight in at.values()]
         if isinstance(ratio, int | float) or settings:
-            rows.append(Standing(result, float(ratio) if isinstance(ratio, int | float) else np.nan, settings))
+            rows.append(KnownRatio(result, float(ratio) if isinstance(ratio, int | float) else np.nan, settings))
     return rows
 
 
 def atlas(with_worst_cases: bool = True, progress: Progress | None = None) -> Picture:
-    """All papers on one axis.
-
-    Args:
-        with_worst_cases: also solve the programs of all rooms, which takes a minute.
-        progress: is told how many of these are solved.
-    """
-    rooms = paper_submodules("figures", "tightness") if with_worst_cases else {}
-    sizes = {key: count(room.SETTINGS) for key, room in rooms.items()}
-    rows, before = dict[str, Sequence[Standing]](), 0
+    """All papers on one axis; with worst cases it solves the programs of all papers (a minute)."""
+    modules = paper_submodules("figures", "tightness") if with_worst_cases else {}
+    sizes = {key: count(module.SETTINGS) for key, module in modules.items()}
+    rows, before = dict[str, Sequence[KnownRatio]](), 0
     for one in papers():
 
         def solved(done: int, _: int, before: int = before) -> None:
             if progress is not None:
                 progress(before + done, sum(sizes.values()))
 
-        rows[one.key] = standings(one, one.key in rooms, solved)
+        rows[one.key] = known_ratios(one, one.key in modules, solved)
         before += sizes.get(one.key, 0)
-    return drawn(rows)
+    return draw_atlas(rows)
 
 
-def drawn(rows: Mapping[str, Sequence[Standing]]) -> Picture:
-    """A row for each result, a panel for each paper.
-
-    Args:
-        rows: paper to its results.
-    """
+def draw_atlas(rows: Mapping[str, Sequence[KnownRatio]]) -> Picture:
+    """Draw a row for each result and a panel for each paper."""
     rows = {paper: some for paper, some in rows.items() if some}
     columns = _columns({paper: len(some) + 2 for paper, some in rows.items()})
     height = max(sum(len(rows[paper]) + 2 for paper in column) for column in columns)
@@ -138,7 +121,7 @@ def _columns(sizes: Mapping[str, int]) -> list[list[str]]:
     return [column for column in columns if column]
 
 
-def _panel(axes: Axes, paper: str, rows: Sequence[Standing]) -> list[Curve]:
+def _panel(axes: Axes, paper: str, rows: Sequence[KnownRatio]) -> list[Curve]:
     """One paper, and its data: y counts the rows."""
     data = []
     for y, row in enumerate(rows):

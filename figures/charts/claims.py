@@ -1,13 +1,8 @@
-"""Claims of a paper against what was measured: agrees, disagrees, inconclusive, or not tested at this scale.
+"""Claims of a paper compared with measurements: agrees, disagrees, inconclusive, or not tested at this scale.
 
-A claim compares means over seeds by the tests of `fedbounds.figures.charts.significance`. Holm's method corrects all
-different
-comparisons that the claims about one figure or table make, over all of its panels, columns and metrics. A claim agrees
-if its comparisons say so, and disagrees if one of them says the opposite. Otherwise it is inconclusive, with the number
-of seeds that would tell.
-
-A paper's claim about what training ends with is **not tested at this scale** where the network is smaller than the
-paper's, or where a curve that it compares still moves: the table then says which, and what the comparisons found here.
+A claim compares means over seeds (`significance`). Holm's method corrects all comparisons of the claims about one
+figure or table. A claim about the end of training is not tested at this scale if the network is smaller than the
+paper's or if a compared curve still moves.
 """
 
 from __future__ import annotations
@@ -45,16 +40,15 @@ Found = Mapping[Any, Level]  # method or setting -> a level
 
 @dataclass(frozen=True)
 class FigureClaim:
-    """One claim: where it stands, what is tested, what was measured, and what that says of it.
+    """A claim of a paper, its comparisons and its verdict.
 
     Attributes:
         source: the figure, table or statement; claims with the same source are one family of comparisons.
-        text: what is tested.
-        measured: the numbers.
-        found: the comparisons, or whether it holds.
-        paper: what the paper says and where, if that is not `text` itself.
-        limits: why the scale does not allow a verdict on the paper's claim; empty if it does.
-        family: the comparisons that are corrected together; those of the claim itself if empty.
+        text, paper: the claim that is tested, and the paper's wording if it differs.
+        measured: the numbers in words.
+        found: the comparisons, or whether the claim holds.
+        limits: why this scale does not test the paper's claim; empty if it does.
+        family: the comparisons that Holm's method corrects together (default: those of the claim).
     """
 
     source: str
@@ -71,12 +65,12 @@ class FigureClaim:
 
     @cached_property
     def here(self) -> TestFinding:
-        """What the comparisons found at this scale."""
+        """The finding of the comparisons at this scale."""
         return decide(self.found, self._corrected)
 
     @property
     def agrees(self) -> bool | None:
-        """Whether what was measured agrees; None: it cannot be told, or is not tested."""
+        """Whether the measurements agree; None if inconclusive or not tested."""
         return None if self.limits else self.here.agrees
 
     @property
@@ -93,12 +87,12 @@ class FigureClaim:
 
     @property
     def at_this_scale(self) -> str:
-        """What the comparisons found, whatever the scale allows to say of the paper."""
+        """The verdict of the comparisons, without the limits of the scale."""
         return "inconclusive" if self.here.agrees is None else "agrees" if self.here.agrees else "disagrees"
 
     @property
     def note(self) -> str:
-        """The seeds that would tell; where the claim is not tested, why, and what was found here.
+        """The number of seeds that would decide; if the claim is not tested, why, and the finding here.
 
         Example:
             >>> FigureClaim("", "", "", True, limits="a smaller network").note
@@ -110,7 +104,7 @@ class FigureClaim:
 
     @property
     def comparisons(self) -> str:
-        """The comparisons that decide, with 95 % intervals and corrected p-values, each once."""
+        """The deciding comparisons, with 95 % intervals and corrected p-values."""
         tests = list({test.key: test for test in tests_in(self.found, deciding=True)}.values())
         if not tests:
             return ""
@@ -121,13 +115,13 @@ class FigureClaim:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """For tables, by `COLUMNS`."""
+        """The cells of a table with columns `COLUMNS`."""
         said = self.paper or self.text
         return self.source, said, self.text, self.measured, self.comparisons, self.verdict, self.note
 
 
 def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
-    """The claims, each with the comparisons of all that have its source as the family that Holm's method corrects.
+    """The claims, each with all comparisons of its source as the family that Holm's method corrects.
 
     Example:
         >>> zero, unsure, open_ = Level(0.0, 0.0, 5), Level(1.0, 0.3, 5), Level(1.0, 0.5, 5)  # p = 0.029 and 0.12
@@ -144,18 +138,20 @@ def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
 
 @dataclass(frozen=True)
 class Limits:
-    """What keeps a scale from testing what a paper says of the end of training.
-
-    Attributes:
-        network: a network that is smaller than the paper's, or empty.
-        moving: the settings whose curves still move.
+    """Why a scale does not test claims about the end of training: a smaller network (or ""), settings that still
+    move.
     """
 
     network: str = ""
     moving: frozenset[str] = frozenset()
 
+    @staticmethod
+    def of_network(network: str, own: Iterable[str]) -> Limits:
+        """The limit of a network, unless it is one of `own`."""
+        return Limits("" if network in own else network)
+
     def apply(self, claims: Iterable[FigureClaim]) -> list[FigureClaim]:
-        """The claims, with what limits each: the network, and those of the moving curves that it compares."""
+        """The claims with their limits: the network, and those moving settings that a claim compares."""
         return [replace(claim, limits=self._words(claim)) for claim in claims]
 
     def _words(self, claim: FigureClaim) -> str:
@@ -168,28 +164,19 @@ class Limits:
 def limits_of(
     network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: int, metric: str
 ) -> Limits:
-    """The limits of runs.
-
-    Args:
-        network: of the runs.
-        own: the networks that are not smaller than the paper's.
-        runs: setting to runs; settings are named as in comparisons.
-        window: the last rounds, over which a level is averaged.
-        metric: of the level.
+    """The limits of runs by setting, where `own` are the networks as large as the paper's, for means over the last
+    `window`.
     """
     moving = frozenset(str(name) for name, traces in runs.items() if still_moves(*series(traces, metric), window))
-    return Limits("" if network in own else network, moving)
+    return replace(Limits.of_network(network, own), moving=moving)
 
 
 def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
-    """Whether a level moved by more than its standard error over the last fifth of a run; this is the plateau rule.
-
-    The level is the mean over a window of rounds, and moves from the window that ends where the last fifth begins to
-    the one that ends the run. Seeds that diverged are left out. Of a single seed any movement counts.
+    """Whether a mean over a window of rounds moved by more than its standard error over the last fifth of a run.
 
     Args:
-        rounds: at which the quantity was measured, (points,).
-        values: of every seed, (seeds, points).
+        rounds: of the records, (points,).
+        values: of the metric, (seeds, points); seeds that diverged are left out.
         window: the last rounds, over which a level is averaged.
 
     Example:
@@ -208,14 +195,13 @@ def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
     return bool(abs(after.mean() - before.mean()) > error)
 
 
-def named(found: Mapping[Any, np.ndarray], letter: str = "") -> dict[Any, Level]:
-    """Levels of one number for each seed, named by method, or by a letter and its value."""
+def levels_by_name(found: Mapping[Any, np.ndarray], letter: str = "") -> dict[Any, Level]:
+    """Levels of one number for each seed, named by method, or by a symbol and its value."""
     return {key: Level.of(values, f"{letter} = {key:g}" if letter else str(key)) for key, values in found.items()}
 
 
 def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss", name: str = "") -> Level:
-    """A loss, or one less an accuracy or an F1 score, averaged over the last `cycle` rounds; a diverged seed makes it
-    infinite."""
+    """A loss (or 1 - accuracy, 1 - F1), averaged over the last `cycle` rounds; infinite if a seed diverged."""
     rounds, values = series(traces, metric)
     last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
     ids = [int(seed) for trace in traces for seed in trace.arrays.get("seed", ())]
@@ -227,11 +213,11 @@ def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train
     return {label: level(traces, cycle, metric, label) for label, traces in runs.items()}
 
 
-def in_words(found: Mapping[str, Level], against: str) -> str:
-    """The levels, best first, and in brackets how far each is from the one that it is held against.
+def describe_levels(found: Mapping[str, Level], against: str) -> str:
+    """The levels, best first, with their distances from a reference in brackets.
 
     Example:
-        >>> in_words({"a": Level.of(np.array([1.0, 2.0])), "b": Level.of(np.array([1.1, 2.3]))}, "a")
+        >>> describe_levels({"a": Level.of(np.array([1.0, 2.0])), "b": Level.of(np.array([1.1, 2.3]))}, "a")
         'a 1.5000 +- 0.5000; b 1.7000 +- 0.6000 (0.2000 +- 0.1000 above)'
     """
     base = found[against]
@@ -246,12 +232,12 @@ def in_words(found: Mapping[str, Level], against: str) -> str:
 
 
 def claims_output(path: Path) -> Output:
-    """The table of claims as a file."""
+    """The file of a table of claims."""
     return Output(path)
 
 
 def write_claims(claims: Sequence[FigureClaim], path: Path, *, force: bool = False) -> Path:
-    """The table of claims as CSV, corrected within each figure."""
+    """Write the claims as CSV, corrected within each figure."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -260,19 +246,19 @@ def write_claims(claims: Sequence[FigureClaim], path: Path, *, force: bool = Fal
     return path
 
 
-def mean_in_words(found: Level, form: str = ".2f") -> str:
-    """A mean over seeds and its standard error, which has no sign.
+def describe_level(found: Level, form: str = ".2f") -> str:
+    """A mean over seeds and its standard error.
 
     Example:
         >>> one = Level.of(np.array([1.0, 2.0]))
-        >>> mean_in_words(one), mean_in_words(one, "+.1f")
+        >>> describe_level(one), describe_level(one, "+.1f")
         ('1.50 +- 0.50', '+1.5 +- 0.5')
     """
     return f"{found.mean:{form}} +- {found.error:{form.lstrip('+')}}"
 
 
-def means_in_words(found: Found) -> str:
+def describe_means(found: Found) -> str:
     """Means with standard errors over seeds, best first."""
     return "; ".join(
-        f"{label} {mean_in_words(one)}" for label, one in sorted(found.items(), key=lambda item: -item[1].mean)
+        f"{label} {describe_level(one)}" for label, one in sorted(found.items(), key=lambda item: -item[1].mean)
     )

@@ -17,7 +17,7 @@ SIGNS = {"=": "=", "<": r"$\leq$", ">": r"$\geq$"}
 
 
 def matrix_picture(matrix: Matrix) -> Picture:
-    """Which left-hand sides are comparable: shaded where they are, with the letters of what differs elsewhere."""
+    """The comparable left-hand sides, shaded; elsewhere the codes of what differs."""
     places = range(len(matrix.measures))
     relations = np.array([[RELATIONS.index(matrix.relation(i, j)) for j in places] for i in places])
     names = [_name(i, matrix) for i in places]

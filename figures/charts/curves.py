@@ -36,7 +36,7 @@ def moving_average(values: np.ndarray, share: float) -> np.ndarray:
 
 
 def seed_curve(label: str, x: np.ndarray, values: np.ndarray, smooth: float = 0.0) -> Curve:
-    """Mean over seeds with a band of one standard deviation over seeds; `values` has shape (seeds, points)."""
+    """Mean and standard deviation over seeds; `values` has shape (seeds, points)."""
     values = moving_average(np.atleast_2d(values), smooth)
     mean, spread = values.mean(axis=0), values.std(axis=0)
     many = values.shape[0] > 1
@@ -44,10 +44,10 @@ def seed_curve(label: str, x: np.ndarray, values: np.ndarray, smooth: float = 0.
 
 
 def facets(curves: Sequence[Curve]) -> list[Facet]:
-    """The curves in groups that one pair of axes tells apart, each with a title; one group where they are few.
+    """The curves in groups of at most eight, each with a title.
 
-    Labels such as "fedau, p=0.1" are grouped by the part that gives the fewest groups, which becomes the title; a
-    label has one color in all groups. No two of 64 curves share color and dash.
+    Labels such as "fedau, p=0.1" are grouped by the part that gives the fewest groups, which is the title. A label has
+    one color in all groups. No two of 64 curves share color and dash.
     """
     if len(curves) <= MOST:
         return [("", [((i, i), curve) for i, curve in enumerate(curves)])]
@@ -78,8 +78,9 @@ def facets(curves: Sequence[Curve]) -> list[Facet]:
 
 
 def draw(axes: Any, curves: Sequence[tuple[Look, Curve]]) -> None:
-    """Draw curves on one pair of axes, told apart by color and dash; dotted where a condition fails; on a
-    logarithmic axis a band ends at a tenth of its mean."""
+    """Draw curves by color and dash, dotted where a condition fails; on a log axis a band ends at a tenth of its
+    mean.
+    """
     for (color, dash), curve in curves:
         style: dict[str, Any] = {"color": COLORS[color % MOST], "marker": "o" if len(curve.x) < 3 else ""}
         valid = np.ones(len(curve.x), dtype=bool) if curve.valid is None else curve.valid

@@ -1,4 +1,4 @@
-"""Tables as dots: a row for each method, a panel for each column, a bar of one standard deviation over seeds."""
+"""Tables as dots: a row for each method, a panel for each column, bars over seeds."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ def dot_chart(
     share: bool = True,
     quartiles: bool = False,
 ) -> Picture:
-    """A table as dots with bars of one standard deviation: panel to row to kind to values of the seeds; one panel has
-    all rows.
+    """A table as dots: `values` maps panel to row to kind to values (seeds,); bars are one standard deviation.
 
-    Args:
-        share: whether panels have the same horizontal axis.
-        quartiles: whether dots are medians, and bars reach from the first to the third quartile.
+    With `quartiles` dots are medians and bars reach from the first to the third quartile; with `share` panels share the
+    x axis.
     """
     data = []
     with styled():

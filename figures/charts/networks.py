@@ -1,7 +1,6 @@
-"""The gradient norm of a network under a theorem of a paper: runs of one setting, the picture, and what is claimed.
+"""The gradient norm of a network compared with a theorem: along one run, or over T.
 
-Along the run, or over T: then every T has its own run at the step sizes that a result sets for it, from constants that
-a pilot run of other seeds has measured.
+Over T every run has the step sizes that a result sets, with constants from a pilot run of other seeds.
 """
 
 from __future__ import annotations
@@ -36,14 +35,8 @@ POINTS = 64
 ONE_START = {"initialization": 0}  # of all runs, so that the initial gap is one number
 
 
-def along_the_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], result: str) -> Confrontation:
-    """The runs of one setting under a result, with the constants that were measured along them.
-
-    Args:
-        gallery: where runs are kept, how many processes make them, and on which device.
-        setting: a sweep of one setting, as in a file of `fedbounds confront`.
-        result: its key.
-    """
+def compare_with_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], result: str) -> Confrontation:
+    """Compare the runs of one setting (a sweep) with a result, with constants measured along the runs."""
     (found,) = confront_sweep(
         resolve(setting, source=str(setting["name"])),
         result,
@@ -56,25 +49,18 @@ def along_the_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], r
 
 
 def network_picture(comparison: Confrontation, title: str, setting: Mapping[str, Any], words: str) -> Picture:
-    """The overlay of such runs.
-
-    Args:
-        comparison: from `along_the_run`.
-        title: above the picture.
-        setting: of the runs, for the manifest.
-        words: what was run, and at which scale.
-    """
+    """The overlay of a comparison from `compare_with_run`; `words` describes the runs and their scale."""
     drawn = overlay(comparison, title)
     caption = f"{title}. {words} No guarantee: constants that are measured along a run say nothing beyond it. "
     shown = f"{drawn.caption[0].upper()}{drawn.caption[1:]}"
     return replace(drawn, caption=caption + shown, provenance={**drawn.provenance, "setting": dict(setting)})
 
 
-def stays_below(comparison: Confrontation) -> FigureClaim:
-    """What a theorem says of the runs, if the constants along them are those of the problem.
+def bound_claim(comparison: Confrontation) -> FigureClaim:
+    """The claim that the measure stays below the bound, for the constants of the runs.
 
-    Agrees if nothing is above the bound where its conditions hold, disagrees if something is by a one-sided t-test over
-    seeds, corrected for all horizons there; without conditions that hold, or between the two, it cannot be told.
+    It disagrees if a one-sided t-test over seeds, corrected for all horizons, finds the measure above the bound where
+    the conditions hold; it is inconclusive if no condition holds or between the two.
     """
     c = comparison
     last = f"{c.letter} = {int(c.rounds[-1])}"
@@ -97,19 +83,16 @@ def stays_below(comparison: Confrontation) -> FigureClaim:
 
 @dataclass(frozen=True)
 class NetworkFamily:
-    """Runs of a network over T at the step sizes of a result, and the pilot run that measures the constants for them.
+    """Runs of a network over T at the step sizes of a result, with constants measured on a pilot run.
 
     Attributes:
         name: of the directory of the runs.
-        result, form: what sets the step sizes.
-        theorem: the result that is held against the pilot run, and so has its constants measured.
-        letters: of the constants that are taken from there.
+        result, form: set the step sizes.
+        theorem: compared with the pilot run; measures the constants `letters`.
         problem, participation: of all runs, as in a sweep.
         pilot: the pilot's algorithm, as in a sweep, and its number of rounds.
-        rounds: T.
-        since: the least T of the fits.
+        rounds, since: T, and the least T of the fits.
         local_steps, interval: I and P.
-        seeds: of the runs.
         points: records of a run; a minimum over rounds is over these, an average over straight lines between them.
     """
 
@@ -131,7 +114,7 @@ class NetworkFamily:
     def sweep(
         self, algorithm: Mapping[str, Any], rounds: int, seeds: tuple[int, ...] = (), points: int = POINTS
     ) -> dict[str, Any]:
-        """Runs of one algorithm."""
+        """The sweep of one algorithm."""
         return {
             "name": self.name, "problem": {**self.problem, "gradient_norm": True}, "participation": self.participation,
             "algorithm": algorithm, "rounds": rounds, "seeds": [*seeds], "streams": ONE_START,
@@ -139,18 +122,14 @@ class NetworkFamily:
         }  # fmt: skip
 
 
-def piloted(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Confrontation:
-    """The pilot run under the theorem, with its constants measured."""
-    return along_the_run(gallery, family.sweep(*family.pilot, PILOT_SEEDS), family.theorem)
+def pilot_comparison(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Confrontation:
+    """The pilot run compared with the theorem, which measures the constants."""
+    return compare_with_run(gallery, family.sweep(*family.pilot, PILOT_SEEDS), family.theorem)
 
 
 def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate:
-    """The runs over T, each at the step sizes that the result sets for the constants of the pilot.
-
-    Raises:
-        FedboundsError: a run failed; says which and why.
-    """
-    pilot = piloted(gallery, family)
+    """The runs over T, each at the step sizes that the result sets for the constants of the pilot."""
+    pilot = pilot_comparison(gallery, family)
     note = f"of a pilot run: {family.pilot[1]} rounds, {len(PILOT_SEEDS)} other seeds"
     given = {
         name: Constant(float(np.asarray(pilot.constants[name].value)), "estimated", note) for name in family.letters
@@ -158,7 +137,8 @@ def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate
 
     def run(algorithm: Algorithm, T: int) -> Trace:
         runs = plan(
-            resolve(family.sweep(_stated(algorithm.spec()), T, family.seeds, family.points)), device=gallery.device
+            resolve(family.sweep(_without_none(algorithm.spec()), T, family.seeds, family.points)),
+            device=gallery.device,
         )
         store = Store(gallery.results / family.name)
         for outcome in execute(runs, store, workers=gallery.workers, progress=gallery.of_runs):
@@ -176,15 +156,7 @@ def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate
 
 @dataclass(frozen=True)
 class Networks:
-    """What one paper's room runs on networks: one setting under a theorem, and families over T.
-
-    Attributes:
-        result: of the setting, by its key.
-        setting: a sweep of one setting, as in a file of `fedbounds confront`.
-        title, words: of its picture, and what was run at which scale.
-        families: panel to its runs; none, if not given.
-        rates_title, rates_words: of their picture.
-    """
+    """The network runs of a paper: one setting (a sweep) under a result, and families over T by panel."""
 
     result: str
     setting: Mapping[str, Any]
@@ -196,43 +168,31 @@ class Networks:
 
     def along(self, gallery: PaperGallery[Any]) -> Confrontation:
         """The runs of the setting, and the bound."""
-        return along_the_run(gallery, self.setting, self.result)
+        return compare_with_run(gallery, self.setting, self.result)
 
     def picture(self, gallery: PaperGallery[Any]) -> Picture:
         """The gradient norm under the bound."""
         return network_picture(self.along(gallery), self.title, self.setting, self.words)
 
     def rates(self, gallery: PaperGallery[Any]) -> Picture:
-        """The gradient norms over T."""
-        return network_rate_picture(gallery, self.families, self.rates_title, self.rates_words)
+        """The gradient norms over T, a panel for each family."""
+        records = " or ".join(str(points) for points in dict.fromkeys(one.points for one in self.families.values()))
+        caption = (
+            f"{self.rates_words} No guarantee: constants are measured once, along a pilot run of {len(PILOT_SEEDS)} "
+            f"other seeds from the same start, and say nothing beyond it. Runs have {records} records at most: a "
+            "minimum is over those, an average over straight lines between them."
+        )
+        return rate(self._family_rates(gallery), title=self.rates_title, caption=caption)
 
     def claims(self, gallery: PaperGallery[Any]) -> list[FigureClaim]:
-        """What the theorem says of the setting, and the rates of the runs over T."""
-        found = {name: network_rate(gallery, family) for name, family in self.families.items()}
-        return [stays_below(self.along(gallery)), *rate_claims(found)]
+        """The claims about the setting, and about the rates over T."""
+        return [bound_claim(self.along(gallery)), *rate_claims(self._family_rates(gallery))]
+
+    def _family_rates(self, gallery: PaperGallery[Any]) -> dict[str, Rate]:
+        return {name: network_rate(gallery, family) for name, family in self.families.items()}
 
 
-def _stated(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table as a sweep has it, where nothing says None."""
-    tables = {name: _stated(value) if isinstance(value, Mapping) else value for name, value in table.items()}
+def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table without the keys whose value is None, as a sweep has it."""
+    tables = {name: _without_none(value) if isinstance(value, Mapping) else value for name, value in table.items()}
     return {name: value for name, value in tables.items() if value is not None}
-
-
-def network_rate_picture(
-    gallery: PaperGallery[AnyScale], families: Mapping[str, NetworkFamily], title: str, words: str
-) -> Picture:
-    """The rates of networks, one panel each.
-
-    Args:
-        gallery: as in `along_the_run`.
-        families: panel to its runs.
-        title: above the picture.
-        words: what was run, and at which scale.
-    """
-    records = " or ".join(str(points) for points in dict.fromkeys(one.points for one in families.values()))
-    caption = (
-        f"{words} No guarantee: constants are measured once, along a pilot run of {len(PILOT_SEEDS)} other seeds from "
-        f"the same start, and say nothing beyond it. Runs have {records} records at most: a minimum is over those, "
-        "an average over straight lines between them."
-    )
-    return rate({name: network_rate(gallery, one) for name, one in families.items()}, title=title, caption=caption)

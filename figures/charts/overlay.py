@@ -1,8 +1,9 @@
-"""Overlay: what was measured under what was promised, term by term, red where it crosses."""
+"""Overlay: the measured quantity under its bound, term by term, red where it crosses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,24 @@ from matplotlib.figure import Figure
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import SOFT
-from fedbounds.figures.charts.picture import BOUND, COLORS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.charts.picture import (
+    BOUND,
+    COLORS,
+    CROSSED,
+    DASHES,
+    DOTTED,
+    Curve,
+    Picture,
+    as_text,
+    shared_legend,
+    styled,
+)
 from fedbounds.figures.charts.terms import HATCHES, looks
-from fedbounds.figures.charts.theory import axis_label, conditions_in_words, horizon_label
+from fedbounds.figures.charts.theory import axis_label, describe_conditions, horizon_label
 
 if TYPE_CHECKING:
     from fedbounds.empirical.comparison.compare_run import Confrontation
+    from fedbounds.empirical.comparison.compare_sweep import SweepSetting
 
 VISIBLE = 0.004  # of the height: a band of about one pixel
 MOST_PANELS = 24  # of one picture
@@ -62,7 +75,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
     return Picture(
         figure,
         f"{_leads(c)}{c.measure} against {c.result.source} [{c.form.name}]. "
-        f"{conditions_in_words(c.evaluation)} {crossing} "
+        f"{describe_conditions(c.evaluation)} {crossing} "
         f"{hidden}"
         f"{_constants(c)} {_notes(c)}".strip(),
         f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at {c.letter} = {int(T[-1])}. {crossing}",
@@ -76,16 +89,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
 
 
 def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, caption: str = "") -> Picture:
-    """Several runs under one form of a result, in panels that share their axes, each as in `overlay`.
-
-    Args:
-        comparisons: panel to the comparison of one run.
-        title: above the picture.
-        caption: what a reader must know beside the bounds and the crossings.
-
-    Raises:
-        FedboundsError: more panels than a picture holds.
-    """
+    """Several runs (at most 24) under one form of a result, in panels that share their axes, each as in `overlay`."""
     if len(comparisons) > MOST_PANELS:
         raise FedboundsError(f"a picture holds {MOST_PANELS} runs at most, these are {len(comparisons)}")
     everything = list(comparisons.values())
@@ -106,10 +110,7 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
         grid[0, 0].set_ylim(floor, 10 * highest)
         for axes in grid[:, 0]:
             axes.set_ylabel(axis_label(first.measure), fontsize=8)
-        handles: dict[str, Any] = {}
-        for axes in grid.ravel():
-            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+        shared_legend(figure, grid.ravel(), 3)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     data = []
     for label, c in comparisons.items():
@@ -120,7 +121,7 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
             Curve(f"{label}: bound", T, c.bound[some], valid=c.valid[some]),
         ]
     said = [
-        f"{label}: {_leads(c)}{_crossing(c)} {conditions_in_words(c.evaluation)} {_constants(c)} {_notes(c)}".strip()
+        f"{label}: {_leads(c)}{_crossing(c)} {describe_conditions(c.evaluation)} {_constants(c)} {_notes(c)}".strip()
         for label, c in comparisons.items()
     ]
     return Picture(
@@ -133,19 +134,26 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
     )
 
 
+def overlay_sweep(found: Mapping[SweepSetting, Confrontation], name: str, **provenance: object) -> Picture:
+    """The runs of a sweep under one form: one setting with its terms, several in panels; run keys in the manifest."""
+    first = next(iter(found.values()))
+    where = first.result.source
+    title = f"{as_text(name)} under {where.paper}, {where.number} [{first.form.name}]"
+    if len(found) == 1:
+        drawn = overlay(first, title)
+    else:
+        drawn = overlay_settings({as_text(setting.label): c for setting, c in found.items()}, title=title)
+    runs = {setting.label: {"keys": [r.key for r in setting.runs], "seeds": setting.seeds} for setting in found}
+    return replace(drawn, provenance={**drawn.provenance, **provenance, "runs": runs})
+
+
 def overlays(
     rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title: str, caption: str = "", shaded: str = ""
 ) -> Picture:
-    r"""Several runs, each under several forms of a result, in a grid of panels; a column shares its axes.
+    r"""A grid of panels, each one run under several forms; rows and columns are the keys of `rows`.
 
-    In each panel the measured left-hand side, the bounds, and the largest ratio of the two for each form, of those T
-    at which the conditions hold.
-
-    Args:
-        rows: row to (panel to the comparisons of one run with several forms); every row has the same panels.
-        title: above the picture.
-        caption: what a reader must know beside the bounds and the crossings.
-        shaded: the form whose terms are shaded, stacked in all panels as in `overlay` of the first; none if not given.
+    Each panel gives the largest ratio of measured to bound for each form where its conditions hold. The terms of the
+    form `shaded` are shaded, stacked as in `overlay`.
     """
     order: list[str] = []
     columns = list(next(iter(rows.values())))
@@ -187,7 +195,7 @@ def overlays(
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     said = [
         f"{', '.join(filter(None, place))} [{c.form.name}]: {_leads(c)}{_crossing(c)} "
-        f"{conditions_in_words(c.evaluation)}"
+        f"{describe_conditions(c.evaluation)}"
         for place, forms in flat.items()
         for c in forms
     ]
@@ -221,12 +229,12 @@ def overlays(
 
 
 def _floor(c: Confrontation) -> float:
-    """Where the axis of a picture begins."""
+    """The lower end of the y axis."""
     return max(min(float(c.measured[c.measured > 0].min(initial=np.inf)), float(c.bound.min())) / 3, 1e-300)
 
 
 def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
-    """Terms, bound and measured curve on logarithmic axes; the names of the terms that are too small to see."""
+    """Draw terms, bound and measured curve; return the terms that are too small to see."""
     T = c.rounds.astype(float)
     axes.set_yscale("log")
     if T[-1] > 30 * T[0]:
@@ -239,7 +247,7 @@ def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
 
 
 def _make_room(axes: Any, c: Confrontation, words: str) -> None:
-    """Raises the top of the axis where the bound would run through words in the upper right corner."""
+    """Raise the top of the y axis if the bound would run through words in the upper right corner."""
     finite = np.isfinite(c.bound)
     places = (axes.transData - axes.transAxes).transform(np.column_stack([c.rounds, c.bound])[finite])
     highest = float(places[places[:, 0] > 0.5, 1].max(initial=0.0))
@@ -255,7 +263,7 @@ def _by_size(c: Confrontation) -> list[str]:
 
 
 def _draw_terms(axes: Any, c: Confrontation, floor: float, order: Sequence[str]) -> list[str]:
-    """The terms, stacked in this order, the first lowest; the names of those that are too small to see."""
+    """Draw the terms, stacked in this order, the first lowest; return those that are too small to see."""
     T = c.rounds.astype(float)
     order = [name for name in order if (c.terms[name] > 0).any()]
     below = np.full_like(T, floor)
@@ -283,7 +291,7 @@ def _measured(c: Confrontation, label: str, some: Any) -> Curve:
 
 
 def _verdict(c: Confrontation) -> str:
-    """The ratio at the largest T and whether the bound is a guarantee, in short; the caption has all reasons."""
+    """The ratio at the largest T and whether the bound is a guarantee, in short."""
     if not np.isfinite(c.bound[-1]):
         return f"no bound at {c.letter} = {int(c.rounds[-1])}:\na condition fails"
     lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at {c.letter} = {int(c.rounds[-1])}"]
@@ -303,7 +311,7 @@ def _verdict(c: Confrontation) -> str:
 
 
 def _provenance(c: Confrontation) -> dict[str, Any]:
-    """What was promised, with its constants."""
+    """The result, its form and its constants for the manifest."""
     return {
         "result": c.result.key,
         "form": c.form.name,
@@ -321,7 +329,7 @@ def _constants(c: Confrontation) -> str:
 
 
 def _notes(c: Confrontation) -> str:
-    """What else a reader must know, in sentences."""
+    """The notes of a comparison as sentences."""
     band = () if c.standard_error is None else ("the band is two standard errors over seeds",)
     return " ".join(f"{note[0].upper()}{note[1:]}." for note in (*band, *c.notes))
 
@@ -352,12 +360,12 @@ def _draw_bound(axes: Any, c: Confrontation, label: str, color: str = BOUND, das
 
 
 def _leads(c: Confrontation) -> str:
-    """A crossing inside the conditions is what a reader must know first."""
+    """A crossing where the conditions hold comes first."""
     return f"{c.revoked[0].upper()}{c.revoked[1:]}. " if c.revoked else ""
 
 
 def _crossing(c: Confrontation) -> str:
-    """Where the bound is crossed, or how close it comes."""
+    """The crossings, or the largest ratio."""
     if c.crossings.size:
         return f"Crossed at {len(c.crossings)} of {len(c.rounds)} {c.letter}, first {c.letter} = {int(c.crossings[0])}."
     return f"Never crossed; measured over bound at most {float(np.max(c.ratio)):.3g}."

@@ -1,10 +1,10 @@
-"""What the figures of every paper have in common: a scale, kept runs, and one function per figure."""
+"""The figures of a paper: a scale, kept runs, and one function per figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ Traces = Mapping[str, Sequence[Trace]]
 
 
 class AnyScale(Protocol):
-    """How large the experiments of a paper are made."""
+    """The scale of a paper's experiments."""
 
     @property
     def words(self) -> str:
@@ -29,16 +29,13 @@ class AnyScale(Protocol):
 
 
 ScaleT = TypeVar("ScaleT", bound=AnyScale)
+ValueT = TypeVar("ValueT")
 
 
 def traces_of(
     sweep: Sweep, results: Path, workers: int = 1, progress: Progress | None = None, device: str | None = None
 ) -> dict[str, list[Trace]]:
-    """The traces of a sweep by the label of their algorithm; what is missing is run first.
-
-    Raises:
-        FedboundsError: a run failed; says which and why.
-    """
+    """The traces of a sweep by algorithm label; missing runs are made first."""
     runs, store = plan(sweep, device=device), Store(results / sweep.name)
     grouped: dict[str, list[Trace]] = {}
     for outcome in execute(runs, store, workers=workers, progress=progress):
@@ -49,12 +46,19 @@ def traces_of(
 
 
 def series(traces: Sequence[Trace], metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rounds (points,) and the metric of every seed (seeds, points) over several traces."""
+    """Rounds (points,) and a metric (seeds, points) over several traces."""
     return traces[0].arrays["round"], np.concatenate([t.arrays[metric] for t in traces])
 
 
+def final_accuracy(traces: Sequence[Trace], metric: str, last: int, chance: float) -> np.ndarray:
+    """An accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
+    rounds, values = series(traces, metric)
+    ends = values[:, rounds > rounds[-1] - last]
+    return 100 * np.where(np.isfinite(ends), ends, chance).mean(axis=1)
+
+
 def convergence(title: str, traces: Traces, scale: AnyScale, note: str, start: int = 0) -> Picture:
-    """Training loss and test accuracy against rounds, from `start` on: mean and one standard deviation over seeds."""
+    """Training loss and test accuracy against rounds from `start` on: mean and standard deviation over seeds."""
     groups = {}
     for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
         curves = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
@@ -75,21 +79,20 @@ def convergence(title: str, traces: Traces, scale: AnyScale, note: str, start: i
 
 
 class PaperGallery(Generic[ScaleT]):
-    """The figures of one paper at one scale, from runs kept in one directory of results.
+    """The figures of one paper at one scale, from runs kept in one directory.
 
-    A paper's room says with `scale_of` how large its experiments are for a data set, a network and `full`, and with
-    `usual` which data set it draws where none is named.
+    A paper's subclass sets `scale_of`, which maps data set, network and `full` to a scale, and `usual`, its default
+    data set.
 
     Args:
-        results: where runs are kept, one directory per figure.
-        dataset: the room's usual one if not given, or one of the paper's, from local files.
-        data: the directory of the local files.
-        network: by the data set if not given.
+        results: the directory of the runs.
+        dataset, network: of the images; defaults by the paper.
+        data: the directory of local data files.
         workers: local processes.
         scale: another scale than the data set's own.
-        progress: called after every run, or worst case, with how many are there and how many there are in all.
+        progress: called after every run or worst case with the numbers done and in all.
         full: the paper's own numbers of clients, rounds and seeds.
-        device: where to compute; as in `fedbounds.empirical.runtime.device.resolve_device`.
+        device: as in `fedbounds.empirical.runtime.device.resolve_device`.
     """
 
     scale_of: Callable[[str, str | None, bool], ScaleT]
@@ -110,10 +113,17 @@ class PaperGallery(Generic[ScaleT]):
         self.scale: ScaleT = scale or self.scale_of(dataset or self.usual, network, full)
         self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
         self.device = device
+        self._kept: dict[Any, Any] = {}
+
+    def keep(self, key: Hashable, make: Callable[[], ValueT]) -> ValueT:
+        """A value by its key, made once."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     @property
     def of_runs(self) -> Progress | None:
-        """What a sweep calls after every run."""
+        """The progress function of a sweep."""
         advance = self.progress
         return None if advance is None else (lambda outcome, done, total: advance(done, total))
 

@@ -1,4 +1,4 @@
-"""Participation timelines: who took part when, and how far the window means are from equal."""
+"""Participation timelines: the weights of clients by round, and their means over windows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ from fedbounds.figures.charts.picture import COLORS, Curve, Picture, styled
 
 
 def participation_timeline(weights: np.ndarray, interval: int, provenance: Mapping[str, Any] | None = None) -> Picture:
-    """Who participates with what weight in each round, above the spread of the clients' mean weights per window.
-
-    Args:
-        weights: q, shape (rounds, clients).
-        interval: the window P in rounds.
-
-    Raises:
-        FedboundsError: the matrix is not two-dimensional or shorter than a window.
-    """
+    """Weights q (rounds, clients) by round, above the range of the clients' mean weights in windows of P rounds."""
     q = np.asarray(weights, dtype=float)
     if q.ndim != 2 or len(q) < interval:
         raise FedboundsError(f"participation timeline: shape {q.shape} is not (rounds >= {interval}, clients)")

@@ -1,4 +1,4 @@
-"""Pictures with their data: a figure, the curves it shows, a caption, and where the numbers came from."""
+"""Pictures with their data: a figure, its curves, a caption and the provenance of the numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -17,6 +17,8 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -39,7 +41,7 @@ HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of characters 
 
 
 def with_palette(png: bytes) -> bytes:
-    """The same picture in 256 colors: a third of the size, and no difference to the eye."""
+    """The PNG in 256 colors: a third of the size, no visible difference."""
     smaller = io.BytesIO()
     with Image.open(io.BytesIO(png)) as image:
         resolution = image.info.get("dpi")
@@ -48,20 +50,8 @@ def with_palette(png: bytes) -> bytes:
     return smaller.getvalue()
 
 
-def figure_path(path: str | Path) -> Path:
-    """The path of a figure, to be checked before anything is computed.
-
-    Raises:
-        FedboundsError: the ending is not .png, .pdf or .svg.
-    """
-    target = Path(path)
-    if target.suffix not in FORMATS:
-        raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
-    return target
-
-
 def as_text(text: str) -> str:
-    r"""A user's own text in a picture, as it stands: its dollars start no formula, control characters are shown.
+    r"""A user's text in a picture: dollars start no formula, control characters are escaped.
 
     Example:
         >>> print(as_text("cost in $"), as_text("a\x07b"))
@@ -71,8 +61,10 @@ def as_text(text: str) -> str:
 
 
 def figure_outputs(path: str | Path) -> tuple[Output, ...]:
-    """The files of a figure: itself, its data (.csv) and its manifest (.json), which has the checksums of both."""
-    target = figure_path(path)
+    """The files of a figure: itself, its data (.csv) and its manifest (.json) with their checksums."""
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
     manifest = target.with_suffix(".json")
     files = (Output(path, b"", (manifest,)) for path in (target, target.with_suffix(".csv")))
     return *files, Output(manifest, FIGURE)
@@ -85,8 +77,16 @@ def styled() -> Iterator[None]:
         yield
 
 
+def shared_legend(figure: Figure, panels: Iterable[Axes], columns: int) -> None:
+    """One legend below all panels, in which each label is once."""
+    handles = dict[str, Artist]()
+    for axes in panels:
+        handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
+
+
 def fit_labels(figure: Figure) -> None:
-    """Break the labels of vertical axes so that none is longer than its panel is high, where its words allow it."""
+    """Break the labels of y axes so that none is longer than its panel is high."""
     figure.draw_without_rendering()
     for axes in figure.axes:
         label = axes.yaxis.label
@@ -110,10 +110,8 @@ class Curve:
     valid: np.ndarray | None = None
 
     def since(self, start: float) -> Curve:
-        """What lies at `start` or to the right of it."""
-        kept = np.asarray(self.x) >= start
-        pick = lambda a: None if a is None else np.asarray(a)[kept]  # noqa: E731
-        return Curve(self.label, self.x[kept], self.y[kept], pick(self.low), pick(self.high), pick(self.valid))
+        """The part of the curve from `start` on."""
+        return self._at(np.asarray(self.x) >= start)
 
     def thinned(self) -> Curve:
         """At most 300 points, first and last included, evenly spaced in the index (logarithmically in a long curve
@@ -121,10 +119,11 @@ class Curve:
         count = len(self.x)
         if count <= ROWS:
             return self
-        keep = np.unique(np.round(np.linspace(0, count - 1, ROWS)).astype(int))
-        pick = lambda a: None if a is None else np.asarray(a)[keep]  # noqa: E731
-        x, y = np.asarray(self.x)[keep], np.asarray(self.y)[keep]
-        return Curve(self.label, x, y, pick(self.low), pick(self.high), pick(self.valid))
+        return self._at(np.unique(np.round(np.linspace(0, count - 1, ROWS)).astype(int)))
+
+    def _at(self, points: np.ndarray) -> Curve:
+        band = (None if a is None else np.asarray(a)[points] for a in (self.low, self.high, self.valid))
+        return Curve(self.label, np.asarray(self.x)[points], np.asarray(self.y)[points], *band)
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ class Picture:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def _repr_png_(self) -> bytes:
-        """How a notebook shows it."""
+        """The image in a notebook."""
         return self._drawn("png")
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Rate: one run per number of rounds with the step sizes that a result sets for it, on log-log axes with slopes."""
+"""Rates over T: one run per T at the step sizes that a result sets, on log-log axes with slopes."""
 
 from __future__ import annotations
 
@@ -12,25 +12,19 @@ from matplotlib.ticker import NullFormatter
 
 from fedbounds.empirical.comparison.convergence_slopes import CONFIDENCE, FAR, Rate, grid, number
 from fedbounds.figures.charts.claims import FigureClaim
-from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, DOTTED, Curve, Picture, shared_legend, styled
 from fedbounds.figures.charts.terms import looks
-from fedbounds.figures.charts.theory import axis_label, conditions_in_words, horizon_label
+from fedbounds.figures.charts.theory import axis_label, describe_conditions, horizon_label
 
 REACH = 3  # how far beyond the last change or run the bound is drawn
 POINTS = 24  # of a bound, which is nearly straight on these axes
 
 
 def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: bool = True) -> Picture:
-    r"""Families of runs over T, one panel each: above what was measured under the bound, below the local slopes.
+    r"""Families of runs over T, one panel each: measured and bound above, local slopes below.
 
-    The bound goes on beyond the runs to where it falls as predicted; upright lines stand where another of its terms
-    becomes the largest. A gray line has the predicted slope.
-
-    Args:
-        rates: panel to a family, its fits and its predicted exponent.
-        title: above the picture.
-        caption: what a reader must know beside the slopes.
-        terms: whether the terms of the bound are drawn.
+    The bound extends beyond the runs to where it falls as predicted. Vertical lines mark where another term becomes the
+    largest. A gray line has the predicted slope.
 
     Example:
         >>> import numpy as np
@@ -53,12 +47,9 @@ def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: boo
             grid_of_axes[1][k].set_xlabel(horizon_label(one.family.measure, one.family.letter))
         grid_of_axes[0][0].set_ylabel(axis_label(next(iter(rates.values())).family.measure), fontsize=8)
         grid_of_axes[1][0].set_ylabel("local slope", fontsize=8)
-        handles: dict[str, Any] = {}
-        for axes in grid_of_axes[0]:
-            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, 1 + len(rates)))
+        shared_legend(figure, grid_of_axes[0], min(5, 1 + len(rates)))
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
-    said = " ".join(f"{name}: {in_words(one)}" for name, one in rates.items())
+    said = " ".join(f"{name}: {describe_rate(one)}" for name, one in rates.items())
     letter = next(iter(rates.values())).family.letter
     return Picture(
         figure,
@@ -73,7 +64,7 @@ def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: boo
 
 
 def method(rates: Mapping[str, Rate]) -> str:
-    """How the slopes were fitted."""
+    """The method of the fits, in words."""
     words = "Slopes: ordinary least squares of logarithms"
     seeds = sorted({one.measured.seeds for one in rates.values()} - {0})
     sampled = f", in brackets {CONFIDENCE:.0%} by the jackknife over {' or '.join(map(str, seeds))} seeds"
@@ -81,8 +72,8 @@ def method(rates: Mapping[str, Rate]) -> str:
     return words + (sampled if seeds else "") + ("; exact runs have no interval, but local slopes." if exact else ".")
 
 
-def in_words(one: Rate) -> str:
-    """A family in words: its slopes, whether its regime is reached, and where the bound changes."""
+def describe_rate(one: Rate) -> str:
+    """A family in words: slopes, regime, and changes of the largest term."""
     c, since = one.family, int(one.family.rounds[one.fitted][0])
     ends = f"{c.letter} = {number(since)} to {number(int(c.rounds[-1]))}"
     words = (
@@ -108,7 +99,7 @@ def in_words(one: Rate) -> str:
     words += f"Measured over bound {c.ratio[-1]:.2g} at the largest {c.letter}. "
     words += f"{_capital(c.spacing)}. " if c.spacing else ""
     if not c.ground.doubts:
-        return words + conditions_in_words(c.evaluation)
+        return words + describe_conditions(c.evaluation)
     failed = [condition.text for condition in c.evaluation.conditions if not np.all(condition.holds)]
     kept = f"Fails: {'; '.join(failed)}. " if failed else "All conditions hold. "
     guessed = ", ".join(f"{n} = {float(np.ravel(k.value)[0]):.3g}" for n, k in c.constants.items()
@@ -117,7 +108,7 @@ def in_words(one: Rate) -> str:
 
 
 def rate_claims(rates: Mapping[str, Rate]) -> list[FigureClaim]:
-    """Of every family that what was measured falls at least as fast as the result says, and stays under the bound."""
+    """For every family: the measure falls at least as fast as predicted, and stays under the bound."""
     claims = []
     for name, one in rates.items():
         c, since = one.family, int(one.family.rounds[one.fitted][0])
@@ -140,7 +131,7 @@ def _fall(power: float, letter: str) -> str:
 
 
 def fraction(value: float) -> str:
-    """An exponent as it is written: -1/2."""
+    """An exponent as a fraction, such as -1/2."""
     return str(Fraction(value).limit_denominator(100))
 
 
@@ -206,7 +197,7 @@ def _panel(above: Any, below: Any, name: str, one: Rate, terms: bool) -> list[Cu
 
 
 def _end(one: Rate) -> int:
-    """The T up to which the bound is drawn."""
+    """The largest T for which the bound is drawn."""
     ends = [int(one.family.rounds[-1]), *(change.rounds for change in one.changes), one.regime or 0, one.covered or 0]
     return min(FAR // 10, REACH * max(ends))
 

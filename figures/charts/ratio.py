@@ -1,9 +1,8 @@
-"""Ratio: measured over bound against each constant of a setting, with the exponents of both."""
+"""Measured over bound against each constant of a setting, with the exponents of both."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,22 +11,16 @@ from matplotlib.ticker import LogLocator, NullLocator
 from fedbounds.empirical.comparison.compare_run import Confrontation
 from fedbounds.empirical.comparison.convergence_slopes import Slope, fit_slope, least_squares
 from fedbounds.figures.charts.claims import FigureClaim
-from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, styled
+from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, shared_legend, styled
 
 TOGETHER = 0.1  # difference of exponents up to which the measure depends on a constant as the bound does
-Panels = Mapping[str, Mapping[float, Sequence[Confrontation]]]  # what varies -> its value -> a run under several forms
+Panels = Mapping[str, Mapping[float, Sequence[Confrontation]]]  # constant -> value -> a run under several forms
 
 
 def ratios(panels: Panels, *, title: str, caption: str = "") -> Picture:
-    """Measured over bound at the largest T against what varies, one panel each and one curve for each form.
+    """Measured over bound at the largest T against each constant: a panel for each, a curve for each form.
 
-    In each panel stand the exponents with which measured and bound grow from the first value to the last, by ordinary
-    least squares of logarithms: where they agree, the dependence of the bound is real.
-
-    Args:
-        panels: what varies to its value to the comparisons of one run with several forms, the same in all panels.
-        title: above the picture.
-        caption: what a reader must know beside the exponents.
+    Panel titles give the exponents of measured and bound in the constant, by least squares of logarithms.
     """
     data: list[Curve] = []
     with styled():
@@ -63,14 +56,11 @@ def ratios(panels: Panels, *, title: str, caption: str = "") -> Picture:
         grid[0].yaxis.set_major_formatter("{x:g}")
         grid[0].yaxis.set_minor_locator(NullLocator())
         grid[0].set_ylabel("measured / bound")
-        handles: dict[str, Any] = {}
-        for axes in grid:
-            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+        shared_legend(figure, grid, 3)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     every = [c for by_value in panels.values() for found in by_value.values() for c in found]
     failed = sum(not c.valid[-1] for c in every)
-    said = " ".join(_in_words(name, by_value) for name, by_value in panels.items())
+    said = " ".join(_describe(name, by_value) for name, by_value in panels.items())
     conditions = "All conditions hold." if not failed else f"Hollow: a condition fails ({failed} comparisons)."
     kinds = sorted({k.source for c in every for n, k in c.constants.items() if n not in c.evaluation.unused})
     return Picture(
@@ -93,8 +83,20 @@ def ratios(panels: Panels, *, title: str, caption: str = "") -> Picture:
     )
 
 
+def ratio_panels(
+    axes: Mapping[str, tuple[str, Sequence[float]]],
+    run: Callable[[str, float, str], Confrontation],
+    forms: Sequence[str],
+) -> dict[str, dict[float, list[Confrontation]]]:
+    """Panel to value to `run(name, value, form)` for each form, where `axes` maps panels to names and values."""
+    return {
+        axis: {value: [run(name, value, form) for form in forms] for value in values}
+        for axis, (name, values) in axes.items()
+    }
+
+
 def exponents(by_value: Mapping[float, Sequence[Confrontation]]) -> tuple[Slope, float]:
-    """The powers of what varies with which the measure and the bound of the last form grow."""
+    """The exponents of the measure and of the bound of the last form in the constant that varies."""
     x = np.array(list(by_value), dtype=float)
     at = [found[-1] for found in by_value.values()]
     measured = np.array([c.measured[-1] for c in at])
@@ -104,7 +106,7 @@ def exponents(by_value: Mapping[float, Sequence[Confrontation]]) -> tuple[Slope,
 
 
 def ratio_claims(panels: Panels) -> list[FigureClaim]:
-    """Of everything that varies, that what was measured depends on it as the bound does."""
+    """For every constant: the measure depends on it as the bound does."""
     claims = []
     for name, by_value in panels.items():
         slope, bound = exponents(by_value)
@@ -121,7 +123,7 @@ def ratio_claims(panels: Panels) -> list[FigureClaim]:
     return claims
 
 
-def _in_words(name: str, by_value: Mapping[float, Sequence[Confrontation]]) -> str:
+def _describe(name: str, by_value: Mapping[float, Sequence[Confrontation]]) -> str:
     slope, bound = exponents(by_value)
     gap = slope.value - bound
     how = "" if abs(gap) <= TOGETHER else ", which is " + ("lower" if gap > 0 else "higher")
@@ -129,6 +131,6 @@ def _in_words(name: str, by_value: Mapping[float, Sequence[Confrontation]]) -> s
 
 
 def _error(at: Sequence[Confrontation]) -> np.ndarray | None:
-    """Two standard errors of the ratio, where everything was sampled."""
+    """Two standard errors of the ratio; None unless all runs are sampled."""
     errors = [c.standard_error[-1] / c.bound[-1] for c in at if c.standard_error is not None]
     return 2 * np.array(errors) if len(errors) == len(at) else None

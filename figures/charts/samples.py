@@ -1,4 +1,4 @@
-"""A sheet of images of a data set: what the classes look like, and how hard they are to tell."""
+"""A sheet of training images of a data set."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ _COLUMNS, _TILES = 12, 120
 
 
 def sheet(dataset: Dataset, provenance: dict[str, Any] | None = None) -> Picture:
-    """The first training images of each class, class by class; the data of the picture are the sizes of the classes.
+    """The first training images of each class; the data of the picture are the class sizes.
 
-    Of images with other channels than gray or colors, all channels of one image of each class, a row for each.
-
-    Args:
-        dataset: images and labels.
-        provenance: where they come from.
+    Images with other channels than gray or colors: all channels of one image of each class, a row for each.
 
     Example:
         >>> from fedbounds.empirical.data.datasets import load_dataset

@@ -1,10 +1,8 @@
-"""Comparisons of means over seeds: t-tests by seed, Holm's correction for a family of them, intervals and power.
+"""Comparisons of means over seeds: t-tests, Holm's correction, intervals and power.
 
-Two means over the same seeds are compared by a paired t-test, seed by seed. Two means over different seeds, or of which
-the single values are not known, are compared by Welch's t-test. A claim that two means are about equal is tested by two
-one-sided tests (TOST). The p-values of a family of comparisons are corrected by Holm's method, so that with a
-probability of 95 % none of its decisions is wrong. A comparison that is not decided reports how many seeds would decide
-it with power 0.8 at the level that Holm's method leaves it.
+Means over the same seeds are compared by a paired t-test, others by Welch's t-test, equality by two one-sided tests
+(TOST). Holm's method corrects a family of comparisons at level 5 %. An undecided comparison reports how many seeds
+would decide it with power 0.8.
 """
 
 from __future__ import annotations
@@ -19,22 +17,19 @@ from scipy.special import bdtr, nctdtr, stdtr, stdtrit
 
 LEVEL = 0.05  # of a family of comparisons: the probability of one wrong decision or more
 POWER = 0.8  # with which a comparison is to be decided
-MANY = 10_000  # seeds that nobody runs
+MANY = 10_000  # seeds: more are infeasible
 ALIKE = 0.10  # two levels within 10 % of the smaller one are "about equal"
 
 
 @dataclass(frozen=True)
 class Level:
-    """A mean over seeds with its standard error, with the value of every seed where it is known.
+    """A mean over seeds with its standard error.
 
     Attributes:
-        mean: infinite where a seed diverged.
-        error: its standard error.
-        seeds: how many.
-        values: one number for each seed, if known.
-        ids: the seeds of the values; 0, 1, 2, ... if empty.
-        name: of what this is a mean, for words.
-        degrees: degrees of freedom of the standard error; the seeds less one if not given.
+        mean, error: the mean, infinite if a seed diverged, and its standard error.
+        seeds, values, ids: their number, one value for each (if known), and their ids (default: 0, 1, 2, ...).
+        name: of the quantity, for words.
+        degrees: degrees of freedom of the standard error (default: seeds - 1).
     """
 
     mean: float
@@ -47,7 +42,7 @@ class Level:
 
     @staticmethod
     def of(values: np.ndarray, name: str = "", ids: Iterable[int] = ()) -> Level:
-        """Of one number for each seed; a diverged seed makes it infinite."""
+        """The level of one number for each seed; infinite if a seed diverged."""
         seeds = len(values)
         if not np.isfinite(values).all():
             return Level(inf, 0.0, seeds, name=name)
@@ -69,7 +64,7 @@ class Level:
         return bool(self.values) and len(self.values) == len(other.values) and self.ids == other.ids
 
     def minus(self, other: Level) -> Level:
-        """The difference, seed by seed where both are over the same seeds, else with Welch's degrees of freedom.
+        """The difference: paired if both are over the same seeds, else with Welch's degrees of freedom.
 
         Example:
             >>> one, other = Level.of(np.array([1.0, 3.0])), Level.of(np.array([0.9, 2.7]))
@@ -90,21 +85,21 @@ class Level:
                      degrees=degrees)  # fmt: skip
 
     def above(self, other: Level) -> Part:
-        """Whether it is larger: a test, unless a diverged seed decides."""
-        return above_zero(self.minus(other))
+        """Whether it is larger: a test, unless a seed diverged."""
+        return is_above_zero(self.minus(other))
 
     def below(self, other: Level) -> Part:
-        """Whether it is smaller: a test, unless a diverged seed decides.
+        """Whether it is smaller: a test, unless a seed diverged.
 
         Example:
             >>> low, high = Level(1.0, 0.1, 5), Level(2.0, 0.1, 5)
             >>> [decide(part).agrees for part in (low.below(high), high.below(low), low.below(Level(1.2, 0.1, 5)))]
             [True, False, None]
         """
-        return above_zero(other.minus(self))
+        return is_above_zero(other.minus(self))
 
     def near(self, other: Level, distance: float) -> Part:
-        """Whether the means differ by less than a distance, by two one-sided tests; False if clearly by more.
+        """Whether the means differ by less than a distance (TOST); False if significantly by more.
 
         Example:
             >>> one = Level(1.0, 0.01, 5)
@@ -117,8 +112,8 @@ class Level:
         return Test(gap, (border.minus(gap), border.minus(gap.times(-1))), f"within {distance:g}")
 
     def alike(self, other: Level) -> Part:
-        """Whether neither of two positive means is more than 10 % above the other, by two one-sided tests; False if one
-        clearly is.
+        """Whether neither of two positive means is more than 10 % above the other (TOST); False if one significantly
+        is.
 
         Example:
             >>> near = Level(1.0, 0.005, 5)
@@ -132,7 +127,7 @@ class Level:
         return Test(gap, margins, f"within {ALIKE:.0%}")
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """The confidence interval of the mean; 95 % if not said otherwise."""
+        """The confidence interval of the mean, by default 95 %."""
         if not self.freedom > 0 or not isfinite(self.error):
             return -inf, inf
         half = float(stdtrit(self.freedom, 1 - level / 2)) * self.error
@@ -149,13 +144,7 @@ def error_of_mean(values: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Test:
-    """A comparison of means: is a difference above zero, or is it within a tolerance?
-
-    Attributes:
-        gap: the difference.
-        margins: what must be above zero; two of them for a tolerance.
-        tolerance: in words, where there is one.
-    """
+    """A comparison of means: the difference `gap`, the `margins` that must be above zero (two for a tolerance)."""
 
     __test__ = False  # no case of pytest
     gap: Level
@@ -164,14 +153,14 @@ class Test:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The same for the same comparison made in either direction."""
+        """A key that is the same for both directions of a comparison."""
         signed = len(self.margins) > 1
         numbers = sorted((m.mean if signed else abs(m.mean), m.error, m.freedom) for m in self.margins)
         return (*sorted(self.names), *numbers)
 
     @cached_property
     def _tails(self) -> tuple[float, float]:
-        """The p-value for what is claimed, and for its opposite."""
+        """The p-values for the claim and for its opposite."""
         tails = [upper_tail(m) for m in self.margins]
         if len(tails) == 1:  # a difference: both directions are looked at
             return min(1.0, 2 * tails[0]), min(1.0, 2 * (1 - tails[0]), 2 * upper_tail(self.margins[0].times(-1)))
@@ -180,16 +169,16 @@ class Test:
 
     @property
     def p(self) -> float:
-        """The p-value of the direction in which the means point."""
+        """The p-value in the direction of the means."""
         return min(self._tails)
 
     @property
     def claimed(self) -> bool:
-        """Whether the means point where the claim does."""
+        """Whether the means agree with the claim."""
         return self._tails[0] <= self._tails[1]
 
     def seeds_needed(self, level: float) -> float:
-        """The least number of seeds with which such means and deviations would be decided with power 0.8 at a level."""
+        """The least number of seeds that would decide with power 0.8 at a level, for these means and deviations."""
         least = min(self.margins, key=lambda m: m.mean)
         margins = self.margins if self.claimed else (least.times(-1),)
         sides = 2 if len(self.margins) == 1 else 1
@@ -214,23 +203,18 @@ class Test:
 
     @property
     def kind(self) -> str:
-        """Which test it is."""
+        """The name of the test."""
         return "paired t" if self.gap.degrees is None else "Welch's t, unpaired"
 
     @property
     def names(self) -> frozenset[str]:
-        """What is compared."""
+        """The names of the compared means."""
         return frozenset(self.gap.name.split(" - "))
 
 
 @dataclass(frozen=True)
 class SignTest:
-    """Whether something holds in more than half of the seeds, by the binomial test; for what has no mean.
-
-    Attributes:
-        held, seeds: in how many seeds it held, of how many.
-        name: what.
-    """
+    """Whether something holds in more than half of the seeds (`held` of `seeds`), by the binomial test."""
 
     held: int
     seeds: int
@@ -238,38 +222,38 @@ class SignTest:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """The same for the same comparison made in either direction."""
+        """A key that is the same for both directions of a comparison."""
         return self.name, self.seeds, max(self.held, self.seeds - self.held)
 
     @cached_property
     def p(self) -> float:
-        """Two-sided."""
+        """The two-sided p-value."""
         fewer = min(self.held, self.seeds - self.held)
         return min(1.0, 2 * float(bdtr(fewer, self.seeds, 0.5))) if self.seeds else 1.0
 
     @property
     def claimed(self) -> bool:
-        """Whether it held in more than half."""
+        """Whether it holds in more than half of the seeds."""
         return 2 * self.held > self.seeds
 
     def seeds_needed(self, level: float) -> float:
-        """The number of seeds at which the same share would be decided with power 0.8, by the normal distribution."""
+        """The number of seeds that would decide with power 0.8 at the same share, by the normal approximation."""
         share = self.held / self.seeds if self.seeds else 0.5
         centered = Level(share - 0.5, (share * (1 - share) / max(self.seeds, 1)) ** 0.5, self.seeds, degrees=inf)
         return least_number(lambda seeds: power_of(centered, seeds, level / 2, under=0.5), self.seeds)
 
     def words(self, p: float) -> str:
-        """In how many seeds, with the p-value and the corrected one."""
+        """The number of seeds, the p-value and the corrected one."""
         return f"{self.name}: in {self.held} of {self.seeds} seeds, p {self.p:.2g}, corrected {p:.2g}"
 
     @property
     def kind(self) -> str:
-        """Which test it is."""
+        """The name of the test."""
         return "sign"
 
     @property
     def names(self) -> frozenset[str]:
-        """What is compared."""
+        """The name of what is tested."""
         return frozenset({self.name})
 
 
@@ -278,13 +262,10 @@ AnyTest = Test | SignTest
 
 @dataclass(frozen=True)
 class PartialFinding:
-    """Several comparisons, of which a share must agree.
+    """Several comparisons, of which a `share` must agree.
 
-    Attributes:
-        parts: the comparisons.
-        share: of them that must agree.
-        by_means: True if what the means say counts as agreement, so that only a clear opposite disagrees; False if the
-            means do not say so, and only the comparisons decide whether they clearly say the opposite.
+    `by_means` True: the means agree, so that only a significant opposite disagrees; False: they do not, so that only a
+    significant opposite decides; None: the comparisons decide.
     """
 
     parts: tuple[Part, ...]
@@ -295,8 +276,8 @@ class PartialFinding:
 Part = Test | SignTest | PartialFinding | bool | None
 
 
-def above_zero(level: Level) -> Part:
-    """Whether a mean is above zero: a test, unless it is infinite, or of one seed, which tells nothing."""
+def is_above_zero(level: Level) -> Part:
+    """Whether a mean is above zero: a test, unless it is infinite; None for a single seed."""
     if not isfinite(level.mean):
         return None if level.mean != level.mean else level.mean > 0
     if not isfinite(level.error):
@@ -304,21 +285,21 @@ def above_zero(level: Level) -> Part:
     return Test(level, (level,))
 
 
-def every(parts: Iterable[Part]) -> PartialFinding:
-    """All of them: disagrees if one part does, and is not decided if one of the others is not.
+def all_agree(parts: Iterable[Part]) -> PartialFinding:
+    """All of them: disagrees if one part does, undecided if one of the others is.
 
     Example:
-        >>> [decide(every(parts)).agrees for parts in ([True, True], [True, None], [None, False])]
+        >>> [decide(all_agree(parts)).agrees for parts in ([True, True], [True, None], [None, False])]
         [True, None, False]
     """
     return PartialFinding(tuple(parts))
 
 
-def some(parts: Iterable[Part]) -> PartialFinding:
+def any_agrees(parts: Iterable[Part]) -> PartialFinding:
     """At least one of them: disagrees if all parts do.
 
     Example:
-        >>> [decide(some(parts)).agrees for parts in ([True, False], [False, None], [False, False])]
+        >>> [decide(any_agrees(parts)).agrees for parts in ([True, False], [False, None], [False, False])]
         [True, None, False]
     """
     made = tuple(parts)
@@ -326,7 +307,7 @@ def some(parts: Iterable[Part]) -> PartialFinding:
 
 
 def tests_in(part: Part, deciding: bool = False) -> list[AnyTest]:
-    """The tests of a part; of those that are decided by their means none, if only what decides is wanted."""
+    """The tests of a part; with `deciding` without those that means decide."""
     if isinstance(part, PartialFinding):
         some_ = () if deciding and part.by_means else part.parts
         return [test for one in some_ for test in tests_in(one, deciding)]
@@ -360,12 +341,8 @@ def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
 
 @dataclass(frozen=True)
 class TestFinding:
-    """Whether something agrees.
-
-    Attributes:
-        agrees: None if it is not decided.
-        seeds_needed: the seeds that would decide it; 0 where it is decided, or where no seeds would.
-        towards: whether the means point to agreement, where it is not decided.
+    """Whether something agrees (None: undecided), the seeds that would decide it (0: none), and the side of the
+    means.
     """
 
     agrees: bool | None
@@ -374,7 +351,7 @@ class TestFinding:
 
     @property
     def power(self) -> str:
-        """How many seeds would decide, in words; nothing where it is decided, or where there are none."""
+        """The number of seeds that would decide, in words; empty if decided or if none would."""
         many = self.seeds_needed
         if self.agrees is not None or not many:
             return ""
@@ -382,11 +359,11 @@ class TestFinding:
 
 
 def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None = None) -> TestFinding:
-    """Whether a part agrees after the correction of its family, which is itself if none is given.
+    """Whether a part agrees after Holm's correction of its family (default: its own tests).
 
     Example:
         >>> five = Level.of(np.array([0.1, 0.3, -0.1, 0.4, 0.2]))
-        >>> decide(above_zero(five)).power
+        >>> decide(is_above_zero(five)).power
         'about 12 seeds would tell'
     """
     known = holm(tests_in(part)) if corrected is None else corrected
@@ -412,13 +389,13 @@ def _decide_parts(part: PartialFinding, found: Sequence[TestFinding]) -> TestFin
         return TestFinding(False)
     open_ = [one for one in found if one.agrees is None]
     towards, away = (sorted(one.seeds_needed for one in open_ if one.towards is said) for said in (True, False))
-    likely = agreed + len(towards) >= wanted  # what more seeds would decide, if means stay where they are
+    likely = agreed + len(towards) >= wanted  # the decision of more seeds, if the means stay
     needed = towards[wanted - agreed - 1] if likely else away[spare - against]
     return TestFinding(None, 0 if any(not one.seeds_needed for one in open_) else needed, likely)
 
 
 def upper_tail(mean: Level) -> float:
-    """The probability of such a t-statistic or a larger one if the mean is zero.
+    """The probability of this t-statistic or a larger one if the mean is zero.
 
     Example:
         >>> round(upper_tail(Level(2.0, 1.0, 5)), 4)
@@ -432,13 +409,8 @@ def upper_tail(mean: Level) -> float:
 
 
 def power_of(mean: Level, seeds: int, level: float, under: float = nan) -> float:
-    """The probability that a one-sided t-test of so many seeds finds such a mean above zero.
-
-    Args:
-        mean: with its standard error, of its own number of seeds.
-        seeds: of the test.
-        level: of the test, one-sided.
-        under: the deviation of one seed where the mean is zero, if it is another.
+    """The power of a one-sided t-test with this many seeds; `under` is the deviation of a seed at mean zero, if
+    different.
     """
     deviation = mean.error * mean.seeds**0.5
     degrees = mean.freedom * (seeds - 1) / (mean.seeds - 1) if mean.seeds > 1 else nan
@@ -453,7 +425,7 @@ def power_of(mean: Level, seeds: int, level: float, under: float = nan) -> float
 
 
 def least_number(power: Callable[[int], float], at_least: int) -> float:
-    """The least number of seeds, more than there are, with enough power; infinite if nobody would run so many."""
+    """The least number of seeds with enough power, more than there are; infinite above `MANY`."""
     low, high = max(2, at_least), MANY
     if power(high) < POWER:
         return inf
@@ -464,7 +436,7 @@ def least_number(power: Callable[[int], float], at_least: int) -> float:
 
 
 def number(value: float, signed: bool = False) -> str:
-    """Three digits, with the sign where it is a difference.
+    """Three digits, with a sign for differences.
 
     Example:
         >>> number(0.00123456, True), number(-12.3456, True), number(1234567.0)

@@ -1,4 +1,4 @@
-"""How a term looks: one color and one hatch for its name, the same in every figure."""
+"""The color and the hatch of a term by its name, the same in every figure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from fedbounds.figures.charts.picture import COLORS
 
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
-# One line per color; terms that stand in one form stand on different lines.
+# One line per color; terms of one form are on different lines.
 _LINES = (
     "initial gap, order, dual gap, rounds, initial distance, slope, decrease, last block, above the tangent",
     "local drift, local updates, cohort divergence, bias, noise and heterogeneity, concavity, cut off, "
@@ -26,9 +26,9 @@ KNOWN: Mapping[str, int] = {name: k for k, line in enumerate(_LINES) for name in
 
 
 def looks(names: Iterable[str]) -> dict[str, int]:
-    """The place in `COLORS` and `HATCHES` of every term of a form.
+    """The index in `COLORS` and `HATCHES` of every term of a form.
 
-    A name that is not `KNOWN` has the place its letters give it, or the next one that no other term of the form has.
+    An unknown name gets an index by its checksum, or the next one that is free in the form.
 
     Example:
         >>> looks(["gradient noise", "initial gap"])

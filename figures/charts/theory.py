@@ -1,4 +1,4 @@
-"""Pictures of theory alone: the terms of a bound, and which term or form wins where."""
+"""Pictures of bounds: their terms, and the regimes in which each term dominates."""
 
 from __future__ import annotations
 
@@ -25,21 +25,18 @@ BLACK = COLORS.index("#000000")
 
 
 def axis_label(measure: Measure) -> str:
-    """What is measured and its unit, on two lines."""
+    """The measure and its unit, on two lines."""
     return f"{measure.of}\n({measure.dimension.words})"
 
 
 def horizon_label(measure: Measure, letter: str = "T") -> str:
-    """What the letter is the number of."""
+    """The meaning of the horizon's symbol."""
     return f"number of {'iterations' if measure.over == 'iterations' and letter == 'T' else 'rounds'} ${letter}$"
 
 
 def breakdown(evaluation: Evaluation) -> Picture:
-    """The terms of one evaluated bound: bars, largest first, for one setting; shares over the constant that varies,
-    under the bound itself, for many.
-
-    Raises:
-        FedboundsError: settings of more than one dimension; `regime_map` shows two constants.
+    """The terms of a bound: bars for one setting; for several, the bound over the varying constant and the terms'
+    shares.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
@@ -76,7 +73,7 @@ def _bars(evaluation: Evaluation) -> Picture:
         axes.set_title(f"{evaluation.result.key} [{evaluation.form.name}] = {total:.4g}")
     return Picture(
         figure,
-        f"Terms of {evaluation.result.source} [{evaluation.form.name}]. {conditions_in_words(evaluation)}",
+        f"Terms of {evaluation.result.source} [{evaluation.form.name}]. {describe_conditions(evaluation)}",
         f"Bar chart; the largest term is {names[0]} with {values[0]:.3g} of {total:.3g}.",
         [Curve(name, np.array([i]), np.array([v])) for i, (name, v) in enumerate(zip(names, values, strict=True))],
         _provenance(evaluation),
@@ -122,7 +119,7 @@ def _over_one_constant(evaluation: Evaluation) -> Picture:
     return Picture(
         figure,
         f"The bound of {evaluation.result.source} [{evaluation.form.name}] and its terms' shares over "
-        f"{axis or 'the settings'}.{said} {conditions_in_words(evaluation)}",
+        f"{axis or 'the settings'}.{said} {describe_conditions(evaluation)}",
         f"Shares of {len(shares)} terms over {axis or 'the settings'}; largest at the ends: "
         f"{max(terms, key=lambda n: terms[n][0])}, {max(terms, key=lambda n: terms[n][-1])}.",
         [Curve("bound", x, value, valid=valid), *(Curve(name, x, term) for name, term in terms.items())],
@@ -134,7 +131,7 @@ def _provenance(evaluation: Evaluation) -> dict[str, Any]:
     return {name: {"value": c.value, "source": c.source} for name, c in evaluation.constants.items()}
 
 
-def conditions_in_words(evaluation: Evaluation) -> str:
+def describe_conditions(evaluation: Evaluation) -> str:
     """Which conditions hold, which fail, and whether the value is a guarantee."""
     failed = [c.text for c in evaluation.conditions if not np.all(c.holds)]
     words = "All conditions hold." if not failed else f"Fails: {'; '.join(failed)}."
@@ -152,14 +149,7 @@ def regime_map(
     *,
     form: str | None = None,
 ) -> Picture:
-    """Which term dominates over two constants; hatched in gray where a condition fails.
-
-    Args:
-        result: whose bound, or its key.
-        x, y: a constant's name and its values (one-dimensional; drawn on logarithmic axes).
-
-    Raises:
-        FedboundsError: an axis that is not a constant of the result or has fewer than two values.
+    """The dominant term over two constants (name, values), on logarithmic axes; pale where a condition fails.
 
     Example:
         >>> picture = regime_map("arbitrary-participation/corollary-3.2",

@@ -1,4 +1,4 @@
-"""Tightness: bound, worst case and what is measured at the same constants, on one axis, against what varies."""
+"""Tightness: bound, worst case and measured value at the same constants, against each constant that varies."""
 
 from __future__ import annotations
 
@@ -22,21 +22,13 @@ if TYPE_CHECKING:
     from fedbounds.empirical.falsification.worst_case import WorstCase
 
 WORST, MEASURED = COLORS[1], COLORS[0]
-SHOWN = 20.0  # how far below the least bound or worst case the picture reaches at most
+SHOWN = 20.0  # the largest ratio of the least bound or worst case to the lower end of the y axis
 WORDS = {True: "worst case, attained", False: "upper bound of the worst case"}
 
 
 @dataclass(frozen=True)
 class Tight:
-    """A result at one setting.
-
-    Args:
-        bound: what it promises.
-        valid: whether its conditions hold.
-        measured: the left side of a run with these constants.
-        worst: the worst case at these constants, or why there is none.
-        sources: the kinds of the constants.
-    """
+    """A bound, its worst case (or why there is none) and a measured left-hand side at one setting."""
 
     bound: float
     valid: bool
@@ -46,33 +38,27 @@ class Tight:
 
     @property
     def value(self) -> float:
-        """The worst case; not a number where there is none."""
+        """The worst case; nan if there is none."""
         return np.nan if isinstance(self.worst, str) else self.worst.value
 
     @property
     def attained(self) -> bool:
-        """Whether some function attains it."""
+        """Whether a function attains the worst case."""
         return not isinstance(self.worst, str) and self.worst.attained
 
 
-Panels = Mapping[str, Mapping[float, Tight]]  # what varies -> its value -> the result there
-Settings = Mapping[str, Mapping[float, Mapping[str, Any]]]  # what varies -> its value -> what is not as usual there
-Progress = Callable[[int, int], None]  # is told how many settings of how many are done
+Panels = Mapping[str, Mapping[float, Tight]]  # constant -> value -> the result there
+Settings = Mapping[str, Mapping[float, Mapping[str, Any]]]  # constant -> value -> the arguments that differ
+Progress = Callable[[int, int], None]  # called with the numbers of settings done and in all
 
 
 def count(settings: Settings) -> int:
-    """How many settings there are."""
+    """The number of settings."""
     return sum(map(len, settings.values()))
 
 
-def panels(at: Callable[..., Tight], settings: Settings, progress: Progress | None = None) -> Panels:
-    """The result at every setting.
-
-    Args:
-        at: the result at one setting.
-        settings: all of them.
-        progress: is told after each.
-    """
+def tight_panels(at: Callable[..., Tight], settings: Settings, progress: Progress | None = None) -> Panels:
+    """The result at every setting; `progress` is called after each."""
     found: dict[str, dict[float, Tight]] = {name: {} for name in settings}
     for name, some in settings.items():
         for value, setting in some.items():
@@ -82,12 +68,8 @@ def panels(at: Callable[..., Tight], settings: Settings, progress: Progress | No
     return found
 
 
-def solved(method: str, **setting: object) -> WorstCase | str:
-    """The worst case, or why the solver found none.
-
-    Raises:
-        MissingExtra: there is no solver; a paper's other figures need none.
-    """
+def solve_worst_case(method: str, **setting: object) -> WorstCase | str:
+    """The worst case, or the reason why the solver found none."""
     from fedbounds.empirical.falsification.worst_case import worst_case
 
     try:
@@ -96,22 +78,14 @@ def solved(method: str, **setting: object) -> WorstCase | str:
         return str(error)
 
 
-def confronted(found: Confrontation, worst: WorstCase | str) -> Tight:
-    """A run at its end, with the worst case at its constants."""
+def tight_of_run(found: Confrontation, worst: WorstCase | str) -> Tight:
+    """A run at its last horizon, with the worst case at its constants."""
     sources = {k.source for n, k in found.constants.items() if n not in found.evaluation.unused}
     return Tight(float(found.bound[-1]), bool(found.valid[-1]), float(found.measured[-1]), worst, frozenset(sources))
 
 
 def tightness(key: str, form: str, panels: Panels, *, title: str, caption: str) -> Picture:
-    """Bound, worst case and measured of one result, a panel for each thing that varies.
-
-    Args:
-        key: the result's key.
-        form: its form.
-        panels: what varies to its value to the result there.
-        title: above the picture.
-        caption: what the settings are.
-    """
+    """Bound, worst case and measured value of a form, a panel for each constant that varies."""
     result = load(key)
     measure = result.form(form).measure or result.measure
     data: list[Curve] = []
@@ -119,7 +93,7 @@ def tightness(key: str, form: str, panels: Panels, *, title: str, caption: str) 
         figure = Figure(figsize=(max(4.8, 2.4 * len(panels)), 3.5))
         grid = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
         for axes, (name, at) in zip(grid, panels.items(), strict=True):
-            data += [replace(curve, label=f"{name}: {curve.label}") for curve in _drawn(axes, at)]
+            data += [replace(curve, label=f"{name}: {curve.label}") for curve in _draw_panel(axes, at)]
             axes.set_xlabel(name)
         every = [tight for at in panels.values() for tight in at.values()]
         least, most = np.nanmin([min(t.bound, t.value) for t in every]), max(t.bound for t in every)
@@ -140,7 +114,7 @@ def tightness(key: str, form: str, panels: Panels, *, title: str, caption: str) 
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     return Picture(
         figure,
-        f"{title}: {measure}, {result.source}. {caption} {_in_words(every)}",
+        f"{title}: {measure}, {result.source}. {caption} {_describe(every)}",
         f"{len(panels)} panels, against {', '.join(panels)}: a bound, below it the worst case, below that what is "
         "measured.",
         data,
@@ -148,8 +122,14 @@ def tightness(key: str, form: str, panels: Panels, *, title: str, caption: str) 
     )
 
 
+def module_tightness(module: Any, progress: Progress | None = None) -> Picture:
+    """The figure of a paper's module `tightness`: KEY, FORM, SETTINGS, evaluate_setting, TITLE and CAPTION."""
+    found = tight_panels(module.evaluate_setting, module.SETTINGS, progress)
+    return tightness(module.KEY, module.FORM, found, title=module.TITLE, caption=module.CAPTION)
+
+
 def spread(values: Iterable[float]) -> str:
-    """The least and the largest of those that are numbers."""
+    """The least and the largest of the finite values."""
     some = [v for v in values if np.isfinite(v)]
     if not some:
         return "none"
@@ -157,7 +137,7 @@ def spread(values: Iterable[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _in_words(every: list[Tight]) -> str:
+def _describe(every: list[Tight]) -> str:
     failed, missing = sum(not t.valid for t in every), [t for t in every if isinstance(t.worst, str)]
     kinds = sorted({t.worst.kind for t in every if not isinstance(t.worst, str)})
     lost = f" At {len(missing)} settings the solver found no clean optimum, and nothing is drawn." if missing else ""
@@ -177,8 +157,8 @@ def _fill(attained: bool) -> str:
     return WORST if attained else "white"
 
 
-def _drawn(axes: Axes, at: Mapping[float, Tight]) -> list[Curve]:
-    """One panel, and its data."""
+def _draw_panel(axes: Axes, at: Mapping[float, Tight]) -> list[Curve]:
+    """Draw a panel and return its data."""
     x, every = np.array(list(at), dtype=float), list(at.values())
     bound = np.array([t.bound for t in every])
     worst, measured = np.array([t.value for t in every]), np.array([t.measured for t in every])

@@ -1,4 +1,4 @@
-"""Fair comparisons: every method has the same grid and the same budget, on seeds that no method is judged on."""
+"""Tuning with the same grid and the same budget for every method, on separate seeds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedbounds.empirical.sweep import Sweep
 from fedbounds.figures.charts.claims import level
 from fedbounds.figures.charts.paper_gallery import Traces, series
 
-FIRST_SEED = 1000  # of the seeds for tuning; those that are judged begin at 0
+FIRST_SEED = 1000  # of the seeds for tuning; those of the compared runs begin at 0
 EXTENSIONS = 4  # values that are added on either side of a grid
 FINEST = 1.01  # ratio of steps that a search takes
 
@@ -25,19 +25,13 @@ Scores = Callable[[Sequence[TunedSetting]], Sequence[float]]
 
 
 def tuning_seeds(count: int) -> list[int]:
-    """Seeds that nothing is judged on."""
+    """Seeds for tuning, apart from those of the compared runs."""
     return list(range(FIRST_SEED, FIRST_SEED + count))
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """How a method got its step sizes.
-
-    Attributes:
-        grid: parameter to its values as they were given.
-        searched: parameter to its values in the end; every combination of them was tried.
-        tried: every setting with its score, in the order in which they were tried.
-    """
+    """A search for step sizes: the grid, the values searched in the end, and every setting with its score in order."""
 
     grid: Mapping[str, Sequence[float]]
     searched: Mapping[str, Sequence[float]]
@@ -45,12 +39,12 @@ class Tuned:
 
     @property
     def winner(self) -> TunedSetting:
-        """The setting with the smallest score; of equals, as where all diverged, the one with the smaller steps."""
+        """The setting with the smallest score; of equal scores the one with the smaller steps."""
         return min(self.tried, key=lambda one: (one[1], *one[0].values()))[0]
 
     @property
     def edges(self) -> tuple[str, ...]:
-        """Parameters of several values of which the winner has the smallest or the largest."""
+        """Parameters whose winning value is the smallest or the largest searched."""
         return tuple(
             name
             for name, values in self.searched.items()
@@ -59,12 +53,12 @@ class Tuned:
 
     @property
     def words(self) -> str:
-        """The winner, and whether it stands at an edge, for captions."""
+        """The winner, and whether it is at an edge, for captions."""
         values = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in self.winner.items())
         return values + (f" (still at the edge of its grid: {', '.join(self.edges)})" if self.edges else "")
 
     def summary(self) -> dict[str, Any]:
-        """For manifests that hold many of them: the winner, between what it was found, and its score."""
+        """A short record for manifests: the winner, its score, and the searched range."""
         return {
             "winner": dict(self.winner),
             "score": float(f"{min(score for _, score in self.tried):.5g}"),
@@ -74,7 +68,7 @@ class Tuned:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """For manifests."""
+        """The whole record for manifests."""
         return {
             "grid": {name: list(values) for name, values in self.grid.items()},
             "searched": {name: list(values) for name, values in self.searched.items()},
@@ -85,16 +79,13 @@ class Tuned:
 
 
 def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = EXTENSIONS) -> Tuned:
-    """Try every combination of a grid, which grows where the winner stands at an edge of it.
+    """Try every combination of a grid, extended where the winner is at an edge.
 
     Args:
-        grid: parameter to its values, in ascending order; one with a single value is held.
+        grid: parameter to its values, in ascending order; one with a single value is fixed.
         scores: the scores of several settings at once, on `tuning_seeds`; smaller is better, infinite if one diverged.
-        extensions: how many values may be added on each side of each parameter, each by the ratio of the last two
-            values, in six digits.
-
-    Raises:
-        FedboundsError: values are not in ascending order, or a score is no number.
+        extensions: values that may be added on each side of each parameter, by the ratio of the last two, in six
+        digits.
 
     Example:
         >>> found = tune({"step": (0.01, 0.1)}, lambda settings: [abs(one["step"] - 1) for one in settings])
@@ -127,24 +118,11 @@ def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = 
 def search(
     start: TunedSetting, scores: Scores, budget: int, ratio: float = 3.0, extensions: int = 0, gain: float = 0.0
 ) -> Tuned:
-    """Walk along lines in logarithms, for more parameters than a grid of every combination allows.
+    """Line search in logarithms, for more parameters than a full grid allows.
 
-    First all parameters move together by a ratio, then each by itself; where a step is better, another one follows in
-    its direction. When no line is better the ratio becomes its root. A method tries exactly as many settings as any
-    other that has the same budget, from the same start; where the best then stands at the edge of what was tried, the
-    search goes on beyond it.
-
-    Args:
-        start: where every method begins.
-        scores: as in `tune`.
-        budget: how many settings are tried.
-        ratio: of the first steps.
-        extensions: how many settings more may be tried beyond edges.
-        gain: the share of its score by which a setting must be better to be gone on from, so that no budget is spent
-            on a parameter that hardly matters.
-
-    Raises:
-        FedboundsError: a score is no number, or no budget.
+    All parameters move together by a ratio, then each by itself; a better step is followed by another in its direction.
+    When no line is better the ratio becomes its square root. Every method tries exactly `budget` settings from `start`,
+    and up to `extensions` more while the best is at an edge. A step must improve the score by the share `gain`.
 
     Example:
         >>> found = search({"x": 1.0, "y": 1.0}, lambda s: [abs(one["x"] - 9) + abs(one["y"] - 3) for one in s], 12)
@@ -200,15 +178,16 @@ def _along(setting: TunedSetting, line: Sequence[str], step: float) -> dict[str,
 
 
 def settled_level(traces: Sequence[Trace], last: int, metric: str) -> float:
-    """The mean over seeds of a loss over the last rounds, and by how much it differs from that over as many rounds
-    before: what still moves, or swings, is worse than it looks. Infinite if a seed diverged."""
+    """The mean of a loss over the last rounds, plus its change from as many rounds before; infinite if a seed
+    diverged.
+    """
     before, after = stretches(traces, last, metric)
     score = after.mean() + abs(after.mean() - before.mean())
     return float(score) if np.isfinite(score) else inf
 
 
 def stretches(traces: Sequence[Trace], last: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """The means over the last rounds but as many, and over the last, each (seeds,)."""
+    """The means over the rounds before the last stretch and over the last, each (seeds,)."""
     rounds, values = series(traces, metric)
     ends = (rounds[-1] - last, rounds[-1])
     before, after = (values[:, (rounds > end - last) & (rounds <= end)].mean(axis=1) for end in ends)
@@ -223,15 +202,10 @@ def tune_by_runs(
     cycle: int,
     metric: str = "train_loss",
 ) -> Tuned:
-    """Tune one method by what its runs end with.
+    """Tune one method by the final loss (or 1 - accuracy) of its runs.
 
-    Args:
-        run: makes the runs of a sweep or takes those that are kept, as `PaperGallery.run`.
-        sweep_of: the sweep of some algorithms by label, on `tuning_seeds`.
-        method: the algorithm of a setting.
-        grid: as in `tune`.
-        cycle: the last rounds, over which a score is averaged.
-        metric: a loss, or an accuracy, of which the share got wrong is the score.
+    `run` makes the runs of a sweep, `sweep_of` is the sweep of algorithms by label on `tuning_seeds`, `method` the
+    algorithm of a setting; a score is averaged over the last `cycle` rounds.
     """
 
     def scores(settings: Sequence[TunedSetting]) -> list[float]:
@@ -243,7 +217,7 @@ def tune_by_runs(
 
 
 def _wider(values: Sequence[float], side: int) -> tuple[float, ...]:
-    """One more value, by the ratio of the last two on that side, as one would write it down."""
+    """The values with one more on a side, by the ratio of the last two."""
     edge, inner = (values[0], values[1]) if side == 0 else (values[-1], values[-2])
     more = float(f"{edge * edge / inner:.6g}")
     return (more, *values) if side == 0 else (*values, more)

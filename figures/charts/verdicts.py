@@ -1,4 +1,4 @@
-"""The words of a table of claims, for those who write it and those who read it."""
+"""The columns of a table of claims, and the verdict "not tested"."""
 
 NOT_TESTED = "not tested at this scale"
 COLUMNS = ("source", "paper", "claim", "measured", "comparisons", "verdict", "note")

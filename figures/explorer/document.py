@@ -1,4 +1,4 @@
-"""What a page of the explorer knows: one paper as JavaScript, with everything that an answer must say."""
+"""The data of an explorer page: one paper as JavaScript."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity
 from fedbounds.figures.explorer.javascript import form_function, rule_function
 from fedbounds.figures.explorer.mathml import mathml
-from fedbounds.figures.explorer.start import given_at_first, start
+from fedbounds.figures.explorer.start import initial_constants, initial_value
 
 TEXT, LONG = re.compile(r'"(?:[^"\\]|\\.)*"'), 60
 SIGNS = {"<=": r"\le", ">=": r"\ge", "==": "="}
@@ -34,7 +34,7 @@ def measures_of(papers: Sequence[Paper]) -> list[Measure]:
 
 
 def measures_document(measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    """The left-hand sides in words, and for each those that it is never larger than, by their places."""
+    """The left-hand sides in words, each with the indices of those that are never smaller."""
     return [
         {
             "aggregate": m.aggregate,
@@ -85,28 +85,28 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
         ],
         "results": results,
     }
-    package = paper_module(paper.key).__package__  # "" of a stranger's that is one module
-    lines = ["(() => {", shipped(package, "functions.js") if package else ""]
-    lines.append(_shared(f"const paper = {json_text(document)};"))
+    package = paper_module(paper.key).__package__  # "" of a plug-in that is one module
+    lines = ["(() => {", package_text(package, "functions.js") if package else ""]
+    lines.append(_share_texts(f"const paper = {json_text(document)};"))
     lines += ["paper.rules = [", ",\n".join(rules), "];", "const forms = [", ",\n".join(functions), "];"]
     return "\n".join([*lines, "return assembled(paper, forms);", "})()"])
 
 
 def json_text(value: Any) -> str:
-    """A document as JSON that may stand in a page."""
+    """A document as JSON, safe inside a script element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _shared(text: str) -> str:
-    """Code in which long texts that come again stand once, in a list `S`."""
+def _share_texts(text: str) -> str:
+    """Code in which long repeated texts are in a list `S`."""
     counts = Counter(said for said in TEXT.findall(text) if len(said) > LONG)
     places = {said: f"S[{k}]" for k, said in enumerate(said for said, count in counts.items() if count > 1)}
     short = TEXT.sub(lambda found: places.get(found[0], found[0]), text)
     return "\n".join(["const S = [", ",\n".join(places), "];", short])
 
 
-def shipped(package: str, name: str) -> str:
-    """A text that lies in a package; nothing where there is none."""
+def package_text(package: str, name: str) -> str:
+    """A text file of a package; empty if there is none."""
     file = files(package).joinpath(name)
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
@@ -121,7 +121,7 @@ def _letter(q: Quantity) -> dict[str, Any]:
         "vector": bool(q.shape),
         "default": q.default,
         "total": q.total,
-        "start": start(q),
+        "start": initial_value(q),
         "domain": {
             "low": str(q.domain.low).replace("inf", "Infinity"),
             "high": str(q.domain.high).replace("inf", "Infinity"),
@@ -190,7 +190,7 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
         "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in form.assumptions],
         "needed": sorted(needed),
         "reach": [name for name in notation if name in reachable(form, prescribed=True)],
-        "given": given_at_first(result, form),
+        "given": initial_constants(result, form),
         "latex": lines,
     }
 

@@ -1,4 +1,6 @@
-"""JavaScript of expressions, of forms and of rules; the functions that it calls are in `theory.js` and in the rooms."""
+"""JavaScript of expressions, forms and rules; the functions that it calls are in `theory.js` and in the papers'
+packages.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from fedbounds.bounds.theory.symbols import Derived, Notation
 
 
 class _Printer(JavascriptCodePrinter):
-    """Constants are properties of `c`; a vector's symbol is its n-th entry, as inside a reduction over clients."""
+    """Constants are properties of `c`; the symbol of a vector is its n-th entry, as in a reduction over clients."""
 
     def __init__(self, notation: Notation) -> None:
         super().__init__({"allow_unknown_functions": True})
@@ -58,8 +60,9 @@ def javascript(expression: sp.Expr, notation: Notation) -> str:
 
 
 def form_function(form: Form, feasible: Iterable[Condition], notation: Notation) -> str:
-    """A function of the constants that returns terms, prescribed values, sides with extremes of the conditions, and
-    sides of what constants that occur together satisfy."""
+    """A function of the constants that returns terms, prescribed values, sides and extremes of conditions, and feasible
+    sides.
+    """
     conditions = [
         _array((c.left, c.right, *([] if c.extreme is None else [c.extreme])), notation) for c in form.conditions
     ]
@@ -76,7 +79,7 @@ def _array(expressions: Iterable[sp.Expr], notation: Notation) -> str:
 
 
 def rule_function(rule: Derived, notation: Notation) -> str:
-    """A function of the constants that returns a derived one; "" where the rule is known to numpy alone."""
+    """A function of the constants that returns a derived one; empty if the rule exists only in numpy."""
     if isinstance(rule.rule, sp.Expr):
         printer = _Printer(notation)
         each = notation[rule.name].shape

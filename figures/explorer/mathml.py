@@ -14,7 +14,7 @@ from fedbounds.bounds.display.plain_text import visible
 from fedbounds.bounds.display.tables import SIGNS, TEX
 from fedbounds.bounds.errors import FedboundsError
 
-# what a formula may consist of; whatever else the converter lets through is refused
+# the elements and attributes of a formula; others are an error
 ELEMENTS = {
     *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mpadded", "mphantom", "menclose"),
     *("mfrac", "msqrt", "mroot", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd"),
@@ -54,11 +54,7 @@ def _styled(letter: re.Match[str]) -> str:
 
 
 def mathml(tex: str, display: str = "inline") -> str:
-    r"""A formula in MathML: elements and attributes of formulas only, whatever the text of the formula holds.
-
-    Raises:
-        FedboundsError: it is no formula, has a command that MathML was not found for, or markup that is none of
-            formulas.
+    r"""A formula in MathML, with elements and attributes of formulas only; anything else is an error.
 
     Example:
         >>> mathml(r"\mathbb E \gamma < 1")
@@ -73,7 +69,7 @@ def mathml(tex: str, display: str = "inline") -> str:
             ' xmlns="http://www.w3.org/1998/Math/MathML"', ""
         )
         root = ElementTree.fromstring(found)
-    except Exception as error:  # the converter and the parser fail in many ways on what is no formula
+    except Exception as error:  # the converter and the parser raise many types
         raise FedboundsError(f"no formula: {tex!r} ({type(error).__name__})") from None
     if unknown := re.search(r">\s*(\\\w+)", found):
         raise FedboundsError(f"no MathML for {unknown[1]} in {tex!r}")
@@ -81,7 +77,7 @@ def mathml(tex: str, display: str = "inline") -> str:
 
 
 def _markup(element: ElementTree.Element, tex: str) -> str:
-    """An element of a formula and what is in it, written anew with its text escaped."""
+    """An element of a formula with its content, text escaped."""
     if element.tag not in ELEMENTS:
         raise FedboundsError(f"<{element.tag}> is no part of a formula: {tex!r}")
     if other := element.attrib.keys() - ATTRIBUTES:

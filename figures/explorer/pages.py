@@ -1,4 +1,4 @@
-"""Pages of the explorer: one for each paper and one for all, each a file that needs nothing else."""
+"""Pages of the explorer: one self-contained file for each paper and one for all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedbounds.bounds.search.effort import Watch
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.registry import paper
 from fedbounds.bounds.theory.registry import papers as every_paper
-from fedbounds.figures.explorer.document import json_text, measures_document, measures_of, script, shipped
+from fedbounds.figures.explorer.document import json_text, measures_document, measures_of, package_text, script
 
 ALL = "index"  # the file of all papers
 
@@ -21,20 +21,7 @@ ALL = "index"  # the file of all papers
 def explore(
     out: str | Path, papers: Sequence[str] = (), watch: Watch | None = None, *, force: bool = False
 ) -> list[Path]:
-    """Write the explorer: one HTML file for each paper, and `index.html` for all of them.
-
-    Args:
-        out: the folder.
-        papers: their keys; every paper there is by default.
-        watch: told (papers so far, all papers).
-        force: overwrite files of these names that fedbounds did not write.
-
-    Returns:
-        The files.
-
-    Raises:
-        FedboundsError: no such paper, the folder cannot be written, or holds such a file.
-    """
+    """Write one HTML file for each paper (default: all), and `index.html` for all of them; return the paths."""
     chosen = [paper(name) for name in papers] or [*every_paper()]
     outputs = [Output(Path(out, f"{name}.html")) for name in (*(one.key for one in chosen), ALL)]
     check_outputs(outputs, force)
@@ -51,7 +38,7 @@ def explore(
 
 
 def page(about: str, computes: str) -> str:
-    """The HTML of one explorer, with what it computes with."""
+    """The HTML of one explorer."""
     parts = {
         "TITLE": f"fedbounds explorer: {html.escape(about)}",
         "VERSION": __version__,
@@ -64,11 +51,11 @@ def page(about: str, computes: str) -> str:
 
 
 def theory(scripts: Sequence[str], measures: Sequence[Measure]) -> str:
-    """What a page computes with, which needs no page: theory in JavaScript, from the scripts of papers."""
+    """The computations of a page in JavaScript."""
     listed = json_text(measures_document(measures))
     papers = ",\n".join(scripts)
     return f"{_asset('theory.js')}\nconst MEASURES = {listed};\nconst PAPERS = [{papers}];\n"
 
 
 def _asset(name: str) -> str:
-    return shipped("fedbounds.figures.explorer", name)
+    return package_text("fedbounds.figures.explorer", name)

@@ -1,4 +1,4 @@
-"""Where the explorer starts: values of constants, by concept, and which of a form's constants are given at first."""
+"""The initial values of constants in the explorer, and the constants that a form takes at first."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ VALUES: dict[str, Start] = {
 }
 
 
-def start(quantity: Quantity) -> Start:
-    """The value that a constant has at first.
+def initial_value(quantity: Quantity) -> Start:
+    """The initial value of a constant.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
         >>> notation = load("fedau/theorem-2").notation
-        >>> start(notation["T"]), start(notation["L"]), start(notation["varphi"])
+        >>> initial_value(notation["T"]), initial_value(notation["L"]), initial_value(notation["varphi"])
         (100000, 1.0, [0.25, 0.25, 0.25, 0.25])
     """
     domain = quantity.domain
@@ -56,8 +56,8 @@ def start(quantity: Quantity) -> Start:
     return [value] * 4 if quantity.shape else value
 
 
-def given_at_first(result: Result, form: Form) -> list[str]:
-    """Constants from which all others of a form follow, none of which can be left out, in the order of the notation."""
+def initial_constants(result: Result, form: Form) -> list[str]:
+    """A minimal set of constants from which all others of a form follow, in the order of the notation."""
     wanted = reachable(form, prescribed=True)
     needed = {s.name for e in form.expressions for s in e.free_symbols}
     defaults = {q.name for q in result.notation.values() if q.default is not None}

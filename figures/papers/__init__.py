@@ -1,1 +1,1 @@
-"""The papers' figures from our own runs, one room each."""
+"""The papers' figures from our runs, one package each."""

@@ -18,18 +18,14 @@ CLAIMS = "claims.csv"
 LARGEST = 2**24  # bytes of a manifest or a table
 
 
-def committed(paper: str) -> Path | None:
-    """The folder of a paper's committed figures, where this is a checkout; None in an installation."""
+def committed_figures(paper: str) -> Path | None:
+    """The committed figures of a paper in a checkout; None in an installation."""
     folder = Path(__file__).resolve().parents[2] / "docs" / "gallery" / paper
     return folder if folder.is_dir() else None
 
 
 def figures_in(folder: Path) -> list[dict[str, Any]]:
-    """The figures of a folder, by name, as templates show them.
-
-    Raises:
-        FedboundsError: a manifest lacks its image.
-    """
+    """The figures of a folder by name; a manifest without image is an error."""
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
@@ -47,11 +43,7 @@ def figures_in(folder: Path) -> list[dict[str, Any]]:
 
 
 def claims_in(folder: Path) -> list[dict[str, str]]:
-    """The claims of a paper as they were last measured; none where there is no table.
-
-    Raises:
-        FedboundsError: the table is not one of claims.
-    """
+    """The table of claims of a folder; empty if there is none."""
     path = folder / CLAIMS
     if not path.is_file():
         return []
@@ -61,13 +53,13 @@ def claims_in(folder: Path) -> list[dict[str, str]]:
     return [{name: row[name] for name in COLUMNS} for row in rows]
 
 
-def counted(claims: list[dict[str, str]]) -> str:
-    """How many claims have which verdict, in words.
+def describe_counts(claims: list[dict[str, str]]) -> str:
+    """The number of claims of each verdict, in words.
 
     Example:
-        >>> counted([{"verdict": "agrees"}, {"verdict": "disagrees"}, {"verdict": "agrees"}])
+        >>> describe_counts([{"verdict": "agrees"}, {"verdict": "disagrees"}, {"verdict": "agrees"}])
         '2 agree, 1 disagrees'
-        >>> counted([{"verdict": "not tested at this scale"}])
+        >>> describe_counts([{"verdict": "not tested at this scale"}])
         '1 is not tested at this scale'
     """
     found, said = Counter(claim["verdict"] for claim in claims), []
@@ -80,15 +72,10 @@ def counted(claims: list[dict[str, str]]) -> str:
 
 
 def gallery_html(folder: Path, base: str = "") -> str:
-    """All figures of a folder with their captions, as a part of a page.
-
-    Args:
-        folder: where they are.
-        base: what leads from the page to the folder, with a slash at its end.
-    """
+    """All figures of a folder with their captions; `base` is the path from the page to the folder, with a slash."""
     return "\n".join(fragment("figure", shown, base) for shown in figures_in(folder))
 
 
 def claims_html(folder: Path) -> str:
-    """The table of a folder's claims, as a part of a page."""
+    """The table of a folder's claims."""
     return fragment("claims_table", claims_in(folder))

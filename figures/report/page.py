@@ -1,11 +1,11 @@
-"""Documents as HTML that needs nothing else: no script, no network, formulas as MathML.
+"""Documents as self-contained HTML: no script, no network, formulas in MathML.
 
-The templates beside this module are filled with documents of plain values, the same that are written as JSON. Whatever
-is shown as a number carries the whole number in `<data value=...>`, so that it can be read back.
+The templates beside this module show documents of plain values; a number has its full value in `<data value=...>`.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -16,11 +16,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from fedbounds.bounds._version import __version__
 from fedbounds.bounds.display.plain_text import number, visible
 from fedbounds.bounds.display.tables import format_cell
-from fedbounds.figures.explorer.document import shipped
+from fedbounds.bounds.inputs.output_files import REPORT, Output, write_outputs
+from fedbounds.figures.explorer.document import package_text
 from fedbounds.figures.explorer.mathml import mathml
 
+DOCUMENT = "report.json"
 FORMULA = re.compile(r"(?<!\\)\$((?:[^$\n\\]|\\[^$])+)\$")  # a dollar after a backslash is one
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 LONG = 900  # letters of a caption from which on it is folded away
@@ -40,29 +43,32 @@ def _templates() -> Environment:
 
 
 def page(template: str, document: Mapping[str, Any]) -> str:
-    """A whole page.
-
-    Args:
-        template: the name of a file beside this module.
-        document: what it shows.
-    """
-    style = Markup(shipped("fedbounds.figures.report", "report.css"))
+    """A whole page by a template, the name of a file beside this module."""
+    style = Markup(package_text("fedbounds.figures.report", "report.css"))
     return visible(_templates().get_template(template).render(document, style=style))
 
 
-def fragment(macro: str, *arguments: Any) -> str:
-    """A part of a page, by a macro of `parts.html`, in which Markdown finds nothing: no empty line, no dollar.
+def report_outputs(folder: Path) -> tuple[Output, Output]:
+    """The page of a report and its document."""
+    return Output(folder / "index.html"), Output(folder / DOCUMENT, REPORT)
 
-    Args:
-        macro: its name.
-        arguments: what it shows.
-    """
+
+def write_report(folder: Path, template: str, document: Mapping[str, Any], force: bool) -> list[Path]:
+    """Write a page and, beside it, the document that it shows."""
+    whole = {"schema": "fedbounds.report/1", "version": __version__, **document}
+    texts = page(template, whole), json.dumps(whole, indent=1) + "\n"
+    write_outputs(report_outputs(folder), [text.encode() for text in texts], force)
+    return [output.path for output in report_outputs(folder)]
+
+
+def fragment(macro: str, *arguments: Any) -> str:
+    """A part of a page by a macro of `parts.html`, safe inside Markdown: no empty line, no dollar."""
     made = getattr(_templates().get_template("parts.html").module, macro)(*arguments)
     return visible("\n".join(line for line in str(made).splitlines() if line.strip())).replace("$", "&#36;")
 
 
 def value(shown: Any) -> Markup:
-    """A value as people read it, and beside it the whole of it where it is a number or several.
+    """A value in words; numbers with their full value.
 
     Example:
         >>> print(value(1 / 3), value([1, 2.5]), value("<b>"), value(True))
@@ -89,7 +95,7 @@ def inline(tex: str) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    r"""Plain text, what stands between dollars as formulas; what is no formula stays as it is.
+    r"""Plain text with formulas between dollars.
 
     Example:
         >>> print(prose("a < b, $\\gamma$, 5$ and 6$"))
@@ -104,12 +110,12 @@ def prose(text: str) -> Markup:
 def _typeset(tex: str) -> Markup:
     try:
         return inline(tex) if tex == tex.strip() else escape(f"${tex}$")
-    except Exception:  # the converter fails in many ways on what is no formula
+    except Exception:  # the converter raises many types
         return escape(f"${tex}$")
 
 
 def slug(text: str) -> str:
-    """A text as the name of a file or a place in a page.
+    """A text as the name of a file or an anchor.
 
     Example:
         >>> slug("fedau/theorem-2[sharp:mean-Q]")
@@ -119,7 +125,7 @@ def slug(text: str) -> str:
 
 
 def figure_of(image: Path, caption: str, alternative: str) -> dict[str, Any]:
-    """What the macro `figure` shows: an image beside the page, and its data."""
+    """The arguments of the macro `figure`: an image beside the page, and its data."""
     return {
         "image": image.name,
         "data": image.with_suffix(".csv").name,
@@ -128,3 +134,15 @@ def figure_of(image: Path, caption: str, alternative: str) -> dict[str, Any]:
         "alternative": FORMULA.sub(r"\1", alternative),
         "long": len(caption) > LONG,
     }
+
+
+def software() -> str:
+    """The BibTeX entry of fedbounds, which a report lists beside the papers'."""
+    lines = {
+        "title": "fedbounds: convergence theory of federated learning that you can run",
+        "author": "{The fedbounds authors}",
+        "version": __version__,
+        "note": "Apache-2.0",
+    }
+    entries = ",\n".join(f"  {name:<7} = {{{text}}}" for name, text in lines.items())
+    return f"@software{{fedbounds,\n{entries}\n}}"

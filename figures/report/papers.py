@@ -1,4 +1,4 @@
-"""A report on a paper: its results with their verdicts, its errata, its figures and claims as redone here."""
+"""A report on a paper: its results with their verdicts, its errata, its figures and claims."""
 
 from __future__ import annotations
 
@@ -12,33 +12,42 @@ from fedbounds.bounds.audit.errata import paper_errata, paper_wording
 from fedbounds.bounds.audit.findings import DEGREES, describe_findings
 from fedbounds.bounds.audit.ledger import ledger_path
 from fedbounds.bounds.display.json_values import json_value
-from fedbounds.bounds.inputs.output_files import FIGURE, Output, write_outputs
-from fedbounds.bounds.inputs.user_files import read_bytes
+from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_outputs
+from fedbounds.bounds.inputs.user_files import read_bytes, record_inputs
 from fedbounds.bounds.theory.registry import paper
-from fedbounds.figures.report.cited import software
-from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed, counted, figures_in
+from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed_figures, describe_counts, figures_in
+from fedbounds.figures.report.page import DOCUMENT, report_outputs, software, write_report
 from fedbounds.figures.report.theory import erratum_document, result_document, verdict_document
+
+
+@record_inputs()
+def report_paper(name: str, out: str | Path, figures: str | Path | None = None, *, force: bool = False) -> list[Path]:
+    """Write the report on a paper.
+
+    Args:
+        name: the paper's key.
+        out: the folder.
+        figures: what `fedbounds figure PAPER --out DIR` wrote; by default the committed gallery, in a checkout.
+        force: overwrite files that fedbounds did not write.
+
+    Returns:
+        The files, the page first.
+
+    Raises:
+        FedboundsError: no such paper, or the folder cannot be written.
+    """
+    folder = Path(out)
+    check_outputs(report_outputs(folder), force)
+    document, copied = paper_document(name, folder, None if figures is None else Path(figures), force)
+    return [*write_report(folder, "paper.html", document, force), *copied]
 
 
 def paper_document(
     name: str, out: Path, figures: Path | None = None, force: bool = False
 ) -> tuple[dict[str, Any], list[Path]]:
-    """The document of a report on a paper, as plain values; its figures are copied into the folder.
-
-    Args:
-        name: the paper's key.
-        out: the folder of the page.
-        figures: what `fedbounds figure PAPER --out DIR` wrote; by default the committed ones, where this is a checkout.
-        force: overwrite files that fedbounds did not write.
-
-    Returns:
-        The document, and the files of its figures.
-
-    Raises:
-        FedboundsError: no such paper, or the folder is not one of figures.
-    """
+    """The document of a report on a paper, and the files of its figures, copied into the folder `out`."""
     loaded = paper(name)
-    folder = figures or committed(name)
+    folder = figures or committed_figures(name)
     shown = figures_in(folder) if folder else []
     claims = claims_in(folder) if folder else []
     copied: dict[str, bytes] = {}
@@ -50,8 +59,7 @@ def paper_document(
     written = [out / name for name in copied]
     # written by an earlier report, or drawn there
     outputs = [
-        Output(path, FIGURE * (path.suffix == ".json"), (out / "report.json", path.with_suffix(".json")))
-        for path in written
+        Output(path, FIGURE * (path.suffix == ".json"), (out / DOCUMENT, path.with_suffix(".json"))) for path in written
     ]
     write_outputs(outputs, [*copied.values()], force)
     results = []
@@ -80,7 +88,7 @@ def paper_document(
             ],
             "figures": shown,
             "claims": claims,
-            "claims_counted": counted(claims),
+            "claims_counted": describe_counts(claims),
             "provenance": {
                 "version": __version__,
                 "ledger_sha256": hashlib.sha256(read_bytes(ledger, str(ledger), LARGEST)).hexdigest()

@@ -1,11 +1,10 @@
-"""A report on the runs of a sweep: what was run, promised and measured, and what that is worth."""
+"""A report on the runs of a sweep: settings, bounds, measurements and provenance."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,25 @@ import numpy as np
 
 from fedbounds.bounds._version import __version__
 from fedbounds.bounds.display.json_values import json_value
-from fedbounds.bounds.inputs.output_files import Output
-from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_text
+from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.inputs.output_files import Output, check_outputs
+from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_text, record_inputs
 from fedbounds.bounds.theory.registry import paper, paper_names
 from fedbounds.empirical.comparison.compare_run import Confrontation
 from fedbounds.empirical.comparison.compare_sweep import (
     ComparedForm,
     Confrontations,
     SweepSetting,
+    confront_results,
     promises_named,
     promises_of_runs,
 )
-from fedbounds.empirical.sweep import Store, Sweep
+from fedbounds.empirical.sweep import Store, Sweep, read_sweep
+from fedbounds.empirical.sweep.executor import runs_bar
 from fedbounds.empirical.sweep.provenance import provenance
-from fedbounds.figures.charts.overlay import MOST_PANELS, overlay, overlay_settings
-from fedbounds.figures.charts.picture import Picture, as_text, figure_outputs
-from fedbounds.figures.report.cited import software
-from fedbounds.figures.report.page import figure_of, slug
+from fedbounds.figures.charts.overlay import MOST_PANELS, overlay_sweep
+from fedbounds.figures.charts.picture import figure_outputs
+from fedbounds.figures.report.page import figure_of, report_outputs, slug, software, write_report
 from fedbounds.figures.report.theory import result_document
 
 PARTS = ("problem", "participation", "algorithm")
@@ -38,23 +39,49 @@ LARGEST = 2**27  # bytes of a figure
 Drawn = Callable[[int, int], None]
 
 
-def runs_document(
-    sweep: Sweep, found: Confrontations, store: Store, out: Path, drawn: Drawn | None = None, force: bool = False
-) -> tuple[dict[str, Any], list[Path]]:
-    """The document of a report on runs, as plain values; its figures are drawn into the folder.
+@record_inputs()
+def report_runs(
+    spec: str | Path,
+    out: str | Path,
+    keys: tuple[str, ...] = (),
+    *,
+    results: str | Path = "results",
+    workers: int = 1,
+    device: str | None = None,
+    given: dict[str, Any] | None = None,
+    assume: tuple[str, ...] = (),
+    force: bool = False,
+) -> tuple[list[Path], bool]:
+    """Write the report on the runs of a sweep file; those that are missing are made first.
 
     Args:
-        sweep: what was run.
-        found: its runs against results.
-        store: where they are kept.
-        out: the folder of the page.
-        drawn: called after every figure, with how many are drawn and how many there are in all.
+        spec: the file.
+        out: the folder.
+        keys, results, workers, device, given, assume: as for
+            `fedbounds.empirical.comparison.sweep_comparison.confront_results`.
         force: overwrite files that fedbounds did not write.
 
     Returns:
-        The document, and the files of its figures.
+        The files, the page first, and whether a bound is crossed where its conditions hold.
     """
-    tables = [_told(one.setting.task) for one in found.held]
+    folder, sweep = Path(out), read_sweep(spec)
+    store = Store(Path(results) / sweep.name)
+    outputs = [*report_outputs(folder), *figures_of_runs(folder, keys, len(sweep.tasks))]
+    check_outputs(outputs, force, runs=store.directory)
+    with runs_bar(sweep.name) as progress:
+        found = confront_results(
+            sweep, keys, results=results, workers=workers, device=device, progress=progress, given=given, assume=assume
+        )
+    with progress_bar("drawing") as drawn:
+        document, images = runs_document(sweep, found, store, folder, drawn, force)
+    return [*write_report(folder, "runs.html", document, force), *images], found.crossed
+
+
+def runs_document(
+    sweep: Sweep, found: Confrontations, store: Store, out: Path, drawn: Drawn | None = None, force: bool = False
+) -> tuple[dict[str, Any], list[Path]]:
+    """The document of a report on runs, and the files of its figures, drawn into the folder `out`."""
+    tables = [_flat_task(one.setting.task) for one in found.held]
     every = list(dict.fromkeys(name for table in tables for name in table))
     shared = {name: value for name, value in tables[0].items() if all(t.get(name) == value for t in tables)}
     common: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, "run")}
@@ -67,21 +94,21 @@ def runs_document(
         run["made_with"] = builds.index(run["made_with"]) + 1
     groups = [(p, some) for p in found.promises for some in _pictures(found.of(p))]
     results, written = [], []
-    for promise in found.promises:
+    for compared in found.promises:
         figures = []
-        own = [some for one, some in groups if one is promise]
+        own = [some for one, some in groups if one is compared]
         for number, some in enumerate(own, 1):
-            name = _name(promise, number if len(own) > 1 else 0)
-            picture = _drawn(promise, some, sweep.name)
+            name = _name(compared, number if len(own) > 1 else 0)
+            picture = overlay_sweep(some, sweep.name)
             written += picture.save(out / f"{name}.png", force=force)
             figures.append(figure_of(out / f"{name}.png", picture.caption, picture.alternative))
             if drawn is not None:
                 drawn(sum(path.suffix == ".png" for path in written), len(groups))
         results.append(
             {
-                **result_document(promise.result, promise.form),
+                **result_document(compared.result, compared.form),
                 "figures": figures,
-                "comparisons": [_comparison(setting, c) for setting, c in found.of(promise).items()],
+                "comparisons": [_comparison(setting, c) for setting, c in found.of(compared).items()],
             }
         )
     without: dict[tuple[str, str], list[str]] = {}
@@ -122,44 +149,27 @@ def runs_document(
 
 
 def figures_of_runs(out: Path, keys: Sequence[str], settings: int) -> Iterator[Output]:
-    """Every file of a figure that a report on so many settings may write.
-
-    Args:
-        out: the folder of the page.
-        keys: the results that are named; none, where those that cover the runs are taken.
-        settings: how many, at most.
+    """Every figure file that a report may write, for these results (default: those that cover the runs) and so many
+    settings.
     """
-    for promise in promises_named(keys) if keys else promises_of_runs():
+    for compared in promises_named(keys) if keys else promises_of_runs():
         for number in range(-(-settings // MOST_PANELS) + 1):
-            yield from figure_outputs(out / f"{_name(promise, number)}.png")
+            yield from figure_outputs(out / f"{_name(compared, number)}.png")
 
 
-def _name(promise: ComparedForm, number: int) -> str:
-    """The name of a figure: the first of several has number 1, a single one 0."""
-    return slug(promise.claim) + (f"-{number}" if number else "")
+def _name(compared: ComparedForm, number: int) -> str:
+    """The name of a figure; the first of several has number 1, a single one 0."""
+    return slug(compared.claim) + (f"-{number}" if number else "")
 
 
 def _pictures(found: Mapping[SweepSetting, Confrontation]) -> list[dict[SweepSetting, Confrontation]]:
-    """As many settings together as a picture holds."""
+    """The settings in groups of at most `MOST_PANELS`."""
     pairs = list(found.items())
     return [dict(pairs[start : start + MOST_PANELS]) for start in range(0, len(pairs), MOST_PANELS)]
 
 
-def _drawn(promise: ComparedForm, found: Mapping[SweepSetting, Confrontation], name: str) -> Picture:
-    """One setting with its terms, several in panels, as `fedbounds confront` draws them."""
-    where = promise.result.source
-    title = f"{as_text(name)} under {where.paper}, {where.number} [{promise.form.name}]"
-    if len(found) == 1:
-        (c,) = found.values()
-        drawn = overlay(c, title)
-    else:
-        drawn = overlay_settings({as_text(setting.label): c for setting, c in found.items()}, title=title)
-    runs = {setting.label: {"keys": [r.key for r in setting.runs], "seeds": setting.seeds} for setting in found}
-    return replace(drawn, provenance={**drawn.provenance, "runs": runs})
-
-
-def _told(task: Mapping[str, Any]) -> dict[str, Any]:
-    """What a task says, place by place: problem.clients, rounds."""
+def _flat_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    """A task as a flat table: problem.clients, rounds."""
     said = {
         f"{part}.{name}": value for part in PARTS for name, value in task.get(part, {}).items() if value is not None
     }
@@ -167,7 +177,7 @@ def _told(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _runs(setting: SweepSetting, store: Store) -> list[dict[str, Any]]:
-    """The runs of a setting, as their records vouch for them."""
+    """The records of the runs of a setting."""
     found = []
     for run in setting.runs:
         standing = store.standing(run.key)
@@ -186,7 +196,7 @@ def _runs(setting: SweepSetting, store: Store) -> list[dict[str, Any]]:
 
 
 def _build(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Versions and git state, without the name of the machine: pages are passed on."""
+    """Versions and git state, without the name of the machine."""
     return {name: facts[name] for name in ("python", "platform", "packages", "git") if name in facts}
 
 
@@ -195,7 +205,7 @@ def _checksums(files: Sequence[Path]) -> dict[str, str]:
 
 
 def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
-    """One setting under one result, at its largest number of rounds, and the crossings at all of them."""
+    """One setting under one result at its largest number of rounds, and all crossings."""
     notation = c.result.notation
     formulas = dict(zip((h.text for h in c.form.hypotheses), c.result.in_latex(c.form).conditions, strict=True))
     return {

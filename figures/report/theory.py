@@ -1,4 +1,4 @@
-"""A result as a report shows it: its formula, its verdict with what replays it, its errata."""
+"""A result in a report: its formula, its verdict with the command that verifies it, its errata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fedbounds.bounds.theory.result import Form, Result
 
 
 def result_document(result: Result, form: Form) -> dict[str, Any]:
-    """One form of a result: where it stands, what it says, in LaTeX, and what may be said of it."""
+    """One form of a result: its statement in LaTeX, its source, and its caveats."""
     parts = result.in_latex(form)
     named = [
         rf"\underbrace{{{term}}}_{{\text{{{tex(t.name)}}}}}" for t, term in zip(form.terms, parts.terms, strict=True)
@@ -50,7 +50,7 @@ def result_document(result: Result, form: Form) -> dict[str, Any]:
 
 
 def verdict_document(result: Result, form: Form) -> dict[str, Any]:
-    """What the committed ledger says of a form, and the command that tries it again."""
+    """The verdict of the committed ledger on a form, and the command that verifies it."""
     claim = f"{result.key}[{form.name}]"
     ledger = read_ledger(result.paper) if committed_verdict(result, form) != "unknown" else {}
     entry, units = ledger.get(claim, {}), ledger.get(f"{claim}/units", {})
@@ -69,7 +69,7 @@ def verdict_document(result: Result, form: Form) -> dict[str, Any]:
 
 
 def erratum_document(erratum: Erratum) -> dict[str, Any]:
-    """One erratum, with the smallest counterexample and what replays it."""
+    """One erratum, with the smallest counterexample and the command that replays it."""
     replay = erratum.replayed
     return {
         "id": erratum.id,

@@ -113,7 +113,7 @@ def test_definitions_algorithms_and_assumptions_of_the_second_paper_are_listed_w
     assert {"problem-1", "definition-b.3.1", "grouped-clients", "known-second-moment"} <= found.keys()
     for name in found:
         code, out, err = run(capsys, "show", f"fedau/{name}")
-        assert code == 0 and not err and found[name].says in out and "not tried yet" not in out
+        assert code == 0 and not err and found[name].says in out and "not verified yet" not in out
 
 
 @pytest.mark.parametrize(
@@ -138,4 +138,4 @@ def test_a_statement_is_not_called_refuted_for_an_erratum_about_its_use(key, err
 
 def test_a_slip_of_wording_is_not_waiting_for_a_verdict(capsys):
     out = run(capsys, "show", "fed-norm-sgda/steps-of-theorem-4")[1]
-    assert "not tried yet" not in out and "wording/effective-steps-of-50 (wording)" in out
+    assert "not verified yet" not in out and "wording/effective-steps-of-50 (wording)" in out

@@ -1,4 +1,4 @@
-"""The paper's experimental claims against what we measured, with the numbers."""
+"""The paper's experimental claims, compared with our runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.claims import FigureClaim, in_words, levels, limits_of
-from fedbounds.figures.charts.significance import ALIKE, Level, every, some
+from fedbounds.figures.charts.claims import FigureClaim, describe_levels, levels, limits_of
+from fedbounds.figures.charts.significance import ALIKE, Level, all_agree, any_agrees
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates
 from fedbounds.figures.papers.arbitrary_participation.drawing import CENTERS, Gallery
@@ -20,8 +20,8 @@ Runs = Mapping[str, Sequence[Trace]]
 Judge = Callable[[Mapping[str, Level]], list[FigureClaim]]
 
 
-def judged(scale: ex.Scale, runs: Runs, judge: Judge, metric: str = "train_loss") -> list[FigureClaim]:
-    """The claims about the ends of some runs, as far as the scale can test them."""
+def final_claims(scale: ex.Scale, runs: Runs, judge: Judge, metric: str = "train_loss") -> list[FigureClaim]:
+    """The claims about the ends of some runs, with the limits of the scale."""
     limits = limits_of(scale.network, ex.PAPER_NETWORKS, runs, scale.last, metric)
     return limits.apply(judge(levels(runs, scale.last, metric)))
 
@@ -31,7 +31,7 @@ def ordering(scale: ex.Scale, runs: Runs) -> list[FigureClaim]:
     return [
         claim
         for metric, name in METRICS.items()
-        for claim in judged(scale, runs, lambda found, name=name: figure_1(found, name), metric)
+        for claim in final_claims(scale, runs, lambda found, name=name: figure_1(found, name), metric)
     ]
 
 
@@ -40,11 +40,11 @@ def figure_1(found: Mapping[str, Level], name: str) -> list[FigureClaim]:
     amplified, plain = found[ex.AMPLIFIED], found[ex.PLAIN]
     waiting = [found[label] for label in (ex.WAIT_MINIBATCH, ex.WAIT_FULL) if label in found]
     claims = [
-        FigureClaim("Figure 1", f"amplified Algorithm 1 is best ({name})", in_words(found, ex.AMPLIFIED),
-              every(amplified.below(other) for other in (plain, *waiting)),
+        FigureClaim("Figure 1", f"amplified Algorithm 1 is best ({name})", describe_levels(found, ex.AMPLIFIED),
+              all_agree(amplified.below(other) for other in (plain, *waiting)),
               "Text on Figure 1: Algorithm 1 with amplification performs best of the four methods"),
-        FigureClaim("Figure 1", f"FedAvg without amplification is last ({name})", in_words(found, ex.PLAIN),
-              every(other.below(plain) for other in (amplified, *waiting)),
+        FigureClaim("Figure 1", f"FedAvg without amplification is last ({name})", describe_levels(found, ex.PLAIN),
+              all_agree(other.below(plain) for other in (amplified, *waiting)),
               "Text on Figure 1: the waiting methods come next, Algorithm 1 without amplification last"),
     ]  # fmt: skip
     if len(waiting) < 2:
@@ -53,19 +53,19 @@ def figure_1(found: Mapping[str, Level], name: str) -> list[FigureClaim]:
     said = "Text on Figure 1: wait-full gives no substantial gain over wait-minibatch"
     return [
         *claims,
-        FigureClaim("Figure 1", text, in_words(found, ex.WAIT_MINIBATCH), waiting[0].alike(waiting[1]), said),
+        FigureClaim("Figure 1", text, describe_levels(found, ex.WAIT_MINIBATCH), waiting[0].alike(waiting[1]), said),
     ]
 
 
 def all_claims(gallery: Gallery) -> list[FigureClaim]:
-    """Every experimental claim of the paper, on the runs of this paper package."""
+    """Every experimental claim of the paper."""
     scale = gallery.scale
     return [
         *ordering(scale, gallery.four_methods()),
-        *judged(scale, gallery.interval_runs(), lambda found: figure_2(found, ex.intervals(scale))),
-        *judged(scale, gallery.always_available_runs(), figure_d_1),
-        *judged(scale, gallery.step_size_runs(), lambda found: figure_d_2(found, scale.step_grid)),
-        *judged(scale, gallery.multiplier_runs(), figure_d_3),
+        *final_claims(scale, gallery.interval_runs(), lambda found: figure_2(found, ex.intervals(scale))),
+        *final_claims(scale, gallery.always_available_runs(), figure_d_1),
+        *final_claims(scale, gallery.step_size_runs(), lambda found: figure_d_2(found, scale.step_grid)),
+        *final_claims(scale, gallery.multiplier_runs(), figure_d_3),
         *toy_claims(gallery),
         *rates.claims(),
         *NETWORKS.claims(gallery),
@@ -75,16 +75,16 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
 def figure_2(found: Mapping[str, Level], P: Sequence[int]) -> list[FigureClaim]:
     """The amplification interval."""
     shorter, longest = [found[f"P = {p}"] for p in P[1:3]], found[f"P = {P[3]}"]
-    measured = in_words(found, f"P = {P[3]}")
+    measured = describe_levels(found, f"P = {P[3]}")
     return [
         FigureClaim("Figure 2", "P = 1 is not the best", measured,
-              some(one.below(found["P = 1"]) for one in (*shorter, longest)),
+              any_agrees(one.below(found["P = 1"]) for one in (*shorter, longest)),
               "Text on Figure 2: amplification in every round, P = 1, is not the best choice"),
         FigureClaim("Figure 2", f"P = {P[1]} and {P[2]} are about as good as {P[3]} ({WITHIN})", measured,
-              every(one.alike(longest) for one in shorter),
+              all_agree(one.alike(longest) for one in shorter),
               "Text on Figure 2: P = 100 and 300 are about as good as 500, on CIFAR-10 slightly better"),
         FigureClaim("Figure 2", f"P = {P[4]} and {P[5]} are worse than {P[3]}", measured,
-              every(longest.below(found[f"P = {p}"]) for p in P[4:]),
+              all_agree(longest.below(found[f"P = {p}"]) for p in P[4:]),
               "Text on Figure 2, of CIFAR-10: P = 700 and 900 are worse than 500"),
     ]  # fmt: skip
 
@@ -92,7 +92,10 @@ def figure_2(found: Mapping[str, Level], P: Sequence[int]) -> list[FigureClaim]:
 def figure_d_1(found: Mapping[str, Level]) -> list[FigureClaim]:
     """Always available clients."""
     independent, regularized = found["independent"], found["regularized"]
-    measured, said = in_words(found, "regularized"), "Appendix D, on Figure D.1: the two are similar, regularized "
+    measured, said = (
+        describe_levels(found, "regularized"),
+        "Appendix D, on Figure D.1: the two are similar, regularized ",
+    )
     return [
         FigureClaim("Figure D.1", f"independent and regularized participation are similar ({WITHIN})", measured,
               independent.alike(regularized), f"{said}participation marginally better"),
@@ -104,7 +107,7 @@ def figure_d_1(found: Mapping[str, Level]) -> list[FigureClaim]:
 def figure_d_2(found: Mapping[str, Level], grid: Sequence[float]) -> list[FigureClaim]:
     """Step sizes with and without amplification; the grid is ascending."""
     largest, smallest = (f"eta = 10, gamma = {grid[k]:g}" for k in (-1, 0))
-    best, measured = min(found.values(), key=lambda one: one.mean), in_words(found, smallest)
+    best, measured = min(found.values(), key=lambda one: one.mean), describe_levels(found, smallest)
     return [
         FigureClaim("Figure D.2", "the largest amplified step is unstable (our border: ends above twice the best)",
                     measured,
@@ -119,10 +122,10 @@ def figure_d_2(found: Mapping[str, Level], grid: Sequence[float]) -> list[Figure
 def figure_d_3(found: Mapping[str, Level]) -> list[FigureClaim]:
     """Amplification factors."""
     five, ten, fifteen = (found[f"eta = {eta}"] for eta in (5, 10, 15))
-    measured, said = in_words(found, "eta = 10"), "Appendix D, on Figure D.3: "
+    measured, said = describe_levels(found, "eta = 10"), "Appendix D, on Figure D.3: "
     return [
         FigureClaim("Figure D.3", f"eta = 5 and 15 are similar to 10 near convergence ({WITHIN})", measured,
-              every(one.alike(ten) for one in (five, fifteen)),
+              all_agree(one.alike(ten) for one in (five, fifteen)),
               f"{said}eta = 5, 10 and 15 are similar near convergence"),
         FigureClaim("Figure D.3", "eta = 2 is worse than 10", measured, ten.below(found["eta = 2"]),
               f"{said}eta = 2 is worse"),

@@ -1,4 +1,4 @@
-"""The main job: generalized FedAvg against its baselines on images, and under Theorem 3.1, exactly and on digits."""
+"""The demo: generalized FedAvg against its baselines on images, and under Theorem 3.1 on a quadratic and on digits."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from fedbounds.figures.charts.theory import breakdown
 from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation.claims import ordering
 from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery
-from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE, Scale, demonstrated
-from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
+from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE, Scale, demo_scale
+from fedbounds.figures.papers.arbitrary_participation.real_data import compare_all, guarantee_picture
 
 WIDTH = 110  # of a line of the summary
 EXACT = ("explicit", "sharp")  # forms of the theorem
@@ -42,15 +42,14 @@ SMALL = {
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What was found and what was written.
+    """The results of the demo.
 
     Attributes:
-        setting: the images, the network, the clients and the rounds.
-        steps: how the methods got their step sizes.
-        levels: method to its (training loss, test accuracy) over the last rounds, with standard errors.
-        claims: the paper's ordering, part by part.
+        setting, steps: the experiment and its step sizes, in words.
+        levels: method to final training loss and test accuracy with standard errors.
+        claims: the paper's ordering.
         comparisons: the exact run under two forms of Theorem 3.1.
-        real: runs on real images under the sharp form, by who takes part.
+        real: runs on digits under the sharp form, by participation.
         written: every file.
     """
 
@@ -64,7 +63,7 @@ class Demonstration:
 
     @property
     def text(self) -> str:
-        """The summary for people."""
+        """The summary."""
         lines = ["Generalized FedAvg on images under periodic availability", ""]
         lines += [*textwrap.wrap(f"{self.setting}.", WIDTH), ""]
         lines += [*textwrap.wrap(f"Step sizes: {self.steps}", WIDTH), ""]
@@ -97,7 +96,7 @@ class Demonstration:
 
     @property
     def gain(self) -> str:
-        """By how much amplification helps, in a sentence: what the first claim measured."""
+        """The effect of amplification in a sentence."""
         best = self.claims[0]
         if best.here.agrees is None:
             return f"Whether amplification helps cannot be told from these seeds: {best.measured}"
@@ -127,24 +126,14 @@ def demonstrate(
     real_rounds: int = 600,
     force: bool = False,
 ) -> Demonstration:
-    """Run everything and write figures, data and tables into a directory.
+    """Run everything and write figures, data and tables into a directory; runs are kept in `out/runs`.
 
-    Args:
-        out: the directory; runs are kept in `out/runs`, so that a second call only draws.
-        workers: local processes.
-        progress: called after every run, with how many are there and how many there are in all.
-        device: where to compute; a CUDA device, if there is one, by default.
-        scale: of the image experiment; `demonstrated` if not given.
-        rounds: T of the exact part.
-        real_rounds: T of the part on real images.
-        force: overwrite files that fedbounds did not write.
-
-    Raises:
-        FedboundsError: a run failed or a place cannot be written.
+    `scale` is of the image experiment (default: `demo_scale`), `rounds` and `real_rounds` are T of the exact part and
+    of the part on digits, `progress` is called after every run.
     """
     figures = [output for name in FIGURES for output in figure_outputs(out / f"{name}.png")]
     check_outputs([*figures, claims_output(out / "claims.csv")], force)
-    scale = demonstrated() if scale is None else scale
+    scale = demo_scale() if scale is None else scale
     gallery = Gallery(out / "runs", workers=workers, scale=scale, progress=progress, device=device)
     traces = gallery.four_methods()
     claims = correct(ordering(scale, traces))
@@ -160,14 +149,14 @@ def demonstrate(
     weights = periodic(50, 5, 10).matrix(200, np.random.default_rng(0))
     timeline = participation_timeline(weights, 50, {"process": "periodic groups", "seed": 0})
     written += timeline.save(out / "timeline.png", force=force)
-    real = confronted_all(real_rounds)
-    written += guarantee(real).save(out / "guarantee.png", force=force)
+    real = compare_all(real_rounds)
+    written += guarantee_picture(real).save(out / "guarantee.png", force=force)
     levels = _levels(traces, scale)
     return Demonstration(scale.words, gallery.tuning_words(), levels, claims, comparisons, real, written)
 
 
 def periodic(clients: int, participants: int, slot: int) -> PeriodicGroups:
-    """Five groups of clients, available in turn."""
+    """Five groups of clients, available cyclically."""
     return PeriodicGroups(clients, participants, slot=slot, groups=5)
 
 
@@ -183,7 +172,7 @@ def exact_run(rounds: int) -> dict[str, Confrontation]:
 
 
 def _end(c: Confrontation) -> dict[str, Any]:
-    """What was measured and what was promised for all rounds."""
+    """Measured value and bound at the largest T."""
     return {
         "T": int(c.rounds[-1]),
         "measured": float(c.measured[-1]),

@@ -1,4 +1,4 @@
-"""One function per figure of the paper: make the runs that are missing, then draw."""
+"""The figures of the paper, by name."""
 
 from __future__ import annotations
 
@@ -12,35 +12,29 @@ from matplotlib.figure import Figure
 
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels, seed_curve
-from fedbounds.figures.charts.paper_gallery import SMOOTH, PaperGallery, convergence, draw_by_name, series
+from fedbounds.figures.charts.paper_gallery import SMOOTH, PaperGallery, convergence, series
 from fedbounds.figures.charts.picture import COLORS, Curve, Picture, styled
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, tune_by_runs, tuning_seeds
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates, tightness
 from fedbounds.figures.papers.arbitrary_participation.horizon import horizon
 from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
-from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
+from fedbounds.figures.papers.arbitrary_participation.real_data import compare_all, guarantee_picture
 
 
 class Gallery(PaperGallery[ex.Scale]):
-    """The figures of this paper at one scale, from runs kept in one directory of results.
+    """The figures of this paper.
 
-    Args:
-        results: where runs are kept, one directory per figure.
-        dataset: glyphs (default), digits, fashion-mnist or cifar-10, the latter two from local files.
-        data: the directory of the local files.
-        network: mlp (default on glyphs and digits), cnn (the paper's, scaled to the image), cnn-cifar or linear.
-        workers: local processes.
-        scale: another scale than the data set's own.
-        progress: called after every run, or worst case, with how many are there and how many there are in all.
-        full: the paper's own numbers of clients, rounds and seeds.
+    Data sets: glyphs (default), digits; from local files fashion-mnist, cifar-10. Networks: mlp (default on glyphs and
+    digits), cnn (the paper's, scaled to the image), cnn-cifar, linear.
     """
 
     scale_of = staticmethod(ex.scale_of)
     usual = "glyphs"
 
     def traces(self, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
-        """The runs of an image experiment; kept in one place for all figures, as they share some."""
+        """The runs of an image experiment; all figures share one directory."""
         return self.run(ex.image_sweep(self._name, self.scale, methods, data=self.data, **more))
 
     @property
@@ -49,7 +43,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @cached_property
     def tuned(self) -> dict[str, Tuned]:
-        """How each method got its step size: the same grid for all, seeds that are not judged, training loss."""
+        """The tuning of each method's step size by training loss: the same grid, separate seeds."""
         return {name: self._tune(name) for name in self.scale.methods}
 
     def _tune(self, name: str) -> Tuned:
@@ -64,7 +58,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @property
     def steps(self) -> Mapping[str, float]:
-        """The step size of each method: as tuned, here or before."""
+        """The step size of each method, tuned here or before."""
         return self.scale.steps or {name: found.winner["gamma"] for name, found in self.tuned.items()}
 
     def four_methods(self) -> dict[str, list[Trace]]:
@@ -77,7 +71,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return self.traces({f"P = {P}": ex.generalized(size, 10.0, P) for P in ex.intervals(self.scale)})
 
     def always_available_runs(self) -> dict[str, list[Trace]]:
-        """Figure D.1's runs: plain FedAvg at the initial step size, everyone always available."""
+        """Figure D.1's runs: plain FedAvg at the initial step size, all clients available."""
         always = {"clients": self.scale.clients, "participants": self.scale.participants}
         method = {"plain": ex.step("fedavg", self.scale.initial_step)}
         kinds = {"independent": "without-replacement", "regularized": "permutation"}
@@ -86,7 +80,7 @@ class Gallery(PaperGallery[ex.Scale]):
         }
 
     def step_size_runs(self) -> dict[str, list[Trace]]:
-        """Figure D.2's runs: the grid of step sizes without and with amplification, on the seeds that are judged."""
+        """Figure D.2's runs: the grid of step sizes without and with amplification."""
         methods = {
             f"eta = {eta}, gamma = {size:g}": ex.method(self.scale, name, size)
             for eta, name in ((1, ex.PLAIN), (10, ex.AMPLIFIED))
@@ -101,7 +95,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return self.traces({f"eta = {eta:g}": ex.generalized(size, eta, P) for eta in etas})
 
     def convergence(self, title: str, runs: Mapping[str, list[Trace]], note: str) -> Picture:
-        """Runs from where the methods have parted, with how their step sizes were found."""
+        """Convergence after the common initial phase, with the tuning of the step sizes."""
         start = self.scale.initial_rounds + self.scale.rounds // 10
         picture = convergence(title, runs, self.scale, note, start)
         tuning = {"step sizes tuned before": dict(self.scale.steps)} if self.scale.steps else {
@@ -110,7 +104,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return replace(picture, provenance={**picture.provenance, "tuning": tuning})
 
     def tuning_words(self, *names: str) -> str:
-        """The step sizes of some methods for captions, with where they come from."""
+        """The step sizes of some methods and their tuning, for captions."""
         steps = {name: f"gamma {size:g}" for name, size in self.steps.items()}
         if not self.scale.steps:
             steps = {name: found.words for name, found in self.tuned.items()}
@@ -130,7 +124,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return self.convergence("Figure 2: the amplification interval P", self.interval_runs(), note)
 
     def figure_d_1(self) -> Picture:
-        """Independent against regularized participation, everyone available."""
+        """Independent and regularized participation, all clients available."""
         note = f"Everyone always available; plain FedAvg, gamma = {self.scale.initial_step:g} from the first round on."
         runs = self.always_available_runs()
         return convergence("Figure D.1: independent and regularized participation", runs, self.scale, note)
@@ -168,7 +162,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return self.convergence("Figure D.3: the amplification factor", self.multiplier_runs(), note)
 
     def tuning(self) -> Picture:
-        """What every step size scored."""
+        """The score of every step size."""
         curves = [
             Curve(name, *np.array(sorted((s["gamma"], v) for s, v in found.tried if np.isfinite(v))).T)
             for name, found in self.tuned.items()
@@ -209,7 +203,7 @@ OPTIMUM = CENTERS.mean(axis=0)
 
 
 def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
-    """The models of the toy example in the plane, one panel per setting; each path has shape (rounds + 1, 2)."""
+    """The models of the toy example in the plane, one panel per setting; paths have shape (rounds + 1, 2)."""
     with styled():
         figure = Figure(figsize=(2.5 * len(paths), 3.6), layout="compressed")
         axes = figure.subplots(1, len(paths), sharex=True, sharey=True, squeeze=False)[0]
@@ -246,15 +240,10 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-d.3": Gallery.figure_d_3,
     "tuning": Gallery.tuning,
     "horizon": lambda gallery: horizon(),
-    "guarantee": lambda gallery: guarantee(confronted_all()),
+    "guarantee": lambda gallery: guarantee_picture(compare_all()),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }
-
-
-def draw(gallery: Gallery, name: str) -> Picture:
-    """One figure of the paper by name."""
-    return draw_by_name("arbitrary-participation", FIGURES, gallery, name)

@@ -1,4 +1,4 @@
-"""The experiments behind the figures as sweep documents: periodic availability of image classes, the toy example."""
+"""The experiments as sweep documents: periodic availability of image classes, and the toy example."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ WAIT_MINIBATCH, WAIT_FULL = "wait-minibatch", "wait-full"
 
 @dataclass(frozen=True)
 class Scale:
-    """How large an experiment is; the paper's own numbers are N = 250, S = 10, slots of 100 rounds, P = 500, 300,000
-    rounds (FashionMNIST) or 600,000 (CIFAR-10) after 2,000 or 4,000 initial ones, 10 or 5 seeds, I = 5, batch 16.
+    """The size of an experiment.
 
-    Args:
-        dataset, network: what is learned.
+    The paper: N = 250, S = 10, slots of 100 rounds, P = 500, 300,000 rounds (FashionMNIST) or 600,000 (CIFAR-10) after
+    2,000 or 4,000 initial ones, 10 or 5 seeds, I = 5, batch 16.
+
+    Attributes:
         clients, participants, slot: N, S and the rounds that a group of classes is available.
-        initial_step, initial_rounds: plain FedAvg before the methods part.
-        rounds: after the initial ones.
-        seeds: how many runs are judged.
-        step_grid: the local step sizes of which every method gets its best, ascending.
-        record_every: rounds between evaluations; some cycles and a slot, so that five in turn meet all groups.
-        tuning_seeds: how many runs, with other seeds, choose the step sizes.
-        train: training images, of a data set that is made here.
-        waits_fully: whether wait-full, which passes over all images in every interval, is among the methods.
-        steps: the step sizes, where they were tuned before.
-        seeds_per_run: how many are computed together; all if not given, one at a time for CNNs.
+        initial_step, initial_rounds: of plain FedAvg before the methods start.
+        rounds, seeds: of the methods.
+        step_grid: local step sizes for tuning, ascending.
+        record_every: some cycles and one slot, so that five records in a row meet all groups.
+        train: training images, of a generated data set.
+        waits_fully: whether wait-full is among the methods.
+        steps: the step sizes, if tuned before.
+        seeds_per_run: computed together (default: all; one for CNNs).
     """
 
     dataset: str
@@ -102,24 +101,16 @@ SCALES = {
 SMOKE = Scale("digits", "linear", 20, 2, 2, 0.1, 24, 60, 2, (1e-3, 1e-2), 12)
 
 
-def demonstrated() -> Scale:
-    """What `fedbounds demo` draws: the gallery's scale with fewer seeds, half the rounds, and step sizes tuned before.
-
-    `tuned.json` is the manifest that `fedbounds figure arbitrary-participation/tuning` wrote for the gallery. The runs
-    behind it have the same winners after half their rounds.
-    """
+def demo_scale() -> Scale:
+    """The scale of `fedbounds demo`: the gallery's with fewer seeds, half the rounds, and step sizes tuned before."""
     manifest = json.loads(files("fedbounds.figures.papers.arbitrary_participation").joinpath("tuned.json").read_text())
     winners = {name: float(found["winner"]["gamma"]) for name, found in manifest["provenance"].items()}
     return replace(GLYPHS, seeds=3, rounds=GLYPHS.rounds // 2, steps=winners, seeds_per_run=1)
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale used for a data set; with another network than the default one where that is asked for.
-
-    With `full`, the paper's own numbers of clients, rounds and seeds, and its grid.
-
-    Raises:
-        FedboundsError: no such data set; names those there are.
+    """The scale of a data set, with another network if given; with `full` the paper's clients, rounds, seeds and
+    grid.
     """
     scale = scale_named(SCALES, dataset, network)
     if not full:
@@ -132,7 +123,7 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
 
 
 def four_methods(scale: Scale, steps: Mapping[str, float]) -> dict[str, dict[str, Any]]:
-    """Amplified and plain Algorithm 1 and those that wait, each with its step size."""
+    """Algorithm 1 with and without amplification and the waiting methods, with their step sizes."""
     return {name: method(scale, name, steps[name]) for name in scale.methods}
 
 
@@ -161,10 +152,7 @@ def image_sweep(
     data: str | None = None,
     seeds: Sequence[int] | None = None,
 ) -> Sweep:
-    """Methods after a common initial phase of plain FedAvg, under periodic availability unless said otherwise.
-
-    The seeds are those that are judged unless others are given.
-    """
+    """Methods after a common phase of plain FedAvg, by default under periodic availability and for all seeds."""
     problem: dict[str, Any] = {
         "kind": "images",
         "dataset": scale.data,

@@ -1,4 +1,4 @@
-"""What each method can do in T rounds with the step size that is best for that T: exact, on quadratics."""
+"""The best gradient norm of each method in T rounds, exactly on quadratics."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def method(name: str, step: float) -> Algorithm:
 
 
 def best(name: str, heterogeneity: float, rounds: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ends of cycles (cycles,), the least expected squared gradient norm over the cycle that ends there, averaged over
-    the cycle and of all step sizes, and which step size that is."""
+    """The ends of cycles, the least expected squared gradient norm (mean over a cycle) of all step sizes, and that step
+    size.
+    """
     problem = random_quadratic(CLIENTS, 20, heterogeneity=heterogeneity, condition=100.0, noise=0.1,
                                initial_gap=5.0, seed=0)  # fmt: skip
     process = PeriodicGroups(CLIENTS, PARTICIPANTS, slot=SLOT, groups=5)
@@ -44,7 +45,7 @@ def best(name: str, heterogeneity: float, rounds: int) -> tuple[np.ndarray, np.n
 
 
 def horizon(rounds: int = 4000) -> Picture:
-    """The least expected gradient norm of every method over that of plain FedAvg, for clients more or less alike."""
+    """The least expected gradient norm of every method over that of plain FedAvg, for two heterogeneities."""
     names = (ex.AMPLIFIED, ex.WAIT_MINIBATCH, ex.PLAIN)
     found = {h: {name: best(name, h, rounds) for name in names} for h in HETEROGENEITY}
     title = "The best that each method can do in T rounds, exactly"

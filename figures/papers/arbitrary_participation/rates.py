@@ -13,7 +13,7 @@ from fedbounds.empirical.problems import random_quadratic
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
 from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratios
+from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
 
 CLIENTS, GROUPS, LOCAL_STEPS, DIMENSION = 20, 5, 5, 10
 KNOWING, NOT_KNOWING = "arbitrary-participation/corollary-3.2", "arbitrary-participation/corollary-3.3"
@@ -21,20 +21,20 @@ ROUNDS = tuple(125 * 4**k for k in range(6))  # whole cycles
 SINCE = 8000  # of the fits
 
 
-def exact(
+def exact_family(
     corollary: str, form: str, noise: float, process: Process, interval: int, rounds: tuple[int, ...]
 ) -> Confrontation:
     """Runs of one corollary's steps on a quadratic, one per T, by exact moments."""
     problem = random_quadratic(
         CLIENTS, DIMENSION, heterogeneity=1.0, condition=10.0, noise=noise, initial_gap=1.0, seed=0
     )
-    told = process.matrix(max(rounds), np.random.default_rng(0)) if interval > 1 else process  # in turn: one record
-    return confront_family(corollary, problem, told, rounds, local_steps=LOCAL_STEPS, interval=interval, form=form)
+    record = process.matrix(max(rounds), np.random.default_rng(0)) if interval > 1 else process  # cyclic: one record
+    return confront_family(corollary, problem, record, rounds, local_steps=LOCAL_STEPS, interval=interval, form=form)
 
 
 @cache
 def exact_rates(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> dict[str, Rate]:
-    """Panel to its family."""
+    """The families by panel."""
     in_turn, drawn = Cyclic(CLIENTS, GROUPS), WithoutReplacement(CLIENTS, CLIENTS // GROUPS)
     families: dict[str, tuple[str, str, float, Process, int]] = {
         "Corollary 3.2, in turn": (KNOWING, "explicit", 0.5, in_turn, GROUPS),
@@ -42,7 +42,7 @@ def exact_rates(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> dict[st
         "Corollary 3.2, in turn, no noise": (KNOWING, "explicit", 0.0, in_turn, GROUPS),
         "Corollary 3.2, drawn each round": (KNOWING, "explicit", 0.5, drawn, 1),
     }
-    return {name: Rate(exact(*numbers, rounds), since) for name, numbers in families.items()}
+    return {name: Rate(exact_family(*numbers, rounds), since) for name, numbers in families.items()}
 
 
 def exact_rate(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> Picture:
@@ -66,31 +66,28 @@ RATIO_ROUNDS = 20_000
 FORMS = ("explicit", "sharp")
 
 
-def in_turn(name: str, value: float, form: str, rounds: int) -> Confrontation:
-    """One run at the steps of Corollary 3.2, groups in turn, with one number changed; of P, four clients a round."""
+def cyclic_run(name: str, value: float, form: str, rounds: int) -> Confrontation:
+    """A run at the steps of Corollary 3.2, cyclic groups, with one number changed; for P four clients a round."""
     own = {"clients": 20.0, "groups": 5.0, "local_steps": 5.0, "heterogeneity": 1.0, name: value}
     groups = int(own["groups"])
     clients = 4 * groups if name == "groups" else int(own["clients"])
     problem = random_quadratic(
         clients, DIMENSION, heterogeneity=own["heterogeneity"], condition=10.0, noise=0.5, initial_gap=1.0, seed=0
     )
-    told = Cyclic(clients, groups).matrix(rounds, np.random.default_rng(0))
+    record = Cyclic(clients, groups).matrix(rounds, np.random.default_rng(0))
     return confront_family(
-        KNOWING, problem, told, [rounds], local_steps=int(own["local_steps"]), interval=groups, form=form
+        KNOWING, problem, record, [rounds], local_steps=int(own["local_steps"]), interval=groups, form=form
     )
 
 
 @cache
 def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
-    """What varies to its value to one run under both forms."""
-    return {
-        axis: {value: [in_turn(name, value, form, rounds) for form in FORMS] for value in values}
-        for axis, (name, values) in AXES.items()
-    }
+    """Panel to value to the run under both forms."""
+    return ratio_panels(AXES, lambda name, value, form: cyclic_run(name, value, form, rounds), FORMS)
 
 
 def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
-    """How tight Corollary 3.2 is, and in what."""
+    """The tightness of Corollary 3.2 over each constant."""
     return ratios(
         exact_ratios(rounds),
         title="How tight Corollary 3.2 is, exactly",
@@ -100,5 +97,5 @@ def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
 
 
 def claims() -> list[FigureClaim]:
-    """What the corollaries say of the dependence on T and on the setting, against what was measured."""
+    """The claims about the dependence on T and on the setting."""
     return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]

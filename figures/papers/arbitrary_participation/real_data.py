@@ -1,4 +1,4 @@
-"""Guarantees on real images: logistic regression on digits under Theorem 3.1, every constant exact or proved."""
+"""Guarantees on images: logistic regression on digits under Theorem 3.1, with exact or proved constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import Picture
 
 CLIENTS, LOCAL_STEPS, SEEDS = 10, 5, 3
-# who takes part, with the interval of amplification that the theorem wants, and the two step sizes
+# the process, the interval of amplification that the theorem needs, and the two step sizes
 PROCESSES: dict[str, tuple[Process, int, float, float]] = {
     "everybody": (Full(CLIENTS), 1, 2e-4, 20.0),
     "half of them, in turn": (Cyclic(CLIENTS, 2), 2, 1e-4, 20.0),
@@ -21,12 +21,12 @@ PROCESSES: dict[str, tuple[Process, int, float, float]] = {
 }
 
 
-def confronted_all(rounds: int = 600) -> dict[str, Confrontation]:
-    """Runs of every process under the theorem."""
-    return {name: confronted(*numbers, rounds) for name, numbers in PROCESSES.items()}
+def compare_all(rounds: int = 600) -> dict[str, Confrontation]:
+    """The comparison with the theorem for every participation process."""
+    return {name: compare_process(*numbers, rounds) for name, numbers in PROCESSES.items()}
 
 
-def guarantee(runs: Mapping[str, Confrontation]) -> Picture:
+def guarantee_picture(runs: Mapping[str, Confrontation]) -> Picture:
     """The squared gradient norm of logistic regression on digits under the sharp form of Theorem 3.1."""
     return overlays(
         {"": {name: [run] for name, run in runs.items()}},
@@ -38,10 +38,10 @@ def guarantee(runs: Mapping[str, Confrontation]) -> Picture:
     )
 
 
-def confronted(
+def compare_process(
     process: Process, interval: int, local_step_size: float, multiplier: float, rounds: int
 ) -> Confrontation:
-    """Runs of one process, and what the theorem promises for every number of rounds."""
+    """Runs of one process compared with the theorem."""
     problem = problem_from_spec({"kind": "images", "clients": CLIENTS, "network": "linear", "gradient_norm": True})
     algorithm = GeneralizedFedAvg(local_step_size, LOCAL_STEPS, multiplier, interval)
     run = simulate(algorithm, problem, process, rounds, seeds=range(SEEDS), record_every=interval)

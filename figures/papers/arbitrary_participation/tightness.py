@@ -1,4 +1,4 @@
-"""Theorem 3.1, its worst case and quadratics that take part in turn, at the same constants."""
+"""Theorem 3.1, its worst case and quadratics with cyclic participation, at the same constants."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import Genera
 from fedbounds.empirical.participation import Cyclic
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.moments import moments
-from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
+from fedbounds.figures.charts.tightness import Settings, Tight, solve_worst_case, tight_of_run
 
 KEY, FORM, DIMENSION, MULTIPLIER = "arbitrary-participation/theorem-3.1", "sharp", 4, 6.0
 ALMOST = 1 - 1e-9  # of the largest step size, so that rounding breaks no condition
 IN_A_PROGRAM = 8  # rounds; longer runs are cut into blocks
 
 
-def at(
+def evaluate_setting(
     clients: int = 2, local_steps: int = 2, rounds: int = 64, heterogeneity: float = 0.5, noise: float = 0.5
 ) -> Tight:
-    """One client in each round, in turn, for P = N: the divergences are known, that of a window is zero."""
+    """One client per round, cyclic, P = N: the divergences are known, that of a window is zero."""
     problem = random_quadratic(
         clients, DIMENSION, heterogeneity, noise=noise / DIMENSION**0.5, initial_gap=1.0, condition=4.0
     )
     gamma = ALMOST / (12 * local_steps * clients)
     algorithm = GeneralizedFedAvg(gamma, local_steps, server_multiplier=MULTIPLIER, interval=clients)
-    told = Cyclic(clients, clients).matrix(rounds, np.random.default_rng(0))
-    found = confront(moments(algorithm, problem, told, rounds), KEY, FORM)
+    record = Cyclic(clients, clients).matrix(rounds, np.random.default_rng(0))
+    found = confront(moments(algorithm, problem, record, rounds), KEY, FORM)
     few = min(rounds, clients if clients > 1 else IN_A_PROGRAM)
     constants = {n: float(np.asarray(found.constants[n].value)) for n in ("beta", "nu", "delta")}
-    worst = solved(
+    worst = solve_worst_case(
         "generalized-fedavg",
         rounds=few,
         blocks=rounds // few,
@@ -45,7 +44,7 @@ def at(
         gap_to="last" if rounds > few else "infimum",
         **(constants if clients > 1 else {}),
     )
-    return confronted(found, worst)
+    return tight_of_run(found, worst)
 
 
 ALONE: dict[str, Any] = {"clients": 1, "heterogeneity": 0.0, "noise": 0.0, "local_steps": 1}
@@ -56,16 +55,9 @@ SETTINGS: Settings = {
     r"divergence $\tilde\beta$": {beta: {"heterogeneity": beta} for beta in (0.125, 0.5, 1.0, 2.0, 4.0)},
     r"noise $\sigma$": {sigma: {"noise": sigma} for sigma in (0.125, 0.5, 2.0, 8.0)},
 }
-
-
-def picture(progress: Progress | None = None) -> Picture:
-    """How tight Theorem 3.1 is, and in what."""
-    return tightness(
-        KEY,
-        FORM,
-        panels(at, SETTINGS, progress),
-        title="Theorem 3.1 and the worst that can happen",
-        caption=f"One of N clients in each round, in turn (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
-        f"{MULTIPLIER:g}, L = F = 1; unless it varies N = 2, I = 2, T = 64 (48 in the first panel), divergence and "
-        f"noise 0.5. Measured: exact moments on quadratics with one Hessian, d = {DIMENSION}.",
-    )
+TITLE = "Theorem 3.1 and the worst that can happen"
+CAPTION = (
+    f"One of N clients in each round, in turn (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
+    f"{MULTIPLIER:g}, L = F = 1; unless it varies N = 2, I = 2, T = 64 (48 in the first panel), divergence and "
+    f"noise 0.5. Measured: exact moments on quadratics with one Hessian, d = {DIMENSION}."
+)

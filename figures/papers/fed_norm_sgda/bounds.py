@@ -1,18 +1,21 @@
 r"""Fed-Norm-SGDA under its theorems: Theorem 1 by exact moments, Theorems 3 and 4 by simulation, and the headline.
 
-Everything runs on synthetic problems whose constants are exact. Where R, the radius of Theorems 3 and 4, is that of the
-run itself, the bound holds for this run and is no guarantee beforehand; the captions say so.
+All constants are exact. If R, the radius of Theorems 3 and 4, is that of the run, the bound is not a guarantee.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation.evaluate import Value, evaluate
+from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront
@@ -29,25 +32,91 @@ from fedbounds.empirical.simulation.moments import moments
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
-from fedbounds.figures.papers.fed_norm_sgda.headline import least_bound
 
 ALMOST = 1 - 1e-9  # of the largest step, so that rounding breaks no condition
 FORMS = ("repaired", "sharp")
 NEAR = 0.1  # each coordinate of the starting point of a whole run; the saddle is at 0
+GRID = 4096  # whole numbers S, in geometric progression up to T
 CLAIMED = {True: -1 / 3, False: -1 / 2}  # slopes of the least bound in T, with and without the cap
 
 
 # --- the headline -------------------------------------------------------------------------------------------------
 
 
+class Least(NamedTuple):
+    """The least bound over both effective steps and the snapshot period, and its minimizer."""
+
+    value: float
+    Gammax: float
+    Gammay: float
+    S: int
+
+
+def least_bound(constants: Mapping[str, Value], *, capped: bool = True, form: str | None = None) -> Least:
+    r"""Theorem 4 minimized over $\Gamma_x$, $\Gamma_y$ and whole $S\le T$ (geometric grid), with local steps 0.
+
+    The bound is $A/\Gamma_x+B\Gamma_x+C\Gamma_x(S-1)+E/(\Gamma_yS)+F\Gamma_y$, minimized at each $S$ by
+    $\Gamma_x=\sqrt{A/(B+C(S-1))}$ and $\Gamma_y=\sqrt{E/(SF)}$ or, if `capped`, the cap of the theorem's conditions.
+    With $n\tau=T$ the noise $F$ falls like $1/T$: without the cap the least bound falls like $T^{-1/2}$
+    ($\epsilon^{-4}$ rounds), with it like $T^{-1/3}$ ($\epsilon^{-6}$). No initial gap, or no noise without a cap, is
+    an error: the infimum is not attained.
+
+    Example:
+        >>> one = dict(Lf=1, Gx=1, R=1, Deltabar=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, P=2, T=10**6)
+        >>> work = dict(tau=[500_000, 500_000], w=[0.5, 0.5])
+        >>> round(least_bound(one | work).Gammay, 6)  # 1/(32 Lf): 1/16 at the price nu = 2
+        0.03125
+        >>> least_bound(one | work, capped=False).Gammay > 100
+        True
+    """
+    here = evaluate(
+        THEOREM_4, {**constants, "Gammax": 1.0, "Gammay": 1.0, "S": 2, "etax": 0, "etay": 0}, form=form, strict=False
+    )
+    part = {name: float(value) for name, value in here.terms.items()}
+    gap, descent, stale = part["initial gap"], part["descent noise"], part["stale snapshot"]
+    restart, noise = 2 * part["ascent from the snapshot"], part["full synchronization"] + part["partial participation"]
+    caps = [float(c.admissible) for c in here.conditions if c.limits == "Gammay" and c.admissible is not None]
+    cap = min(caps) if capped else math.inf
+    if gap == 0 or (noise == 0 and cap == math.inf):
+        raise FedboundsError(
+            "the least bound of Theorem 4 is not attained: "
+            + ("Deltabar = 0 lets Gammax vanish" if gap == 0 else "without noise and cap Gammay grows for ever")
+        )
+    periods = np.unique(np.round(np.geomspace(1, float(here.constants["T"].value), GRID)))
+    slope = descent + stale * (periods - 1)
+    with np.errstate(divide="ignore"):
+        ascent = np.minimum(cap, np.sqrt(restart / (periods * noise)))
+    total = 2 * np.sqrt(gap * slope) + restart / (ascent * periods) + noise * ascent
+    best = int(np.argmin(total))
+    return Least(float(total[best]), math.sqrt(gap / slope[best]), float(ascent[best]), int(periods[best]))
+
+
+def least_bounds(
+    rounds: Iterable[int], *, capped: bool, clients: int = 10, local_steps: int | None = None
+) -> list[Least]:
+    r"""The least bound at each T: identical, noisy clients, full participation, all other constants 1.
+
+    `local_steps` is tau, by default T/n rounded up, as in the paper.
+
+    Example:
+        >>> for capped in (True, False):
+        ...     early, late = (bound.value for bound in least_bounds([10**9, 10**12], capped=capped))
+        ...     print(round(float(np.log10(late / early)) / 3, 3))
+        -0.333
+        -0.5
+    """
+    one = dict(Lf=1, Gx=1, R=1, Deltabar=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, P=clients)
+    found = []
+    for T in map(int, rounds):
+        work = dict(tau=np.full(clients, local_steps or -(-T // clients)), w=np.full(clients, 1 / clients))
+        found.append(least_bound({**one, **work, "T": T}, capped=capped))
+    return found
+
+
 @dataclass(frozen=True)
 class Headline:
-    """The least bound of Theorem 4 over T, with n tau = T.
-
-    Attributes:
-        rounds: T, (k,).
-        value: of the bound, (k,).
-        ascent: the effective step in y where it is attained, (k,).
+    """The least bound of Theorem 4 over T, with n tau = T, and the effective step in y where it is attained; all
+    (k,).
     """
 
     rounds: np.ndarray
@@ -56,23 +125,16 @@ class Headline:
 
     @property
     def slope(self) -> float:
-        """Of log value over log T, fitted to the upper half of the T."""
+        """The slope of log value in log T, fitted to the upper half of the T."""
         late = slice(len(self.rounds) // 2, None)
         return float(np.polyfit(np.log(self.rounds[late]), np.log(self.value[late]), 1)[0])
 
 
 def headlines(rounds: Sequence[int], clients: int = 10) -> dict[bool, Headline]:
-    """With the cap on the step in y and without: all clients alike, taking part and noisy, all other constants 1."""
-    one = dict(Lf=1, Gx=1, R=1, Deltabar=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, P=clients)
+    """The least bounds with the cap on the step in y and without."""
     found = {}
     for capped in (True, False):
-        least = [
-            least_bound(
-                {**one, "T": T, "tau": np.full(clients, -(-T // clients)), "w": np.full(clients, 1 / clients)},
-                capped=capped,
-            )
-            for T in rounds
-        ]
+        least = least_bounds(rounds, capped=capped, clients=clients)
         found[capped] = Headline(
             np.array(rounds, float), np.array([b.value for b in least]), np.array([b.Gammay for b in least])
         )
@@ -132,16 +194,12 @@ def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
 
 @dataclass(frozen=True)
 class QuadraticRun:
-    """One run of Fed-Norm-SGDA on a quadratic whose moments are exact.
+    """A run of Fed-Norm-SGDA on a quadratic with exact moments.
 
     Attributes:
-        clients, participants: n and P; all if `participants` is 0.
-        local_steps: tau of every client.
-        heterogeneity: sigma_G.
-        noise: standard deviation per coordinate.
-        condition: kappa.
-        rounds: T.
-        ascent: the effective step in y; that in x is the largest that condition (c) allows with it.
+        clients, participants, local_steps, rounds: n, P (0: all), tau and T.
+        heterogeneity, noise, condition: sigma_G, standard deviation per coordinate, and kappa.
+        ascent: the effective step in y; that in x is the largest that condition (c) allows.
         local: the local step in y; that in x is an eighth.
     """
 
@@ -157,7 +215,7 @@ class QuadraticRun:
 
     @property
     def process(self) -> WithoutReplacement:
-        """Who takes part."""
+        """The participation."""
         return WithoutReplacement(self.clients, self.participants or self.clients)
 
     @property
@@ -168,7 +226,7 @@ class QuadraticRun:
         return FedNormSGDA(self.local / 8, self.local, descent / tau, self.ascent / tau, local_steps=tau)
 
     def problem(self, at_saddle: bool = False) -> QuadraticMinimax:
-        """The same function and, for every n, slopes of the same spread; starting near the saddle or at it."""
+        """The same function with slopes of the same spread for every n; starts near the saddle or at it."""
         shape = (2, 2)
         drawn = random_quadratic_minimax(
             self.clients, *shape, heterogeneity=self.heterogeneity, condition=self.condition, seed=1
@@ -189,20 +247,20 @@ AXES: Mapping[str, tuple[str, Sequence[float]]] = {
 STARTS = {"whole run": False, "noise floor, from the saddle": True}
 
 
-def vary(setting: QuadraticRun, name: str, value: float) -> QuadraticRun:
-    """The setting with one number changed; of n, with all clients taking part."""
+def vary_setting(setting: QuadraticRun, name: str, value: float) -> QuadraticRun:
+    """The setting with one number changed; for n with full participation."""
     changed = {name: value if name == "heterogeneity" else int(value)}
     return replace(setting, **changed, **({"participants": 0} if name == "clients" else {}))
 
 
-def under_theorem_1(setting: QuadraticRun) -> dict[str, dict[str, dict[float, list[Confrontation]]]]:
-    """Row to (panel to (value of what varies to the exact run under the certified forms))."""
+def runs_of_theorem_1(setting: QuadraticRun) -> dict[str, dict[str, dict[float, list[Confrontation]]]]:
+    """Start to panel to value to the exact run under the certified forms."""
     theorem = load("fed-norm-sgda/theorem-1")
     found: dict[str, dict[str, dict[float, list[Confrontation]]]] = {}
     for row, at_saddle in STARTS.items():
         for panel, (name, values) in AXES.items():
             for value in values:
-                one = vary(setting, name, value)
+                one = vary_setting(setting, name, value)
                 run = moments(one.algorithm, one.problem(at_saddle), one.process, one.rounds)
                 forms = [confront(run, theorem, form) for form in FORMS]
                 found.setdefault(row, {}).setdefault(panel, {})[value] = forms
@@ -210,9 +268,9 @@ def under_theorem_1(setting: QuadraticRun) -> dict[str, dict[str, dict[float, li
 
 
 def theorem_1(setting: QuadraticRun | None = None) -> Picture:
-    """Exact stationarity under the certified Theorem 1 as tau, P, n and the heterogeneity vary."""
+    """Exact stationarity under the certified Theorem 1 over tau, P, n and heterogeneity."""
     own = setting or QuadraticRun()
-    found = under_theorem_1(own)
+    found = runs_of_theorem_1(own)
     data, said, failed = [], {}, 0
     with styled():
         figure = Figure(figsize=(9.4, 4.8))
@@ -272,7 +330,7 @@ def _times(value: float) -> str:
 
 
 def _power(value: float) -> str:
-    """The same for matplotlib."""
+    """The same in mathtext."""
     base, _, exponent = _times(value).partition("^")
     return f"${base}^{{{exponent}}}$" if exponent else base
 
@@ -282,13 +340,8 @@ def _power(value: float) -> str:
 
 @dataclass(frozen=True)
 class Concave:
-    """Runs of Fed-Norm-SGDA+ on clients whose gradient in x is bounded.
-
-    Attributes:
-        participants: P of the four clients.
-        rounds, every, seeds: T, how many rounds apart the gradient is measured, and how many runs.
-        periods: S, all of which divide T.
-        noise: per coordinate.
+    """Runs of Fed-Norm-SGDA+ with bounded gradients in x: P of four clients, T, record interval, seeds, S (divides T),
+    noise.
     """
 
     participants: int = 2
@@ -299,7 +352,7 @@ class Concave:
     noise: float = 0.1
 
     def problem(self, common: bool) -> SyntheticMinimax:
-        """Concave in y (Theorem 4), or one-point concave at a maximizer that all clients share (Theorem 3)."""
+        """Concave in y (Theorem 4), or one-point concave at a maximizer common to all clients (Theorem 3)."""
         slopes = [[1.0, -0.5], [-1.0, 0.5], [0.2, 0.1], [-0.2, -0.1]]
         start: dict[str, Any] = {"ripple": 0.3, "depth": 0.5, "bend": 0.8, "x0": [1.0, -1.0], "noise": self.noise}
         if common:
@@ -307,14 +360,14 @@ class Concave:
         return BoundedMinimax(slopes, [[0.3, 0.1], [0.1, 0.1], [-0.2, 0.0], [0.0, 0.1]], **start)
 
     def algorithm(self, period: int, smoothness: float) -> FedNormSGDA:
-        """Uneven work, the largest step in y that the theorem allows, and a step in x that suits T."""
+        """Unequal work, the largest step in y that the theorem allows, and a step in x that suits T."""
         work = (1, 2, 3, 4)
         ascent, descent = ALMOST / (32 * smoothness) / 2.5, 1.2 / self.rounds**0.5 / period**0.5 / 2.5
         return FedNormSGDA(1e-3, 1e-3, descent, ascent, local_steps=work, snapshot_period=period)
 
 
-def under_theorem_4(setting: Concave) -> dict[str, dict[str, list[Confrontation]]]:
-    """Family to (period to the run under the theorem that is about it)."""
+def runs_of_theorem_4(setting: Concave) -> dict[str, dict[str, list[Confrontation]]]:
+    """Problem family to period to the run under its theorem."""
     process = WithoutReplacement(4, setting.participants)
     found: dict[str, dict[str, list[Confrontation]]] = {}
     for row, common in {"concave": False, "one-point concave": True}.items():
@@ -336,17 +389,10 @@ def theorem_4(setting: Concave | None = None) -> Picture:
     """Fed-Norm-SGDA+ under the certified Theorems 3 and 4."""
     own = setting or Concave()
     return overlays(
-        under_theorem_4(own),
+        runs_of_theorem_4(own),
         title="Theorems 4 (concave) and 3 (one-point concave): measured under what is promised",
         caption=f"Four clients who take 1, 2, 3 and 4 local steps, P = {own.participants}, noise {own.noise:g} per "
         f"coordinate, {own.seeds} seeds, measured every {own.every} rounds; steps inside the theorem's conditions at "
         "every S. R is the largest |y_t|^2 of these runs, so the bound is about them and no guarantee beforehand. With "
         "S = 1 it levels off, as the ascent starts anew in every round. Bands: two standard errors.",
     )
-
-
-MEASURED: Mapping[str, Callable[[], Picture]] = {
-    "theorem-1": theorem_1,
-    "theorem-4": theorem_4,
-    "rounds": headline,
-}  # by the names under which `fedbounds figure fed-norm-sgda/...` knows them

@@ -1,4 +1,4 @@
-"""What the paper says in its figures, and two of its claims about rates, against what we measured."""
+"""The claims of the paper's figures and two about rates, compared with our runs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.simulation.moments import fixed_point, moments
-from fedbounds.figures.charts.claims import FigureClaim, Found, Limits, limits_of, mean_in_words, named
-from fedbounds.figures.charts.significance import Level, PartialFinding, SignTest, every
+from fedbounds.figures.charts.claims import FigureClaim, Found, Limits, describe_level, levels_by_name, limits_of
+from fedbounds.figures.charts.significance import Level, PartialFinding, SignTest, all_agree
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate
@@ -24,7 +24,7 @@ ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
 
 
 def all_claims(gallery: Gallery) -> list[FigureClaim]:
-    """Every claim, on the runs of this room; of Figures 1 and 2 and of the rates, exactly."""
+    """Every claim; those of Figures 1 and 2 and of the rates are exact."""
     robust, fair = ex.ACCURACY[ex.ROBUST], ex.ACCURACY[ex.FAIR]
     claims = [figure_1(), figure_2()]
     for source, compared in (("Figure 3", gallery.robust_methods), ("Figure 5", gallery.fair_methods)):
@@ -36,7 +36,7 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
         text = f"robust accuracy increases with P (alpha = {alpha:g})"
         claims += limits.apply([increases("Figure 4", text, found, "Text on Figure 4: accuracy increases with P")])
     limits, found = by_P[ex.ALPHA]
-    claims += Limits(limits.network).apply(alike_is_better({alpha: levels for alpha, (_, levels) in by_P.items()}))
+    claims += Limits(limits.network).apply(heterogeneity_claims({alpha: levels for alpha, (_, levels) in by_P.items()}))
     limits, found = accuracies(gallery, gallery.by_alpha, robust, "alpha")
     claims += limits.apply([increases("Figure 6", "the larger alpha, the better", found,
                                       "Text on Figure 6: the smaller alpha, the worse")])  # fmt: skip
@@ -52,25 +52,27 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
 def accuracies(
     gallery: Gallery, settings: Mapping[Any, ex.ExperimentSetting], metric: str, letter: str
 ) -> tuple[Limits, dict[Any, Level]]:
-    """Accuracies over the last rounds by a setting's value, and what limits claims about them."""
-    runs = {value: gallery.judged(one) for value, one in settings.items()}
-    found = named({value: gallery.accuracy(traces, metric) for value, traces in runs.items()}, letter)
+    """Accuracies over the last rounds by a setting's value, and the limits of claims about them."""
+    runs = {value: gallery.final_runs(one) for value, one in settings.items()}
+    found = levels_by_name({value: gallery.accuracy(traces, metric) for value, traces in runs.items()}, letter)
     by_name = {f"{letter} = {value:g}": traces for value, traces in runs.items()}
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, by_name, gallery.scale.last, metric), found
 
 
 def increases(source: str, text: str, found: Found, paper: str) -> FigureClaim:
-    """Each setting better than the one before it, none clearly worse, and the last clearly better than the first."""
+    """Each setting is better than the one before it, none significantly worse, the last significantly better than the
+    first.
+    """
     ordered = [found[value] for value in sorted(found)]
     steps = [
         PartialFinding((more.above(less),), by_means=more.mean > less.mean or None) for less, more in pairwise(ordered)
     ]
-    measured = "; ".join(f"{one.name}: {mean_in_words(one)}" for one in ordered)
-    return FigureClaim(source, text, measured, every([*steps, ordered[-1].above(ordered[0])]), paper)
+    measured = "; ".join(f"{one.name}: {describe_level(one)}" for one in ordered)
+    return FigureClaim(source, text, measured, all_agree([*steps, ordered[-1].above(ordered[0])]), paper)
 
 
-def alike_is_better(by_P: Mapping[float, Found]) -> list[FigureClaim]:
-    """Figure 4: the dashed lines above the solid ones."""
+def heterogeneity_claims(by_P: Mapping[float, Found]) -> list[FigureClaim]:
+    """Figure 4: the dashed lines are above the solid ones."""
     less, more = sorted(by_P)
     return [
         FigureClaim("Figure 4", f"alpha = {more:g} is better than alpha = {less:g} (P = {P})",
@@ -82,7 +84,7 @@ def alike_is_better(by_P: Mapping[float, Found]) -> list[FigureClaim]:
 
 
 def speed_up(where: str, rounds: Mapping[int, np.ndarray]) -> FigureClaim:
-    """Figure 7: k-fold more clients, almost k-fold fewer rounds; in most of the seeds, where some never arrive."""
+    """Figure 7: k-fold more clients need almost k-fold fewer rounds; by seeds if some never arrive."""
     fewest, most = min(rounds), max(rounds)
     k = most / fewest
     words = "; ".join(f"n = {n}: {rounds_in_words(found)}" for n, found in rounds.items())
@@ -95,15 +97,15 @@ def speed_up(where: str, rounds: Mapping[int, np.ndarray]) -> FigureClaim:
         levels = Level.of(before, f"rounds of n = {fewest}"), Level.of(after, f"{ALMOST * k:g} rounds of n = {most}")
         return FigureClaim("Figure 7", text, measured, levels[0].above(levels[1]), said)
     so = before > after
-    told = before != after  # what never arrives with either says nothing
+    differ = before != after  # seeds that reach the target with at least one
     measured = f"{words}; so in {np.count_nonzero(so)} of {len(before)} seeds"
-    found = SignTest(int(so.sum()), int(told.sum()), f"{ALMOST:g} k-fold fewer rounds")
+    found = SignTest(int(so.sum()), int(differ.sum()), f"{ALMOST:g} k-fold fewer rounds")
     return FigureClaim("Figure 7", text, measured, found, said)
 
 
 def figure_1(steps: tuple[int, int] = (2, 5)) -> FigureClaim:
-    """The cartoon, exactly: two clients of a quadratic."""
-    clients = [surrogate.alone(surrogate.TWO, i) for i in range(2)]
+    """Figure 1, exactly: two clients of a quadratic."""
+    clients = [surrogate.client_saddle(surrogate.TWO, i) for i in range(2)]
     naive, own = (
         fixed_point(surrogate.method(name, steps), surrogate.TWO) for name in (surrogate.NAIVE, surrogate.NORMALIZED)
     )
@@ -144,7 +146,7 @@ def fewer_rounds(rounds: Sequence[int] = (10**9, 10**10, 10**11, 10**12)) -> Fig
 
 
 def floor_of_noise(fewest: int = 2, most: int = 32, rounds: int = 5000) -> FigureClaim:
-    """Corollary 1.2: n clients average the noise like one with n times the batch."""
+    """Corollary 1.2: n clients average the noise like one client with n times the batch."""
     floors = []
     for n in (fewest, most):
         one = theorems.QuadraticRun(clients=n, participants=0, rounds=rounds)

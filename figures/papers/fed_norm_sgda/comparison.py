@@ -17,7 +17,7 @@ from fedbounds.figures.charts.claims import FigureClaim, limits_of
 from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import Traces, series
 from fedbounds.figures.charts.picture import Curve, Picture
-from fedbounds.figures.charts.significance import Level
+from fedbounds.figures.charts.significance import Level, error_of_mean
 from fedbounds.figures.charts.tuning import Tuned, stretches
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau
@@ -27,21 +27,17 @@ ACCURACY_WORDS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "test accuracy, wo
 
 
 class ComparisonRuns(Protocol):
-    """What a comparison asks of a gallery."""
+    """The gallery as a comparison needs it."""
 
     scale: ex.Scale
 
     def tuned(self, setting: ex.ExperimentSetting) -> Tuned: ...
-    def judged(self, setting: ex.ExperimentSetting) -> list[Trace]: ...
+    def final_runs(self, setting: ex.ExperimentSetting) -> list[Trace]: ...
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One problem and E: each method's runs, how it got its step sizes, and the Phi at which it must settle.
-
-    Attributes:
-        predicted: Phi where $\\sum_iw_if_i$ is least, (seeds,), by method; empty where that is not known.
-    """
+    """One problem and E: each method's runs and tuning, and the predicted Phi (seeds,) by method where known."""
 
     problem: str
     most: int
@@ -55,22 +51,17 @@ class Compared:
         return {label: stretches(traces, self.scale.last, metric)[1] for label, traces in self.runs.items()}
 
     def moves(self, label: str) -> tuple[float, float]:
-        """By how much of itself a method's Phi still changes between the last two tenths, and the standard error."""
+        """The relative change of a method's Phi between the last two tenths, and its standard error."""
         before, after = stretches(self.runs[label], self.scale.last, ex.PHI[self.problem])
         change = after - before
-        return float(change.mean() / before.mean()), float(change.std(ddof=1) / len(change) ** 0.5 / before.mean())
+        return float(change.mean() / before.mean()), float(error_of_mean(change) / before.mean())
 
     def chi_squared(self, label: str) -> float:
-        r"""$\chi^2_{p\|w}$ of the weights that a method counts clients with, the mean over seeds."""
+        r"""$\chi^2_{p\|w}$ of a method's effective weights, the mean over seeds."""
         return float(np.mean(plateau.mismatch(self.scale, self.problem, label, self.most)))
 
     def claims(self, source: str, networks: Iterable[str]) -> list[FigureClaim]:
-        """The normalized method against each other: accuracy, which the paper shows, and Phi, which it is about.
-
-        Args:
-            source: the figure.
-            networks: those that are not smaller than the paper's.
-        """
+        """The normalized method against the others in accuracy and Phi; `networks` are as large as the paper's."""
         claims, own = list[FigureClaim](), self._written(ex.NORMALIZED)
         for metric, words in ((ex.ACCURACY[self.problem], ACCURACY_WORDS[self.problem]), (ex.PHI[self.problem], "Phi")):
             ends, shows = self.ends(metric), metric == ex.ACCURACY[self.problem]
@@ -105,24 +96,20 @@ class Compared:
 
 
 def _pair(found: Mapping[str, np.ndarray], label: str, unit: float = 1) -> str:
-    """The normalized method and another, and how far they are apart seed by seed, with standard errors."""
+    """The levels of the normalized method and another, and their difference by seed, with standard errors."""
     gap = found[label] - found[ex.NORMALIZED]
-    parts = [f"{unit * v.mean():.4g} +- {_error(unit * v):.2g}" for v in (found[ex.NORMALIZED], found[label])]
-    return f"{' against '.join(parts)} ({unit * gap.mean():+.3g} +- {_error(unit * gap):.2g})"
-
-
-def _error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / len(values) ** 0.5)
+    parts = [f"{unit * v.mean():.4g} +- {error_of_mean(unit * v):.2g}" for v in (found[ex.NORMALIZED], found[label])]
+    return f"{' against '.join(parts)} ({unit * gap.mean():+.3g} +- {error_of_mean(unit * gap):.2g})"
 
 
 def compare(gallery: ComparisonRuns, problem: str) -> list[Compared]:
-    """Tune every method by Phi on seeds of their own, then run it on those that are judged."""
+    """Tune every method by Phi on separate seeds, then run it."""
     scale, found = gallery.scale, []
     for most in scale.robust_most if problem == ex.ROBUST else ex.MOST:
         settings = {m: ex.ExperimentSetting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
-        predicted = plateau.predicted_levels(scale, most) if plateau.predictable(scale, problem) else {}
+        predicted = plateau.predict_phi(scale, most) if plateau.predictable(scale, problem) else {}
         tuned = {label: gallery.tuned(setting) for label, setting in settings.items()}
-        judged = {label: gallery.judged(setting) for label, setting in settings.items()}
+        judged = {label: gallery.final_runs(setting) for label, setting in settings.items()}
         found.append(Compared(problem, most, scale, judged, tuned, predicted))
     return found
 

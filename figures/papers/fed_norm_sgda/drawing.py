@@ -1,4 +1,4 @@
-"""One function per figure of the paper: make the runs that are missing, then draw."""
+"""The figures of the paper, by name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels, seed_curve
-from fedbounds.figures.charts.paper_gallery import PaperGallery, draw_by_name, series
+from fedbounds.figures.charts.paper_gallery import PaperGallery, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.significance import error_of_mean
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search, settled_level
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import comparison, plateau, rates, surrogate, tightness
@@ -31,25 +33,18 @@ MEASURED = {ex.ROBUST: ATTACKED, ex.FAIR: WORST}
 
 
 class Gallery(PaperGallery[ex.Scale]):
-    """The figures of this paper at one scale, from runs kept in one directory of results.
+    """The figures of this paper.
 
-    Args:
-        results: where runs are kept, one directory per experiment.
-        dataset: digits (default), glyphs, or cifar-10 from local files.
-        data: the directory of the local files.
-        network: linear (default on digits), the paper's (vgg-11), or another.
-        workers: local processes.
-        scale: another scale than the data set's own.
-        progress: called after every run, or worst case, with how many are there and how many there are in all.
-        full: longer runs of more seeds, with the paper's network on its data.
+    Data sets: digits (default), glyphs; from local files cifar-10. Networks: linear (default on digits), vgg-11 (the
+    paper's), or another.
     """
 
     scale_of = staticmethod(ex.scale_of)
 
     def tuned(self, setting: ex.ExperimentSetting) -> Tuned:
-        """Step sizes with the lowest Phi at the end, and what it still moves, on seeds that nothing is judged on.
+        """Step sizes with the lowest final Phi (plus its change), on separate seeds.
 
-        With other alpha or P than the comparison of methods has, the search begins at its winner, and is shorter.
+        For other alpha or P than the comparison of methods a shorter search starts at that comparison's winner.
         """
         phi, last = ex.PHI[setting.problem], self.scale.last
         base = replace(setting, alpha=ex.ALPHA, participants=setting.clients)
@@ -64,7 +59,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return self._searched("level", setting, score, start, budget)
 
     def quick(self, setting: ex.ExperimentSetting) -> Tuned:
-        """Step sizes with which test images as they are reach the target first, on seeds that nothing is judged on."""
+        """Step sizes that reach the target test accuracy first, on separate seeds."""
 
         def score(steps: TunedSetting) -> float:
             traces = self._reaching(setting, steps, tuning=True)
@@ -75,12 +70,12 @@ class Gallery(PaperGallery[ex.Scale]):
 
         return self._searched("speed", setting, score, self.scale.start, self.scale.retuning)
 
-    def judged(self, setting: ex.ExperimentSetting) -> list[Trace]:
-        """The runs of a setting with its own step sizes; figures share some."""
+    def final_runs(self, setting: ex.ExperimentSetting) -> list[Trace]:
+        """The runs of a setting with its own step sizes."""
         return self.run(ex.runs(self.scale, setting, self.tuned(setting).winner, self.data))["it"]
 
     def setting(self, problem: str, **changed: Any) -> ex.ExperimentSetting:
-        """The normalized method with everyone taking part, but for what is changed."""
+        """The normalized method with full participation, with changes."""
         return replace(ex.ExperimentSetting(problem, self.scale.clients, self.scale.clients), **changed)
 
     def _searched(
@@ -91,21 +86,18 @@ class Gallery(PaperGallery[ex.Scale]):
         start: TunedSetting,
         budget: int,
     ) -> Tuned:
-        if (aim, setting) not in self._winners:
-            self._winners[aim, setting] = search(
+        return self.keep(
+            (aim, setting),
+            lambda: search(
                 start, lambda some: [score(one) for one in some], budget, extensions=self.scale.extensions, gain=GAIN
-            )
-        return self._winners[aim, setting]
+            ),
+        )
 
     def _reaching(self, setting: ex.ExperimentSetting, steps: TunedSetting, tuning: bool = False) -> list[Trace]:
         runs = ex.runs(
             self.scale, setting, steps, self.data, tuning=tuning, rounds=self.scale.reach, record_every=1
         )  # fmt: skip
         return self.run(runs)["it"]
-
-    @cached_property
-    def _winners(self) -> dict[tuple[str, ex.ExperimentSetting], Tuned]:
-        return {}
 
     @cached_property
     def robust_methods(self) -> list[comparison.Compared]:
@@ -119,8 +111,8 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @cached_property
     def plateaus(self) -> plateau.Met:
-        """What is predicted and met without tuning, on digits whatever the data set."""
-        return plateau.met(plateau.of_digits(self.scale), self.run)
+        """Predicted and measured levels without tuning, on digits for every data set."""
+        return plateau.compare_levels(plateau.digits_scale(self.scale), self.run)
 
     @property
     def by_participants(self) -> dict[float, dict[int, ex.ExperimentSetting]]:
@@ -142,7 +134,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @property
     def by_number(self) -> dict[str, dict[int, ex.ExperimentSetting]]:
-        """Figure 7: how the work is counted to n to setting, everyone taking part."""
+        """Figure 7: unit of the work to n to setting, full participation."""
         return {
             kind: {n: self.setting(ex.ROBUST, clients=n, participants=n, epochs=kind == EPOCHS)
                    for n in self.scale.numbers}
@@ -155,17 +147,14 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
         """The accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
-        rounds, values = series(traces, metric)
-        last = values[:, rounds > rounds[-1] - self.scale.last]
-        chance = 0.1 if metric == ex.ACCURACY[ex.ROBUST] else 0.0
-        return 100 * np.where(np.isfinite(last), last, chance).mean(axis=1)
+        return final_accuracy(traces, metric, self.scale.last, 0.1 if metric == ex.ACCURACY[ex.ROBUST] else 0.0)
 
     def rounds_to_target(self, traces: Sequence[Trace]) -> np.ndarray:
-        """The first round at which test images as they are reach the target, (seeds,); infinite if never."""
+        """The first round at which the test accuracy reaches the target, (seeds,); infinite if never."""
         return np.ceil(self.arrivals(traces) - 1e-9)
 
     def arrivals(self, traces: Sequence[Trace]) -> np.ndarray:
-        """When they reach it, between records on a straight line, (seeds,); infinite if never."""
+        """The same, interpolated between records."""
         rounds, values = series(traces, "test_accuracy")
         found = []
         for one in values:
@@ -187,8 +176,8 @@ class Gallery(PaperGallery[ex.Scale]):
         return comparison.picture("Figure 5: fair classification by three tuned methods", self.fair_methods)
 
     def plateau(self) -> Picture:
-        """Where runs settle, against what is predicted."""
-        return plateau.picture(plateau.of_digits(self.scale), self.plateaus)
+        """The levels of runs, against the predicted ones."""
+        return plateau.picture(plateau.digits_scale(self.scale), self.plateaus)
 
     def figure_4(self) -> Picture:
         """Robust training with fewer participants."""
@@ -199,7 +188,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return self._accuracies("Figure 4: Fed-Norm-SGDA+ with P of n clients", groups)
 
     def figure_6(self) -> Picture:
-        """Robust training on data more or less alike."""
+        """Robust training over heterogeneity."""
         group = {f"$\\alpha = {alpha:g}$": setting for alpha, setting in self.by_alpha.items()}
         return self._accuracies("Figure 6: Fed-Norm-SGDA+ by heterogeneity", {"": group})
 
@@ -209,7 +198,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return self._accuracies("Figure 8: Fed-Norm-SGDA with P of n clients", {"": group})
 
     def figure_7(self) -> Picture:
-        """Test accuracy for several numbers of clients, and the rounds that they take."""
+        """Test accuracy and rounds to the target for several numbers of clients."""
         title, target, groups, needed = "Figure 7: Fed-Norm-SGDA+ and the number of clients", self.scale.target, {}, []
         for kind, by_n in self.by_number.items():
             runs = {n: self.reaching(setting) for n, setting in by_n.items()}
@@ -236,11 +225,12 @@ class Gallery(PaperGallery[ex.Scale]):
         )
 
     def _accuracies(self, title: str, groups: Mapping[str, Mapping[str, ex.ExperimentSetting]]) -> Picture:
-        """The accuracy that a problem is about, against rounds, a panel for each group of settings."""
+        """The accuracy of the problem against rounds, a panel for each group of settings."""
         settings = {f"{name} {label}".strip(): one for name, group in groups.items() for label, one in group.items()}
         problem = next(iter(settings.values())).problem
+        metric = ex.ACCURACY[problem]
         curves = {
-            name: [seed_curve(label, *series(self.judged(one), ex.ACCURACY[problem])) for label, one in group.items()]
+            name: [seed_curve(label, *series(self.final_runs(one), metric)) for label, one in group.items()]
             for name, group in groups.items()
         }
         scale = self.scale
@@ -263,13 +253,13 @@ class Gallery(PaperGallery[ex.Scale]):
 
 
 def rounds_in_words(found: np.ndarray) -> str:
-    """The mean with its standard error, or the middle seed, and how many never arrived; (seeds,)."""
+    """The mean with its standard error, or the median and the seeds that never arrive; (seeds,)."""
     missed = int((~np.isfinite(found)).sum())
     if missed:
         middle = float(np.sort(found)[len(found) // 2])
         within = f"median {middle:g}, " if np.isfinite(middle) else ""
         return f"{within}not within the rounds by {missed} of {len(found)} seeds"
-    return f"{found.mean():.2f} +- {found.std(ddof=1) / len(found) ** 0.5:.2f} rounds"
+    return f"{found.mean():.2f} +- {error_of_mean(found):.2f} rounds"
 
 
 FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
@@ -288,12 +278,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "rounds": lambda gallery: theorems.headline(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }
-
-
-def draw(gallery: Gallery, name: str) -> Picture:
-    """One figure of the paper by name."""
-    return draw_by_name("fed-norm-sgda", FIGURES, gallery, name)

@@ -1,13 +1,13 @@
-"""The experiments behind the figures as sweep documents: an adversary of all images, an adversary of the classes."""
+"""The experiments as sweep documents: an adversary of all images, an adversary of the classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.charts.scales import images_in_words, images_of, scale_named
+from fedbounds.empirical.sweep import Sweep
+from fedbounds.figures.charts.scales import describe_images, images_of, scale_named, sweep_of, with_data
 from fedbounds.figures.charts.tuning import TunedSetting, tuning_seeds
 
 NORMALIZED, NAIVE, MOMENTUM = "Fed-Norm-SGDA", "Local SGDA", "Local SGDA with momentum"
@@ -24,27 +24,22 @@ STEPS: tuple[str, ...] = ("server_step_size", "server_ascent_step_size", "local_
 
 @dataclass(frozen=True)
 class Scale:
-    """How large an experiment is; the paper has CIFAR-10, VGG11 and n = 15, and gives neither rounds, seeds, step
-    sizes, S nor the values of alpha, n and P of its Figures 6 to 8.
+    """The size of an experiment.
 
-    Args:
-        dataset, network: what is learned.
-        clients: n, but in Figure 7.
-        participants: P of Figures 4 and 8; the last is n.
-        rounds, seeds: T and how many runs; results are averaged over the last tenth of the rounds.
+    The paper has CIFAR-10, VGG11 and n = 15; it gives no rounds, seeds, step sizes, S, and no alpha, n and P of Figures
+    6-8.
+
+    Attributes:
+        clients, participants: n (but in Figure 7), and P of Figures 4 and 8, the last n.
+        rounds, seeds: T and the number of runs; results are averages over the last tenth of the rounds.
         period: S of the variants with snapshots; divides `rounds`.
-        weight_decay: of the network.
-        alphas: of Figure 6.
-        numbers: n of Figure 7.
-        target: accuracy whose first round Figure 7 counts, in runs of `reach` rounds.
-        record_every: rounds between evaluations.
+        alphas, numbers: of Figure 6, and n of Figure 7.
+        target, reach: the accuracy of Figure 7, in runs of `reach` rounds.
         robust_most: E of Figure 3; the paper has both of `MOST`.
-        start: all four step sizes, where every search begins.
-        budget: settings that each method may try.
-        retuning: settings that are tried for another P or alpha, from the best of the comparison; and for Figure 7.
-        extensions: settings more, where the best stands at the edge of what was tried.
-        tuning: seeds on which they are tried, all on one split of the data.
-        size: training and test images, of a data set that is made here.
+        start, budget, extensions: the first step sizes, the settings of a search, and more at edges.
+        retuning: settings for another P or alpha, and for Figure 7.
+        tuning: seeds of a search, on one split of the data.
+        size: training and test images, of a generated data set.
     """
 
     dataset: str
@@ -82,7 +77,7 @@ class Scale:
     def words(self) -> str:
         """The scaling-down, for captions."""
         return (
-            f"{images_in_words(self.dataset, self.size)}, network {self.network} with weight decay "
+            f"{describe_images(self.dataset, self.size)}, network {self.network} with weight decay "
             f"{self.weight_decay:g}, clients with equally many images, batch 32, {self.rounds} rounds, {self.seeds} "
             f"seeds, each with its own split of the data and its own tau_i; S = {self.period} where there are "
             "snapshots; the paper has CIFAR-10 and VGG11, epochs for "
@@ -106,14 +101,7 @@ SMOKE = Scale(
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale used for a data set; with another network than the default one where that is asked for.
-
-    With `full`, the paper's network where the data set is the paper's, and longer runs of more seeds; its own numbers
-    of rounds and seeds are not known.
-
-    Raises:
-        FedboundsError: no such data set; names those there are.
-    """
+    """The scale of a data set, with another network if given; `full` has the paper's network, more rounds and seeds."""
     scale = scale_named(SCALES, dataset)
     if full:
         scale = replace(scale, network=FULL_NETWORK[dataset], rounds=FULL_ROUNDS[dataset], seeds=20, budget=40)
@@ -122,15 +110,13 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
 
 @dataclass(frozen=True)
 class ExperimentSetting:
-    """What is run, but for its step sizes.
+    """A setting without its step sizes.
 
     Attributes:
-        problem: `ROBUST` or `FAIR`.
-        clients, participants: n and P.
-        method: one of `METHODS`.
-        most: E; every client draws its tau_i from Unif[2, E] once per seed, whatever it holds.
-        epochs: tau_i counts epochs, which are shorter where a client holds less.
-        alpha: of the clients' mixes of classes.
+        problem, method: `ROBUST` or `FAIR`; one of `METHODS`.
+        clients, participants, alpha: n, P, and the Dirichlet parameter of the clients' class mixes.
+        most: E; every client draws tau_i from Unif[2, E] once per seed.
+        epochs: tau_i counts epochs, not local steps.
     """
 
     problem: str
@@ -143,7 +129,7 @@ class ExperimentSetting:
 
     @property
     def written(self) -> str:
-        """The method's name as the paper writes it: with a plus where there are snapshots.
+        """The method's name in the paper, with a plus if it has snapshots.
 
         Example:
             >>> ExperimentSetting(ROBUST, 15, 15, MOMENTUM).written, ExperimentSetting(FAIR, 15, 15, MOMENTUM).written
@@ -152,7 +138,7 @@ class ExperimentSetting:
         return self.method.replace("SGDA", "SGDA+") if self.problem == ROBUST else self.method
 
     def algorithm(self, steps: TunedSetting, period: int = 5) -> dict[str, Any]:
-        """With step sizes, and S where there are snapshots."""
+        """The algorithm with step sizes, and S if it has snapshots."""
         work = {"low": LEAST, "high": self.most, "redraw": False}
         made: dict[str, Any] = {"kind": "fed-norm-sgda", **steps}
         made |= {"local_epochs" if self.epochs else "local_steps": work, "normalized": self.method == NORMALIZED}
@@ -172,36 +158,30 @@ def runs(
     record_every: int | None = None,
     **problem: Any,
 ) -> Sweep:
-    """A setting with step sizes, on the seeds that are judged or on those for tuning.
+    """A setting with step sizes on its seeds, or on those for tuning.
 
-    A seed that is judged has its own split of the data; those for tuning share one, so that they are computed at once.
-    A seed decides the clients' work, the start and the minibatches too, of all methods alike.
-
-    Args:
-        scale, setting, steps: what is run.
-        data: the directory of local files.
-        tuning: on other seeds than those that are judged.
-        rounds, record_every: the scale's own if not given.
-        problem: what the problem has of its own.
+    Every seed has its own split of the data; those for tuning share one, so that they run together. A seed fixes the
+    work, the start and the minibatches of all methods.
     """
     name = f"fed-norm-sgda-{scale.dataset}-{scale.network}"
     seeds: list[Sequence[int]] = [tuning_seeds(scale.tuning)] if tuning else [[seed] for seed in range(scale.seeds)]
-    tasks = []
+    documents = []
     for some in seeds:
-        of: Mapping[str, Any] = {
+        of = {
             "kind": setting.problem, "dataset": scale.images, "network": scale.network, "clients": setting.clients,
             "partition": "class-mix", "alpha": setting.alpha, "partition_seed": some[0],
-            "weight_decay": scale.weight_decay, **({} if data is None else {"data": data}), **problem,
+            "weight_decay": scale.weight_decay, **problem,
         }  # fmt: skip
         drawn = {"kind": "without-replacement", "participants": setting.participants}
-        document = {
-            "name": name,
-            "rounds": rounds or scale.rounds,
-            "seeds": list(some),
-            "record_every": record_every or scale.record_every,
-            "problem": of,
-            "participation": {**drawn, "clients": setting.clients},
-            "algorithms": {"it": setting.algorithm(steps, scale.period)},
-        }
-        tasks += resolve(document, name).tasks
-    return Sweep(name, tuple(tasks), name)
+        documents.append(
+            {
+                "name": name,
+                "rounds": rounds or scale.rounds,
+                "seeds": list(some),
+                "record_every": record_every or scale.record_every,
+                "problem": with_data(of, data),
+                "participation": {**drawn, "clients": setting.clients},
+                "algorithms": {"it": setting.algorithm(steps, scale.period)},
+            }
+        )
+    return sweep_of(name, documents)

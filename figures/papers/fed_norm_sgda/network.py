@@ -1,4 +1,4 @@
-"""Networks under the paper's theorems: along their runs, and over T at the step sizes that the paper sets."""
+"""Networks compared with the paper's theorems: along one run, and over T at the steps that a result sets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-r"""Where naive averaging must settle on images, predicted without a run, and where runs do settle.
+r"""The level at which naive averaging settles on images: predicted without a run, and measured.
 
 With logistic regression and weight decay the fair problem is strongly convex in x and strongly concave in y: every
-$\sum_iw_if_i$ has one saddle, and a method that weighs clients with $w$ settles there as its local steps vanish.
+$\sum_iw_if_i$ has one saddle, and a method with effective weights $w$ settles there as its local steps vanish.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Sweep
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, styled
-from fedbounds.figures.charts.significance import Level
+from fedbounds.figures.charts.significance import Level, error_of_mean
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda.surrogate import chi_squared
 
@@ -37,17 +37,17 @@ FEWER = 8  # seeds for which weight decays are compared
 
 
 def predictable(scale: ex.Scale, problem: str) -> bool:
-    """Whether every surrogate has one saddle, and small enough to be found in a second."""
+    """Whether every surrogate has one saddle that is quick to find."""
     return problem == ex.FAIR and scale.network == "linear" and scale.weight_decay > 0 and scale.dataset == "digits"
 
 
-def of_digits(scale: ex.Scale) -> ex.Scale:
-    """The scale itself, or that of digits where what is predicted is not of its data set and network."""
+def digits_scale(scale: ex.Scale) -> ex.Scale:
+    """The scale, or that of digits if its level cannot be predicted."""
     return scale if predictable(scale, ex.FAIR) else ex.SCALES["digits"]
 
 
 def weights(p: np.ndarray, problem: str, method: str, most: int, seed: int) -> np.ndarray:
-    """With what a method counts the clients of a seed whose own weights are p, (clients,)."""
+    """The effective weights of a method for the clients of a seed with weights p, (clients,)."""
     steps = DrawnWork(ex.LEAST, most).numbers(len(p), 0, Streams(seed))
     return _rule(problem, method, most).effective_weights(steps, p)
 
@@ -58,8 +58,8 @@ def mismatch(scale: ex.Scale, problem: str, method: str, most: int) -> np.ndarra
     return np.array([chi_squared(p, weights(p, problem, method, most, seed)) for seed in range(scale.seeds)])
 
 
-def least(problem: FairImages, start: torch.Tensor | None = None) -> torch.Tensor:
-    """The x at which the envelope of a problem is least, (d_x,), where that is strongly convex."""
+def minimize_envelope(problem: FairImages, start: torch.Tensor | None = None) -> torch.Tensor:
+    """The minimizer x of the envelope of a problem, (d_x,), if that is strongly convex."""
 
     def at(x: np.ndarray) -> tuple[float, np.ndarray]:
         here = torch.from_numpy(x)
@@ -74,45 +74,45 @@ def least(problem: FairImages, start: torch.Tensor | None = None) -> torch.Tenso
     return torch.from_numpy(minimize(at, first, jac=True, method="L-BFGS-B", options=options).x)
 
 
-def on_split(seed: int, decay: float, clients: int) -> FairImages:
-    """The fair problem on the digits with the split of a seed, in double precision."""
+def problem_of_split(seed: int, decay: float, clients: int) -> FairImages:
+    """The fair problem on digits with the split of a seed, in double precision."""
     digits = load_dataset("digits")
     split = class_mix_partition(digits.train_labels, clients, np.random.default_rng(seed), ex.ALPHA)
     return FairImages(digits, split, "linear", weight_decay=decay, dtype=torch.float64)
 
 
 @cache
-def unweighted(decay: float, clients: int) -> torch.Tensor:
-    """Where the envelope of the problem itself is least, which no split changes, (d_x,)."""
-    return least(on_split(0, decay, clients))
+def unweighted_minimizer(decay: float, clients: int) -> torch.Tensor:
+    """The minimizer of the envelope of the problem itself, which is the same for all splits, (d_x,)."""
+    return minimize_envelope(problem_of_split(0, decay, clients))
 
 
 @cache
-def settles(decay: float, clients: int, seed: int, w: tuple[float, ...]) -> tuple[float, float]:
-    """Phi, and the accuracy in the worst class, where the envelope of the surrogate is least."""
-    problem = on_split(seed, decay, clients)
-    x = least(problem.surrogate(w), unweighted(decay, clients))
+def surrogate_level(decay: float, clients: int, seed: int, w: tuple[float, ...]) -> tuple[float, float]:
+    """Phi, and the accuracy in the worst class, at the minimizer of the surrogate's envelope."""
+    problem = problem_of_split(seed, decay, clients)
+    x = minimize_envelope(problem.surrogate(w), unweighted_minimizer(decay, clients))
     state = problem.join(x, problem.best_response(x))
     metrics = problem.metrics(state[None])
     return float(metrics["envelope"]), float(metrics[ex.ACCURACY[ex.FAIR]])
 
 
-def predicted(scale: ex.Scale, method: str, most: int, decay: float | None = None) -> np.ndarray:
-    """Phi, and the accuracy in the worst class, where a method must settle, (seeds, 2)."""
+def predict_levels(scale: ex.Scale, method: str, most: int, decay: float | None = None) -> np.ndarray:
+    """Phi, and the accuracy in the worst class, at which a method settles, (seeds, 2)."""
     rho = scale.weight_decay if decay is None else decay
 
     def of(seed: int) -> tuple[float, float]:
-        p = on_split(seed, rho, scale.clients).weights.numpy()
-        return settles(rho, scale.clients, seed, tuple(weights(p, ex.FAIR, method, most, seed).tolist()))
+        p = problem_of_split(seed, rho, scale.clients).weights.numpy()
+        return surrogate_level(rho, scale.clients, seed, tuple(weights(p, ex.FAIR, method, most, seed).tolist()))
 
     if method == ex.NORMALIZED:  # it minimizes Phi itself, which no split changes
         return np.tile(of(0), (scale.seeds, 1))
     return np.array([of(seed) for seed in range(scale.seeds)])
 
 
-def predicted_levels(scale: ex.Scale, most: int) -> dict[str, np.ndarray]:
-    """Phi where each method must settle, (seeds,)."""
-    return {method: predicted(scale, method, most)[:, 0] for method in ex.METHODS}
+def predict_phi(scale: ex.Scale, most: int) -> dict[str, np.ndarray]:
+    """Phi at which each method settles, (seeds,)."""
+    return {method: predict_levels(scale, method, most)[:, 0] for method in ex.METHODS}
 
 
 def _rule(problem: str, method: str, most: int) -> FedNormSGDA:
@@ -123,7 +123,7 @@ def _rule(problem: str, method: str, most: int) -> FedNormSGDA:
 
 
 def settling_runs(scale: ex.Scale, method: str, most: int) -> Sweep:
-    """Runs with exact gradients and small local steps, as the prediction has them."""
+    """Runs with exact gradients and small local steps, as in the prediction."""
     setting = ex.ExperimentSetting(ex.FAIR, scale.clients, scale.clients, method, most)
     masses = _rule(ex.FAIR, method, most).masses(np.arange(ex.LEAST, most + 1))
     server = float(f"{SERVER / masses.mean():.3g}")
@@ -135,30 +135,30 @@ def settling_runs(scale: ex.Scale, method: str, most: int) -> Sweep:
 Met = dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]
 
 
-def met(scale: ex.Scale, run: Callable[[Sweep], dict[str, list[Trace]]]) -> Met:
-    """Method and E to what is predicted and what is met at the end of a run: Phi and accuracy, (seeds, 2) each."""
+def compare_levels(scale: ex.Scale, run: Callable[[Sweep], dict[str, list[Trace]]]) -> Met:
+    """Method and E to predicted and measured Phi and accuracy, (seeds, 2) each."""
     found: Met = {}
     for most in ex.MOST:
         for method in ex.METHODS:
             traces = run(settling_runs(scale, method, most))["it"]
             ends = [[t.arrays[m][0, -1] for m in (ex.PHI[ex.FAIR], ex.ACCURACY[ex.FAIR])] for t in traces]
-            found[method, most] = predicted(scale, method, most), np.array(ends)
+            found[method, most] = predict_levels(scale, method, most), np.array(ends)
     return found
 
 
-def by_decay(scale: ex.Scale, decays: Iterable[float] = DECAYS) -> dict[str, np.ndarray]:
-    """Normalized and naive averaging to what is predicted of both by weight decay, (decays, seeds, 2)."""
+def levels_by_decay(scale: ex.Scale, decays: Iterable[float] = DECAYS) -> dict[str, np.ndarray]:
+    """The predictions of normalized and naive averaging by weight decay, (decays, seeds, 2)."""
     few = replace(scale, seeds=min(FEWER, scale.seeds))
     return {
-        method: np.stack([predicted(few, method, ex.MOST[0], decay) for decay in decays])
+        method: np.stack([predict_levels(few, method, ex.MOST[0], decay) for decay in decays])
         for method in (ex.NORMALIZED, ex.NAIVE)
     }
 
 
 def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Picture:
-    """What is met against what is predicted; and what is predicted by weight decay."""
+    """Measured against predicted levels, and predictions by weight decay."""
     rho, data = np.array(list(decays)), []
-    levels = by_decay(scale, rho)
+    levels = levels_by_decay(scale, rho)
     with styled():
         figure = Figure(figsize=(9.6, 3.9))
         scatter, gap, accuracy = figure.subplots(1, 3)
@@ -231,7 +231,7 @@ def claims(found: Met) -> list[FigureClaim]:
 
 
 def _against(own: np.ndarray, other: np.ndarray) -> str:
-    error = float((own - other).std(ddof=1) / len(own) ** 0.5)
+    error = error_of_mean(own - other)
     return (
         f"worst-class test accuracy in %: {100 * own.mean():.1f} against {100 * other.mean():.1f} "
         f"({100 * (other - own).mean():+.1f} +- {100 * error:.1f})"

@@ -11,7 +11,7 @@ from fedbounds.empirical.problems import QuadraticMinimax, random_quadratic_mini
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
 from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratios
+from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
 
 THEOREM = "fed-norm-sgda/theorem-1-at-its-steps"
 CLIENTS, LOCAL_STEPS, NOISE = 64, 8, 0.3
@@ -20,7 +20,7 @@ DESCENT, COUPLING, CONCAVITY = [[0.8, 0.0], [0.0, -0.1]], [[0.3, 0.0], [0.0, 0.8
 
 
 def problem(heterogeneity: float = 1.0, noise: float = NOISE, clients: int = CLIENTS) -> QuadraticMinimax:
-    """A game whose envelope is curved enough for x to arrive at feasible T: kappa is 1.3."""
+    """A game in which x converges at feasible T; kappa is 1.3."""
     drawn = random_quadratic_minimax(clients, 2, 2, heterogeneity=heterogeneity, seed=1)
     slopes, ascent = (part.numpy() for part in drawn.split(drawn.slopes))
     return QuadraticMinimax(DESCENT, COUPLING, CONCAVITY, slopes, ascent, noise=noise, x0=[1.0, 1.0], y0=[0.0, 0.0])
@@ -28,7 +28,7 @@ def problem(heterogeneity: float = 1.0, noise: float = NOISE, clients: int = CLI
 
 @cache
 def exact_rates(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> dict[str, Rate]:
-    """Panel to its family, by exact moments over noise and participation."""
+    """The families by panel, by exact moments over noise and participation."""
     families = {
         f"all {CLIENTS} clients": (CLIENTS, 1.0, NOISE),
         f"{CLIENTS // 4} of {CLIENTS} clients": (CLIENTS // 4, 1.0, NOISE),
@@ -66,7 +66,7 @@ RATIO_ROUNDS = 10_000
 FORMS = ("repaired", "sharp")
 
 
-def at_its_steps(name: str, value: float, form: str, rounds: int) -> Confrontation:
+def run_at_its_steps(name: str, value: float, form: str, rounds: int) -> Confrontation:
     """One run at the theorem's steps with one number changed; of n, with all clients taking part."""
     own = {"clients": 32.0, "participants": 8.0 if name == "heterogeneity" else 32.0, "local_steps": 4.0,
            "heterogeneity": 1.0, name: value}  # fmt: skip
@@ -78,15 +78,12 @@ def at_its_steps(name: str, value: float, form: str, rounds: int) -> Confrontati
 
 @cache
 def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
-    """What varies to its value to one run under both certified forms."""
-    return {
-        axis: {value: [at_its_steps(name, value, form, rounds) for form in FORMS] for value in values}
-        for axis, (name, values) in AXES.items()
-    }
+    """Panel to value to the run under both certified forms."""
+    return ratio_panels(AXES, lambda name, value, form: run_at_its_steps(name, value, form, rounds), FORMS)
 
 
 def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
-    """How tight Theorem 1 is at its steps, and in what."""
+    """The tightness of Theorem 1 at its steps over each constant."""
     return ratios(
         exact_ratios(rounds),
         title="How tight Theorem 1 is at its steps, exactly",
@@ -96,5 +93,5 @@ def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
 
 
 def claims() -> list[FigureClaim]:
-    """What Theorem 1 says of the dependence on T and on the setting, against what was measured."""
+    """The claims about the dependence on T and on the setting."""
     return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]

@@ -1,11 +1,8 @@
-r"""What is solved instead: the surrogate objective of naive averaging, predicted and met, and what Corollary 1.1 says.
-
-Quadratics with exact moments: the point where a run settles is known in closed form, and met.
-"""
+r"""The surrogate objective of naive averaging: predicted and measured limits, and Corollary 1.1."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,24 +32,24 @@ def saddle(problem: QuadraticMinimax) -> np.ndarray:
     return torch.cat([x, problem.best_response(x)]).numpy()
 
 
-def alone(problem: QuadraticMinimax, client: int) -> np.ndarray:
+def client_saddle(problem: QuadraticMinimax, client: int) -> np.ndarray:
     """The stationary point of one client, (d,)."""
     return saddle(problem.surrogate([float(i == client) for i in range(problem.clients)]))
 
 
 def method(name: str, steps: tuple[int, ...], size: float = STEP) -> FedNormSGDA:
-    """Normalized or naive averaging of clients who take these local steps."""
+    """Normalized or naive averaging with these local steps."""
     return FedNormSGDA(size, size, size, size, local_steps=steps, normalized=name == NORMALIZED)
 
 
 def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
-    """Two clients who take 2 and 5 local steps: where naive and normalized averaging go, and settle."""
+    """Two clients with 2 and 5 local steps: trajectories and limits of naive and normalized averaging."""
     data = []
     with styled():
         figure = Figure(figsize=(7.4, 3.6))
         plane, distance = figure.subplots(1, 2)
         for i, tau in enumerate(steps):
-            own = alone(TWO, i)
+            own = client_saddle(TWO, i)
             plane.plot(*own, linestyle="", marker="^", color="#777777", markersize=6)
             words = f"client {i + 1}\n$\\tau = {tau}$"
             plane.annotate(words, tuple(own), (0, 9), textcoords="offset points", fontsize=8, ha="center")
@@ -99,13 +96,10 @@ def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
 
 @dataclass(frozen=True)
 class SettlingPoint:
-    """Where one method settles when the second client takes more local steps than the first.
+    """The limit of a method with tau = (2, more), as distances from the saddle of F.
 
-    Attributes:
-        more: tau_2, tau_1 being 2.
-        surrogate: distance of the surrogate's saddle from that of F, which the steps have no part in.
-        predicted: distance of the fixed point.
-        mean, error: distance met by noisy runs, averaged over the last half of the rounds, and its standard error.
+    `surrogate` is of the surrogate's saddle, `predicted` of the fixed point, `mean` and `error` of noisy runs over the
+    last half of the rounds.
     """
 
     more: int
@@ -141,7 +135,7 @@ def mismatches(
 
 
 def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, seeds: int = 16) -> Picture:
-    """How far naive and normalized averaging settle from the saddle of F: predicted, and met by noisy runs."""
+    """The distances of naive and normalized averaging from the saddle of F: predicted, and of noisy runs."""
     data, tau = [], list(more)
     worst = 0.0
     with styled():
@@ -200,13 +194,13 @@ def departures(shares: Iterable[float], rounds: int, spread: float) -> dict[floa
         w = (1 - share) * p + share * toward
         algorithm = FedNormSGDA(0.01, 0.02, 0.02, 0.05, local_steps=(1, 2, 3, 4), weights=tuple(w))
         run = moments(algorithm, problem, WithoutReplacement(4, 4), rounds)
-        known = {"betaG": Constant(1.0, "exact", "one Hessian")}  # what is computed may be 1 less a rounding error
+        known = {"betaG": Constant(1.0, "exact", "one Hessian")}  # the computed value may be 1 less a rounding error
         found[chi_squared(p, w)] = {form: confront(run, corollary, form, given=known) for form in ("printed", "sharp")}
     return found
 
 
 def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> Picture:
-    """The chi^2 term of Corollary 1.1 against the gap that is met as the weights depart from p."""
+    """The chi^2 term of Corollary 1.1 and the measured gap as the weights differ from p."""
     picked = np.geomspace(0.02, 1.0, 10) if shares is None else list(shares)
     panels = {"equal maximizers, $d_i = 0$": 0.0, "different maximizers": 0.3}
     data, ratios = [], {}
@@ -266,10 +260,3 @@ def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> 
         data,
         {"shares": list(picked), "rounds": rounds, "bound over measured [sharp]": ratios},
     )
-
-
-MEASURED: Mapping[str, Callable[[], Picture]] = {
-    "figure-1": figure_1,
-    "surrogate": surrogate,
-    "corollary-1.1": corollary_1_1,
-}  # by the names under which `fedbounds figure fed-norm-sgda/...` knows them

@@ -7,14 +7,13 @@ from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_quadratic_minimax
 from fedbounds.empirical.simulation.moments import moments
-from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
+from fedbounds.figures.charts.tightness import Settings, Tight, solve_worst_case, tight_of_run
 
 KEY, FORM = "fed-norm-sgda/theorem-1", "sharp"
 ALMOST = 1 - 1e-9  # of the largest step size, so that rounding breaks no condition
 
 
-def at(
+def evaluate_setting(
     clients: int = 1,
     local_steps: int = 2,
     rounds: int = 1000,
@@ -22,7 +21,7 @@ def at(
     heterogeneity: float = 0.5,
     noise: float = 0.1,
 ) -> Tight:
-    """All clients, as many local steps for each, the largest steps."""
+    """Full participation, equal local steps, the largest step sizes."""
     game = random_quadratic_minimax(clients, 2, 2, heterogeneity, condition, noise=noise / 2**0.5)
     price = min(2, local_steps)
     drift = max(1, local_steps - 1) * (price * condition) ** 0.5
@@ -30,7 +29,7 @@ def at(
     descent, local = ascent * ALMOST / (156 * condition**2), local_ascent / (4 * condition**0.5)
     algorithm = FedNormSGDA(local, local_ascent, descent / local_steps, ascent / local_steps, local_steps=local_steps)
     found = confront(moments(algorithm, game, Full(clients), rounds), KEY, FORM)
-    worst = solved(
+    worst = solve_worst_case(
         "fed-norm-sgda",
         blocks=rounds,
         condition=condition,
@@ -45,7 +44,7 @@ def at(
         noise=noise,
         heterogeneity=heterogeneity if clients > 1 else 0.0,
     )
-    return confronted(found, worst)
+    return tight_of_run(found, worst)
 
 
 SETTINGS: Settings = {
@@ -57,18 +56,11 @@ SETTINGS: Settings = {
         sigma: {"clients": 2, "heterogeneity": sigma} for sigma in (0.125, 0.25, 0.5)
     },
 }
-
-
-def picture(progress: Progress | None = None) -> Picture:
-    """How tight Theorem 1 is, and in what."""
-    return tightness(
-        KEY,
-        FORM,
-        panels(at, SETTINGS, progress),
-        title="Theorem 1 and the worst that can happen",
-        caption="All clients, local SGDA, the largest steps, L_f = 1; unless it varies n = 1, tau = 2, T = 1000, kappa "
-        "= 4, sigma_G = 0.5, noise 0.1. The worst case is that of one round with the potential of the proof, which "
-        "bounds every T, but says little where T is small, as x hardly moves: at the start the square is at most "
-        "2 (1 + kappa) L_f Delta. Measured: exact moments on quadratic games that are not convex in x, another one "
-        "for each n and kappa.",
-    )
+TITLE = "Theorem 1 and the worst that can happen"
+CAPTION = (
+    "All clients, local SGDA, the largest steps, L_f = 1; unless it varies n = 1, tau = 2, T = 1000, kappa "
+    "= 4, sigma_G = 0.5, noise 0.1. The worst case is that of one round with the potential of the proof, which "
+    "bounds every T, but says little where T is small, as x hardly moves: at the start the square is at most "
+    "2 (1 + kappa) L_f Delta. Measured: exact moments on quadratic games that are not convex in x, another one "
+    "for each n and kappa."
+)

@@ -1,13 +1,13 @@
-r"""FedAU measured: under Theorem 2 where it applies, without a bound where it does not, and the objectives minimized.
+r"""FedAU measured: under Theorem 2, where no theorem applies, and the objectives that constant weights minimize.
 
-Everything runs on synthetic problems whose constants are exact, so the bounds are guarantees: the family
-$F_n=\phi+b_n^\top x$ with a bounded gradient for Theorem 2, quadratics with one Hessian for the biased objectives.
+Constants are exact: $F_n=\phi+b_n^\top x$ with a bounded gradient for Theorem 2, quadratics with one Hessian for the
+biased objectives.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +47,12 @@ ALMOST = 1 - 1e-9  # of the largest step, so that rounding breaks no condition
 
 @dataclass(frozen=True)
 class ExperimentSize:
-    """One size of the experiments: everything but the algorithm.
+    """The size of an experiment.
 
     Attributes:
         clients, dimension: N and d.
-        lowest: the least participation rate; rates are evenly spaced from it to `highest`.
-        highest: the largest.
-        local_steps, rounds, seeds: I, T, and how many seeds.
+        lowest, highest: of the participation rates, which are evenly spaced.
+        local_steps, rounds, seeds: I, T, and the number of seeds.
         noise, heterogeneity: per coordinate, and the divergence.
     """
 
@@ -74,11 +73,11 @@ class ExperimentSize:
 
     @property
     def coins(self) -> Bernoulli:
-        """Assumption 4."""
+        """Independent participation (Assumption 4)."""
         return Bernoulli(self.clients, self.rates, normalize=False)
 
     def problem(self, shape: str) -> BoundedGradient:
-        """A member of the family with L = 1, in which the rates go with the data: slopes are sorted like them."""
+        """A problem with L = 1 whose slopes are sorted like the rates."""
         drawn = random_bounded_gradient(
             self.clients, self.dimension, shape, self.heterogeneity, noise=self.noise, spread=1.5, seed=1
         )
@@ -86,7 +85,7 @@ class ExperimentSize:
         return BoundedGradient(slopes, drawn.scales, shape, self.noise, drawn.x0)
 
     def steps(self, second_moment: float, smoothness: float = 1.0) -> tuple[float, float]:
-        r"""$\gamma$ and $\eta$: a quarter of the largest local step, and the largest global step at this Q."""
+        r"""$\gamma$, a quarter of the largest local step, and $\eta$, the largest global step at this Q."""
         gamma = 1 / (16 * 15**0.5 * smoothness * self.local_steps)
         both = min(0.5, self.clients / (27 * second_moment)) / (smoothness * self.local_steps)
         return gamma, ALMOST * both / gamma
@@ -96,31 +95,33 @@ class ExperimentSize:
         return simulate(algorithm, self.problem(shape), process or self.coins, self.rounds, seeds=range(self.seeds))
 
 
-def covered(setting: ExperimentSize, cutoffs: Iterable[float] = (1, CUT_OFF, math.inf)) -> dict[str, Aggregation]:
-    """Known weights and FedAU with several cut-offs, each with the largest global step that Theorem 2 allows it."""
+def covered_algorithms(
+    setting: ExperimentSize, cutoffs: Iterable[float] = (1, CUT_OFF, math.inf)
+) -> dict[str, Aggregation]:
+    """Known weights and FedAU with several cut-offs, at the largest global step that Theorem 2 allows."""
     p, T = setting.rates, setting.rounds
     algorithms: dict[str, Aggregation] = {
-        "known rates": KnownParticipation(*_in_order(setting, float(np.mean(1 / p))), probability=p)
+        "known rates": KnownParticipation(*_numbers(setting, float(np.mean(1 / p))), probability=p)
     }
     for K in cutoffs:
         weight = np.where(p < 1, min(K, max(T - 1, 1)), 1.0)
         name = f"FedAU, K = {K:g}"
-        algorithms[name] = FedAU(*_in_order(setting, float(np.mean(p * weight**2))), cutoff=K)
+        algorithms[name] = FedAU(*_numbers(setting, float(np.mean(p * weight**2))), cutoff=K)
     return algorithms
 
 
-def _in_order(setting: ExperimentSize, second_moment: float) -> tuple[float, int, float]:
+def _numbers(setting: ExperimentSize, second_moment: float) -> tuple[float, int, float]:
     gamma, eta = setting.steps(second_moment)
     return gamma, setting.local_steps, eta
 
 
-def under_theorem_2(setting: ExperimentSize | None = None) -> dict[str, dict[str, list[Confrontation]]]:
-    """Shape to (algorithm to its run under two forms of Theorem 2, Option 2)."""
+def runs_of_theorem_2(setting: ExperimentSize | None = None) -> dict[str, dict[str, list[Confrontation]]]:
+    """Shape to algorithm to its run under two forms of Theorem 2, Option 2."""
     own, theorem = setting or ExperimentSize(), load("fedau/theorem-2")
     return {
         shape: {
             name: _compare(own.simulate(algorithm, shape), own.problem(shape), own.coins, theorem)
-            for name, algorithm in covered(own).items()
+            for name, algorithm in covered_algorithms(own).items()
         }
         for shape in SHAPES
     }
@@ -134,7 +135,7 @@ def theorem_2(setting: ExperimentSize | None = None) -> Picture:
     """FedAU and known weights under Theorem 2, Option 2, on clients with bounded gradients."""
     own = setting or ExperimentSize()
     return overlays(
-        under_theorem_2(own),
+        runs_of_theorem_2(own),
         title="Theorem 2 with a bounded gradient: measured under what is promised",
         caption=f"N = {own.clients} clients with rates from {own.lowest:g} to {own.highest:g}, independent in every "
         f"round; d = {own.dimension}, I = {own.local_steps}; phi is a sum of log cosh (convex) or of 1 - cos "
@@ -144,7 +145,7 @@ def theorem_2(setting: ExperimentSize | None = None) -> Picture:
 
 
 def baselines(setting: ExperimentSize, step: tuple[float, float]) -> dict[str, Algorithm]:
-    """FedAU and what it was compared with, all at the same step sizes."""
+    """FedAU and its baselines at the same step sizes."""
     numbers: Any = (step[0], setting.local_steps, step[1])
     return {
         ESTIMATED: FedAU(*numbers, cutoff=CUT_OFF),
@@ -157,7 +158,7 @@ def baselines(setting: ExperimentSize, step: tuple[float, float]) -> dict[str, A
 
 
 def without_bound(setting: ExperimentSize | None = None, shape: str = "cosine") -> Picture:
-    """The same algorithms under three kinds of participation; what no theorem covers, and why."""
+    """The algorithms under three kinds of participation, with the reasons why no theorem applies."""
     own = setting or ExperimentSize(rounds=400, lowest=0.1, highest=0.9)
     N, p = own.clients, own.rates
     processes: dict[str, Process] = {
@@ -211,7 +212,7 @@ LOCAL = (0.01, 2)  # gamma and I
 
 @dataclass(frozen=True)
 class CutoffLimit:
-    """Where FedAU with one cut-off settles: predicted, and met with its standard error."""
+    """The limit of FedAU with a cut-off: predicted, and measured with its standard error."""
 
     cutoff: int
     predicted: float
@@ -219,7 +220,7 @@ class CutoffLimit:
     error: float
 
 
-def settled(cutoffs: Iterable[int], rounds: int = 2000, seeds: int = 32) -> list[CutoffLimit]:
+def cutoff_limits(cutoffs: Iterable[int], rounds: int = 2000, seeds: int = 32) -> list[CutoffLimit]:
     """FedAU's mean model over the last half of noise-free runs, for each cut-off."""
     found = []
     for K in cutoffs:
@@ -235,8 +236,8 @@ def settled(cutoffs: Iterable[int], rounds: int = 2000, seeds: int = 32) -> list
 def wrong_objectives(
     cutoffs: Iterable[int] = (1, 2, 3, 5, 8, 13, 20, 40), rounds: int = 2000, seeds: int = 32
 ) -> Picture:
-    """Constant weights and FedAU with a fixed cut-off: the objectives they minimize, predicted and met."""
-    met, t = settled(cutoffs, rounds, seeds), np.arange(rounds // 2 + 1)
+    """The objectives that constant weights and FedAU with a fixed cut-off minimize, predicted and measured."""
+    met, t = cutoff_limits(cutoffs, rounds, seeds), np.arange(rounds // 2 + 1)
     constant: Mapping[str, Algorithm] = {
         "average participating": AverageParticipating(*LOCAL),
         "average all": AverageAll(*LOCAL),
@@ -286,10 +287,3 @@ def wrong_objectives(
         data,
         {"cutoffs": [m.cutoff for m in met], "rounds": rounds, "gamma": LOCAL[0], "local_steps": LOCAL[1]},
     )
-
-
-MEASURED: Mapping[str, Callable[[], Picture]] = {
-    "theorem-2": theorem_2,
-    "no-bound": without_bound,
-    "wrong-objectives": wrong_objectives,
-}  # by the names under which `fedbounds figure fedau/...` may know them

@@ -1,4 +1,4 @@
-"""The paper's experimental claims against what we measured, and against the paper's own tables as printed."""
+"""The paper's experimental claims, compared with our runs and with its printed tables."""
 
 from __future__ import annotations
 
@@ -6,10 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from fedbounds.figures.charts.claims import FigureClaim, Found, Limits, limits_of, mean_in_words, means_in_words, named
+from fedbounds.figures.charts.claims import (
+    FigureClaim,
+    Found,
+    Limits,
+    describe_level,
+    describe_means,
+    levels_by_name,
+    limits_of,
+)
 from fedbounds.figures.charts.paper_gallery import Traces
-from fedbounds.figures.charts.printed import Holds, PrintedTables, above_all, all_above, falls, judged
-from fedbounds.figures.charts.significance import Level, PartialFinding, every, some
+from fedbounds.figures.charts.printed import (
+    Holds,
+    PrintedTables,
+    are_above_all,
+    is_above_all,
+    is_decreasing,
+    printed_claim,
+)
+from fedbounds.figures.charts.significance import Level, PartialFinding, all_agree, any_agrees
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates
 from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
@@ -18,7 +33,7 @@ from fedbounds.figures.papers.fedau.network import NETWORKS
 STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
 
 PRINTED = PrintedTables("fedau", 5)
-MOST = 0.75  # of the columns: what "generally" is here
+MOST = 0.75  # the share of columns that counts as "generally"
 SAID = {
     "top": "Section 5, on Table 1: FedAU is better than average participating and average all",
     "all": "Section 5, on Table 1: FedAU is the best of all methods, but FedVarp on the test data of CIFAR-10",
@@ -36,21 +51,21 @@ SAID = {
 
 
 def all_claims(gallery: Gallery) -> list[FigureClaim]:
-    """Every experimental claim of the paper, on the runs of this paper package and on the printed tables."""
+    """Every experimental claim of the paper."""
     claims, columns = list[FigureClaim](), {}
     for pattern, runs in gallery.by_pattern.items():
         for name, metric in ACCURACIES.items():
             where = f"{pattern}, {name} accuracy"
             columns[where] = measured_of(gallery, runs, metric)
             claims += limits(gallery, runs, metric).apply(table_1(where, columns[where]))
-    small = Limits("" if gallery.scale.network in ex.PAPER_NETWORKS else gallery.scale.network)
-    claims += small.apply([generally(columns)])
+    small = Limits.of_network(gallery.scale.network, ex.PAPER_NETWORKS)
+    claims += small.apply([cutoff_claim(columns)])
     for name, metric in ACCURACIES.items():
         found = {a: measured_of(gallery, runs, metric) for a, runs in gallery.by_alpha.items()}
         claims += small.apply(table_d_1_1(f"{name} accuracy", found))
     for name, metric in CLIENT_METRICS.items():
         spread = {label: metrics[metric].std(axis=1) for label, metrics in gallery.by_client.items()}
-        claims += small.apply(table_d_3_1(name, named(spread)))
+        claims += small.apply(table_d_3_1(name, levels_by_name(spread)))
     for mean, runs in gallery.by_mean.items():
         for name, metric in ACCURACIES.items():
             found = measured_of(gallery, runs, metric)
@@ -65,20 +80,22 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
 
 def measured_of(gallery: Gallery, runs: Traces, metric: str) -> dict[str, Level]:
     """Accuracies over the last rounds."""
-    return named({label: gallery.accuracy(traces, metric) for label, traces in runs.items()})
+    return levels_by_name({label: gallery.accuracy(traces, metric) for label, traces in runs.items()})
 
 
 def limits(gallery: Gallery, runs: Traces, metric: str) -> Limits:
-    """What keeps a scale from testing what the paper says of accuracies."""
+    """Why a scale does not test the paper's claims about accuracies."""
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, runs, gallery.scale.last, metric)
 
 
 def table_1(where: str, found: Found) -> list[FigureClaim]:
-    """Section 5's reading of Table 1, on one column; FedAU is better if one of its two cut-offs is."""
-    measured = means_in_words(found)
+    """Section 5 on Table 1, one column; FedAU is better if one of its two cut-offs is."""
+    measured = describe_means(found)
 
     def better(*others: str) -> PartialFinding:
-        return some(every(found[own].above(found[other]) for other in others) for own in (ex.FEDAU, ex.FEDAU_INF))
+        return any_agrees(
+            all_agree(found[own].above(found[other]) for other in others) for own in (ex.FEDAU, ex.FEDAU_INF)
+        )
 
     return [
         FigureClaim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
@@ -92,20 +109,20 @@ def table_1(where: str, found: Found) -> list[FigureClaim]:
     ]  # fmt: skip
 
 
-def generally(found: Mapping[str, Found]) -> FigureClaim:
-    """Section 5: the cut-off "generally" helps, which is three quarters of the columns here."""
+def cutoff_claim(found: Mapping[str, Found]) -> FigureClaim:
+    """Section 5: the cut-off "generally" helps, here in three quarters of the columns."""
     leads = {where: column[ex.FEDAU].minus(column[ex.FEDAU_INF]) for where, column in found.items()}
     return FigureClaim(
         "Table 1",
         "K = 50 is better than K = inf in three quarters of the columns",
-        "; ".join(f"{where} {mean_in_words(lead, '+.2f')}" for where, lead in leads.items()),
+        "; ".join(f"{where} {describe_level(lead, '+.2f')}" for where, lead in leads.items()),
         PartialFinding(tuple(column[ex.FEDAU].above(column[ex.FEDAU_INF]) for column in found.values()), MOST),
         SAID["generally"],
     )
 
 
 def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[FigureClaim]:
-    """Appendix D.1: FedAU gains the more the more heterogeneous participation is."""
+    """Appendix D.1: the gain of FedAU grows with the heterogeneity of participation."""
     claims = []
     for other in (ex.PARTICIPATING, ex.ALL):
         gains = {
@@ -113,51 +130,50 @@ def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[FigureClaim]:
             for alpha, v in found.items()
         }
         measured = "; ".join(f"alpha_p = {alpha:g}: {gain.mean:.2f}" for alpha, gain in gains.items())
-        grows = every(a.above(b) for a, b in pairwise(gains.values()))
+        grows = all_agree(a.above(b) for a, b in pairwise(gains.values()))
         text = f"FedAU's lead over {other} grows with heterogeneity ({where})"
         claims.append(FigureClaim("Table D.1.1", text, measured, grows, SAID["heterogeneity"]))
     return claims
 
 
 def table_d_3_1(where: str, found: Found) -> list[FigureClaim]:
-    """Appendix D.3: FedAU makes clients more alike."""
-    measured = "; ".join(f"{label} {mean_in_words(one, '.4g')}" for label, one in found.items())
+    """Appendix D.3: FedAU makes the clients' results more equal."""
+    measured = "; ".join(f"{label} {describe_level(one, '.4g')}" for label, one in found.items())
     return [
         FigureClaim("Table D.3.1", f"{label} has the smaller deviation over clients ({where})", measured,
-              every(found[label].below(found[other]) for other in (ex.PARTICIPATING, ex.ALL)), SAID["spread"])
+              all_agree(found[label].below(found[other]) for other in (ex.PARTICIPATING, ex.ALL)), SAID["spread"])
         for label in (ex.FEDAU, ex.FEDAU_INF)
     ]  # fmt: skip
 
 
 def table_d_6_1(where: str, found: Found) -> list[FigureClaim]:
     """Appendix D.6: rare participation."""
-    measured = means_in_words(found)
+    measured = describe_means(found)
     others = [values for label, values in found.items() if label not in (ex.FEDAU, ex.FEDAU_INF)]
     plain, stored = (ex.PARTICIPATING, ex.ALL), STORED
     return [
         FigureClaim("Table D.6.1", f"FedAU with K = 50 is the best ({where})", measured,
-              every(found[ex.FEDAU].above(other) for other in others), SAID["rare"]),
+              all_agree(found[ex.FEDAU].above(other) for other in others), SAID["rare"]),
         FigureClaim("Table D.6.1", f"the plain averages are better than FedVarp, MIFA and known statistics ({where})",
-              measured, every(found[a].above(found[b]) for a in plain for b in stored), SAID["plain"]),
+              measured, all_agree(found[a].above(found[b]) for a in plain for b in stored), SAID["plain"]),
     ]  # fmt: skip
 
 
 def figure_1(floor: float, found: Mapping[float, Level]) -> list[FigureClaim]:
-    """Section 5: K = 50 is the best length, whatever the lower bound."""
+    """Section 5: K = 50 is the best cut-off for every lower bound."""
     where = f"lower bound {floor:g}" if floor else "no lower bound"
-    measured = "; ".join(f"K = {K:g}: {mean_in_words(v)}" for K, v in found.items())
+    measured = "; ".join(f"K = {K:g}: {describe_level(v)}" for K, v in found.items())
     middle, ends = [v for K, v in found.items() if 1 < K < 100], (min(found), max(found))
     return [
         FigureClaim("Figure 1", f"an intermediate K is better than K = 1 and than no cut-off ({where})", measured,
-              some(every(one.above(found[K]) for K in ends) for one in middle), SAID["cutoff"]),
+              any_agrees(all_agree(one.above(found[K]) for K in ends) for one in middle), SAID["cutoff"]),
         FigureClaim("Figure 1", f"K = 50 is the best ({where})", measured,
-              every(found[50].above(values) for K, values in found.items() if K != 50), SAID["cutoff"]),
+              all_agree(found[50].above(values) for K, values in found.items() if K != 50), SAID["cutoff"]),
     ]  # fmt: skip
 
 
 def printed_claims() -> list[FigureClaim]:
-    """What the paper says of its own tables, in our words: agrees if the printed means say so, disagrees only if what
-    does not is clearly the opposite."""
+    """The paper's claims about its own tables: agree by printed means, disagree only if significantly opposite."""
     K_inf, K_50 = "FedAU (ours, K->inf)", "FedAU (ours, K=50)"
     plain = ("Average participating", "Average all")
     stored = ("FedVarp (250x memory)", "MIFA (250x memory)", "Known participation statistics")
@@ -165,23 +181,23 @@ def printed_claims() -> list[FigureClaim]:
     spread = PRINTED.levels("Table D.3.1")
 
     def fedau_above(others: Sequence[str]) -> Holds:
-        return lambda c: above_all(c, max((K_inf, K_50), key=lambda label: c[label].mean), others)
+        return lambda c: is_above_all(c, max((K_inf, K_50), key=lambda label: c[label].mean), others)
 
     cifar_10_test = {name: c for name, c in main.items() if "CIFAR-10 Test" in name}
     rest = {name: c for name, c in main.items() if name not in cifar_10_test}
     claims = [
-        judged("Table 1", "FedAU is the best of the upper part", main, fedau_above(plain), paper=SAID["top"]),
-        judged("Table 1", "FedAU is the best of all but on the test data of CIFAR-10", rest,
+        printed_claim("Table 1", "FedAU is the best of the upper part", main, fedau_above(plain), paper=SAID["top"]),
+        printed_claim("Table 1", "FedAU is the best of all but on the test data of CIFAR-10", rest,
                fedau_above((*plain, *stored)), paper=SAID["all"]),
-        judged("Table 1", "FedVarp is the best on the test data of CIFAR-10 (in at least one pattern)", cifar_10_test,
-               lambda c: above_all(c, stored[0], [m for m in c if m != stored[0]]), 1 / len(cifar_10_test),
-               SAID["all"]),
-        judged("Table 1", "K = 50 is better than K = inf in three quarters of the columns", main,
-               lambda c: above_all(c, K_50, [K_inf]), MOST, SAID["generally"]),
-        judged("Table 1", "K = 50 is better than known statistics", main, lambda c: above_all(c, K_50, stored[2:]),
-               paper=SAID["known"]),
-        judged("Table 1", "K = inf is better than known statistics", main, lambda c: above_all(c, K_inf, stored[2:]),
-               paper=SAID["known"]),
+        printed_claim("Table 1", "FedVarp is the best on the test data of CIFAR-10 (in at least one pattern)",
+               cifar_10_test, lambda c: is_above_all(c, stored[0], [m for m in c if m != stored[0]]),
+               1 / len(cifar_10_test), SAID["all"]),
+        printed_claim("Table 1", "K = 50 is better than K = inf in three quarters of the columns", main,
+               lambda c: is_above_all(c, K_50, [K_inf]), MOST, SAID["generally"]),
+        printed_claim("Table 1", "K = 50 is better than known statistics", main,
+               lambda c: is_above_all(c, K_50, stored[2:]), paper=SAID["known"]),
+        printed_claim("Table 1", "K = inf is better than known statistics", main,
+               lambda c: is_above_all(c, K_inf, stored[2:]), paper=SAID["known"]),
     ]  # fmt: skip
     for other in (*plain, *stored):
         for part in ("Train", "Test"):
@@ -193,16 +209,16 @@ def printed_claims() -> list[FigureClaim]:
             ]
             claims.append(FigureClaim("Table D.1.1 as printed",
                                       f"the lead over {other} grows with heterogeneity ({part})",
-                                ", ".join(f"{gain.mean:.1f}" for gain in gains), falls(gains),
+                                ", ".join(f"{gain.mean:.1f}" for gain in gains), is_decreasing(gains),
                                 SAID["heterogeneity"]))  # fmt: skip
     for label in (K_50, K_inf):
-        claims.append(judged("Table D.3.1", f"{label} has the smallest deviations over clients", spread,
-                             lambda c, label=label: all_above(c, plain, [label]), paper=SAID["spread"]))  # fmt: skip
+        claims.append(printed_claim("Table D.3.1", f"{label} has the smallest deviations over clients", spread,
+                      lambda c, label=label: are_above_all(c, plain, [label]), paper=SAID["spread"]))  # fmt: skip
     claims += [
-        judged("Table D.6.1", "FedAU with K = 50 is the best", rare,
-               lambda c: above_all(c, K_50, [m for m in c if m != K_50]), paper=SAID["rare"]),
-        judged("Table D.6.1", "the plain averages are better than FedVarp, MIFA and known statistics", rare,
-               lambda c: all_above(c, plain, stored), paper=SAID["plain"]),
+        printed_claim("Table D.6.1", "FedAU with K = 50 is the best", rare,
+               lambda c: is_above_all(c, K_50, [m for m in c if m != K_50]), paper=SAID["rare"]),
+        printed_claim("Table D.6.1", "the plain averages are better than FedVarp, MIFA and known statistics", rare,
+               lambda c: are_above_all(c, plain, stored), paper=SAID["plain"]),
     ]  # fmt: skip
     return [*claims, interval_claim()]
 

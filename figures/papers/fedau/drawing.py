@@ -1,4 +1,4 @@
-"""One function per figure or table of the paper: make the runs that are missing, then draw."""
+"""The figures and tables of the paper, by name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from fedbounds.empirical.problems import ImageClassification, problem_from_spec
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.dots import dot_chart
-from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, draw_by_name, series
+from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, final_accuracy
 from fedbounds.figures.charts.picture import Curve, Picture, styled
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, tune_by_runs
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
@@ -28,41 +29,30 @@ CLIENT_METRICS = {"loss": "train_loss", "training accuracy": "train_accuracy", "
 
 
 class Gallery(PaperGallery[ex.Scale]):
-    """The figures and tables of this paper at one scale, from runs kept in one directory of results.
+    """The figures and tables of this paper.
 
-    Args:
-        results: where runs are kept, one directory per experiment.
-        dataset: glyphs (default), digits, svhn, cifar-10, cifar-100 or cinic-10, the last four from local files.
-        data: the directory of the local files.
-        network: mlp (default on glyphs and digits), the paper's (fedau-svhn, ...) scaled to the image, or another.
-        workers: local processes.
-        scale: another scale than the data set's own.
-        progress: called after every run, or worst case, with how many are there and how many there are in all.
-        full: the paper's own numbers of clients, rounds and seeds.
+    Data sets: glyphs (default), digits; from local files svhn, cifar-10, cifar-100, cinic-10. Networks: mlp (default on
+    glyphs and digits), the paper's (fedau-svhn, ...) scaled to the image, or another.
     """
 
     scale_of = staticmethod(ex.scale_of)
     usual = "glyphs"
 
     def tuned(self, label: str, pattern: str = "Bernoulli") -> Tuned:
-        """How a method got its step sizes under a pattern, with the paper's rates: the same grid for all, seeds that
-        are not judged, training loss."""
-        if (label, pattern) not in self._tuned:
-            self._tuned[label, pattern] = tune_by_runs(
+        """The tuning of a method's step sizes under a pattern by training loss: the same grid, separate seeds."""
+        return self.keep(
+            ("tuned", label, pattern),
+            lambda: tune_by_runs(
                 self.run,
                 lambda methods: ex.training_sweep(self._name, self.scale, methods, pattern, self.data, tuning=True),
                 lambda setting: ex.method(self.scale, label, **setting),
                 self.scale.grid,
                 self.scale.last,
-            )
-        return self._tuned[label, pattern]
-
-    @cached_property
-    def _tuned(self) -> dict[tuple[str, str], Tuned]:
-        return {}
+            ),
+        )
 
     def methods(self, labels: Sequence[str], pattern: str = "Bernoulli") -> dict[str, dict[str, Any]]:
-        """Methods with the step sizes that they have under a pattern."""
+        """Methods with their tuned step sizes under a pattern."""
         return {label: ex.method(self.scale, label, **self.tuned(label, pattern).winner) for label in labels}
 
     def runs_of(self, pattern: str = "Bernoulli", **of_rates: Any) -> dict[str, list[Trace]]:
@@ -77,12 +67,12 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @cached_property
     def by_alpha(self) -> dict[float, dict[str, list[Trace]]]:
-        """Table D.1.1's runs: participation more or less heterogeneous."""
+        """Table D.1.1's runs by the heterogeneity of participation."""
         return {alpha: self.runs_of(alpha=alpha) for alpha in self.scale.alphas}
 
     @cached_property
     def by_mean(self) -> dict[float, dict[str, list[Trace]]]:
-        """Table D.6.1's runs: rarer and rarer participation, without a lower bound."""
+        """Table D.6.1's runs by the mean rate, without a lower bound."""
         return {mean: self.runs_of(mean=mean, floor=0.0) for mean in ex.MEANS}
 
     @cached_property
@@ -97,7 +87,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @cached_property
     def by_client(self) -> dict[str, dict[str, np.ndarray]]:
-        """Figure D.3.1's numbers: method to metric to the values of all clients of all seeds, (seeds, clients)."""
+        """Figure D.3.1's numbers: method to metric to the values of all clients, (seeds, clients)."""
         methods = self.methods(ex.TOP)
         sweep = ex.training_sweep(self._name, self.scale, methods, data=self.data, final_models=True)
         found: dict[str, dict[str, list[np.ndarray]]] = {label: {} for label in methods}
@@ -113,22 +103,19 @@ class Gallery(PaperGallery[ex.Scale]):
 
     @property
     def _name(self) -> str:
-        """One place for all runs, as several figures share some."""
+        """The directory of all runs, as several figures share some."""
         return f"fedau-{self.scale.dataset}-{self.scale.network}"
 
     def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
-        """The accuracy over the last rounds in per cent, (seeds,)."""
-        rounds, values = series(traces, metric)
-        last = values[:, rounds > rounds[-1] - self.scale.last]
-        chance = 0.01 if self.scale.dataset == "cifar-100" else 0.1
-        return 100 * np.where(np.isfinite(last), last, chance).mean(axis=1)
+        """The accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
+        return final_accuracy(traces, metric, self.scale.last, 0.01 if self.scale.dataset == "cifar-100" else 0.1)
 
     def figure_1(self) -> Picture:
         """The cut-off length against the test accuracy."""
         return self._cutoffs("Figure 1: the cut-off length K", {"test": "test_accuracy"})
 
     def figure_d_5_2(self) -> Picture:
-        """The cut-off length, in full."""
+        """The cut-off length, training and test."""
         return self._cutoffs("Figure D.5.2: the cut-off length K, training and test", ACCURACIES)
 
     def _cutoffs(self, title: str, metrics: Mapping[str, str]) -> Picture:
@@ -185,7 +172,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return replace(picture, provenance=self._provenance())
 
     def tuning(self) -> Picture:
-        """What every pair of step sizes scored."""
+        """The score of every pair of step sizes."""
         found = {pattern: {label: self.tuned(label, pattern) for label in ex.METHODS} for pattern in ex.PATTERNS}
         title = "How the step sizes were found"
         edges = [f"{label} ({pattern})" for pattern, of in found.items() for label, one in of.items() if one.edges]
@@ -197,7 +184,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return heat_maps(title, found, caption, self._provenance(patterns=[*ex.PATTERNS]))
 
     def figure_d_3_1(self) -> Picture:
-        """How the clients' losses and accuracies are spread."""
+        """The distributions of the clients' losses and accuracies."""
         groups = {}
         for name, metric in CLIENT_METRICS.items():
             groups[name] = []
@@ -277,7 +264,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
 
 def brief(tuned: Tuned) -> dict[str, object]:
-    """What manifests say of a search; every score is in the data of the figure `tuning`."""
+    """The tuning for manifests; every score is in the data of the figure `tuning`."""
     score = min(score for _, score in tuned.tried)
     return {"winner": tuned.winner, "score": score, "searched": tuned.searched, "at the edge": tuned.edges}
 
@@ -285,7 +272,7 @@ def brief(tuned: Tuned) -> dict[str, object]:
 def heat_maps(
     title: str, found: Mapping[str, Mapping[str, Tuned]], caption: str, provenance: Mapping[str, object]
 ) -> Picture:
-    """Scores over gamma and eta: pattern by method, in one range of colors, the winners crossed."""
+    """Scores over gamma and eta by pattern and method, on one color scale, winners crossed."""
     searches = [one for of in found.values() for one in of.values()]
     gammas, etas = (sorted({v for one in searches for v in one.searched[name]}) for name in ("gamma", "eta"))
     best = min(score for one in searches for _, score in one.tried)
@@ -341,12 +328,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "without-bound": lambda gallery: theorems.without_bound(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }
-
-
-def draw(gallery: Gallery, name: str) -> Picture:
-    """One figure or table of the paper by name."""
-    return draw_by_name("fedau", FIGURES, gallery, name)

@@ -1,4 +1,4 @@
-"""The experiments behind the figures as sweep documents: participation that depends on the clients' data."""
+"""The experiments as sweep documents: participation that depends on the clients' data."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import class_mix_partition
 from fedbounds.empirical.participation.rates import class_frequencies, dirichlet_frequencies, participation_rates
-from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.charts.scales import images_in_words, images_of, scale_named
+from fedbounds.empirical.sweep import Sweep
+from fedbounds.figures.charts.scales import describe_images, images_of, scale_named, sweep_of, with_data
 from fedbounds.figures.charts.tuning import tuning_seeds
 
 FEDAU_INF, FEDAU = "FedAU, K = inf", "FedAU, K = 50"
@@ -46,20 +46,19 @@ GRID = {name: values[::2] for name, values in FULL_GRID.items()}
 
 @dataclass(frozen=True)
 class Scale:
-    """How large an experiment is; the paper's own numbers are N = 250, 2,000 to 20,000 rounds, averages over the last
-    200 rounds, 5 seeds; I = 5 and batch 16 are those of its public code.
+    """The size of an experiment.
 
-    Args:
-        dataset, network: what is learned.
-        clients, rounds, seeds: N, T and how many runs.
-        last: the rounds over which results are averaged.
-        grid: of gamma and eta; every method takes its best of all pairs.
-        tuning_rounds, tuning_seeds: how long and how many the runs are, with other seeds, that choose the step sizes.
-        size: training and test images, of a data set that is made here.
+    The paper: N = 250, 2,000 to 20,000 rounds, averages over the last 200, 5 seeds; I = 5 and batch 16 by its code.
+
+    Attributes:
+        clients, rounds, seeds: N, T and the number of runs.
+        last: rounds over which results are averaged.
+        grid: of gamma and eta; every method takes its best pair.
+        tuning_rounds, tuning_seeds: of the runs that choose step sizes.
+        size: training and test images, of a generated data set.
         cutoffs: K of Figures 1 and D.5.2; the last is no cut-off.
         alphas: of Table D.1.1.
         augmentation: of the training images.
-        record_every: rounds between evaluations.
     """
 
     dataset: str
@@ -86,7 +85,7 @@ class Scale:
     def words(self) -> str:
         """The scaling-down, for captions."""
         return (
-            f"{images_in_words(self.dataset, self.size)}, network {self.network}, N = {self.clients}, I = 5, batch 16, "
+            f"{describe_images(self.dataset, self.size)}, network {self.network}, N = {self.clients}, I = 5, batch 16, "
             f"{self.rounds} rounds, {self.seeds} seeds, each with its own data split and rates; the paper has SVHN, "
             "CIFAR-10, CIFAR-100 and CINIC-10, N = 250, 2,000 to 20,000 rounds and 5 seeds"
         )
@@ -113,14 +112,10 @@ SMOKE = Scale("digits", "linear", 12, 30, 2, 10, {"gamma": (0.3, 0.9, 2.7), "eta
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale used for a data set; with another network than the default one where that is asked for.
+    """The scale of a data set, with another network if given.
 
-    With `full`, the paper's own numbers of clients, rounds and seeds, and its grid of step sizes, of which the paper
-    looks for gamma first and then for eta; what is left out is the halving of the step size on CIFAR-100 from round
-    10,000 on.
-
-    Raises:
-        FedboundsError: no such data set; names those there are.
+    With `full` the paper's clients, rounds, seeds and grid, which the paper searches for gamma first; the step size on
+    CIFAR-100 is not halved at round 10,000.
     """
     scale = scale_named(SCALES, dataset, network)
     if not full:
@@ -143,8 +138,7 @@ def method(scale: Scale, label: str, gamma: float, eta: float) -> dict[str, Any]
 def rates(
     scale: Scale, seed: int, alpha: float = ALPHA, mean: float = MEAN, floor: float = FLOOR, data: str | None = None
 ) -> np.ndarray:
-    """The participation rates of one seed, (clients,): eq. (C.6.1) with the classes that the clients really hold, cut
-    off at 1, which the paper does not say, where there are more classes than 1 / mean."""
+    """The participation rates of a seed, (clients,): eq. (C.6.1) with the clients' classes, capped at 1."""
     frequencies = _frequencies(scale.dataset, scale.size, scale.clients, seed, data)
     return participation_rates(frequencies, alpha=alpha, mean=mean, floor=floor, cap=1.0, seed=seed)
 
@@ -157,7 +151,7 @@ def _frequencies(dataset: str, size: tuple[int, int] | None, clients: int, seed:
 
 
 def paper_rates(seed: int, clients: int = 250, mean: float = MEAN, floor: float = FLOOR) -> np.ndarray:
-    """Rates without any data, (clients,): eq. (C.6.1) for ten classes, at the paper's own number of clients."""
+    """Rates without data, (clients,): eq. (C.6.1) for ten classes, by default for the paper's N."""
     return participation_rates(dirichlet_frequencies(clients, 10, 0.1, seed), mean=mean, floor=floor, seed=seed)
 
 
@@ -171,34 +165,28 @@ def training_sweep(
     tuning: bool = False,
     **of_rates: float,
 ) -> Sweep:
-    """The methods, each with every seed; a seed decides the data split and the rates too.
+    """The methods with every seed, which also fixes the data split and the rates.
 
-    Args:
-        name: of the sweep.
-        scale: how large.
-        methods: label to algorithm.
-        pattern: a key of `PATTERNS`.
-        data: the directory of local files.
-        final_models: record the first and last models, and nothing in between.
-        tuning: with the seeds and for the rounds that choose step sizes, rather than those that are judged.
-        of_rates: `alpha`, `mean`, `floor` of `rates`.
+    `pattern` is a key of `PATTERNS`, `of_rates` are arguments of `rates`. With `final_models` only the first and last
+    models are recorded; with `tuning` the seeds and rounds are those for tuning.
     """
-    tasks, rounds = [], scale.tuning_rounds if tuning else scale.rounds
+    documents, rounds = [], scale.tuning_rounds if tuning else scale.rounds
     for seed in tuning_seeds(scale.tuning_seeds) if tuning else range(scale.seeds):
         problem = {"kind": "images", "dataset": scale.data, "network": scale.network, "clients": scale.clients,
                    "partition": "class-mix", "alpha": 0.1, "partition_seed": seed,
                    "augmentation": list(scale.augmentation)}  # fmt: skip
         participation = {"kind": PATTERNS[pattern], "clients": scale.clients,
                          "probability": rates(scale, seed, data=data, **of_rates).tolist()}  # fmt: skip
-        document = {
-            "name": name,
-            "rounds": rounds,
-            "seeds": [seed],
-            "record_every": rounds if final_models else scale.record_every,
-            "record_models": final_models,
-            "problem": problem if data is None else {**problem, "data": data},
-            "participation": participation | ({"normalize": False} if pattern == "Bernoulli" else {}),
-            "algorithms": {label: dict(one) for label, one in methods.items()},
-        }
-        tasks += resolve(document, name).tasks
-    return Sweep(name, tuple(tasks), name)
+        documents.append(
+            {
+                "name": name,
+                "rounds": rounds,
+                "seeds": [seed],
+                "record_every": rounds if final_models else scale.record_every,
+                "record_models": final_models,
+                "problem": with_data(problem, data),
+                "participation": participation | ({"normalize": False} if pattern == "Bernoulli" else {}),
+                "algorithms": {label: dict(one) for label, one in methods.items()},
+            }
+        )
+    return sweep_of(name, documents)

@@ -14,7 +14,7 @@ from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
 from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratios
+from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
 
 CLIENTS, LOCAL_STEPS, DIMENSION, SEEDS, NOISE = 12, 5, 5, 8, 0.3
 KNOWN, ESTIMATED = "fedau/appendix-a.3-unequal", "fedau/corollary-4"
@@ -23,7 +23,7 @@ SAMPLED, SAMPLED_SINCE = tuple(64 * 4**k for k in range(5)), 1024
 
 
 def coins() -> Bernoulli:
-    """Clients that take part at rates from 0.3 to 1, independently."""
+    """Clients with rates from 0.3 to 1, independent in every round."""
     return Bernoulli(CLIENTS, np.linspace(0.3, 1.0, CLIENTS), normalize=False)
 
 
@@ -80,7 +80,7 @@ RATIO_ROUNDS = 5_000
 FORMS = ("explicit", "sharp")
 
 
-def at_known_rates(
+def run_known_rates(
     form: str,
     rounds: int,
     clients: float = CLIENTS,
@@ -98,15 +98,12 @@ def at_known_rates(
 
 @cache
 def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
-    """What varies to its value to one run under both forms."""
-    return {
-        axis: {value: [at_known_rates(form, rounds, **{name: value}) for form in FORMS] for value in values}
-        for axis, (name, values) in AXES.items()
-    }
+    """Panel to value to the run under both forms."""
+    return ratio_panels(AXES, lambda name, value, form: run_known_rates(form, rounds, **{name: value}), FORMS)
 
 
 def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
-    """How tight Appendix A.3 is, and in what."""
+    """The tightness of Appendix A.3 over each constant."""
     return ratios(
         exact_ratios(rounds),
         title="How tight Corollary 4 is with known rates, exactly",
@@ -116,5 +113,5 @@ def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
 
 
 def claims() -> list[FigureClaim]:
-    """What Corollary 4 says of the dependence on T and on the setting, against what was measured."""
+    """The claims about the dependence on T and on the setting."""
     return [*rate_claims(known_rates() | estimated_rates()), *ratio_claims(exact_ratios())]

@@ -1,4 +1,4 @@
-"""The paper's figures that need no training: who takes part when, with which rates, and what the weights do."""
+"""The figures without training: participation patterns, rates, and weights over time."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SMALLEST = 1e-6  # rates below are drawn here
 
 
 def pattern_of_rate(pattern: str, probability: list[float], rounds: int) -> np.ndarray:
-    """Who takes part in one run of a pattern, booleans (rounds, clients)."""
+    """The participants in one run of a pattern, booleans (rounds, clients)."""
     spec = {"kind": ex.PATTERNS[pattern], "clients": len(probability), "probability": probability}
     process = process_from_spec(spec | ({"normalize": False} if pattern == "Bernoulli" else {}))
     return process.matrix(rounds, np.random.default_rng(SEED)) > 0
 
 
 def figure_c_6_1() -> Picture:
-    """One client that takes part in 52.7 % of the rounds, under the three patterns."""
+    """One client with rate 52.7 % under the three patterns."""
     rounds, rows = 400, {name: pattern_of_rate(name, [BUSY], 400)[:, 0] for name in ex.PATTERNS}
     title = "Figure C.6.1: one client under three patterns"
     with styled():
@@ -53,7 +53,7 @@ def figure_c_6_1() -> Picture:
 
 
 def figure_c_6_2() -> Picture:
-    """How the classes' availability makes the rates of twenty clients."""
+    """The rates of twenty clients from their class shares and the availability of classes."""
     clients, classes = 20, 10
     printed = np.array([0.02, 0.05, 0.12, 0, 0, 0.78, 0, 0, 0.02, 0])
     printed = printed / printed.sum()
@@ -95,7 +95,7 @@ def figure_c_6_2() -> Picture:
 
 
 def weights_over_time(pattern: str, number: str, rounds: int = 10_000) -> Picture:
-    """FedAU's weights along one run: averaged over clients, of a frequent client and of three rare ones."""
+    """FedAU's weights along a run: the mean over clients, a frequent client, and three rare ones."""
     p = ex.paper_rates(SEED)
     p = np.concatenate([[BUSY, ex.FLOOR, ex.FLOOR, ex.FLOOR], p[4:]])
     present = pattern_of_rate(pattern, p.tolist(), rounds)
@@ -147,7 +147,7 @@ def weights_over_time(pattern: str, number: str, rounds: int = 10_000) -> Pictur
 
 
 def distributions(number: str, what: str, groups: dict[str, np.ndarray]) -> Picture:
-    """Shares of clients whose rate is at most x, over several seeds."""
+    """Cumulative distributions of the rates, over several seeds."""
     share = {label: np.arange(1, len(p) + 1) / len(p) for label, p in groups.items()}
     curves = [Curve(label, np.maximum(np.sort(p), SMALLEST), share[label]) for label, p in groups.items()]
     title = f"Figure {number}: participation rates for {what}"
@@ -165,17 +165,17 @@ def distributions(number: str, what: str, groups: dict[str, np.ndarray]) -> Pict
     )
 
 
-def _pooled(mean: float, floor: float) -> np.ndarray:
+def _pool_rates(mean: float, floor: float) -> np.ndarray:
     return np.concatenate([ex.paper_rates(seed, mean=mean, floor=floor) for seed in range(20)])
 
 
 def figure_d_5_1() -> Picture:
     """The rates' distribution for several lower bounds."""
-    groups = {f"lower bound {floor:g}": _pooled(ex.MEAN, floor) for floor in (0.0, 0.002, 0.02, 0.05)}
+    groups = {f"lower bound {floor:g}": _pool_rates(ex.MEAN, floor) for floor in (0.0, 0.002, 0.02, 0.05)}
     return distributions("D.5.1", "several lower bounds", groups)
 
 
 def figure_d_6_1() -> Picture:
     """The rates' distribution for several means, without a lower bound."""
-    groups = {f"mean {mean:g}": _pooled(mean, 0.0) for mean in ex.MEANS}
+    groups = {f"mean {mean:g}": _pool_rates(mean, 0.0) for mean in ex.MEANS}
     return distributions("D.6.1", "several means", groups)

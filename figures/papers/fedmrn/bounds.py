@@ -1,7 +1,7 @@
-r"""FedMRN's theorems against the exact moments of the algorithm that they are about: no sampling anywhere.
+r"""FedMRN's theorems against exact moments of the analyzed algorithm.
 
-The four clients of `four_clients` have the Hessian I, so that every constant is known; G is the bound with which the
-steps and amplitudes are set, and holds in the root mean square along the runs that are drawn with a bound.
+The four clients have the Hessian I, so that all constants are known; G sets steps and amplitudes, and holds in the root
+mean square along the runs with a bound.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def falling(t: int) -> float:
 
 
 def horizons(last: int) -> np.ndarray:
-    """Ends of rounds, spaced evenly in the logarithm."""
+    """Ends of rounds, evenly spaced in the logarithm."""
     ends = np.unique(np.geomspace(1, last / LOCAL_STEPS, 60).astype(int))
     return LOCAL_STEPS * ends
 
@@ -123,9 +123,9 @@ def theorem_1(last: int = LAST) -> Picture:
     )  # fmt: skip
 
 
-def crossing(measured: Curve, promised: Curve) -> float:
-    """The first x at which more was measured than promised; infinite if none."""
-    above = np.flatnonzero(measured.y > promised.y)
+def crossing(measured: Curve, limit: Curve) -> float:
+    """The first x at which the measure is above the bound; infinite if none."""
+    above = np.flatnonzero(measured.y > limit.y)
     return float(measured.x[above[0]]) if above.size else math.inf
 
 
@@ -138,7 +138,7 @@ OPERATORS: Mapping[str, tuple[Masking, float]] = {
 
 
 def theorem_2(T: tuple[int, ...] = (16, 64, 256, 1024, 4096)) -> Picture:
-    """Theorem 2 for operators that have a relative error: one run per T, at the step that it prescribes."""
+    """Theorem 2 for operators with a relative error: one run per T, at the prescribed step size."""
     horizons = np.array(T)
     groups: dict[str, list[Curve]] = {}
     ratios = {}
@@ -152,7 +152,7 @@ def theorem_2(T: tuple[int, ...] = (16, 64, 256, 1024, 4096)) -> Picture:
         groups[name] = [Curve("measured, exact", horizons.astype(float), measured), printed, sharp]
         ratios[name] = float((measured / sharp.y).max())
     title = "Theorem 2 for operators with a relative error"
-    told = "; ".join(f"{name}: {ratio:.2g}" for name, ratio in ratios.items())
+    numbers = "; ".join(f"{name}: {ratio:.2g}" for name, ratio in ratios.items())
     return panels(
         groups,
         x_label="iterations $T$",
@@ -160,7 +160,7 @@ def theorem_2(T: tuple[int, ...] = (16, 64, 256, 1024, 4096)) -> Picture:
         title=title,
         caption=f"{title}. One run for each T at eta = 1/(L sqrt(T)), L = 1, four clients with Hessian I (N = 4, "
         "K = 2, S = 2, d = 2), by exact second moments; G is the largest root mean square of a gradient along the "
-        f"runs, so that the bounds are those of these runs. Measured over the sharp form, at most: {told}.",
+        f"runs, so that the bounds are those of these runs. Measured over the sharp form, at most: {numbers}.",
         alternative="Four panels, one for each operator: the measured average squared gradient norm against iterations "
         "below two bounds, all falling.",
         provenance={"constants": DECLARED | OF_RUN | {"L": 1.0}, "largest_ratios": ratios},
@@ -177,7 +177,7 @@ def average_run(masking: Masking, T: int) -> MaskedMoments:
 
 
 def operators(points: int = 121, size: int = 64) -> Picture:
-    """The error that an operator has, over the size of the update: masks have none that is relative."""
+    """The relative error of operators over the size of the update; masked noise has no bound."""
     scales = np.geomspace(1e-3, 10, points)
     x = np.ones(size)
     codecs: dict[str, Compressor] = {

@@ -1,4 +1,4 @@
-"""What the paper says, against exact moments, against what was trained, and against its own tables as printed."""
+"""The paper's claims, compared with exact moments, with our runs, and with its printed tables."""
 
 from __future__ import annotations
 
@@ -10,10 +10,26 @@ import numpy as np
 
 from fedbounds.empirical.comparison.convergence_slopes import least_squares
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
-from fedbounds.figures.charts.claims import FigureClaim, Found, Limits, limits_of, mean_in_words, means_in_words, named
+from fedbounds.figures.charts.claims import (
+    FigureClaim,
+    Found,
+    Limits,
+    describe_level,
+    describe_means,
+    levels_by_name,
+    limits_of,
+)
 from fedbounds.figures.charts.paper_gallery import Traces, series
-from fedbounds.figures.charts.printed import PrintedTables, above_all, alike, by_means, falls, judged, within
-from fedbounds.figures.charts.significance import ALIKE, Level, PartialFinding, every, some
+from fedbounds.figures.charts.printed import (
+    PrintedTables,
+    is_above_all,
+    is_alike,
+    is_decreasing,
+    is_within,
+    means_finding,
+    printed_claim,
+)
+from fedbounds.figures.charts.significance import ALIKE, Level, PartialFinding, all_agree, any_agrees
 from fedbounds.figures.papers.fedmrn import experiments as ex
 from fedbounds.figures.papers.fedmrn import simulated, timing
 from fedbounds.figures.papers.fedmrn.bounds import (
@@ -32,7 +48,7 @@ NEAR = 0.05  # of an exponent
 WITHIN = 0.7  # points: the largest difference between FedMRN and FedAvg in the paper's Table 1
 NEGLIGIBLE = 0.1  # of a training
 ORDERS = ((ex.FEDSPARSIFY, ex.FEDPM), (ex.TERNGRAD, ex.SIGN), (ex.DRIVE, ex.TERNGRAD), (ex.EDEN, ex.DRIVE))
-FAIRER = ((ex.TERNGRAD, ex.FIXED_SIGN),)  # what the paper says of SignSGD, of ours with a tuned scale
+FAIRER = ((ex.TERNGRAD, ex.FIXED_SIGN),)  # the paper's claim about SignSGD, for our variant with a tuned scale
 OURS = "ours: the paper does not say so"
 SAID = {
     "best": "Section 5, on Table 1: FedMRN is better than the methods that it is compared with, but for FedAvg",
@@ -47,18 +63,18 @@ PRINTED = PrintedTables("fedmrn", 5)
 
 
 def slope(x: np.ndarray, y: np.ndarray) -> float:
-    """Of the logarithms, over the last decade of x."""
+    """The slope of the logarithms over the last decade of x."""
     late = x >= x[-1] / 10
     return least_squares(x[late], y[late])
 
 
 def all_claims(gallery: Gallery) -> list[FigureClaim]:
-    """Every claim of the paper that is decided here."""
+    """Every claim of the paper."""
     return [*exact_claims(gallery), *simulated_claims(gallery), *trained_claims(gallery), *printed_claims()]
 
 
 def exact_claims(gallery: Gallery) -> list[FigureClaim]:
-    """What exact moments decide."""
+    """The claims that exact moments decide."""
     T = np.arange(1, gallery.scale.iterations // LOCAL_STEPS + 1) * LOCAL_STEPS
     rounds = T + SHIFT  # the bound falls like 1/(gamma + T)
     found = {
@@ -74,8 +90,8 @@ def exact_claims(gallery: Gallery) -> list[FigureClaim]:
                             f"like (gamma + T)^{power:.2f}, exact", power <= NEAR - 1))  # fmt: skip
     masked = strongly_convex(CURRENT, gallery.scale.iterations)
     under = masked.objective_gap[T] / bound("", "fedmrn/theorem-1", "repaired:R1", T + 1).y
-    told = f"measured over bound at most {under.max():.2g}, where no sure G is left, too"
-    claims.append(FigureClaim("Theorem 1", "stays under the repaired bound R1", told, bool((under <= 1).all())))
+    numbers = f"measured over bound at most {under.max():.2g}, where no sure G is left, too"
+    claims.append(FigureClaim("Theorem 1", "stays under the repaired bound R1", numbers, bool((under <= 1).all())))
     horizons = np.array(gallery.scale.horizons, float)
     averages = [average_run(RELATIVE, int(t)).gradient_norm_squared[:-1].mean() for t in horizons]
     power = slope(horizons, np.array(averages))
@@ -84,22 +100,22 @@ def exact_claims(gallery: Gallery) -> list[FigureClaim]:
                         "relative error", f"like T^{power:.2f}, exact", power <= NEAR - 0.5))  # fmt: skip
     codec = MaskedNoise("bernoulli", 1.0)
     small = [codec.squared_error(np.array([size])) ** 0.5 / size for size in (0.1, 0.01, 0.001)]
-    told = ", ".join(f"{value:.3g}" for value in small)
+    numbers = ", ".join(f"{value:.3g}" for value in small)
     claims.append(FigureClaim("Section 4", "masks satisfy Assumption 4 with some q", "relative error "
-                        f"{told} at |u| = 0.1, 0.01, 0.001 alpha", small[-1] < 2 * small[0]))  # fmt: skip
+                        f"{numbers} at |u| = 0.1, 0.01, 0.001 alpha", small[-1] < 2 * small[0]))  # fmt: skip
     return claims
 
 
 def simulated_claims(gallery: Gallery) -> list[FigureClaim]:
-    """What runs of the analyzed algorithm decide: bounded clients, and a network."""
+    """The claims that runs of the analyzed algorithm decide: bounded clients, and a network."""
     runs = {form: simulated.family(form, gallery.scale.horizons, 8) for form in simulated.PLAIN}
-    told = ", ".join(f"{run.ratio.max():.2g} of {form}" for form, run in runs.items())
+    numbers = ", ".join(f"{run.ratio.max():.2g} of {form}" for form, run in runs.items())
     under = all(run.guarantee and not run.crossings.size for run in runs.values())
     errors = simulated.errors_of_uses(gallery.scale.iterations // 10)
     later = float(errors[np.isfinite(errors)].min())
     return [
         FigureClaim("Theorem 2", "real masks stay under the repaired bounds R2 where gradients are bounded surely",
-              f"measured over bound at most {told}; every constant exact", under),
+              f"measured over bound at most {numbers}; every constant exact", under),
         FigureClaim("Section 4", "masks satisfy Assumption 4 with some q along a network's run",
               f"relative error infinite at the first use of each of {len(errors)} rounds, {later:.3g} at least later",
               bool(np.isfinite(errors).all())),
@@ -107,7 +123,7 @@ def simulated_claims(gallery: Gallery) -> list[FigureClaim]:
 
 
 def trained_claims(gallery: Gallery) -> list[FigureClaim]:
-    """What the tables and figures decide."""
+    """The claims about tables and figures."""
     claims, found = list[FigureClaim](), {}
     for split, runs in gallery.by_partition.items():
         found[split] = measured_of(gallery, runs)
@@ -115,12 +131,12 @@ def trained_claims(gallery: Gallery) -> list[FigureClaim]:
     here = gallery.convolutional
     convolved = here.runs_of(here.scale.labels, ex.LABELS)
     claims += limits(here, convolved).apply(table_1(f"{ex.LABELS}, convolutions", measured_of(here, convolved)))
-    limit = Limits(smaller(gallery))
-    claims += limit.apply(harder(k, [column[k] for column in found.values()]) for k in gallery.scale.labels)
+    limit = Limits.of_network(gallery.scale.network, ex.PAPER_NETWORKS)
+    claims += limit.apply(partition_claim(k, [column[k] for column in found.values()]) for k in gallery.scale.labels)
     text = gallery.sequential
     spoken = text.runs_of(ex.ON_TEXT, ex.SPEAKERS)
-    claims += limits(text, spoken).apply(on_text(measured_of(text, spoken)))
-    claims.append(at_equal_bits(gallery))
+    claims += limits(text, spoken).apply(text_claims(measured_of(text, spoken)))
+    claims.append(equal_bits_claim(gallery))
     claims += limits(gallery, gallery.ablation).apply(figure_4(measured_of(gallery, gallery.ablation)))
     here = gallery.on_digits
     fedavg = here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG][: here.scale.noise_seeds]
@@ -131,33 +147,28 @@ def trained_claims(gallery: Gallery) -> list[FigureClaim]:
         by_law = {law: list(measured_of(here, by).values()) for law, by in of.items()}
         claims += limits(here, {**every_run, ex.FEDAVG: fedavg}).apply(figure_5(label, by_law, level))
     for network, times in gallery.times.items():
-        claims += Limits("" if network in ex.PAPER_NETWORKS else network).apply(figure_6(network, times))
+        claims += Limits.of_network(network, ex.PAPER_NETWORKS).apply(figure_6(network, times))
     return claims
 
 
 def measured_of(gallery: Gallery, runs: Traces) -> dict[str, Level]:
     """Accuracies over the last rounds."""
-    return named({label: gallery.accuracy(traces) for label, traces in runs.items()})
-
-
-def smaller(gallery: Gallery) -> str:
-    """The network, if it is smaller than the paper's."""
-    return "" if gallery.scale.network in ex.PAPER_NETWORKS else gallery.scale.network
+    return levels_by_name({label: gallery.accuracy(traces) for label, traces in runs.items()})
 
 
 def limits(gallery: Gallery, runs: Traces) -> Limits:
-    """What keeps a scale from testing what the paper says of accuracies."""
+    """Why a scale does not test the paper's claims about accuracies."""
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, runs, gallery.scale.last, "test_accuracy")
 
 
 def table_1(where: str, found: Found) -> list[FigureClaim]:
-    """Section 5's reading of Table 1, on one partition."""
-    measured, fedavg = means_in_words(found), found[ex.FEDAVG]
+    """Section 5 on Table 1, one partition."""
+    measured, fedavg = describe_means(found), found[ex.FEDAVG]
     others = [label for label in found if label not in (ex.FEDAVG, ex.MRN, ex.MRNS)]
     return [
         *(
             FigureClaim("Table 1", f"{label} is better than every method but FedAvg ({where})", measured,
-                  every(found[label].above(found[other]) for other in others), SAID["best"])
+                  all_agree(found[label].above(found[other]) for other in others), SAID["best"])
             for label in (ex.MRN, ex.MRNS)
         ),
         *(
@@ -178,9 +189,9 @@ def table_1(where: str, found: Found) -> list[FigureClaim]:
     ]  # fmt: skip
 
 
-def on_text(found: Found) -> list[FigureClaim]:
-    """What Table 3 says of text, of FedMRN as it is and as the authors' code has it there."""
-    measured, claims = means_in_words(found), list[FigureClaim]()
+def text_claims(found: Found) -> list[FigureClaim]:
+    """Table 3 on text: FedMRN, and the variant of the authors' code."""
+    measured, claims = describe_means(found), list[FigureClaim]()
     for label in (ex.MRN, ex.NO_PM):
         claims += [
             FigureClaim("Table 3", f"{label} is better than EDEN (text made here)", measured,
@@ -197,38 +208,38 @@ def on_text(found: Found) -> list[FigureClaim]:
 
 
 def _gap(one: Level, other: Level) -> str:
-    return f"{mean_in_words(one.minus(other), '+.2f')} points"
+    return f"{describe_level(one.minus(other), '+.2f')} points"
 
 
-def harder(label: str, columns: Sequence[Level]) -> FigureClaim:
-    """IID, Non-IID-1 and Non-IID-2 in this order, on other splits of the same data."""
+def partition_claim(label: str, columns: Sequence[Level]) -> FigureClaim:
+    """IID, Non-IID-1 and Non-IID-2, in this order."""
     placed = [replace(one, name=split) for one, split in zip(columns, ex.PARTITIONS, strict=True)]
     measured = ", ".join(f"{one.mean:.2f}" for one in columns)
     return FigureClaim("Table 1", f"{label} falls from IID to Non-IID-1 to Non-IID-2", measured,
-                 every(a.above(b) for a, b in pairwise(placed)), OURS)  # fmt: skip
+                 all_agree(a.above(b) for a, b in pairwise(placed)), OURS)  # fmt: skip
 
 
-def at_equal_bits(gallery: Gallery) -> FigureClaim:
-    """FedAvg's accuracy when it has sent what FedMRN sends in the whole run, between records by a line."""
+def equal_bits_claim(gallery: Gallery) -> FigureClaim:
+    """FedAvg's accuracy after as many bits as FedMRN sends in the whole run, interpolated between records."""
     runs, found = gallery.by_partition[ex.LABELS], {}
     rounds, _ = series(runs[ex.FEDAVG], "test_accuracy")
     sent = gallery.megabytes(ex.MRN, rounds)[-1]
     for label in (ex.MRN, ex.FEDAVG):
         x = gallery.megabytes(label, rounds)
         found[label] = np.array([np.interp(sent, x, row) for row in 100 * series(runs[label], "test_accuracy")[1]])
-    levels = named(found)
+    levels = levels_by_name(found)
     return FigureClaim("Figure 3, ours", f"FedMRN is better than FedAvg at equal bits ({ex.LABELS})",
-                 f"after {sent:.2f} MB: {means_in_words(levels)}", levels[ex.MRN].above(levels[ex.FEDAVG]),
+                 f"after {sent:.2f} MB: {describe_means(levels)}", levels[ex.MRN].above(levels[ex.FEDAVG]),
                  OURS)  # fmt: skip
 
 
 def figure_4(found: Found) -> list[FigureClaim]:
-    """The ablation's reading."""
-    measured, said = means_in_words(found), "Section 5, on Figure 4: "
+    """The claims about the ablation."""
+    measured, said = describe_means(found), "Section 5, on Figure 4: "
     parts = (ex.NO_SM, ex.NO_PM, ex.NO_PSM)
     return [
         FigureClaim("Figure 4", "each part of the masking helps", measured,
-              every(found[ex.MRN].above(found[part]) for part in parts),
+              all_agree(found[ex.MRN].above(found[part]) for part in parts),
               f"{said}without random or without progressive masks FedMRN loses accuracy"),
         FigureClaim("Figure 4", "without random masks FedMRN loses more than without progressive ones", measured,
               found[ex.NO_PM].above(found[ex.NO_SM]), f"{said}removing SM hurts slightly more than removing PM"),
@@ -244,78 +255,78 @@ def figure_4(found: Found) -> list[FigureClaim]:
 
 
 def figure_5(label: str, by_law: Mapping[str, Sequence[Level]], fedavg: Level) -> list[FigureClaim]:
-    """Section 5's reading of the noise: its size matters, its law hardly, and three sizes are as good as FedAvg."""
+    """Section 5 on the noise: its size matters, its law hardly; three sizes are as good as FedAvg."""
     best = {law: max(of, key=lambda one: one.mean) for law, of in by_law.items()}
     worst = {law: min(of, key=lambda one: one.mean) for law, of in by_law.items()}
     spread = {law: best[law].minus(worst[law]) for law in by_law}
     ranked = sorted(best.values(), key=lambda one: one.mean)
     of_laws = ranked[-1].minus(ranked[0])
-    told = "; ".join(f"{law}: best {v.mean:.2f}, {spread[law].mean:.2f} above the worst" for law, v in best.items())
+    numbers = "; ".join(f"{law}: best {v.mean:.2f}, {spread[law].mean:.2f} above the worst" for law, v in best.items())
     uniform, said = by_law["uniform"], "Section 5, on Figure 5: "
     matches = [one.near(fedavg, WITHIN) for one in uniform]
     gaps = ", ".join(f"{one.name.removeprefix('uniform ')}: {one.mean - fedavg.mean:+.2f}" for one in uniform)
     return [
-        FigureClaim("Figure 5", f"the size of the noise matters more than its law ({label})", told,
-              every(one.above(of_laws) for one in spread.values()),
+        FigureClaim("Figure 5", f"the size of the noise matters more than its law ({label})", numbers,
+              all_agree(one.above(of_laws) for one in spread.values()),
               f"{said}the magnitude of the noise matters, its distribution hardly"),
-        FigureClaim("Figure 5", f"the best sizes of all laws are within {WITHIN} points ({label})", told,
-              every(v.near(best["uniform"], WITHIN) for law, v in best.items() if law != "uniform"),
+        FigureClaim("Figure 5", f"the best sizes of all laws are within {WITHIN} points ({label})", numbers,
+              all_agree(v.near(best["uniform"], WITHIN) for law, v in best.items() if law != "uniform"),
               f"{said}the magnitude of the noise matters, its distribution hardly"),
         FigureClaim("Figure 5",
                     f"three sizes in a row, each twice the last, are within {WITHIN} points of FedAvg ({label})",
-              f"uniform noise, {gaps} points", some(every(matches[i : i + 3]) for i in range(len(matches) - 2)),
+              f"uniform noise, {gaps} points",
+              any_agrees(all_agree(matches[i : i + 3]) for i in range(len(matches) - 2)),
               f"{said}FedMRN and FedMRNS match FedAvg's accuracy for three sizes in a row, each twice the last"),
     ]  # fmt: skip
 
 
 def figure_6(network: str, times: Mapping[str, Mapping[str, np.ndarray]]) -> list[FigureClaim]:
-    """Section 5's reading of the times, measurement by measurement; what is near a border depends on the machine."""
-    slowest = named({label: times[label][timing.COMPRESSION] for label in (ex.DRIVE, ex.EDEN)})
+    """Section 5 on times, by measurement; values near a border depend on the machine."""
+    slowest = levels_by_name({label: times[label][timing.COMPRESSION] for label in (ex.DRIVE, ex.EDEN)})
     plain, border = times[ex.FEDAVG][timing.TRAINING], Level(NEGLIGIBLE, 0.0, name="a tenth", degrees=np.inf)
-    extra = named({label: sum(times[label].values(), -plain) for label in (ex.MRN, ex.MRNS)})
+    extra = levels_by_name({label: sum(times[label].values(), -plain) for label in (ex.MRN, ex.MRNS)})
     of, said = "of FedAvg's local training", "Section 5, on Figure 6: "
     return [
         FigureClaim("Figure 6",
                     f"DRIVE or EDEN compresses for a tenth of the local training or more ({network}; our border)",
-              f"{means_in_words(slowest)} {of}", some(one.above(border) for one in slowest.values()),
+              f"{describe_means(slowest)} {of}", any_agrees(one.above(border) for one in slowest.values()),
               f"{said}the compression of DRIVE and EDEN takes up to a third of the local training time"),
         FigureClaim("Figure 6", f"FedMRN adds at most a tenth to training and message ({network}; our border)",
-              f"{means_in_words(extra)} {of}", every(one.below(border) for one in extra.values()),
+              f"{describe_means(extra)} {of}", all_agree(one.below(border) for one in extra.values()),
               f"{said}FedMRN adds negligible time"),
     ]  # fmt: skip
 
 
 def printed_claims() -> list[FigureClaim]:
-    """What the paper says of its own tables, in our words: agrees if the printed means say so, disagrees only if what
-    does not is clearly the opposite."""
+    """The paper's claims about its own tables: agree by printed means, disagree only if significantly opposite."""
     main = PRINTED.levels("Table 1")
     rest = [label for label in next(iter(main.values())) if label not in (ex.FEDAVG, ex.MRN, ex.MRNS)]
     claims = [
-        judged("Table 1", f"{label} is better than every method but FedAvg", main,
-               lambda c, label=label: above_all(c, label, rest), paper=SAID["best"])
+        printed_claim("Table 1", f"{label} is better than every method but FedAvg", main,
+               lambda c, label=label: is_above_all(c, label, rest), paper=SAID["best"])
         for label in (ex.MRN, ex.MRNS)
     ]  # fmt: skip
     claims += [
-        judged("Table 1", f"{label} is within {WITHIN} points of FedAvg", main,
-               lambda c, label=label: within(c, label, ex.FEDAVG, WITHIN), paper=SAID["near"])
+        printed_claim("Table 1", f"{label} is within {WITHIN} points of FedAvg", main,
+               lambda c, label=label: is_within(c, label, ex.FEDAVG, WITHIN), paper=SAID["near"])
         for label in (ex.MRN, ex.MRNS)
     ]  # fmt: skip
     claims += [
-        judged("Table 1", f"{better} is better than {worse}", main,
-               lambda c, better=better, worse=worse: above_all(c, better, [worse]), paper=SAID["order"])
+        printed_claim("Table 1", f"{better} is better than {worse}", main,
+               lambda c, better=better, worse=worse: is_above_all(c, better, [worse]), paper=SAID["order"])
         for better, worse in ORDERS
     ]  # fmt: skip
-    claims.append(judged("Table 1", f"SignSGD and Top-k are about equal (our border: {ALIKE:.0%})", main,
-                         lambda c: alike(c, ex.SIGN, ex.TOP_K), paper=SAID["alike"]))  # fmt: skip
+    claims.append(printed_claim("Table 1", f"SignSGD and Top-k are about equal (our border: {ALIKE:.0%})", main,
+                         lambda c: is_alike(c, ex.SIGN, ex.TOP_K), paper=SAID["alike"]))  # fmt: skip
     for label in next(iter(main.values())):
         by_data = {data: {split: main[f"{data} {split}"][label] for split in ex.PARTITIONS} for data in DATA}
-        claims.append(judged("Table 1", f"{label} falls from IID to Non-IID-1 to Non-IID-2", by_data,
-                             lambda c: falls([c[split] for split in ex.PARTITIONS]), paper=OURS))  # fmt: skip
+        claims.append(printed_claim("Table 1", f"{label} falls from IID to Non-IID-1 to Non-IID-2", by_data,
+                             lambda c: is_decreasing([c[split] for split in ex.PARTITIONS]), paper=OURS))  # fmt: skip
     return [*claims, table_2(), *table_3()]
 
 
 def table_2() -> FigureClaim:
-    """Table 2 as the sum of Table 1's differences; six roundings to a tenth make 0.3 at most."""
+    """Table 2 as the sum of Table 1's differences; rounding makes 0.3 at most."""
     main, sums = PRINTED.columns("Table 1"), PRINTED.columns("Table 2")
     off = {
         f"{label}, {data}": round(
@@ -327,10 +338,10 @@ def table_2() -> FigureClaim:
         for label, printed in column.items()
     }
     wrong = {cell: gap for cell, gap in off.items() if gap}
-    told = f"{len(off) - len(wrong)} of {len(off)} cells; " + ", ".join(
+    numbers = f"{len(off) - len(wrong)} of {len(off)} cells; " + ", ".join(
         f"{k} by {gap:+.1f}" for k, gap in wrong.items()
     )
-    return FigureClaim("Table 2 as printed", "is the sum of Table 1's differences, up to rounding (0.3)", told,
+    return FigureClaim("Table 2 as printed", "is the sum of Table 1's differences, up to rounding (0.3)", numbers,
                  all(abs(gap) <= 0.3 for gap in off.values()))  # fmt: skip
 
 
@@ -343,11 +354,12 @@ def table_3() -> list[FigureClaim]:
     }  # fmt: skip
 
     def ordered(c: Mapping[str, Level]) -> PartialFinding:
-        pairs = [above_all(c, ex.MRN, [ex.EDEN]), above_all(c, ex.EDEN, [ex.SIGN])]
-        return by_means(all(one.by_means for one in pairs), (part for one in pairs for part in one.parts))
+        pairs = [is_above_all(c, ex.MRN, [ex.EDEN]), is_above_all(c, ex.EDEN, [ex.SIGN])]
+        return means_finding(all(one.by_means for one in pairs), (part for one in pairs for part in one.parts))
 
     return [
-        judged("Table 3", "FedMRN is better than EDEN, and EDEN than SignSGD", rows, ordered, paper=SAID["tasks"]),
-        judged("Table 3", f"FedMRN is within {WITHIN} points of FedAvg", rows,
-               lambda c: within(c, ex.MRN, ex.FEDAVG, WITHIN), paper=SAID["tasks"]),
+        printed_claim("Table 3", "FedMRN is better than EDEN, and EDEN than SignSGD", rows, ordered,
+               paper=SAID["tasks"]),
+        printed_claim("Table 3", f"FedMRN is within {WITHIN} points of FedAvg", rows,
+               lambda c: is_within(c, ex.MRN, ex.FEDAVG, WITHIN), paper=SAID["tasks"]),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""One function per figure or table of the paper: make the runs that are missing, then draw."""
+"""The figures and tables of the paper, by name."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import level
 from fedbounds.figures.charts.curves import panels, seed_curve
 from fedbounds.figures.charts.dots import dot_chart
-from fedbounds.figures.charts.paper_gallery import PaperGallery, draw_by_name, series
+from fedbounds.figures.charts.paper_gallery import PaperGallery, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search
 from fedbounds.figures.papers.fedmrn import bounds as theorems
 from fedbounds.figures.papers.fedmrn import experiments as ex
@@ -29,42 +30,30 @@ COMPARED = {
 
 
 class Gallery(PaperGallery[ex.Scale]):
-    """The figures and tables of this paper at one scale, from runs kept in one directory of results.
+    """The figures and tables of this paper.
 
-    Args:
-        results: where runs are kept.
-        dataset: glyphs (default), digits, fashion-mnist, svhn, cifar-10 or cifar-100, the last four from local files.
-        data: the directory of the local files.
-        network: mlp (default on glyphs and digits), a CNN on the others, or another.
-        workers: local processes.
-        scale: another scale than the data set's own.
-        progress: called after every run, or worst case, with how many are there and how many there are in all.
-        full: the paper's own numbers of clients, rounds, local steps and samples.
+    Data sets: glyphs (default), digits; from local files fashion-mnist, svhn, cifar-10, cifar-100. Networks: mlp
+    (default on glyphs and digits), a CNN on the others, or another.
     """
 
     scale_of = staticmethod(ex.scale_of)
     usual = "glyphs"
 
     def tuned(self, label: str, split: str) -> Tuned:
-        """How a method got its settings on a partition: the same search for all, on seeds that are not judged, by
-        training accuracy."""
-        if (label, split) not in self._tuned:
+        """The tuning of a method on a partition by training accuracy: the same search, separate seeds."""
 
-            def scores(settings: Sequence[TunedSetting]) -> list[float]:
-                methods = {str(one): ex.method(self.scale, label, one) for one in settings}
-                runs = self.run(ex.training_sweep(self.scale, methods, split, self.data, tuning=True))
-                return [level(runs[one], self.scale.last, "train_accuracy").mean for one in methods]
+        def scores(settings: Sequence[TunedSetting]) -> list[float]:
+            methods = {str(one): ex.method(self.scale, label, one) for one in settings}
+            runs = self.run(ex.training_sweep(self.scale, methods, split, self.data, tuning=True))
+            return [level(runs[one], self.scale.last, "train_accuracy").mean for one in methods]
 
-            start, scale = ex.start(label, split), self.scale
-            self._tuned[label, split] = search(start, scores, scale.budget, RATIO, extensions=scale.extensions)
-        return self._tuned[label, split]
-
-    @cached_property
-    def _tuned(self) -> dict[tuple[str, str], Tuned]:
-        return {}
+        start, scale = ex.start(label, split), self.scale
+        return self.keep(
+            ("tuned", label, split), lambda: search(start, scores, scale.budget, RATIO, extensions=scale.extensions)
+        )
 
     def runs_of(self, labels: Sequence[str], split: str) -> dict[str, list[Trace]]:
-        """Methods on a partition, each with the settings that it was given there."""
+        """Methods on a partition, each with its tuned settings."""
         settings = {label: self.tuned(ex.AS_IN.get(label, label), split).winner for label in labels}
         methods = {label: ex.method(self.scale, label, setting) for label, setting in settings.items()}
         return self.run(ex.training_sweep(self.scale, methods, split, self.data))
@@ -93,7 +82,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return Gallery(self.results, workers=self.workers, scale=scale, progress=self.progress, device=self.device)
 
     def with_convolutions(self) -> Picture:
-        """A small network of the paper's kind."""
+        """Table 1 with a small network of the paper's kind."""
         here = self.convolutional
         found = {k: {"": here.accuracy(v)} for k, v in here.runs_of(here.scale.labels, ex.LABELS).items()}
         title = "Table 1 with convolutions and batch normalization, on Non-IID-2"
@@ -107,11 +96,9 @@ class Gallery(PaperGallery[ex.Scale]):
         return self.runs_of(ex.ABLATION, ex.LABELS)
 
     def accuracy(self, traces: Sequence[Trace]) -> np.ndarray:
-        """The test accuracy over the last rounds in per cent, (seeds,); what diverged counts as chance."""
-        rounds, values = series(traces, "test_accuracy")
-        last = values[:, rounds > rounds[-1] - self.scale.last]
+        """The test accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
         chance = {"cifar-100": 0.01, "characters": 1 / 27}.get(self.scale.dataset, 0.1)
-        return 100 * np.where(np.isfinite(last), last, chance).mean(axis=1)
+        return final_accuracy(traces, "test_accuracy", self.scale.last, chance)
 
     @cached_property
     def by_amplitude(self) -> dict[str, dict[str, dict[float, list[Trace]]]]:
@@ -131,7 +118,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return found
 
     def megabytes(self, label: str, round_: np.ndarray) -> np.ndarray:
-        """What all clients together have sent by the end of each round, in 10^6 bytes, by the length of messages."""
+        """The traffic of all clients up to each round in 10^6 bytes."""
         methods = {label: ex.method(self.scale, label, ex.start(label))}
         (task,) = ex.training_sweep(self.scale, methods, ex.LABELS, self.data, seeds=1).tasks
         each = algorithm_from_spec(task["algorithm"]).message_bytes(problem_from_spec(task["problem"]))
@@ -149,7 +136,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return dot_chart(title, values, "%", f"{title}. {note} {self._note()}", self._provenance(ex.PARTITIONS))
 
     def table_2(self) -> Picture:
-        """What a method lacks."""
+        """Accuracy minus that of FedAvg."""
         found = {label: {"": lack} for label, lack in self.lacks().items()}
         title = "Table 2: accuracy minus that of FedAvg, summed over the partitions"
         return dot_chart(title, {"": found}, "points", f"{title}. {self._note()}", self._provenance(ex.PARTITIONS))
@@ -161,7 +148,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return {label: here.accuracy(runs) for label, runs in here.runs_of(ex.ON_TEXT, ex.SPEAKERS).items()}
 
     def table_3(self) -> Picture:
-        """The sequence task, on text made here."""
+        """The sequence task on generated text."""
         found, here = {label: {"": values} for label, values in self.on_text.items()}, self.sequential
         title = "Table 3's sequence task: which character comes next, on text made here"
         note = (
@@ -185,7 +172,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return self._courses("Figure 3: test accuracy on Non-IID-2", "round", bits=False)
 
     def bits(self) -> Picture:
-        """Accuracy against what is sent."""
+        """Accuracy against traffic."""
         title = "Test accuracy on Non-IID-2 against what clients have sent"
         return self._courses(title, "megabytes sent by all clients", bits=True)
 
@@ -305,18 +292,9 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-6": Gallery.figure_6,
     "theorem-1": lambda gallery: theorems.theorem_1(gallery.scale.iterations),
     "theorem-2": lambda gallery: theorems.theorem_2(gallery.scale.horizons),
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     "operators": lambda gallery: theorems.operators(gallery.scale.points),
     "bounded-clients": lambda gallery: simulated.bounded_clients(gallery.scale.horizons, seeds=8),
     "network": lambda gallery: simulated.network(gallery.scale.iterations // 2),
     "masking-error": lambda gallery: simulated.masking_error(gallery.scale.iterations // 10),
 }
-
-
-def draw(gallery: Gallery, name: str) -> Picture:
-    """One figure or table by name.
-
-    Raises:
-        FedboundsError: no such figure; names the nearest.
-    """
-    return draw_by_name("fedmrn", FIGURES, gallery, name)

@@ -1,4 +1,4 @@
-"""The experiments behind the tables as sweep documents: methods that send few bits, on data split in three ways."""
+"""The experiments as sweep documents: methods with few bits, on data split in three ways."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.charts.scales import images_in_words, images_of, scale_named
+from fedbounds.empirical.sweep import Sweep
+from fedbounds.figures.charts.scales import describe_images, images_of, scale_named, sweep_of, with_data
 from fedbounds.figures.charts.tuning import TunedSetting, tuning_seeds
 
 FEDAVG, FEDPM, FEDSPARSIFY, TOP_K = "FedAvg", "FedPM", "FedSparsify", "Top-k"
@@ -18,7 +18,7 @@ MRN, MRNS = "FedMRN", "FedMRNS"
 METHODS = (FEDAVG, FEDPM, FEDSPARSIFY, SIGN, FIXED_SIGN, TOP_K, TERNGRAD, DRIVE, EDEN, MRN, MRNS)
 NO_SM, NO_PM, NO_PSM, POST = "FedMRN w.o. SM", "FedMRN w.o. PM", "FedMRN w.o. PSM", "FedAvg w. SM"
 FEW = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, MRNS)  # of the table with convolutions
-ON_TEXT = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, NO_PM)  # the last has what the authors' code has for Table 3
+ON_TEXT = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, NO_PM)  # the last is the variant of the authors' code for Table 3
 ABLATION = (MRN, NO_PM, NO_SM, NO_PSM, POST, SIGN, FIXED_SIGN)
 
 
@@ -69,26 +69,21 @@ MANY_CLASSES = {"cifar-100": {DIRICHLET: {"alpha": 0.2}, LABELS: {"labels_per_cl
 
 @dataclass(frozen=True)
 class Scale:
-    """How large experiments are; in the paper K = 10 of N = 100 clients, 10 local epochs of batches of 64, 100 or 200
-    rounds, 5 runs.
+    """The size of the experiments.
 
-    Args:
-        dataset, network: what is learned.
-        clients, participants, rounds, seeds: N, K, R and how many runs.
+    The paper: K = 10 of N = 100 clients, 10 local epochs of batches of 64, 100 or 200 rounds, 5 runs.
+
+    Attributes:
+        clients, participants, rounds, seeds: N, K, R and the number of runs.
         local_steps, batch: S and the samples of a gradient.
-        last: the rounds over which results are averaged.
-        budget, extensions: how many settings every method's search tries, and how many more beyond edges.
-        tuning_seeds: how many the runs of a search are, with other seeds.
-        noise_seeds: how many runs a point of Figure 5 has.
-        size: training and test images, of a data set that is made here.
-        record_every: rounds between evaluations.
-        augmentation: of the training images.
-        timed: the networks on which times are measured.
-        repeats: how often.
-        iterations, horizons, points: of the exact moments, which are not trained.
+        last: rounds over which results are averaged.
+        budget, extensions, tuning_seeds: settings of a search, more at edges, and its seeds.
+        noise_seeds: runs of a point of Figure 5.
+        size: training and test images, of a generated data set.
+        timed, repeats: networks of the time measurements, and their number.
+        iterations, horizons, points: of the exact moments.
         labels: the methods.
-        start: where searches begin, for captions.
-        paper: what the paper has, for captions.
+        start, paper: the start of searches and the paper's numbers, for captions.
     """
 
     dataset: str
@@ -128,7 +123,7 @@ class Scale:
     def words(self) -> str:
         """The scaling-down, for captions."""
         return (
-            f"{images_in_words(self.dataset, self.size)}, network {self.network}, "
+            f"{describe_images(self.dataset, self.size)}, network {self.network}, "
             f"K = {self.participants} of N = {self.clients} clients, "
             f"{self.local_steps} local steps on batches of {self.batch}, {self.rounds} rounds, {self.seeds} seeds, "
             f"each with its own data split; the paper has {self.paper}"
@@ -157,12 +152,8 @@ SMOKE = Scale("digits", "linear", 4, 2, 8, 2, clients=12, participants=4, seeds=
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale used for a data set; with another network than the default one where that is asked for.
-
-    With `full`, the paper's own numbers of clients, rounds, local steps and samples.
-
-    Raises:
-        FedboundsError: no such data set; names those there are.
+    """The scale of a data set, with another network if given; `full` has the paper's clients, rounds, local steps and
+    samples.
     """
     scale = scale_named(SCALES, dataset, network)
     if not full:
@@ -173,19 +164,19 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
 
 
 def on_digits(scale: Scale) -> Scale:
-    """The same on digits, which are easier, and small: Figure 5 has hundreds of runs."""
+    """The scale on digits, for Figure 5, which has hundreds of runs."""
     small = {"batch": min(scale.batch, 16), "clients": min(scale.clients, 50)}
     labels = (FEDAVG, MRN, MRNS)
     return replace(scale, dataset="digits", network="mlp", size=None, augmentation=(), labels=labels, **small)
 
 
 def convolutional(scale: Scale) -> Scale:
-    """On digits, with a quarter of the filters of the paper's four convolutions, and fewer rounds."""
+    """The scale on digits with a quarter of the filters of the paper's four convolutions, and fewer rounds."""
     return replace(on_digits(scale), network="cnn4-bn-small", labels=FEW, rounds=min(scale.rounds, 40))
 
 
 def sequential(scale: Scale) -> Scale:
-    """On text, of which a client has what one speaker says: more local steps, fewer rounds."""
+    """The scale on text, one speaker per client: more local steps, fewer rounds."""
     return replace(
         scale,
         dataset="characters",
@@ -202,14 +193,14 @@ def sequential(scale: Scale) -> Scale:
 
 
 def start(label: str, split: str = LABELS) -> TunedSetting:
-    """Where a method's search begins."""
+    """The first setting of a method's search."""
     if split == SPEAKERS:
         return MASKED_TEXT_START.get(label, TEXT_START)
     return MASKED_START.get(label, {"local_step_size": START_OF_SCORES if label == FEDPM else START})
 
 
 def method(scale: Scale, label: str, setting: TunedSetting) -> dict[str, Any]:
-    """A method with what was tuned; an amplitude is that of its noise."""
+    """A method with its tuned setting."""
     found = {**KINDS[label], "local_step_size": setting["local_step_size"], "local_steps": scale.local_steps}
     if "amplitude" not in setting:
         return found
@@ -220,7 +211,7 @@ def method(scale: Scale, label: str, setting: TunedSetting) -> dict[str, Any]:
 
 @cache
 def partition(dataset: str, name: str) -> dict[str, Any]:
-    """One of the three ways in which the data are split."""
+    """The partition of a data set by name."""
     rules: dict[str, dict[str, Any]] = {
         IID: {"partition": "even"},
         DIRICHLET: {"partition": "dirichlet", "alpha": 0.3},
@@ -230,8 +221,8 @@ def partition(dataset: str, name: str) -> dict[str, Any]:
     return rules[name] | MANY_CLASSES.get(dataset, {}).get(name, {})
 
 
-def _drawn(scale: Scale, split: str, seed: int) -> str | dict[str, Any]:
-    """The data of a seed: what speakers say is split once for all, so that each seed has its own language."""
+def _data_of_seed(scale: Scale, split: str, seed: int) -> str | dict[str, Any]:
+    """The data of a seed; each seed of the text has its own language."""
     if split != SPEAKERS:
         return scale.data
     size = scale.size or (0, 0)
@@ -250,30 +241,23 @@ def training_sweep(
     tuning: bool = False,
     seeds: int | None = None,
 ) -> Sweep:
-    """The methods, each with every seed; a seed decides the data split too.
+    """The methods on a partition with every seed (or the first `seeds`), which also fixes the data split.
 
-    Args:
-        scale: how large.
-        methods: label to algorithm.
-        split: one of `PARTITIONS`.
-        data: the directory of local files.
-        tuning: with the seeds that choose settings, rather than those that are judged.
-        seeds: how many of those that are judged; all if not given.
+    With `tuning` the seeds are those for tuning.
     """
-    name, tasks = f"fedmrn-{scale.dataset}-{scale.network}", []
+    name, documents = f"fedmrn-{scale.dataset}-{scale.network}", []
     for seed in tuning_seeds(scale.tuning_seeds) if tuning else range(seeds or scale.seeds):
-        problem = {"kind": "images", "dataset": _drawn(scale, split, seed), "network": scale.network,
+        problem = {"kind": "images", "dataset": _data_of_seed(scale, split, seed), "network": scale.network,
                    "clients": scale.clients, "batch": scale.batch, "partition_seed": seed,
                    "augmentation": list(scale.augmentation), **partition(scale.dataset, split)}  # fmt: skip
-        document = {
+        documents.append({
             "name": name,
             "rounds": scale.rounds,
             "seeds": [seed],
             "record_every": scale.record_every,
-            "problem": problem if data is None else {**problem, "data": data},
+            "problem": with_data(problem, data),
             "participation": {"kind": "without-replacement", "clients": scale.clients,
                               "participants": scale.participants},
             "algorithms": {label: dict(one) for label, one in methods.items()},
-        }  # fmt: skip
-        tasks += resolve(document, name).tasks
-    return Sweep(name, tuple(tasks), name)
+        })  # fmt: skip
+    return sweep_of(name, documents)

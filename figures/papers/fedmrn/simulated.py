@@ -1,7 +1,7 @@
-r"""FedMRN's theorems against sampled runs of the algorithm that they are about: bounded clients, and a network.
+r"""FedMRN's theorems against simulations of the analyzed algorithm: bounded clients, and a network.
 
-On cosines with noise of random signs every constant of the forms for real masks is exact. Of a network they are those
-seen along the run: its bound is no guarantee.
+On cosines with noise of random signs every constant is exact. For the network they are measured along the run, and the
+bound is not a guarantee.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def cosines() -> Displaced:
 
 @cache
 def bounded_run(algorithm: AnalyzedFedMRN, iterations: int, seeds: int) -> Trace:
-    """A run on the cosines, for all forms alike."""
+    """A run on the cosines, the same for all forms."""
     return simulate(algorithm, cosines(), DRAWN, iterations, seeds=range(seeds))
 
 
 def family(form: str, horizons: Sequence[int], seeds: int) -> Confrontation:
-    """One run for each T, with the step size and the amplitude that the form sets for it."""
+    """One run per T, with the step size and the amplitude that the form sets."""
     return confront_family(
         "fedmrn/theorem-2", cosines(), DRAWN, horizons, local_steps=LOCAL_STEPS, form=form,
         run=lambda algorithm, T: bounded_run(algorithm, T, seeds),
@@ -52,7 +52,7 @@ def family(form: str, horizons: Sequence[int], seeds: int) -> Confrontation:
 
 
 def bounded_clients(horizons: Sequence[int], seeds: int) -> Picture:
-    """Theorem 2 for FedMRN's own masks where gradients are bounded surely: a guarantee."""
+    """Theorem 2 for FedMRN's masks with almost surely bounded gradients: a guarantee."""
     title = "Theorem 2 for real masks: bounded clients"
     forms = {"masks": PLAIN, "progressive masks": PROGRESSIVE}
     found = {name: [family(form, horizons, seeds) for form in some] for name, some in forms.items()}
@@ -71,21 +71,23 @@ def bounded_clients(horizons: Sequence[int], seeds: int) -> Picture:
 
 
 @cache
-def digits() -> Problem:
+def digits_problem() -> Problem:
     """A convolutional network on digits."""
     return problem_from_spec(NETWORK)
 
 
-def on_a_network(iterations: int) -> Confrontation:
-    """A convolutional network under the form for any amplitude, its constants those of the run."""
+def network_run(iterations: int) -> Confrontation:
+    """A convolutional network under the form for any amplitude, with the constants of the run."""
     every = max(1, iterations // 100)
-    run = simulate(ON_NETWORK, digits(), UPLOADING, iterations, record_every=every, record_models=True)
-    return confront(run, "fedmrn/theorem-2", "explicit:any-amplitude", problem=digits(), participation=UPLOADING)
+    run = simulate(ON_NETWORK, digits_problem(), UPLOADING, iterations, record_every=every, record_models=True)
+    return confront(
+        run, "fedmrn/theorem-2", "explicit:any-amplitude", problem=digits_problem(), participation=UPLOADING
+    )
 
 
 def network(iterations: int) -> Picture:
-    """The bound of a network, which is none for any other run."""
-    found = on_a_network(iterations)
+    """The bound of a network, for the constants of its run."""
+    found = network_run(iterations)
     picture = overlay(found, "Theorem 2 for real masks: a network")
     said = (
         f"A convolutional network on digits (8 clients, K = {UPLOADING.participants}, S = {ON_NETWORK.local_steps}, "
@@ -97,16 +99,18 @@ def network(iterations: int) -> Picture:
 
 
 def errors_of_uses(iterations: int) -> np.ndarray:
-    """The relative error of masks at every use along the network's run, (rounds, S + 1, N): the last is the upload."""
+    """The relative error of masks at every use along the network's run, (rounds, S + 1, N); the last is the upload."""
     S = ON_NETWORK.local_steps
-    errors = masking_errors(ON_NETWORK, digits(), UPLOADING, iterations).reshape(-1, S, digits().clients, 2)
+    errors = masking_errors(ON_NETWORK, digits_problem(), UPLOADING, iterations).reshape(
+        -1, S, digits_problem().clients, 2
+    )
     return np.concatenate([errors[..., 0], errors[:, -1:, :, 1]], axis=1)
 
 
 def masking_error(iterations: int) -> Picture:
-    """The relative error of masks at every use along the run of the network: there is no q."""
+    """The relative error of masks at every use along the network's run: no finite q."""
     used = errors_of_uses(iterations)
-    S, d = ON_NETWORK.local_steps, digits().dimension
+    S, d = ON_NETWORK.local_steps, digits_problem().dimension
     uses = np.arange(1, S + 2)
     with np.errstate(invalid="ignore"):
         low, middle, high = (np.quantile(used, share, axis=(0, 2)) for share in (0.0, 0.5, 1.0))

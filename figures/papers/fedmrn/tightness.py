@@ -8,8 +8,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulation.moments.operators import masked_moments, sparsifier
-from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import Progress, Settings, Tight, panels, solved, tightness
+from fedbounds.figures.charts.tightness import Settings, Tight, solve_worst_case
 
 KEY, FORM, DIMENSION = "fedmrn/theorem-2", "sharp", 4
 EXACT = frozenset({"exact"})
@@ -17,7 +16,7 @@ ALONG = frozenset({"exact", "trajectory"})
 IN_A_PROGRAM = 4  # iterations; longer runs are cut into blocks
 
 
-def at(
+def evaluate_setting(
     clients: int = 2,
     local_steps: int = 2,
     iterations: int = 64,
@@ -25,7 +24,7 @@ def at(
     error: float = 0.5,
     noise: float = 0.5,
 ) -> Tight:
-    """Half of the clients are averaged; G is the least that bounds the gradients of this run in the mean square."""
+    """Half of the clients are averaged; G is the least bound on the gradients of this run in the mean square."""
     problem = random_quadratic(
         clients, DIMENSION, heterogeneity, noise=noise / DIMENSION**0.5, initial_gap=1.0, condition=4.0
     )
@@ -35,7 +34,7 @@ def at(
         cohort=drawn,
     )  # fmt: skip
     few = min(iterations, local_steps if clients > 1 else IN_A_PROGRAM)
-    worst = solved(
+    worst = solve_worst_case(
         "fedmrn-analysis",
         iterations=few,
         blocks=iterations // few,
@@ -63,17 +62,10 @@ SETTINGS: Settings = {
     r"heterogeneity": {d: {"heterogeneity": d} for d in (0.125, 0.5, 1.0, 2.0, 4.0)},
     "error of the operator $q$": {q: {"error": q} for q in (0.125, 0.25, 0.5, 1.0, 2.0)},
 }
-
-
-def picture(progress: Progress | None = None) -> Picture:
-    """How tight Theorem 2 is, and in what."""
-    return tightness(
-        KEY,
-        FORM,
-        panels(at, SETTINGS, progress),
-        title="Theorem 2 and the worst that can happen",
-        caption="An unbiased operator, half of the clients in each average, the step 1/(L sqrt(T)), L = F = 1; unless "
-        "it varies N = 2, S = 2, T = 64, q = 0.5, heterogeneity and noise 0.5. Measured: exact moments of a sparsifier "
-        f"on quadratics with one Hessian, d = {DIMENSION}; G is the least that bounds their gradients in the mean "
-        "square, and so is not the same at all points.",
-    )
+TITLE = "Theorem 2 and the worst that can happen"
+CAPTION = (
+    "An unbiased operator, half of the clients in each average, the step 1/(L sqrt(T)), L = F = 1; unless "
+    "it varies N = 2, S = 2, T = 64, q = 0.5, heterogeneity and noise 0.5. Measured: exact moments of a sparsifier "
+    f"on quadratics with one Hessian, d = {DIMENSION}; G is the least that bounds their gradients in the mean "
+    "square, and so is not the same at all points."
+)

@@ -1,4 +1,4 @@
-"""How long a client's round takes: the local steps, and the making of the message."""
+"""The time of a client's round: local steps, and the making of the message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEASURED = (1, 3)  # steps
 
 
 def parts(spec: dict[str, object]) -> tuple[LocalSGD, Compressor]:
-    """The local steps of a method, before any message is made, and what makes its messages."""
+    """The local steps of a method, and its codec."""
     method = algorithm_from_spec(spec)
     assert isinstance(method, FedMRN | Compressed | FedSparsify)
     if isinstance(method, Compressed):
@@ -30,12 +30,10 @@ def parts(spec: dict[str, object]) -> tuple[LocalSGD, Compressor]:
 
 
 def times(scale: ex.Scale, network: str, data: str | None = None) -> dict[str, dict[str, np.ndarray]]:
-    """Processor seconds of one client's local training of `STEPS` steps on batches of `BATCH`, and of its message:
-    method to kind to (repeats,), with one thread.
+    """Processor seconds of a client's local training and of its message: method to kind to (repeats,), one thread.
 
-    A few steps are measured, and what they add is added for all. Methods that compress after the training train as
-    FedAvg does. FedMRN finds its mask in training; what is left to do is to pack it. FedPM, whose clients hold scores,
-    is left out.
+    A few steps are measured and extrapolated to `STEPS` on batches of `BATCH`. Methods that compress after training
+    train as FedAvg; FedMRN's message is only the packing of its mask; FedPM is left out.
     """
     small = replace(scale, network=network, batch=BATCH, local_steps=MEASURED[1])
     methods = {label: ex.method(small, label, ex.start(label)) for label in scale.labels if label != ex.FEDPM}

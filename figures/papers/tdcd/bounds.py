@@ -1,4 +1,4 @@
-"""TDCD's theorem by itself: what a given time buys, and how the forms compare; no run is needed."""
+"""TDCD's theorem without runs: the bound within a time budget, and its forms."""
 
 from __future__ import annotations
 
@@ -31,35 +31,39 @@ def steps_up_to(most: int, points: int) -> np.ndarray:
     return np.unique(np.geomspace(1, most, points).round())
 
 
-def in_time(latency: float, eta: float, Q: np.ndarray) -> Curve:
-    """What the time buys at a step size that is given."""
+def bound_in_time(latency: float, eta: float, Q: np.ndarray) -> Curve:
+    """The bound within the time budget at a given step size."""
     found = evaluate(load("tdcd/wall-clock"), {**PROBLEM, **TIME, "tcomm": latency, "eta": eta, "Q": Q}, strict=False)
     return Curve(f"step size {eta:g}", Q, np.where(found.valid, found.value, np.nan))
 
 
-def best_in_time(latency: float, Q: np.ndarray) -> Curve:
-    """The same at the step size that is best for each number of local steps."""
+def best_bound_in_time(latency: float, Q: np.ndarray) -> Curve:
+    """The same at the best step size for each number of local steps."""
     known = {**PROBLEM, **TIME, "tcomm": latency}
     found = [optimize("tdcd/wall-clock", {**known, "Q": steps}, ["eta"]) for steps in Q]
     values = [answer.value if isinstance(answer, Minimum) else np.nan for answer in found]
     return Curve("best step size for each", Q, np.array(values))
 
 
-def least(curve: Curve) -> str:
-    """Where a curve is least, in words."""
+def describe_minimum(curve: Curve) -> str:
+    """The minimum of a curve in words."""
     place = int(np.nanargmin(curve.y))
     return f"{curve.y[place]:.3g} at Q = {curve.x[place]:g}"
 
 
 def wall_clock(points: int = 60, most: int = 1000) -> Picture:
-    """What a given time buys with Q local steps a round."""
+    """The bound within a time budget over Q."""
     Q = steps_up_to(most, points)
     groups = {
-        f"link latency {latency:g}": [*(in_time(latency, eta, Q) for eta in STEP_SIZES), best_in_time(latency, Q)]
+        f"link latency {latency:g}": [
+            *(bound_in_time(latency, eta, Q) for eta in STEP_SIZES),
+            best_bound_in_time(latency, Q),
+        ]
         for latency in LATENCIES
     }
-    told = "; ".join(
-        f"{name}: " + ", ".join(f"{curve.label} {least(curve)}" for curve in curves) for name, curves in groups.items()
+    numbers = "; ".join(
+        f"{name}: " + ", ".join(f"{curve.label} {describe_minimum(curve)}" for curve in curves)
+        for name, curves in groups.items()
     )
     costs = [np.interp(latency, Q, curves[-1].y) / curves[-1].y[0]
              for latency, curves in zip(LATENCIES, groups.values(), strict=True)]  # fmt: skip
@@ -72,7 +76,7 @@ def wall_clock(points: int = 60, most: int = 1000) -> Picture:
         title=title,
         caption=f"{title}. Theorem 1 (sharp:B3) with R = floor(W/(3 tcomm + Q tcomp)) rounds, W = 10^6, tcomp = 1, L = "
         f"Lmax = S = 1, f(x_0) - inf f = 1, all chosen. A curve ends where a condition fails, from where on nothing is "
-        f"promised. Least: {told}. With a small step size that is given, many local steps are worth it, the more "
+        f"promised. Least: {numbers}. With a small step size that is given, many local steps are worth it, the more "
         "the slower the links; with the step size that is best for each Q one local step is best at either latency, "
         "as the bound sees eta Q alone and a round of one step is the shortest; as many as an exchange takes in time "
         f"cost {dearer} then. These are bounds, not runs.",

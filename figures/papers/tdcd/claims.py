@@ -1,4 +1,4 @@
-"""What the paper says, against its bound and against what was trained."""
+"""The paper's claims, compared with its bound and with our runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.convergence_slopes import least_squares
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.papers.tdcd import network, runs
-from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_in_time, in_time, steps_up_to
+from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_bound_in_time, bound_in_time, steps_up_to
 from fedbounds.figures.papers.tdcd.drawing import Gallery
 from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
 
@@ -18,16 +18,16 @@ SMALL = 1e-4  # a step size at which one local step is far from enough
 
 
 def all_claims(gallery: Gallery) -> list[FigureClaim]:
-    """Every claim of the paper that is decided here."""
+    """Every claim of the paper."""
     return [*bound_claims(gallery), *runs.claims(), *network.NETWORKS.claims(gallery), *all_trained_claims(gallery)]
 
 
 def bound_claims(gallery: Gallery) -> list[FigureClaim]:
-    """What the bound decides."""
+    """The claims that the bound decides."""
     Q = steps_up_to(1000, gallery.scale.points)
-    given = [in_time(latency, SMALL, Q) for latency in LATENCIES]
+    given = [bound_in_time(latency, SMALL, Q) for latency in LATENCIES]
     wanted = [float(curve.x[np.nanargmin(curve.y)]) for curve in given]
-    best = [best_in_time(latency, Q[::6]) for latency in LATENCIES]
+    best = [best_bound_in_time(latency, Q[::6]) for latency in LATENCIES]
     chosen = [float(curve.x[np.nanargmin(curve.y)]) for curve in best]
     R = np.geomspace(1e6, 1e9, 10)
     rate = evaluate(load("tdcd/remark-5"), {**PROBLEM, "Q": 4, "R": R.round()}, form="explicit:best-c").value

@@ -1,33 +1,168 @@
-"""One function per figure: of those that need runs, make what is missing, then draw."""
+"""The figures of the paper, by name; for Figures 3 to 9 every number of local steps has its own learning rate."""
 
 from __future__ import annotations
 
-from fedbounds.figures.charts.paper_gallery import draw_by_name
-from fedbounds.figures.charts.picture import Picture
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+from fedbounds.empirical.papers.tdcd.traffic import round_time
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.curves import Scale, panels, seed_curve
+from fedbounds.figures.charts.paper_gallery import PaperGallery, series
+from fedbounds.figures.charts.picture import Curve, Picture
+from fedbounds.figures.charts.tightness import module_tightness
+from fedbounds.figures.charts.tuning import Tuned, TunedSetting, settled_level, tune
 from fedbounds.figures.papers.tdcd import experiments as ex
-from fedbounds.figures.papers.tdcd import network, runs, tightness, trained
-from fedbounds.figures.papers.tdcd.bounds import family, wall_clock
+from fedbounds.figures.papers.tdcd import network, runs, tightness
+from fedbounds.figures.papers.tdcd.bounds import LATENCIES, family, wall_clock
+
+Cell = tuple[str, int, int, int]  # task, clients per silo, silos, local steps
 
 
-class Gallery(trained.TrainedGallery):
-    """The figures of this paper at one scale, from runs kept in one directory of results.
-
-    Args:
-        results: where runs are kept.
-        dataset: made (default), or original, from local files.
-        data: the directory of the local files.
-        network: another than the tasks' own, in every silo.
-        workers: local processes.
-        scale: another scale than the data's own.
-        progress: called after every run, or worst case, with how many are there and how many there are in all.
-        full: the paper's own numbers of clients, samples and iterations, where it says them.
-    """
+class Gallery(PaperGallery[ex.Scale]):
+    """The figures of this paper. Data: made (default), or original, from local files."""
 
     scale_of = staticmethod(ex.scale_of)
     usual = "made"
 
+    @cached_property
+    def _tuned(self) -> dict[Cell, Tuned]:
+        return {}
 
-FIGURES = {
+    def tuned(self, name: str, clients: int, silos: int, local_steps: int) -> Tuned:
+        """The tuning of a learning rate by the training loss over the last tenth of the runs."""
+        cell = (name, clients, silos, local_steps)
+        if cell not in self._tuned:
+            task = self.scale.task(name)
+            rounds = task.iterations // local_steps
+            last = max(1, rounds // 10, rounds // self.scale.records)
+
+            def scores(settings: Sequence[TunedSetting]) -> list[float]:
+                steps = [one["step size"] for one in settings]
+                runs = self.run(ex.sweep(self.scale, name, clients, local_steps, steps, silos, True, self.data))
+                return [settled_level(runs[f"{eta:g}"], last, "train_loss") for eta in steps]
+
+            self._tuned[cell] = tune({"step size": task.step_sizes}, scores, self.scale.extensions)
+        return self._tuned[cell]
+
+    def runs_of(self, name: str, clients: int, silos: int, local_steps: int) -> list[Trace]:
+        """The runs with the tuned learning rate."""
+        eta = self.tuned(name, clients, silos, local_steps).winner["step size"]
+        found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, False, self.data))
+        return found[f"{eta:g}"]
+
+    def over_steps(self, name: str, clients: int) -> dict[int, list[Trace]]:
+        """The runs of a task by Q."""
+        silos = self.scale.task(name).silos
+        return {Q: self.runs_of(name, clients, silos, Q) for Q in self.scale.local_steps}
+
+    def over_silos(self) -> dict[int, list[Trace]]:
+        """The runs of Figure 9 by N, with the larger K and the scale's `shown_steps`."""
+        clients, Q = self.scale.task(ex.SEQUENCES).clients[1], self.scale.shown_steps
+        return {N: self.runs_of(ex.SEQUENCES, clients, N, Q) for N in self.scale.numbers_of_silos}
+
+    def by_time(self, figure: int, name: str) -> Picture:
+        """The test metric against simulated time, for two K and two latencies."""
+        task, groups = self.scale.task(name), {}
+        for clients in task.clients:
+            for latency in LATENCIES:
+                groups[f"K = {clients}, link latency {latency:g}"] = [
+                    curve_over_time(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
+                    for Q, runs in self.over_steps(name, clients).items()
+                ]
+        title = f"Figure {figure}: {task.metric_in_words} against time on {name}"
+        note = "Time is counted in local steps: a round takes 3 link latencies and Q of them."
+        return self._panels(groups, "simulated time", [task.metric_in_words] * 4, title, note, name, "log")
+
+    def by_iterations(self, figure: int, name: str) -> Picture:
+        """Training loss and test metric against iterations, for two K."""
+        task, groups, labels = self.scale.task(name), {}, []
+        for clients in task.clients:
+            runs = self.over_steps(name, clients)
+            for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_in_words)):
+                groups[f"K = {clients}: {words}"] = [
+                    curve_over_time(f"Q = {Q}", one, metric, Q) for Q, one in runs.items()
+                ]
+                labels.append(words)
+        title = f"Figure {figure}: training loss and {task.metric_in_words} against iterations on {name}"
+        return self._panels(groups, "iteration $t$", labels, title, "", name, "linear")
+
+    def figure_9(self) -> Picture:
+        """Training loss and F1 against iterations, for several N."""
+        task, runs, Q = self.scale.task(ex.SEQUENCES), self.over_silos(), self.scale.shown_steps
+        groups = {
+            words: [curve_over_time(f"N = {N}", one, metric, Q) for N, one in runs.items()]
+            for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_in_words))
+        }
+        title = f"Figure 9: numbers of silos on {ex.SEQUENCES}, K = {task.clients[1]}, Q = {Q}"
+        note = "A silo's network has the features of the silo as its inputs, so that all of them together grow with N."
+        *fewer, most = map(str, runs)
+        silos = f"{', '.join(fewer)} or {most} silos" if fewer else f"{most} silos"
+        return self._panels(groups, "iteration $t$", [*groups], title, note, ex.SEQUENCES, "linear", silos)
+
+    def _panels(
+        self,
+        groups: Mapping[str, Sequence[Curve]],
+        x: str,
+        y: Sequence[str],
+        title: str,
+        note: str,
+        name: str,
+        scale: Scale,
+        silos: str = "",
+    ) -> Picture:
+        chosen = {
+            f"N = {N}, K = {K}, Q = {Q}": found.summary() for (of, K, N, Q), found in self._tuned.items() if of == name
+        }
+        task = self.scale.task(name)
+        words = task.words_of(silos) if silos else task.words
+        return panels(
+            groups,
+            x_label=x,
+            y_labels=y,
+            title=title,
+            caption=f"{title}. {note} {words} {self.scale.words}. Means with bands of a standard deviation.",
+            alternative=describe_panels(groups, x.replace("$", ""), list(dict.fromkeys(y))),
+            provenance={"scale": self.scale.words, "task": words, "learning rates": chosen},
+            x_scale=scale,
+        )
+
+
+def describe_panels(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[str]) -> str:
+    """The panels and the ends of their curves, as alternative text.
+
+    Example:
+        >>> import numpy as np
+        >>> ends = {"Q = 1": (0.25, 300.0), "Q = 5": (0.5, 70.0)}
+        >>> curves = [Curve(label, np.array([10.0, x]), np.array([2.0, y])) for label, (y, x) in ends.items()]
+        >>> describe_panels({"K = 10": curves}, "simulated time", ["training loss"])
+        'Training loss against simulated time. Curves Q = 1, Q = 5 end, in this order, K = 10: at 0.25, 0.5 after ...'
+    """
+    labels = dict.fromkeys(curve.label for some in groups.values() for curve in some)
+    drawn = f"{' and '.join(y)} against {x}"
+    seen = []
+    for panel, curves in groups.items():
+        ends = dict.fromkeys(f"{round(float(c.x[-1]))}" for c in curves)
+        seen.append(f"{panel}: at {', '.join(f'{c.y[-1]:.3g}' for c in curves)} after {', '.join(ends)}")
+    return f"{drawn[0].upper()}{drawn[1:]}. Curves {', '.join(labels)} end, in this order, {'; '.join(seen)}."
+
+
+def curve_over_time(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:
+    """A metric against the time of rounds."""
+    rounds, values = series(runs, metric)
+    return seed_curve(label, rounds[1:] * each, values[:, 1:])
+
+
+TRAINED: Mapping[str, Callable[[Gallery], Picture]] = {
+    "figure-3": lambda gallery: gallery.by_time(3, ex.IMAGES),
+    "figure-4": lambda gallery: gallery.by_time(4, ex.SEQUENCES),
+    "figure-5": lambda gallery: gallery.by_time(5, ex.VIEWS),
+    "figure-6": lambda gallery: gallery.by_iterations(6, ex.IMAGES),
+    "figure-7": lambda gallery: gallery.by_iterations(7, ex.SEQUENCES),
+    "figure-8": lambda gallery: gallery.by_iterations(8, ex.VIEWS),
+    "figure-9": lambda gallery: gallery.figure_9(),
+}
+FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "wall-clock": lambda gallery: wall_clock(gallery.scale.points),
     "family": lambda gallery: family(),
     "theorem-1": lambda gallery: runs.theorem_1(),
@@ -35,15 +170,6 @@ FIGURES = {
     "rate": lambda gallery: runs.exact_rate(),
     "ratio": lambda gallery: runs.exact_ratio(),
     "network": network.NETWORKS.picture,
-    "tightness": lambda gallery: tightness.picture(gallery.progress),
-    **trained.FIGURES,
+    "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
+    **TRAINED,
 }
-
-
-def draw(gallery: Gallery, name: str) -> Picture:
-    """One figure by name.
-
-    Raises:
-        FedboundsError: no such figure; names the nearest.
-    """
-    return draw_by_name("tdcd", FIGURES, gallery, name)

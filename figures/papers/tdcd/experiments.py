@@ -1,4 +1,4 @@
-"""The experiments behind Figures 3 to 9 as sweep documents: Q local steps a round, on features split over silos."""
+"""The experiments of Figures 3 to 9 as sweep documents: Q local steps a round, features split over silos."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.sweep import Sweep, resolve
+from fedbounds.empirical.sweep import Sweep
+from fedbounds.figures.charts.scales import sweep_of, with_data
 from fedbounds.figures.charts.tuning import tuning_seeds
 
 PAPER_NETWORKS = ("vgg-11", "lstm")  # of the size of the paper's, which are ResNet-18 and an LSTM of unknown width
@@ -16,17 +17,16 @@ IMAGES, SEQUENCES, VIEWS = "image halves", "sequences", "views"
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned, and how it is split.
+    """A learning task and its split.
 
-    Args:
-        problem: what specifications say of it, but for clients, silos and seeds.
+    Attributes:
+        problem: its specification without clients, silos and seeds.
         silos: N.
-        clients: the two numbers of clients per silo that the paper's figures compare, or two that stand for them.
-        iterations: T, of every run, whatever Q.
-        metric: what the paper draws beside the training loss.
-        metric_in_words: the same for axes.
-        step_sizes: where the search for a learning rate begins.
-        paper: what it is in the paper.
+        clients: the two numbers of clients per silo that are compared.
+        iterations: T of every run.
+        metric, metric_in_words: drawn beside the training loss.
+        step_sizes: the grid of learning rates.
+        paper: the paper's task.
     """
 
     problem: Mapping[str, Any]
@@ -40,11 +40,11 @@ class Task:
 
     @property
     def words(self) -> str:
-        """What is learned and what stands for what, for captions."""
+        """The task and the paper's task, for captions."""
         return self.words_of(f"{self.silos} silos")
 
     def words_of(self, silos: str) -> str:
-        """The same with other numbers of silos."""
+        """The same with another number of silos."""
         data = self.problem["dataset"]
         size = "" if isinstance(data, str) else f"{data['train']:,} samples of "
         return (
@@ -56,16 +56,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Scale:
-    """How large experiments are.
+    """The size of the experiments.
 
-    Args:
+    Attributes:
         tasks: by name.
-        local_steps: the values of Q that are compared, each dividing T.
-        numbers_of_silos: N of Figure 9, of the sequences.
-        seeds, tuning_seeds: how many runs are judged, and how many choose a learning rate, with other seeds.
-        records: how often a run is measured.
-        extensions: how many learning rates may be added on either side of a grid.
-        points: numbers of local steps in the picture of bounds.
+        local_steps: the values of Q, each divides T.
+        numbers_of_silos: N of Figure 9.
+        seeds, tuning_seeds: of the runs, and of those that choose a learning rate.
+        records: of a run.
+        extensions: learning rates that may be added on either side of a grid.
+        points: values of Q in the figure of bounds.
     """
 
     tasks: Mapping[str, Task]
@@ -93,11 +93,7 @@ class Scale:
         )
 
     def task(self, name: str) -> Task:
-        """A task by name.
-
-        Raises:
-            FedboundsError: it is none of this scale; names the others.
-        """
+        """A task by name."""
         if name not in self.tasks:
             raise unknown_name("task", name, self.tasks)
         return self.tasks[name]
@@ -113,41 +109,26 @@ def sweep(
     tuning: bool = False,
     data: str | None = None,
 ) -> Sweep:
-    """TDCD with Q local steps at some learning rates, each with every seed; a seed decides the split too.
-
-    Args:
-        scale: how large.
-        name: of the task.
-        clients: $K_j$, of every silo.
-        local_steps: Q.
-        step_sizes: learning rates; each is a label.
-        silos: N, if not the task's.
-        tuning: with the seeds that choose learning rates, rather than those that are judged.
-        data: the directory of local files.
-
-    Raises:
-        FedboundsError: Q does not divide T.
-    """
+    """TDCD with Q local steps at some learning rates (the labels), each with every seed, which also fixes the split."""
     task = scale.task(name)
     if task.iterations % local_steps:
         raise FedboundsError(f"Q = {local_steps} does not divide the {task.iterations} iterations of {name}")
-    number, rounds, tasks = silos or task.silos, task.iterations // local_steps, []
+    number, rounds, documents = silos or task.silos, task.iterations // local_steps, []
     label = f"tdcd-{name.replace(' ', '-')}"
     for seed in tuning_seeds(scale.tuning_seeds) if tuning else range(scale.seeds):
         problem = {"kind": "vertical", "silos": number, "silo_clients": clients, "remainder": "spread",
                    "partition_seed": seed, **task.problem}  # fmt: skip
-        document = {
+        documents.append({
             "name": label,
             "rounds": rounds,
             "seeds": [seed],
             "record_every": max(1, rounds // scale.records),
-            "problem": problem if data is None else {**problem, "data": data},
+            "problem": with_data(problem, data),
             "participation": {"kind": "full", "clients": number * clients},
             "algorithms": {f"{eta:g}": {"kind": "tdcd", "local_step_size": eta, "local_steps": local_steps}
                            for eta in step_sizes},
-        }  # fmt: skip
-        tasks += resolve(document, label).tasks
-    return Sweep(label, tuple(tasks), label)
+        })  # fmt: skip
+    return sweep_of(label, documents)
 
 
 HALVES = Task(
@@ -195,11 +176,7 @@ SMOKE = Scale(
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale of made data or of the paper's own; with another network in every silo where one is asked for.
-
-    Raises:
-        FedboundsError: no such data; `full` of made data, which is none of the paper's.
-    """
+    """The scale of generated data or of the paper's; with another network in every silo if given."""
     if dataset not in SCALES:
         raise unknown_name("data set", dataset, SCALES)
     if full and dataset != "original":

@@ -1,4 +1,4 @@
-"""A split network under Theorem 1, with the constants of its run."""
+"""A split network under Theorem 1, with constants measured along the run."""
 
 from __future__ import annotations
 

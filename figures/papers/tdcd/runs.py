@@ -1,7 +1,7 @@
-r"""TDCD under its theorem, by exact second moments on quadratics: overlays, how tight, and how fast in R.
+r"""TDCD under its theorem, by exact second moments on quadratics: overlays, tightness and rates in R.
 
-Everything has one Hessian of norm 1 and 12 parameters, split over N silos, so that all constants are exact and the
-bounds are guarantees. What the theorem does not promise is drawn by `misread`.
+Every problem has one Hessian of norm 1 and 12 parameters, split over N silos: constants are exact and the bounds are
+guarantees. `misread` shows what the theorem does not bound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratios
+from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
 
 THEOREM, REMARK = "tdcd/theorem-1", "tdcd/remark-5"
 PARAMETERS, CLIENTS, NOISE, CONDITION = 12, 3, 0.1, 10.0
@@ -35,20 +35,20 @@ OVERLAY_ROUNDS, RATIO_ROUNDS = 2000, 1000
 def problem_of(
     silos: float = 3, clients: float = CLIENTS, heterogeneity: float = 0.0, noise: float = NOISE
 ) -> BlockQuadratic:
-    """One Hessian, its parameters split over so many silos; clients differ in where their functions are least."""
+    """A quadratic with one Hessian, its parameters split over N silos; clients have different minimizers."""
     return random_block_quadratic(
         int(silos), int(clients), PARAMETERS // int(silos), heterogeneity, CONDITION, noise=noise, initial_gap=1.0
     )
 
 
 def run_of(problem: BlockQuadratic, steps: float, share: float, rounds: int) -> TierMoments:
-    """Exact moments at a share of the largest step size that (14) allows."""
+    """Exact moments at a share of the largest step size of (14)."""
     L = float(np.asarray(constant(problem, "smoothness")))
     return moments(TDCD(ALMOST * share / (8 * steps * L), int(steps)), problem, Full(problem.clients), rounds)
 
 
 def constant(problem: BlockQuadratic, concept: str) -> float:
-    """A constant that the problem has."""
+    """The value of a constant of the problem."""
     found = problem.constants()[concept]
     assert isinstance(found, Constant)
     return float(np.asarray(found.value))
@@ -81,7 +81,7 @@ AXES = {
 }
 
 
-def at(
+def run_of_setting(
     form: str,
     rounds: int,
     steps: float = 5,
@@ -96,15 +96,14 @@ def at(
 
 @cache
 def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
-    """What varies to its value to one run under B0 and B3."""
-    return {
-        axis: {value: [at(form, rounds, **{name: value}) for form in (FORMS[0], FORMS[2])] for value in values}
-        for axis, (name, values) in AXES.items()
-    }
+    """Panel to value to the run under B0 and B3."""
+    return ratio_panels(
+        AXES, lambda name, value, form: run_of_setting(form, rounds, **{name: value}), (FORMS[0], FORMS[2])
+    )
 
 
 def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
-    """How tight Theorem 1 is, and in what."""
+    """The tightness of Theorem 1 over each constant."""
     return ratios(
         exact_ratios(rounds),
         title="How tight Theorem 1 is, exactly",
@@ -152,7 +151,7 @@ SCALAR_STEPS = (1, 4, 8, 32)
 
 
 def misread(rounds: int = 400) -> Picture:
-    """What (15) does not bound as printed: the first R iterates, and clients that differ without any noise."""
+    """Quantities that (15) does not bound: the first R iterates, and heterogeneous clients without noise."""
     curves = []
     for Q in SCALAR_STEPS:
         scalar = BlockQuadratic([[1.0]], (1,), (1,), x0=[1.0])
@@ -198,5 +197,5 @@ def _thinned(curve: Curve) -> Curve:
 
 
 def claims() -> list[FigureClaim]:
-    """What Theorem 1 and Remark 5 say of their dependence on R and on the setting, against exact runs."""
+    """The claims about the dependence on R and on the setting."""
     return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]

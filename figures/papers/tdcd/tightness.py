@@ -10,14 +10,13 @@ from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_block_quadratic
 from fedbounds.empirical.simulation.moments import TierMoments, moments
-from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.tightness import Progress, Settings, Tight, panels, solved, tightness
+from fedbounds.figures.charts.tightness import Settings, Tight, solve_worst_case
 
 KEY, FORM, PARAMETERS = "tdcd/theorem-1", "sharp:B3", 12
 IN_A_PROGRAM = 4  # rounds of one silo; longer runs, and those of several, are cut into blocks
 
 
-def at(
+def evaluate_setting(
     silos: int = 2,
     clients: int = 1,
     local_steps: int = 2,
@@ -26,7 +25,7 @@ def at(
     heterogeneity: float = 0.0,
     share: float = 1.0,
 ) -> Tight:
-    """One client in each silo, with noise; or several with Hessians of their own, and S is what they differ by here."""
+    """One client in each silo, with noise; or several with their own Hessians, whose difference is S."""
     problem = random_block_quadratic(
         silos, clients, PARAMETERS // silos, heterogeneity, condition=4.0, shared=clients == 1,
         noise=noise / PARAMETERS**0.5, initial_gap=1.0,
@@ -36,7 +35,7 @@ def at(
     assert isinstance(run, TierMoments)
     S = float(run.silo_variances[:rounds].sum(axis=1).mean())
     few = min(rounds, IN_A_PROGRAM if silos == 1 else 1)
-    worst = solved(
+    worst = solve_worst_case(
         "tdcd",
         rounds=few,
         blocks=rounds // few,
@@ -64,19 +63,12 @@ SETTINGS: Settings = {
     "heterogeneity,\ntwo clients, no noise": {h: {"heterogeneity": h, **QUIET} for h in (0.125, 0.5, 1.0, 2.0, 4.0)},
     "step size, share of (14)": {c: {"share": c} for c in (0.03, 0.12, 0.5, 1.0, 2.0)},
 }
-
-
-def picture(progress: Progress | None = None) -> Picture:
-    """How tight Theorem 1 is, and in what."""
-    return tightness(
-        KEY,
-        FORM,
-        panels(at, SETTINGS, progress),
-        title="TDCD and the worst that can happen",
-        caption="Unless it varies N = 2, Q = 2, R = 64, one client in each silo, whose noise stays the same in a round "
-        "and has S = 0.25, whatever N is, and the largest step size of (14), 1/(8 Q L); L = Lmax = Delta = 1. "
-        "Heterogeneity is of two clients in each silo, who hold the same samples in all of them and take full "
-        "gradients: S is the mean along the run of what these differ by, all that the proof uses; the assumption asks "
-        "for the largest. Measured: quadratics with "
-        f"{PARAMETERS} parameters, a Hessian of norm 1 for each client, f(x_0) - inf f = 1, by exact moments.",
-    )
+TITLE = "TDCD and the worst that can happen"
+CAPTION = (
+    "Unless it varies N = 2, Q = 2, R = 64, one client in each silo, whose noise stays the same in a round "
+    "and has S = 0.25, whatever N is, and the largest step size of (14), 1/(8 Q L); L = Lmax = Delta = 1. "
+    "Heterogeneity is of two clients in each silo, who hold the same samples in all of them and take full "
+    "gradients: S is the mean along the run of what these differ by, all that the proof uses; the assumption asks "
+    "for the largest. Measured: quadratics with "
+    f"{PARAMETERS} parameters, a Hessian of norm 1 for each client, f(x_0) - inf f = 1, by exact moments."
+)

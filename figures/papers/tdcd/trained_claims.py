@@ -1,4 +1,4 @@
-"""What the paper reads off its Figures 3 to 9, against what was trained here."""
+"""The paper's claims about Figures 3 to 9, compared with our runs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.claims import FigureClaim, Limits, mean_in_words, named, still_moves
+from fedbounds.figures.charts.claims import FigureClaim, Limits, describe_level, levels_by_name, still_moves
 from fedbounds.figures.charts.paper_gallery import series
-from fedbounds.figures.charts.significance import ALIKE, Level, above_zero, every
+from fedbounds.figures.charts.significance import ALIKE, Level, all_agree, is_above_zero
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES
-from fedbounds.figures.papers.tdcd.trained import TrainedGallery
+from fedbounds.figures.papers.tdcd.drawing import Gallery
 
 REACHED = 0.95  # of the smallest of the final metrics
 FIGURES = {
@@ -26,8 +26,8 @@ FIGURES = {
 Runs = Mapping[int, Sequence[Trace]]  # by Q, K or N
 
 
-def all_trained_claims(gallery: TrainedGallery) -> list[FigureClaim]:
-    """C1 to C7 of what the text says of the experiments."""
+def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
+    """C1 to C7, the claims of the text on the experiments."""
     claims = []
     for name in gallery.scale.tasks:
         by_clients = {clients: gallery.over_steps(name, clients) for clients in gallery.scale.task(name).clients}
@@ -36,7 +36,7 @@ def all_trained_claims(gallery: TrainedGallery) -> list[FigureClaim]:
 
 
 def limits(task: ex.Task, letter: str, runs: Runs, metric: str) -> Limits:
-    """What keeps a scale from testing what the paper says of the end of training."""
+    """Why a scale does not test the paper's claims about the end of training."""
     network, moving = str(task.problem["network"]), set[str]()
     for value, one in runs.items():
         if still_moves(*series(one, metric), last_tenth(one)):
@@ -44,26 +44,26 @@ def limits(task: ex.Task, letter: str, runs: Runs, metric: str) -> Limits:
     return Limits("" if network in ex.PAPER_NETWORKS else network, frozenset(moving))
 
 
-def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Runs]) -> list[FigureClaim]:
-    """What is said of one task."""
+def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> list[FigureClaim]:
+    """The claims about one task."""
     task, (timed, counted) = gallery.scale.task(name), FIGURES[name]
     claims = []
     for clients, runs in by_clients.items():
         where = f"{name}, K = {clients}"
         small = Limits(limits(task, "Q", runs, task.metric).network)
         for latency in LATENCIES:
-            claims += small.apply([earlier(timed, where, runs, task.metric, latency)])
-        claims += small.apply([gap_grows(timed, where, runs, task.metric)])
+            claims += small.apply([is_earlier(timed, where, runs, task.metric, latency)])
+        claims += small.apply([is_gap_growing(timed, where, runs, task.metric)])
         for metric, words, sign in (
             ("train_loss", "a higher training loss", 1),
             (task.metric, f"a lower {task.metric_in_words}", -1),
         ):
-            ends = named({Q: at_the_end(one, metric) for Q, one in runs.items()}, "Q")
+            ends = levels_by_name({Q: at_the_end(one, metric) for Q, one in runs.items()}, "Q")
             found = FigureClaim(
                 counted,
                 f"with more local steps iterations end at {words} ({where})",
-                told(ends),
-                every(more.times(sign).above(fewer.times(sign)) for fewer, more in pairwise(ends.values())),
+                describe_means(ends),
+                all_agree(more.times(sign).above(fewer.times(sign)) for fewer, more in pairwise(ends.values())),
                 f"Text on {counted}: the larger Q, the slower per iteration, and the worse the final loss and metric",
             )
             claims += limits(task, "Q", runs, metric).apply([found])
@@ -74,12 +74,12 @@ def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Run
         (task.metric, f"a lower {task.metric_in_words}", -1),
     ):
         gaps = {Q: at_the_end(many[Q], metric) - at_the_end(few[Q], metric) for Q in few}
-        worse = named({Q: sign * gap for Q, gap in gaps.items()}, "Q")
+        worse = levels_by_name({Q: sign * gap for Q, gap in gaps.items()}, "Q")
         found = FigureClaim(
             counted,
             f"more clients in a silo end at {words} ({name})",
-            f"by {told(worse, '+.4f')}",
-            every(map(above_zero, worse.values())),
+            f"by {describe_means(worse, '+.4f')}",
+            all_agree(map(is_above_zero, worse.values())),
             f"Text on {counted}: more clients in a silo end at a slightly higher loss and a slightly lower metric",
         )
         moving = [limits(task, "Q", runs, metric) for runs in by_clients.values()]
@@ -88,37 +88,39 @@ def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Run
     return claims
 
 
-def silo_claims(gallery: TrainedGallery) -> list[FigureClaim]:
-    """What is said of the number of silos."""
+def silo_claims(gallery: Gallery) -> list[FigureClaim]:
+    """The claims about the number of silos."""
     runs, task = gallery.over_silos(), gallery.scale.task(ex.SEQUENCES)
-    losses = named({N: at_the_end(one, "train_loss") for N, one in runs.items()}, "N")
-    finals = named({N: at_the_end(one, task.metric) for N, one in runs.items()}, "N")
+    losses = levels_by_name({N: at_the_end(one, "train_loss") for N, one in runs.items()}, "N")
+    finals = levels_by_name({N: at_the_end(one, task.metric) for N, one in runs.items()}, "N")
     target = REACHED * min(one.mean for one in finals.values())
     times = {N: time_to(one, task.metric, target, gallery.scale.shown_steps) for N, one in runs.items()}
-    reached, said = named(times, "N"), "Text on Figure 9: more silos end at a higher loss and reach an F1 later"
+    reached, said = (
+        levels_by_name(times, "N"),
+        "Text on Figure 9: more silos end at a higher loss and reach an F1 later",
+    )
     most, fewest = max(finals), min(finals)
     lost, scored = (limits(task, "N", runs, metric) for metric in ("train_loss", task.metric))
     return [
         *lost.apply([
-            FigureClaim("Figure 9", "more silos end at a higher training loss", told(losses),
-                  every(more.above(fewer) for fewer, more in pairwise(losses.values())), said),
+            FigureClaim("Figure 9", "more silos end at a higher training loss", describe_means(losses),
+                  all_agree(more.above(fewer) for fewer, more in pairwise(losses.values())), said),
         ]),
         *Limits(lost.network).apply([
             FigureClaim("Figure 9", f"more silos reach an {task.metric_in_words} later",
-                  f"{target:.3f} after {told(reached, '.0f')}",
-                  every(more.above(fewer) for fewer, more in pairwise(reached.values())), said),
+                  f"{target:.3f} after {describe_means(reached, '.0f')}",
+                  all_agree(more.above(fewer) for fewer, more in pairwise(reached.values())), said),
         ]),
         *scored.apply([
-            FigureClaim("Introduction", f"more silos degrade little (our border: {ALIKE:.0%})", told(finals),
+            FigureClaim("Introduction", f"more silos degrade little (our border: {ALIKE:.0%})", describe_means(finals),
                   finals[most].alike(finals[fewest]),
                   "Introduction: little degrades as vertical and horizontal partitions increase"),
         ]),
     ]  # fmt: skip
 
 
-def earlier(source: str, where: str, runs: Runs, metric: str, latency: float) -> FigureClaim:
-    """Whether every Q > 1 reaches earlier than Q = 1 what both of them reach in the end; not told where Q = 1 is there
-    at its first record, as it may have been much before."""
+def is_earlier(source: str, where: str, runs: Runs, metric: str, latency: float) -> FigureClaim:
+    """Whether every Q > 1 reaches the common final level before Q = 1; None if Q = 1 is there at its first record."""
     (_, one), *others = sorted(runs.items())
     parts, told_ = [], []
     for Q, more in others:
@@ -128,15 +130,14 @@ def earlier(source: str, where: str, runs: Runs, metric: str, latency: float) ->
         known = first.min() > series(one, metric)[0][1] * round_time(1, latency, 1)
         times = Level.of(then, f"time of Q = {Q}"), Level.of(first, "time of Q = 1")
         parts.append(times[0].below(times[1]) if known else None)
-        told_.append(f"Q = {Q}: {target:.3f} after {' against '.join(mean_in_words(v, '.0f') for v in times)}")
+        told_.append(f"Q = {Q}: {target:.3f} after {' against '.join(describe_level(v, '.0f') for v in times)}")
     text = f"more local steps reach a level earlier than one ({where}, latency {latency:g})"
     said = f"Text on {source}: in time Q > 1 reaches a given test metric earlier than Q = 1"
-    return FigureClaim(source, text, "; ".join(told_), every(parts), said)
+    return FigureClaim(source, text, "; ".join(told_), all_agree(parts), said)
 
 
-def gap_grows(source: str, where: str, runs: Runs, metric: str) -> FigureClaim:
-    """Whether, when the first run ends on slow links, others lead Q = 1 by more there than on quick links, where runs
-    that have ended count as at their end."""
+def is_gap_growing(source: str, where: str, runs: Runs, metric: str) -> FigureClaim:
+    """Whether the lead of others over Q = 1 is larger on slow links than on fast ones when the first run ends."""
     ends = {Q: series(one, metric)[0][-1] * round_time(Q, max(LATENCIES), 1) for Q, one in runs.items()}
     when = min(ends.values())
     leads = []
@@ -152,7 +153,7 @@ def gap_grows(source: str, where: str, runs: Runs, metric: str) -> FigureClaim:
         source,
         f"the lead over Q = 1 at a time grows with the latency ({where})",
         f"at {when:.0f}: {told_}",
-        every(slow[Q].above(quick[Q]) for Q in quick),
+        all_agree(slow[Q].above(quick[Q]) for Q in quick),
         f"Text on {source}: at a given time the gap between Q > 1 and Q = 1 grows with the latency",
     )
 
@@ -184,13 +185,13 @@ def at_the_end(runs: Sequence[Trace], metric: str) -> np.ndarray:
 
 
 def at_time(runs: Sequence[Trace], metric: str, round_: float) -> np.ndarray:
-    """A metric after so many rounds, between records by a line, (seeds,)."""
+    """A metric at a time, interpolated between records, (seeds,)."""
     rounds, values = series(runs, metric)
     return np.array([np.interp(round_, rounds, row) for row in values])
 
 
 def time_to(runs: Sequence[Trace], metric: str, target: float, each: float) -> np.ndarray:
-    """When a metric first reaches a level after the start, between records by a line, (seeds,); else the end."""
+    """The first time at which a metric reaches a level, interpolated between records, (seeds,); else the end."""
     rounds, values = (found[..., 1:] for found in series(runs, metric))
     found = []
     for row in values:
@@ -204,6 +205,6 @@ def time_to(runs: Sequence[Trace], metric: str, target: float, each: float) -> n
     return np.array(found, float)
 
 
-def told(found: Mapping[int, Level], form: str = ".4f") -> str:
+def describe_means(found: Mapping[int, Level], form: str = ".4f") -> str:
     """Means with standard errors, by Q, K or N."""
-    return ", ".join(f"{one.name}: {mean_in_words(one, form)}" for one in found.values())
+    return ", ".join(f"{one.name}: {describe_level(one, form)}" for one in found.values())

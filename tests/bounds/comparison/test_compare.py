@@ -297,7 +297,10 @@ def test_the_matrix_is_a_table_a_picture_and_text(tmp_path, monkeypatch):
     manifest = json.loads((tmp_path / "picture.json").read_text(encoding="utf-8"))
     assert manifest["provenance"]["relations"] == [["=", "", ""], ["", "=", ""], ["", "", "="]]
     assert json.loads(run("compare", "--matrix", "--json")[1])["schema"] == "fedbounds.comparability/1"
-    for words, part in ((["--matrix", "--vary", "T=1,2"], "leave them out"), (["fedau/theorem-2"], "say what varies")):
+    for words, part in (
+        (["--matrix", "--vary", "T=1,2"], "leave them out"),
+        (["fedau/theorem-2"], "compare needs --vary"),
+    ):
         status, out, err = run("compare", *words)
         assert (status, out) == (2, "") and part in err
 

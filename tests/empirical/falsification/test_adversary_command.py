@@ -343,7 +343,7 @@ def test_rows_of_other_searches_are_merged_once_and_never_for_less(tmp_path) -> 
     write_rows(files[1], "fedmrn", [other, silent, known | {"claim": "0"}])
     for _ in range(2):  # the second time there is nothing new in it
         status, out, err = run("adversary", "--paper", "fedmrn", "--merge", str(files[1]), "--out", str(files[0]))
-        assert (status, err) == (0, "") and "wrote" in out
+        assert (status, err) == (0, "") and "written" in out
         after = read_rows(files[0])
         assert after[:place] + after[place + 1 :] == rows_[:place] + rows_[place + 1 :]
         assert after[place]["ratio"] == pytest.approx(known["ratio"], rel=1e-9)

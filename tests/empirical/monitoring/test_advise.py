@@ -15,8 +15,9 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.participation.constants import window_divergence
-from fedbounds.cli.advise import describe, picture
+from fedbounds.cli.advise import describe
 from fedbounds.command_line import main
+from fedbounds.figures.charts.advice import advice_picture
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 THEOREM = "arbitrary-participation/theorem-3.1"
@@ -124,7 +125,7 @@ def test_an_example_says_what_to_do_and_draws_it():
     assert found.of("tdcd/theorem-1").guarantee
     text = describe(found)
     assert "guarantee: yes" in text and max(map(len, text.splitlines())) <= 120
-    drawn = picture(found)
+    drawn = advice_picture(found)
     one = found.of("tdcd/theorem-1")
     curve = next(c for c in drawn.curves if c.label.startswith("tdcd/theorem-1"))
     assert curve.y.min() == spent(one).seconds and curve.x[curve.y.argmin()] == one.at["Q"]

@@ -6,7 +6,8 @@ import pytest
 
 from fedbounds.bounds.comparison.compare import compare
 from fedbounds.bounds.theory.registry import load
-from fedbounds.cli.compare import describe, picture
+from fedbounds.cli.compare import describe
+from fedbounds.figures.charts.comparison import comparison_picture
 from fedbounds.figures.charts.curves import facets, panels
 from fedbounds.figures.charts.picture import Curve
 
@@ -35,11 +36,11 @@ def test_a_bound_is_dotted_where_a_condition_fails_and_nowhere_else():
     table = bounds(("explicit",))
     (row,) = table.rows
     assert row.valid.tolist() == [True, True, False, False]
-    whole, broken = lines(picture(table).figure)
+    whole, broken = lines(comparison_picture(table).figure)
     assert whole.get_linestyle() == "-" and broken.get_linestyle() == ":"
     assert np.isfinite(np.asarray(whole.get_ydata())).tolist() == row.valid.tolist()
     assert np.isfinite(np.asarray(broken.get_ydata()))[~row.valid].all()
-    assert "where a condition fails" in legend(picture(table).figure)
+    assert "where a condition fails" in legend(comparison_picture(table).figure)
 
 
 def legend(figure):
@@ -48,13 +49,13 @@ def legend(figure):
 
 
 def test_a_form_that_hides_constants_is_marked_in_the_legend():
-    words = legend(picture(bounds()).figure)
+    words = legend(comparison_picture(bounds()).figure)
     assert any("[printed] (order only)" in text for text in words)
     assert not any("[explicit] (order only)" in text for text in words)
 
 
 def test_the_axis_names_the_left_hand_side_and_its_unit_and_the_caption_the_constants():
-    shown = picture(bounds())
+    shown = comparison_picture(bounds())
     label = " ".join(shown.figure.axes[0].get_ylabel().split())
     assert label == "minimum over rounds of squared gradient norm of f (objective\u00b2/parameter\u00b2)"
     assert "sigma = 1 (given)" in shown.caption and "Dotted where a condition fails." in shown.caption
@@ -64,7 +65,7 @@ def test_a_bound_that_is_nowhere_finite_is_not_in_the_legend():
     short = dict(KNOWN, T=3)
     table = compare([(THEOREM, "explicit")], ("sigma", [1, 2]), {k: v for k, v in short.items() if k not in
                     ("sigma", "eta")}, optimize=("gamma", "eta"), within={"eta": (1, 100)})  # fmt: skip
-    shown = picture(table)
+    shown = comparison_picture(table)
     assert not any("explicit" in text for text in legend(shown.figure)) and "No value anywhere" in shown.caption
 
 
@@ -94,7 +95,7 @@ def test_what_facets_share_keeps_its_color():
 
 
 def test_the_data_say_where_the_conditions_hold(tmp_path):
-    _, data, _ = picture(bounds(("explicit",))).save(tmp_path / "bounds.png")
+    _, data, _ = comparison_picture(bounds(("explicit",))).save(tmp_path / "bounds.png")
     rows = data.read_text().splitlines()
     assert rows[0].endswith(",valid") and [row.rpartition(",")[2] for row in rows[1:]] == ["yes", "yes", "no", "no"]
 

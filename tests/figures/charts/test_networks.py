@@ -10,8 +10,14 @@ import pytest
 
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.empirical.sweep import Store
-from fedbounds.figures.charts.networks import along_the_run, network_picture, network_rate, piloted, stays_below
-from fedbounds.figures.charts.rate import in_words, rate_claims
+from fedbounds.figures.charts.networks import (
+    bound_claim,
+    compare_with_run,
+    network_picture,
+    network_rate,
+    pilot_comparison,
+)
+from fedbounds.figures.charts.rate import describe_rate, rate_claims
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 ROOMS = {
@@ -35,7 +41,7 @@ def comparison(tmp_path_factory):
     gallery = SimpleNamespace(results=tmp_path_factory.mktemp("runs"), workers=1, device=None, of_runs=None)
     setting = room("fedau").SETTING
     small = {"rounds": 6, "seeds": 2, "record_every": 6}
-    return along_the_run(gallery, setting | small, "fedau/theorem-2")  # pyright: ignore[reportArgumentType]
+    return compare_with_run(gallery, setting | small, "fedau/theorem-2")  # pyright: ignore[reportArgumentType]
 
 
 def test_the_picture_says_what_kind_of_constants_it_has_and_that_it_is_no_guarantee(comparison):
@@ -49,16 +55,16 @@ def test_the_picture_says_what_kind_of_constants_it_has_and_that_it_is_no_guaran
 
 def test_a_claim_agrees_below_the_bound_and_disagrees_only_if_it_is_clearly_crossed(comparison):
     holds = replace(comparison, valid=np.ones_like(comparison.valid))
-    assert stays_below(holds).agrees is True and "never crossed" in stays_below(holds).measured
+    assert bound_claim(holds).agrees is True and "never crossed" in bound_claim(holds).measured
     nothing = replace(comparison, valid=np.zeros_like(comparison.valid))
-    assert stays_below(nothing).agrees is None
+    assert bound_claim(nothing).agrees is None
     error = np.full(len(holds.rounds), 0.1)
     several = replace(holds, seeds=20, measured=holds.bound + 0.5, standard_error=error)
-    assert stays_below(several).agrees is False and "crossed at" in stays_below(several).measured
+    assert bound_claim(several).agrees is False and "crossed at" in bound_claim(several).measured
     doubtful = replace(holds, seeds=20, measured=holds.bound + 0.1, standard_error=error)
-    assert stays_below(doubtful).agrees is None
+    assert bound_claim(doubtful).agrees is None
     two = replace(holds, seeds=2, measured=holds.bound + 0.5, standard_error=error)
-    assert stays_below(two).agrees is None  # five standard errors of two seeds are not clear
+    assert bound_claim(two).agrees is None  # five standard errors of two seeds are not clear
 
 
 @pytest.fixture(scope="module", params=ROOMS)
@@ -78,7 +84,7 @@ def rated(request, tmp_path_factory):
 
 def test_a_rate_of_networks_has_the_pilots_constants_and_each_run_the_steps_for_them(rated):
     gallery, _, family, one = rated
-    pilot, c = piloted(gallery, family), one.family
+    pilot, c = pilot_comparison(gallery, family), one.family
     for letter in family.letters:
         assert c.constants[letter].value == pilot.constants[letter].value
         assert c.constants[letter].source == "estimated" and "other seeds" in c.constants[letter].note
@@ -94,7 +100,7 @@ def test_every_run_of_a_family_starts_where_the_pilot_does_and_it_is_said_when_a
     assert one.telling is None or one.bound(np.array([one.telling]))[0] < one.start <= one.bound(
         np.array([one.telling - 1])
     )
-    words = in_words(one)
+    words = describe_rate(one)
     assert "Before the first round" in words and "Not a guarantee: only estimated" in words and "None" not in words
     assert len(rate_claims({name: one})) == 2
 

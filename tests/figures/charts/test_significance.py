@@ -13,8 +13,8 @@ from fedbounds.figures.charts.claims import (
     Limits,
     correct,
     level,
+    levels_by_name,
     limits_of,
-    named,
     still_moves,
     write_claims,
 )
@@ -23,11 +23,11 @@ from fedbounds.figures.charts.significance import (
     Level,
     PartialFinding,
     SignTest,
-    above_zero,
+    all_agree,
+    any_agrees,
     decide,
-    every,
     holm,
-    some,
+    is_above_zero,
 )
 from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 
@@ -84,11 +84,11 @@ def test_about_equal_is_within_a_tenth_of_the_smaller_seed_by_seed():
 
 def test_holms_correction_is_that_of_a_known_example():
     """p = 0.01, 0.04, 0.03, 0.005: times 4, 3, 2, 1 in ascending order, never below a smaller one's."""
-    tests = [above_zero(Level.of(planted(p, 5, 1 + k))) for k, p in enumerate((0.01, 0.04, 0.03, 0.005))]
+    tests = [is_above_zero(Level.of(planted(p, 5, 1 + k))) for k, p in enumerate((0.01, 0.04, 0.03, 0.005))]
     found = holm(tests)
     assert [found[test.key].p for test in tests] == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert [found[test.key].level for test in tests] == pytest.approx([LEVEL / 3, LEVEL, LEVEL / 2, LEVEL / 4])
-    reversed_ = above_zero(Level.of(-planted(0.01, 5, 1)))
+    reversed_ = is_above_zero(Level.of(-planted(0.01, 5, 1)))
     assert len(holm([*tests, *tests, reversed_])) == 4  # a comparison counts once
 
 
@@ -96,7 +96,7 @@ def test_holms_correction_is_that_of_a_known_example():
 def test_two_standard_errors_of_a_few_seeds_decide_nothing(seeds, p):
     values = planted(p, seeds)
     assert values.mean() / (values.std(ddof=1) / seeds**0.5) > 2 - 0.01
-    claim = FigureClaim("Figure 1", "", "", above_zero(Level.of(values)))
+    claim = FigureClaim("Figure 1", "", "", is_above_zero(Level.of(values)))
     assert claim.verdict == "inconclusive" and claim.note.endswith("seeds would tell")
 
 
@@ -104,15 +104,15 @@ def test_two_standard_errors_of_a_few_seeds_decide_nothing(seeds, p):
 def test_a_decision_is_the_p_values_and_turns_with_the_direction(seeds):
     for p, decided in ((0.049, True), (0.051, False)):
         values = planted(p, seeds)
-        assert above_zero(Level.of(values)).p == pytest.approx(p)
-        assert decide(above_zero(Level.of(values))).agrees is (True if decided else None)
-        assert decide(above_zero(Level.of(-values))).agrees is (False if decided else None)
+        assert is_above_zero(Level.of(values)).p == pytest.approx(p)
+        assert decide(is_above_zero(Level.of(values))).agrees is (True if decided else None)
+        assert decide(is_above_zero(Level.of(-values))).agrees is (False if decided else None)
         assert decide(Level.of(values).below(Level.of(0 * values))).agrees is (False if decided else None)
 
 
 def test_more_claims_of_a_figure_ask_for_more_and_other_figures_do_not():
-    clear = FigureClaim("Figure 1", "", "", above_zero(Level.of(planted(0.02))))
-    others = [FigureClaim("Figure 1", "", "", above_zero(Level.of(planted(0.5, 5, k)))) for k in (2, 3)]
+    clear = FigureClaim("Figure 1", "", "", is_above_zero(Level.of(planted(0.02))))
+    others = [FigureClaim("Figure 1", "", "", is_above_zero(Level.of(planted(0.5, 5, k)))) for k in (2, 3)]
     assert clear.verdict == "agrees" and correct([clear, *others])[0].verdict == "inconclusive"
     assert correct([clear, *(replace(one, source="Figure 2") for one in others)])[0].verdict == "agrees"
     assert "Holm, 3 comparisons" in correct([clear, *others])[0].comparisons
@@ -121,7 +121,7 @@ def test_more_claims_of_a_figure_ask_for_more_and_other_figures_do_not():
 @pytest.mark.parametrize(("seeds", "p"), [(5, 0.2), (5, 0.116), (20, 0.3)])
 def test_the_seeds_that_would_tell_have_power_at_the_corrected_level(seeds, p):
     values = planted(p, seeds)
-    for found in (decide(above_zero(Level.of(values))), decide(above_zero(Level.of(-values)))):
+    for found in (decide(is_above_zero(Level.of(values))), decide(is_above_zero(Level.of(-values)))):
         effect, level_ = values.mean() / values.std(ddof=1), LEVEL
 
         def power(n, effect=effect, level_=level_):
@@ -130,10 +130,10 @@ def test_the_seeds_that_would_tell_have_power_at_the_corrected_level(seeds, p):
 
         n = int(found.seeds_needed)
         assert power(n) >= 0.8 > power(n - 1)
-    alone = decide(above_zero(Level.of(values))).seeds_needed
-    more = [above_zero(Level.of(planted(0.9, seeds, k))) for k in (2, 3, 4)]
-    family = holm([above_zero(Level.of(values)), *more])
-    assert decide(above_zero(Level.of(values)), family).seeds_needed > alone
+    alone = decide(is_above_zero(Level.of(values))).seeds_needed
+    more = [is_above_zero(Level.of(planted(0.9, seeds, k))) for k in (2, 3, 4)]
+    family = holm([is_above_zero(Level.of(values)), *more])
+    assert decide(is_above_zero(Level.of(values)), family).seeds_needed > alone
 
 
 def test_no_feasible_number_of_seeds_tells_equal_means():
@@ -158,22 +158,28 @@ def test_seeds_where_something_holds_are_counted_by_the_binomial_test():
 
 
 def test_parts_are_decided_by_their_share():
-    yes, no, open_ = above_zero(Level(1.0, 0.01, 5)), above_zero(Level(-1.0, 0.01, 5)), above_zero(Level(1.0, 0.9, 5))
-    assert [decide(every(parts)).agrees for parts in ((yes, yes), (yes, open_), (open_, no))] == [True, None, False]
-    assert [decide(some(parts)).agrees for parts in ((no, yes), (no, open_), (no, no))] == [True, None, False]
+    yes, no, open_ = (
+        is_above_zero(Level(1.0, 0.01, 5)),
+        is_above_zero(Level(-1.0, 0.01, 5)),
+        is_above_zero(Level(1.0, 0.9, 5)),
+    )
+    assert [decide(all_agree(parts)).agrees for parts in ((yes, yes), (yes, open_), (open_, no))] == [True, None, False]
+    assert [decide(any_agrees(parts)).agrees for parts in ((no, yes), (no, open_), (no, no))] == [True, None, False]
     most = [
         decide(PartialFinding(parts, 0.75)).agrees
         for parts in ((yes, yes, yes, no), (yes, yes, no, open_), (no, no, yes))
     ]
     assert most == [True, None, False]
-    wide = above_zero(Level(1.0, 5.0, 5))
+    wide = is_above_zero(Level(1.0, 5.0, 5))
     alone = [decide(one).seeds_needed for one in (open_, wide)]
-    assert alone[0] < alone[1] and decide(every([open_, wide])).seeds_needed >= alone[1]
-    away = above_zero(Level(-1.1, 0.9, 5))
+    assert alone[0] < alone[1] and decide(all_agree([open_, wide])).seeds_needed >= alone[1]
+    away = is_above_zero(Level(-1.1, 0.9, 5))
     seeds = {test: test.seeds_needed(LEVEL / 3) for test in (open_, away, wide)}  # the first decides each
-    assert decide(some([away, wide])).seeds_needed > seeds[away] and decide(every([away, wide])).towards is False
-    assert decide(every([away, wide, open_])).seeds_needed <= seeds[away]
-    assert decide(every([wide, None])).power == ""  # no seeds decide what has no test
+    assert (
+        decide(any_agrees([away, wide])).seeds_needed > seeds[away] and decide(all_agree([away, wide])).towards is False
+    )
+    assert decide(all_agree([away, wide, open_])).seeds_needed <= seeds[away]
+    assert decide(all_agree([wide, None])).power == ""  # no seeds decide what has no test
 
 
 def curve(ends, seeds=5, spread=0.1):
@@ -214,7 +220,7 @@ def test_a_claim_about_the_end_is_not_tested_by_a_smaller_network_or_a_curve_tha
 
 
 def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
-    found = named({"a": ONE, "b": OTHER})
+    found = levels_by_name({"a": ONE, "b": OTHER})
     claims = [
         FigureClaim("Figure 1", "a is better", "numbers", found["a"].above(found["b"]), "Section 1: a is good"),
         FigureClaim("Figure 1", "exact", "", True),
@@ -228,5 +234,5 @@ def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
 
 
 def test_the_smaller_of_more_corrected_levels_is_never_above_the_next():
-    found = list(holm([above_zero(Level.of(planted(p, 4, 1 + p))) for p in (0.2, 0.01, 0.5, 0.03)]).values())
+    found = list(holm([is_above_zero(Level.of(planted(p, 4, 1 + p))) for p in (0.2, 0.01, 0.5, 0.03)]).values())
     assert all(one.p <= more.p and one.level < more.level for one, more in pairwise(found))

@@ -14,7 +14,7 @@ from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.cli.figures import figure
 from fedbounds.figures.charts import atlas
-from fedbounds.figures.charts.tightness import Tight, count, panels, solved, tightness
+from fedbounds.figures.charts.tightness import Tight, count, solve_worst_case, tight_panels, tightness
 from fedbounds.figures.papers.arbitrary_participation import tightness as in_turn
 from fedbounds.figures.papers.fed_norm_sgda import tightness as games
 from fedbounds.figures.papers.fedau import tightness as coins
@@ -27,17 +27,17 @@ KEY = "arbitrary-participation/theorem-3.1"
 @pytest.mark.parametrize(
     "at",
     [
-        partial(in_turn.at, clients=1, local_steps=1, rounds=4, noise=0.0, heterogeneity=0.0),
-        partial(in_turn.at, local_steps=1, rounds=8),
-        partial(coins.at, local_steps=1, rounds=8),
-        partial(coins.at, clients=1, noise=2.0, rate=0.7),
-        partial(masks.at, local_steps=1, iterations=9),
-        partial(masks.at, clients=1, error=1.0),
-        partial(games.at, rounds=50, noise=0.0),
-        partial(games.at, condition=2.0, local_steps=1, rounds=50),
-        partial(silos.at, clients=2, heterogeneity=2.0, noise=0.0),
-        partial(silos.at, noise=2.0, local_steps=4, rounds=5),
-        partial(silos.at, silos=1, share=0.5, rounds=8),
+        partial(in_turn.evaluate_setting, clients=1, local_steps=1, rounds=4, noise=0.0, heterogeneity=0.0),
+        partial(in_turn.evaluate_setting, local_steps=1, rounds=8),
+        partial(coins.evaluate_setting, local_steps=1, rounds=8),
+        partial(coins.evaluate_setting, clients=1, noise=2.0, rate=0.7),
+        partial(masks.evaluate_setting, local_steps=1, iterations=9),
+        partial(masks.evaluate_setting, clients=1, error=1.0),
+        partial(games.evaluate_setting, rounds=50, noise=0.0),
+        partial(games.evaluate_setting, condition=2.0, local_steps=1, rounds=50),
+        partial(silos.evaluate_setting, clients=2, heterogeneity=2.0, noise=0.0),
+        partial(silos.evaluate_setting, noise=2.0, local_steps=4, rounds=5),
+        partial(silos.evaluate_setting, silos=1, share=0.5, rounds=8),
     ],
 )
 def test_no_run_exceeds_the_worst_case_at_its_constants_nor_that_the_bound(at):
@@ -46,16 +46,20 @@ def test_no_run_exceeds_the_worst_case_at_its_constants_nor_that_the_bound(at):
 
 
 def test_what_is_attained_is_known_to_be():
-    alone = in_turn.at(clients=1, local_steps=1, rounds=4, noise=0.0, heterogeneity=0.0)
-    assert alone.attained and not in_turn.at(clients=1, local_steps=1, rounds=4, heterogeneity=0.0).attained
-    assert not in_turn.at(clients=1, local_steps=1, rounds=16, noise=0.0, heterogeneity=0.0).attained  # in blocks
+    alone = in_turn.evaluate_setting(clients=1, local_steps=1, rounds=4, noise=0.0, heterogeneity=0.0)
+    assert (
+        alone.attained and not in_turn.evaluate_setting(clients=1, local_steps=1, rounds=4, heterogeneity=0.0).attained
+    )
+    assert not in_turn.evaluate_setting(
+        clients=1, local_steps=1, rounds=16, noise=0.0, heterogeneity=0.0
+    ).attained  # in blocks
 
 
 @pytest.fixture(scope="module")
 def picture():
     worst = [
-        solved("generalized-fedavg", rounds=2, local_step=1 / 12, server_multiplier=6.0),
-        solved("generalized-fedavg", rounds=2, local_step=1 / 12, server_multiplier=6.0, noise=0.5),
+        solve_worst_case("generalized-fedavg", rounds=2, local_step=1 / 12, server_multiplier=6.0),
+        solve_worst_case("generalized-fedavg", rounds=2, local_step=1 / 12, server_multiplier=6.0, noise=0.5),
         "too hard",
     ]
     settings = [
@@ -92,7 +96,7 @@ def test_what_lies_far_below_is_in_the_data_only(picture):
 
 
 def test_the_atlas_has_a_row_for_every_default_form_that_the_adversary_could_try():
-    rows = {one.key: atlas.standings(one, with_worst_cases=False) for one in papers()}
+    rows = {one.key: atlas.known_ratios(one, with_worst_cases=False) for one in papers()}
     theorem = load(KEY)
     row = worst_ratio(theorem, theorem.form())
     assert row is not None
@@ -104,7 +108,7 @@ def test_the_committed_atlas_shows_what_the_committed_tables_say():
     drawn = Path(__file__).parents[3] / "docs" / "images" / "tightness.csv"
     with drawn.open(newline="") as lines:
         shown = {row["curve"]: row["x"] for row in csv.DictReader(lines) if row["curve"].endswith(": largest found")}
-    rows = [row for one in papers() for row in atlas.standings(one, with_worst_cases=False)]
+    rows = [row for one in papers() for row in atlas.known_ratios(one, with_worst_cases=False)]
     assert shown == {f"{row.result.key}: largest found": f"{row.found:.6g}" for row in rows}, (
         "fedbounds figure tightness --out docs/images/tightness.png"
     )
@@ -112,9 +116,9 @@ def test_the_committed_atlas_shows_what_the_committed_tables_say():
 
 def test_the_atlas_is_drawn_with_ranges_where_there_are_worst_cases(picture):
     theorem, lemma = load(KEY), load("arbitrary-participation/lemma-c.1")
-    exact = Tight(2.0, True, 0.1, solved("generalized-fedavg", rounds=1, local_step=1 / 12), frozenset())
-    drawn = atlas.drawn(
-        {"arbitrary-participation": [atlas.Standing(theorem, 0.4, [exact]), atlas.Standing(lemma, 1e-7)]}
+    exact = Tight(2.0, True, 0.1, solve_worst_case("generalized-fedavg", rounds=1, local_step=1 / 12), frozenset())
+    drawn = atlas.draw_atlas(
+        {"arbitrary-participation": [atlas.KnownRatio(theorem, 0.4, [exact]), atlas.KnownRatio(lemma, 1e-7)]}
     )
     shown = {curve.label: curve for curve in drawn.curves}
     assert shown[f"{KEY}: worst case"].x.tolist() == [exact.value / 2] and shown[
@@ -126,7 +130,7 @@ def test_the_atlas_is_drawn_with_ranges_where_there_are_worst_cases(picture):
     markers = [line.get_marker() for line in drawn.figure.axes[0].lines]
     assert markers.count("<") == 1  # of the lemma
     below = replace(exact, measured=1e-6)
-    again = atlas.drawn({"arbitrary-participation": [atlas.Standing(theorem, 0.4, [exact, below])]})
+    again = atlas.draw_atlas({"arbitrary-participation": [atlas.KnownRatio(theorem, 0.4, [exact, below])]})
     assert [line.get_marker() for line in again.figure.axes[0].lines].count("<") == 1
     assert again.figure.axes[0].get_xlabel() == "left side / bound"
 
@@ -139,7 +143,8 @@ def test_an_unknown_figure_is_told_of_the_atlas(tmp_path):
 @pytest.mark.parametrize("room", [in_turn, coins, masks, games, silos])
 def test_every_setting_of_a_room_is_one_that_its_function_takes(room):
     told = []
-    seen = panels(lambda **setting: signature(room.at).bind(**setting), room.SETTINGS, lambda *done: told.append(done))
+    evaluate = signature(room.evaluate_setting)
+    seen = tight_panels(lambda **setting: evaluate.bind(**setting), room.SETTINGS, lambda *done: told.append(done))
     assert told == [(k + 1, count(room.SETTINGS)) for k in range(count(room.SETTINGS))]
     assert {name: list(some) for name, some in seen.items()} == {n: list(s) for n, s in room.SETTINGS.items()}
     assert all(v in seen[name][v].arguments.values() for name, some in room.SETTINGS.items() for v in some)
@@ -147,7 +152,7 @@ def test_every_setting_of_a_room_is_one_that_its_function_takes(room):
 
 def test_the_atlas_counts_the_settings_of_all_rooms(monkeypatch):
     told = []
-    monkeypatch.setattr(atlas, "panels", lambda at, settings, progress: progress(count(settings), 0) or {})
+    monkeypatch.setattr(atlas, "tight_panels", lambda at, settings, progress: progress(count(settings), 0) or {})
     atlas.atlas(progress=lambda *done: told.append(done))
     sizes = [count(room.SETTINGS) for room in (in_turn, coins, games, masks, silos)]
     assert told[-1] == (sum(sizes), sum(sizes)) and len(told) == 5

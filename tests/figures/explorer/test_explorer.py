@@ -15,9 +15,9 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load, paper, paper_names
 from fedbounds.bounds.theory.result import reachable
-from fedbounds.figures.explorer.document import shipped
+from fedbounds.figures.explorer.document import package_text
 from fedbounds.figures.explorer.pages import explore
-from fedbounds.figures.explorer.start import given_at_first, start
+from fedbounds.figures.explorer.start import initial_constants, initial_value
 from tests.command_line import run
 
 PAPERS = [paper(name) for name in paper_names()]
@@ -43,7 +43,7 @@ def pages(tmp_path_factory):
 @pytest.fixture(scope="module")
 def theory_file(pages):
     """What the page of all papers computes with, taken from that page."""
-    first = shipped("fedbounds.figures.explorer", "theory.js")
+    first = package_text("fedbounds.figures.explorer", "theory.js")
     (page,) = [file for file in pages if file.name == "index.html"]
     _, found, rest = page.read_text(encoding="utf-8").partition(first)
     theory, end, _ = rest.partition("</script>")
@@ -64,7 +64,7 @@ def run_node(theory_file, program, asked):
 
 def drawn(draw, quantity):
     """A random legal value near the one where the page starts, with three clients; sometimes zero."""
-    domain, value = quantity.domain, start(quantity)
+    domain, value = quantity.domain, initial_value(quantity)
     if quantity.shape:
         entries = [draw.uniform(0.1, 1) for _ in range(3)]
         if quantity.total:
@@ -82,7 +82,10 @@ def drawn(draw, quantity):
 def settings(result, form, count):
     """Constants for a form: those that the page starts with, those with one more given, or all of them."""
     draw = random.Random(f"{result.key}[{form.name}]")
-    first, wanted = given_at_first(result, form), [n for n in result.notation if n in reachable(form, prescribed=True)]
+    first, wanted = (
+        initial_constants(result, form),
+        [n for n in result.notation if n in reachable(form, prescribed=True)],
+    )
     for k in range(count):
         names = wanted if k % 4 == 3 else [*first, *draw.sample(wanted, min(len(wanted), k % 4))]
         yield {name: drawn(draw, result.notation[name]) for name in dict.fromkeys(names)}, ["all"] if k % 2 else []
@@ -225,7 +228,7 @@ def test_every_page_is_one_small_file_with_the_licence_of_what_it_carries(pages)
 def test_the_constants_that_a_page_starts_with_suffice_for_every_form_and_meet_most_conditions():
     valid = []
     for result, form in FORMS.values():
-        constants = {name: start(result.notation[name]) for name in given_at_first(result, form)}
+        constants = {name: initial_value(result.notation[name]) for name in initial_constants(result, form)}
         given = {n: np.array(v) if isinstance(v, list) else v for n, v in constants.items()}
         valid.append(bool(evaluate(result, given, form.name).valid))
     assert np.mean(valid) > 0.85

@@ -3,7 +3,7 @@
 import pytest
 
 import fedbounds
-from fedbounds.cli.report import report_paper
+from fedbounds.figures.report.papers import report_paper
 from tests.browser import opened_tab, troubles
 
 pytestmark = pytest.mark.browser

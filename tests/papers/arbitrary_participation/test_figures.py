@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +12,18 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import correct, level
+from fedbounds.figures.charts.paper_gallery import draw_by_name
 from fedbounds.figures.charts.significance import Level
 from fedbounds.figures.charts.tuning import tuning_seeds
 from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation.claims import fixed_point_distance, ordering, toy_claims
 from fedbounds.figures.papers.arbitrary_participation.demonstration import demonstrate
-from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, Gallery, draw
+from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, Gallery
 from fedbounds.figures.papers.arbitrary_participation.horizon import INTERVAL, STEPS, best
-from fedbounds.figures.papers.arbitrary_participation.real_data import PROCESSES, confronted
+from fedbounds.figures.papers.arbitrary_participation.real_data import PROCESSES, compare_process
+
+draw = partial(draw_by_name, "arbitrary-participation", FIGURES)
 
 pytestmark = pytest.mark.usefixtures("same_sources")
 
@@ -158,7 +162,7 @@ GALLERY = Path(__file__).parents[3] / "docs" / "gallery" / "arbitrary-participat
 def test_the_demonstration_takes_the_step_sizes_of_the_gallery():
     ours, theirs = Path(ex.__file__).with_name("tuned.json"), GALLERY / "tuning.json"
     assert ours.read_text() == theirs.read_text()
-    demo = Gallery("nowhere", scale=ex.demonstrated())
+    demo = Gallery("nowhere", scale=ex.demo_scale())
     assert set(demo.steps) == set(ex.GLYPHS.methods)
     assert f"with {ex.GLYPHS.rounds} rounds" in demo.tuning_words()
 
@@ -201,7 +205,7 @@ def test_the_demonstration_writes_figures_data_and_verdicts(tmp_path):
 
 @pytest.mark.parametrize("name", PROCESSES)
 def test_the_picture_of_real_images_shows_guarantees(name):
-    found = confronted(*PROCESSES[name], rounds=20)
+    found = compare_process(*PROCESSES[name], rounds=20)
     assert found.guarantee and found.valid.all() and (found.measured < found.bound).all()
 
 

@@ -59,7 +59,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.errata_rates import (
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
 from fedbounds.bounds.theory.registry import load
 from fedbounds.cli.audit import find_erratum
-from fedbounds.figures.papers.fed_norm_sgda.headline import least_bound
+from fedbounds.figures.papers.fed_norm_sgda.bounds import least_bound
 
 PAPER = "fed-norm-sgda"
 BY_ID = {erratum.id: erratum for erratum in ERRATA}

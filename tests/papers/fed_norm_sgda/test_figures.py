@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,20 +13,23 @@ from click.testing import CliRunner
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.cli import figures as commands
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.figures.charts.claims import named
+from fedbounds.figures.charts.claims import levels_by_name
+from fedbounds.figures.charts.paper_gallery import draw_by_name
 from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau
 from fedbounds.figures.papers.fed_norm_sgda.claims import (
-    alike_is_better,
     fewer_rounds,
     figure_1,
     figure_2,
     floor_of_noise,
+    heterogeneity_claims,
     increases,
     speed_up,
 )
-from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery, draw
+from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery
+
+draw = partial(draw_by_name, "fed-norm-sgda", FIGURES)
 
 pytestmark = pytest.mark.usefixtures("same_sources")
 
@@ -97,9 +101,9 @@ def test_images_made_here_are_as_many_as_the_scale_says(tmp_path):
 
 
 def test_what_is_predicted_is_of_digits_whatever_is_drawn():
-    assert plateau.of_digits(ex.scale_of("glyphs")) == plateau.of_digits(ex.scale_of("digits", "mlp"))
-    assert plateau.of_digits(ex.scale_of("glyphs")) == ex.scale_of("digits")
-    assert plateau.of_digits(ex.SMOKE) == ex.SMOKE
+    assert plateau.digits_scale(ex.scale_of("glyphs")) == plateau.digits_scale(ex.scale_of("digits", "mlp"))
+    assert plateau.digits_scale(ex.scale_of("glyphs")) == ex.scale_of("digits")
+    assert plateau.digits_scale(ex.SMOKE) == ex.SMOKE
 
 
 def test_every_method_has_the_same_budget_and_the_same_start_on_other_seeds(gallery):
@@ -156,8 +160,8 @@ def with_ends(good, falls=0.0):
 
 
 def test_the_least_of_an_envelope_is_where_its_slope_vanishes():
-    problem = plateau.on_split(3, 0.3, 9).surrogate(np.arange(1, 10) / 45)
-    x = plateau.least(problem)
+    problem = plateau.problem_of_split(3, 0.3, 9).surrogate(np.arange(1, 10) / 45)
+    x = plateau.minimize_envelope(problem)
     assert float(problem.envelope_gradient(x[None]).norm()) < 1e-4
     rng = np.random.default_rng(0)
     for _ in range(5):
@@ -166,19 +170,19 @@ def test_the_least_of_an_envelope_is_where_its_slope_vanishes():
 
 
 def test_normalized_averaging_settles_lower_than_naive_and_no_split_of_the_data_matters_to_it():
-    naive = plateau.predicted(ex.SMOKE, ex.NAIVE, 5)
-    own = plateau.predicted(ex.SMOKE, ex.NORMALIZED, 5)
+    naive = plateau.predict_levels(ex.SMOKE, ex.NAIVE, 5)
+    own = plateau.predict_levels(ex.SMOKE, ex.NORMALIZED, 5)
     assert (naive[:, 0] > own[:, 0] + 0.01).all() and np.ptp(own[:, 0]) == 0
-    elsewhere = plateau.on_split(5, ex.SMOKE.weight_decay, 9)
-    assert float(elsewhere.envelope(plateau.least(elsewhere))) == pytest.approx(own[0, 0], rel=1e-6)
+    elsewhere = plateau.problem_of_split(5, ex.SMOKE.weight_decay, 9)
+    assert float(elsewhere.envelope(plateau.minimize_envelope(elsewhere))) == pytest.approx(own[0, 0], rel=1e-6)
 
 
 def test_runs_settle_where_that_is_predicted(gallery):
     scale = replace(ex.SMOKE, rounds=200, seeds=1)
     run = gallery.run(plateau.settling_runs(scale, ex.NAIVE, 5))["it"][0].arrays
-    expected, _ = plateau.predicted(scale, ex.NAIVE, 5)[0]
+    expected, _ = plateau.predict_levels(scale, ex.NAIVE, 5)[0]
     assert run["envelope"][0, -1] == pytest.approx(expected, rel=5e-3)
-    normalized, _ = plateau.predicted(scale, ex.NORMALIZED, 5)[0]
+    normalized, _ = plateau.predict_levels(scale, ex.NORMALIZED, 5)[0]
     assert expected > 1.02 * normalized  # so that the two cannot be mistaken for one another
 
 
@@ -216,13 +220,16 @@ def seeds(mean):
 
 def test_claims_are_judged_by_what_was_measured():
     def rising(**of):
-        return increases("here", "", named({int(P[1:]): values for P, values in of.items()}, "P"), "").agrees
+        return increases("here", "", levels_by_name({int(P[1:]): values for P, values in of.items()}, "P"), "").agrees
 
     assert rising(P15=seeds(3), P5=seeds(1), P10=seeds(2))
     assert not rising(P5=seeds(1), P10=seeds(3), P15=seeds(3))
     assert not rising(P5=seeds(1), P10=seeds(2), P15=np.array([-4.0, 3.0, 9.0]))
-    by_P = {1.0: named({5: seeds(2), 10: seeds(2)}), 0.1: named({5: seeds(1), 10: np.array([1.0, 3.0, 1.0])})}
-    assert [c.agrees for c in alike_is_better(by_P)] == [True, None]
+    by_P = {
+        1.0: levels_by_name({5: seeds(2), 10: seeds(2)}),
+        0.1: levels_by_name({5: seeds(1), 10: np.array([1.0, 3.0, 1.0])}),
+    }
+    assert [c.agrees for c in heterogeneity_claims(by_P)] == [True, None]
 
 
 def test_almost_k_fold_fewer_rounds_are_three_quarters_of_k():

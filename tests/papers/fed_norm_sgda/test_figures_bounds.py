@@ -15,11 +15,11 @@ from fedbounds.figures.papers.fed_norm_sgda.bounds import (
     QuadraticRun,
     headline,
     headlines,
+    runs_of_theorem_1,
+    runs_of_theorem_4,
     theorem_1,
     theorem_4,
-    under_theorem_1,
-    under_theorem_4,
-    vary,
+    vary_setting,
 )
 from fedbounds.figures.papers.fed_norm_sgda.surrogate import (
     NAIVE,
@@ -55,7 +55,7 @@ def test_the_headline_has_the_slopes_that_the_cap_decides() -> None:
 
 
 def test_exact_runs_stay_under_theorem_1_in_every_panel() -> None:
-    found = under_theorem_1(SHORT)
+    found = runs_of_theorem_1(SHORT)
     assert list(found) == list(STARTS) and all(list(by_panel) == list(AXES) for by_panel in found.values())
     for by_panel in found.values():
         for by_value in by_panel.values():
@@ -74,11 +74,13 @@ def test_exact_runs_stay_under_theorem_1_in_every_panel() -> None:
 
 
 def test_a_setting_varies_in_one_number_only() -> None:
-    assert vary(SHORT, "heterogeneity", 0.5) == replace(SHORT, heterogeneity=0.5)
-    more = vary(SHORT, "clients", 32)
+    assert vary_setting(SHORT, "heterogeneity", 0.5) == replace(SHORT, heterogeneity=0.5)
+    more = vary_setting(SHORT, "clients", 32)
     assert more.clients == more.process.participants == 32
     assert more.algorithm == SHORT.algorithm
-    spread = [float(vary(SHORT, "clients", n).problem().constants()["weighted_heterogeneity"].value) for n in (2, 32)]  # type: ignore[union-attr]
+    spread = [
+        float(vary_setting(SHORT, "clients", n).problem().constants()["weighted_heterogeneity"].value) for n in (2, 32)
+    ]  # type: ignore[union-attr]
     assert spread == pytest.approx([1.0, 1.0])
     assert saddle(SHORT.problem()) == pytest.approx(np.zeros(4), abs=1e-12)
 
@@ -86,7 +88,7 @@ def test_a_setting_varies_in_one_number_only() -> None:
 def test_the_drawn_noise_floor_falls_with_participants_and_clients_and_rises_with_heterogeneity() -> None:
     floor = {
         panel: np.array([forms[0].measured[-1] for forms in by_value.values()])
-        for panel, by_value in under_theorem_1(SHORT)["noise floor, from the saddle"].items()
+        for panel, by_value in runs_of_theorem_1(SHORT)["noise floor, from the saddle"].items()
     }
     assert (np.diff(floor["participants $P$ of 12"]) < 0).all()
     n = floor["clients $n = P$"]
@@ -96,7 +98,7 @@ def test_the_drawn_noise_floor_falls_with_participants_and_clients_and_rises_wit
 
 def test_runs_with_snapshots_stay_under_theorems_3_and_4() -> None:
     small = Concave(rounds=40, every=10, seeds=3, periods=(1, 20))
-    found = under_theorem_4(small)
+    found = runs_of_theorem_4(small)
     for row, by_period in found.items():
         for (comparison,) in by_period.values():
             assert comparison.result.key == f"fed-norm-sgda/theorem-{4 if row == 'concave' else 3}"

@@ -3,7 +3,7 @@
 from fedbounds.empirical.comparison.compare_run import confront_family
 from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import WithoutReplacement
-from fedbounds.figures.papers.fed_norm_sgda.rates import THEOREM, at_its_steps, problem
+from fedbounds.figures.papers.fed_norm_sgda.rates import THEOREM, problem, run_at_its_steps
 
 
 def test_too_few_rounds_for_x_to_arrive_are_slower_than_predicted_and_say_from_where_the_conditions_hold():
@@ -16,5 +16,5 @@ def test_too_few_rounds_for_x_to_arrive_are_slower_than_predicted_and_say_from_w
 
 
 def test_a_ratio_is_of_one_run_at_the_steps_of_the_theorem():
-    found = at_its_steps("clients", 4.0, "sharp", 100)
+    found = run_at_its_steps("clients", 4.0, "sharp", 100)
     assert found.rounds.tolist() == [100] and found.ratio[-1] < 1

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -14,22 +15,25 @@ from fedbounds.cli import figures as commands
 from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import class_counts, class_mix_partition
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.figures.charts.claims import correct, named
-from fedbounds.figures.charts.printed import above_all, falls
+from fedbounds.figures.charts.claims import correct, levels_by_name
+from fedbounds.figures.charts.paper_gallery import draw_by_name
+from fedbounds.figures.charts.printed import is_above_all, is_decreasing
 from fedbounds.figures.charts.significance import Level, decide
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import statistics
 from fedbounds.figures.papers.fedau.claims import (
     PRINTED,
+    cutoff_claim,
     figure_1,
-    generally,
     interval_claim,
     printed_claims,
     table_1,
     table_d_1_1,
     table_d_6_1,
 )
-from fedbounds.figures.papers.fedau.drawing import FIGURES, Gallery, draw
+from fedbounds.figures.papers.fedau.drawing import FIGURES, Gallery
+
+draw = partial(draw_by_name, "fedau", FIGURES)
 
 
 @pytest.fixture(scope="module")
@@ -158,9 +162,9 @@ def test_the_gallery_shows_what_the_printed_tables_say():
 
 def test_a_printed_difference_disagrees_only_if_it_is_clear():
     column = {"a": Level(10, 0.3, 5), "b": Level(10.9, 0.5, 5), "c": Level(12, 0.2, 5)}
-    found = [above_all(column, *of) for of in (("c", ["a", "b"]), ("a", ["b"]), ("a", ["c"]))]
+    found = [is_above_all(column, *of) for of in (("c", ["a", "b"]), ("a", ["b"]), ("a", ["c"]))]
     assert [decide(one).agrees for one in found] == [True, None, False]
-    falling = [falls([column[label] for label in labels]) for labels in ("cb", "ab", "abc")]
+    falling = [is_decreasing([column[label] for label in labels]) for labels in ("cb", "ab", "abc")]
     assert [decide(one).agrees for one in falling] == [True, None, False]
 
 
@@ -172,7 +176,7 @@ def test_the_paper_is_right_about_a_rare_clients_intervals():
 def numbers(**means):
     """Three seeds around a mean, with the same differences between seeds for every method."""
     seeds = {label: means[key] + np.array([-0.3, 0.1, 0.2]) for label, key in zip(ex.METHODS, "abcdefg", strict=True)}
-    return named(seeds)
+    return levels_by_name(seeds)
 
 
 def test_table_1s_claims_are_judged_by_what_was_measured():
@@ -180,21 +184,21 @@ def test_table_1s_claims_are_judged_by_what_was_measured():
     assert [c.agrees for c in table_1("here", like_the_paper)] == [True] * 3
     otherwise = numbers(a=86, b=85, c=88, d=84, e=87, f=84, g=87.5)
     assert [c.agrees for c in table_1("here", otherwise)] == [False] * 3
-    blurred = like_the_paper | named({ex.PARTICIPATING: np.array([80.0, 92.0, 84.0])})
+    blurred = like_the_paper | levels_by_name({ex.PARTICIPATING: np.array([80.0, 92.0, 84.0])})
     assert not table_1("here", blurred)[0].agrees
 
 
 def test_generally_is_three_quarters_of_the_columns_and_never_an_equal_one():
     better, worse = numbers(a=88, b=89, c=0, d=0, e=0, f=0, g=0), numbers(a=88, b=87, c=0, d=0, e=0, f=0, g=0)
-    open_ = better | named({ex.FEDAU: np.array(better[ex.FEDAU_INF].values) + np.array([-1.0, 0.5, 0.8])})
+    open_ = better | levels_by_name({ex.FEDAU: np.array(better[ex.FEDAU_INF].values) + np.array([-1.0, 0.5, 0.8])})
     columns = {str(k): better for k in range(3)}
-    assert generally(columns | {"last": worse}).agrees and generally(columns | {"last": open_}).agrees
-    assert not generally({"1": better, "2": better, "3": worse, "4": worse}).agrees
-    told = generally({"1": better, "2": better, "3": worse, "4": open_})
+    assert cutoff_claim(columns | {"last": worse}).agrees and cutoff_claim(columns | {"last": open_}).agrees
+    assert not cutoff_claim({"1": better, "2": better, "3": worse, "4": worse}).agrees
+    told = cutoff_claim({"1": better, "2": better, "3": worse, "4": open_})
     assert told.verdict == "inconclusive" and told.note.startswith("about")
     same = better | {ex.FEDAU: better[ex.FEDAU_INF]}
-    assert generally(dict.fromkeys("abc", same)).verdict == "inconclusive"
-    assert "last -1.00 +- 0.00" in generally(columns | {"last": worse}).measured
+    assert cutoff_claim(dict.fromkeys("abc", same)).verdict == "inconclusive"
+    assert "last -1.00 +- 0.00" in cutoff_claim(columns | {"last": worse}).measured
 
 
 def test_the_other_claims_are_judged_by_what_was_measured():
@@ -205,7 +209,8 @@ def test_the_other_claims_are_judged_by_what_was_measured():
 
     def verdicts(means):
         return [
-            c.agrees for c in figure_1(0, named({K: mean + np.array([0.1, 0.0, -0.1]) for K, mean in means.items()}))
+            c.agrees
+            for c in figure_1(0, levels_by_name({K: mean + np.array([0.1, 0.0, -0.1]) for K, mean in means.items()}))
         ]
 
     assert verdicts({1: 5, 50: 9, inf: 8}) == [True, True]

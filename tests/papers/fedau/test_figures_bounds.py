@@ -9,8 +9,8 @@ from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.papers.fedau.bounds import (
     ExperimentSize,
+    runs_of_theorem_2,
     theorem_2,
-    under_theorem_2,
     without_bound,
     wrong_objectives,
 )
@@ -42,7 +42,7 @@ def test_every_panel_shows_a_run_under_both_forms_and_none_is_crossed() -> None:
 
 
 def test_a_ratio_is_shown_only_where_a_condition_holds() -> None:
-    comparisons = under_theorem_2(ExperimentSize(clients=4, dimension=2, local_steps=2, rounds=3, seeds=2))["cosine"]
+    comparisons = runs_of_theorem_2(ExperimentSize(clients=4, dimension=2, local_steps=2, rounds=3, seeds=2))["cosine"]
     known = comparisons["known rates"][0]
     picture = overlays({"": {"known rates": [known]}}, title="")
     assert f"{float(known.ratio.max()):.2g} [explicit]" in picture.figure.axes[0].texts[0].get_text()
@@ -70,7 +70,7 @@ def test_predicted_and_met_objectives_are_drawn_together() -> None:
 
 
 def test_the_global_step_is_the_largest_that_theorem_2_allows() -> None:
-    for forms in under_theorem_2(SMALL)["cosine"].values():
+    for forms in runs_of_theorem_2(SMALL)["cosine"].values():
         caps = {c.text: c for c in forms[0].evaluation.conditions if "eta" in c.text}
         slack = [float(np.ravel(c.left)[0] / np.ravel(c.right)[0]) for c in caps.values()]
         assert max(slack) == pytest.approx(1, abs=1e-8)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedbounds.figures.charts.rate import rate_claims
-from fedbounds.figures.papers.fedau.rates import at_known_rates, estimated_rates, known_rates
+from fedbounds.figures.papers.fedau.rates import estimated_rates, known_rates, run_known_rates
 
 
 def test_known_rates_fall_as_predicted_exactly():
@@ -20,5 +20,5 @@ def test_fedau_has_an_interval_over_its_seeds():
 
 
 def test_a_ratio_is_of_one_run_at_the_steps_of_the_result():
-    found = at_known_rates("sharp", 200, participation=0.2)
+    found = run_known_rates("sharp", 200, participation=0.2)
     assert found.guarantee and np.all(found.ratio < 1) and found.rounds.tolist() == [200]

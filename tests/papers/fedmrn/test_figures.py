@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ import fedbounds
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.data.partition import class_counts
 from fedbounds.empirical.problems import problem_from_spec
-from fedbounds.figures.charts.claims import correct, named
+from fedbounds.figures.charts.claims import correct, levels_by_name
+from fedbounds.figures.charts.paper_gallery import draw_by_name
 from fedbounds.figures.charts.picture import Curve
 from fedbounds.figures.charts.significance import Level
 from fedbounds.figures.papers.fedmrn import experiments as ex
@@ -25,13 +27,15 @@ from fedbounds.figures.papers.fedmrn.claims import (
     figure_4,
     figure_5,
     figure_6,
-    on_text,
     printed_claims,
     simulated_claims,
     table_1,
+    text_claims,
     trained_claims,
 )
-from fedbounds.figures.papers.fedmrn.drawing import COMPARED, FIGURES, Gallery, draw
+from fedbounds.figures.papers.fedmrn.drawing import COMPARED, FIGURES, Gallery
+
+draw = partial(draw_by_name, "fedmrn", FIGURES)
 
 pytestmark = pytest.mark.usefixtures("same_sources")
 
@@ -74,10 +78,10 @@ def test_real_masks_are_drawn_under_their_guarantees_and_a_network_without_one(g
             assert (measured.y < curves[f"{name}: bound [{form}]"].y).all()
             found = simulated.family(form, gallery.scale.horizons, 8)
             assert found.guarantee and {c.source for c in found.constants.values()} <= {"exact", "given"}
-    on = simulated.on_a_network(1)
+    on = simulated.network_run(1)
     assert not on.guarantee and on.constants["G"].source == "trajectory" and on.constants["L"].source == "estimated"
     errors = simulated.errors_of_uses(8)
-    assert np.isinf(errors[:, 0]).all() and errors[:, 1:].min() > simulated.digits().dimension ** 0.5
+    assert np.isinf(errors[:, 0]).all() and errors[:, 1:].min() > simulated.digits_problem().dimension ** 0.5
     assert [claim.verdict for claim in simulated_claims(gallery)] == ["agrees", "disagrees"]
 
 
@@ -210,7 +214,7 @@ def test_the_gallery_shows_what_the_printed_tables_say():
 
 def numbers(labels, *means):
     """Three seeds around a mean, with the same differences between seeds for every method."""
-    return named({label: mean + np.array([-0.3, 0.1, 0.2]) for label, mean in zip(labels, means, strict=True)})
+    return levels_by_name({label: mean + np.array([-0.3, 0.1, 0.2]) for label, mean in zip(labels, means, strict=True)})
 
 
 def test_table_1s_claims_are_judged_by_what_was_measured():
@@ -218,15 +222,15 @@ def test_table_1s_claims_are_judged_by_what_was_measured():
     assert [claim.agrees for claim in table_1("here", like)] == [True] * 11
     otherwise = numbers(ex.METHODS, 90, 79, 78, 60, 85, 72, 55, 54, 50, 84, 83)
     assert [claim.agrees for claim in table_1("here", otherwise)] == [False] * 11
-    blurred = like | named({ex.EDEN: np.array([80.0, 96.0, 84.0])})
+    blurred = like | levels_by_name({ex.EDEN: np.array([80.0, 96.0, 84.0])})
     assert [claim.agrees for claim in table_1("here", blurred)[:2]] == [None, None]
 
 
 def test_table_3s_claims_are_judged_by_what_was_measured():
     like = numbers(ex.ON_TEXT, 51.2, 38, 39, 49.6, 51.1, 51.0)
-    assert [claim.agrees for claim in on_text(like)] == [True] * 6
+    assert [claim.agrees for claim in text_claims(like)] == [True] * 6
     otherwise = numbers(ex.ON_TEXT, 51.2, 50.2, 50.4, 49.6, 48, 47)
-    assert [claim.agrees for claim in on_text(otherwise)] == [False] * 6
+    assert [claim.agrees for claim in text_claims(otherwise)] == [False] * 6
 
 
 def test_the_ablations_claims_are_judged_by_what_was_measured():

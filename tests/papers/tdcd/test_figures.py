@@ -1,5 +1,6 @@
 """The figures of the room: what they draw is what the bounds say."""
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,14 +11,17 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.paper_gallery import draw_by_name
 from fedbounds.figures.charts.ratio import exponents
 from fedbounds.figures.papers.tdcd import experiments as ex
-from fedbounds.figures.papers.tdcd import runs, trained
+from fedbounds.figures.papers.tdcd import runs
 from fedbounds.figures.papers.tdcd import trained_claims as said
-from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, family, least, wall_clock
+from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, describe_minimum, family, wall_clock
 from fedbounds.figures.papers.tdcd.claims import bound_claims
-from fedbounds.figures.papers.tdcd.drawing import FIGURES, Gallery, draw
+from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery
 from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
+
+draw = partial(draw_by_name, "tdcd", FIGURES)
 
 EXACT = ("theorem-1", "misread", "rate", "ratio")  # runs by exact moments
 
@@ -33,7 +37,7 @@ def test_in_a_given_time_small_steps_want_company_and_the_best_ones_want_none():
         assert np.all(best.y <= np.nanmin(others, axis=0) * (1 + 1e-9))
     one = evaluate(load("tdcd/wall-clock"), {**PROBLEM, **TIME, "tcomm": 100, "eta": 1e-4, "Q": 1})
     assert curves["link latency 100: step size 0.0001"].y[0] == float(one.value)
-    assert least(given).endswith(f"Q = {given.x[np.nanargmin(given.y)]:g}")
+    assert describe_minimum(given).endswith(f"Q = {given.x[np.nanargmin(given.y)]:g}")
 
 
 def test_the_forms_are_drawn_in_their_order_and_dotted_where_they_promise_nothing():
@@ -66,7 +70,7 @@ def test_the_bound_agrees_with_what_is_said_of_small_steps_and_not_of_the_best_o
 
 @pytest.mark.parametrize(
     "name",  # the three against time are alike
-    [pytest.param(n, marks=pytest.mark.long) if n in ("figure-4", "figure-5") else n for n in trained.FIGURES],
+    [pytest.param(n, marks=pytest.mark.long) if n in ("figure-4", "figure-5") else n for n in TRAINED],
 )
 def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, name: str) -> None:
     picture = draw(gallery, name)
@@ -119,14 +123,14 @@ def test_times_and_levels_are_read_between_records() -> None:
 def test_the_claims_of_the_experiments_follow_their_curves() -> None:
     slow = ramp(*([0.0, 1.0 + k / 10, 2.0, 3.0 + k / 10] for k in range(4)))
     quick = ramp(*([0.0, 2.0, 2.9 + k / 30, 3.0] for k in range(4)))
-    assert said.earlier("", "", {1: slow, 2: quick}, "metric", 10.0).agrees
-    assert said.earlier("", "", {1: quick, 2: slow}, "metric", 0.0).agrees is False
+    assert said.is_earlier("", "", {1: slow, 2: quick}, "metric", 10.0).agrees
+    assert said.is_earlier("", "", {1: quick, 2: slow}, "metric", 0.0).agrees is False
     at_once = ramp(*([0.0, 3.0 - k / 30, 3.0, 3.0] for k in range(4)))  # when, is not known
-    assert said.earlier("", "", {1: at_once, 2: slow}, "metric", 0.0).agrees is None
+    assert said.is_earlier("", "", {1: at_once, 2: slow}, "metric", 0.0).agrees is None
     one, two = ramp(*4 * [[*np.linspace(0, 1, 7)]]), ramp(*([0.0, 0.3, 0.6, 0.9 + k / 100] for k in (0, 0, 1, 1)))
-    claim = said.gap_grows("", "", {1: one, 2: two}, "metric")  # 12 rounds of one step against 6 of two
+    claim = said.is_gap_growing("", "", {1: one, 2: two}, "metric")  # 12 rounds of one step against 6 of two
     assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
-    assert said.gap_grows("", "", {1: two, 2: one}, "metric").agrees is False
+    assert said.is_gap_growing("", "", {1: two, 2: one}, "metric").agrees is False
 
 
 def test_every_claim_of_the_experiments_is_decided(gallery: Gallery) -> None:
@@ -137,7 +141,7 @@ def test_every_claim_of_the_experiments_is_decided(gallery: Gallery) -> None:
 
 def test_a_wrong_name_is_refused(tmp_path: Path) -> None:
     gallery = Gallery(tmp_path)
-    assert set(FIGURES) == {"wall-clock", "family", *EXACT, "network", "tightness", *trained.FIGURES}
+    assert set(FIGURES) == {"wall-clock", "family", *EXACT, "network", "tightness", *TRAINED}
     with pytest.raises(FedboundsError, match="made"):
         Gallery(tmp_path, dataset="mad")
     with pytest.raises(FedboundsError, match="dataset original"):
