@@ -18,10 +18,12 @@ import gradient_descent
 import pytest
 from gradient_descent.errata import ERRATA, large_steps
 from gradient_descent.notation import BELOW, SMOOTH
-from gradient_descent.proof import KEPT, PROOF, STEP, decrease, g
+from gradient_descent.proof import KEPT, PROOF, STEP, G, X, decrease, g
 from gradient_descent.results import CAP, LEAST, THEOREM, F, L, T, eta
 from sympy import Integer, Rational, Symbol
 
+from fedbounds.authoring import Assumption
+from fedbounds.authoring.proof import Atom, Chain, ProofSetting, Uncorrelated, Vec, by, le
 from fedbounds.bounds.audit.axioms import Assumed, Descent
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.claim_set import Checker, ClaimSet, check_targets, checkers, result_claims
@@ -247,6 +249,23 @@ def test_a_misspelt_name_is_named():
         replace(THEOREM, forms=(replace(EXPLICIT, terms=(Term("initial gap", Symbol("c") * F),)),))
 
 
+def test_one_step_with_noise_that_is_only_unbiased_at_its_point_is_proved():
+    sigma = Symbol("sigma", positive=True)
+    unbiased = Assumption("unbiased-noise", "E[xi | x_t] = 0", "Assumption 3")
+    variance = Assumption("bounded-variance", "E|xi|^2 <= sigma^2", "Assumption 3")
+    noise = Atom("xi", "noise", 0, "noise of the gradient at x_t", per_client=False)
+    xi = Vec.atom("xi")
+    c = Chain(ProofSetting.of("expectation over the noise", X, G, noise))
+    c["1", "descent lemma"] = Descent("g", -eta * (g + xi), decrease, L), SMOOTH
+    c["2", "no correlation"] = Uncorrelated(xi, g, needs=("unbiased-noise",)), unbiased
+    c["3", "variance"] = le(square(xi), sigma**2), variance
+    c["4", "gain of one step"] = by(
+        le((eta - L * eta**2 / 2) * square(g), decrease + L * eta**2 / 2 * sigma**2), "1 2 3"
+    )
+    judged = list(ClaimSet.of_claims(c.proof("gradient-descent/noisy", THEOREM, {}).claims()).judged())
+    assert [each.verdict.outcome for each in judged] == ["proved"] * 4
+
+
 def test_without_the_check_of_one_hypothesis_the_counterexample_refutes_nothing():
     erratum = gradient_descent.errata.ERRATA[0]
 
@@ -261,13 +280,18 @@ def test_without_the_check_of_one_hypothesis_the_counterexample_refutes_nothing(
     assert found.outcome == "unknown" and "no check that eta < 2/L holds" in found.evidence
 
 
-def test_every_file_on_the_page_is_the_file_of_the_example():
+def test_the_page_shows_the_files_of_the_example_and_names_them_all():
     page = (ROOT / "docs" / "own-theorem.md").read_text(encoding="utf-8")
     shown = dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', page, re.MULTILINE | re.DOTALL))
-    files = {p.relative_to(EXAMPLE).as_posix() for p in EXAMPLE.rglob("*") if p.suffix in (".py", ".toml")}
-    assert {"gradient_descent/results.py", "gradient_descent/proof.py"} <= set(shown) <= files
-    assert [name for name in files if f"`{Path(name).name}`" not in page] == []
-    assert [name for name in shown if (EXAMPLE / name).read_text(encoding="utf-8") != shown[name]] == []
+    texts = {
+        p.relative_to(EXAMPLE).as_posix(): p.read_text(encoding="utf-8")
+        for p in EXAMPLE.rglob("*")
+        if p.suffix in (".py", ".toml")
+    }
+    assert shown.pop("gradient_descent/results.py") == texts["gradient_descent/results.py"]
+    assert shown.pop("from gradient_descent/proof.py") in texts["gradient_descent/proof.py"]
+    assert not shown
+    assert [name for name in texts if f"`{Path(name).name}`" not in page] == []
 
 
 # --- installed -----------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None,
     """Ask every result that covers a setting how its target is reached best.
 
     Args:
-        setting: the path of a TOML file, or what stands in it as a dictionary (see the page *What should I do?*).
+        setting: the path of a TOML file, or what stands in it as a dictionary (see the page *Choose step sizes*).
         paper: only this one.
         watch: told (results done, results in all, now=the one under way).
 
