@@ -1,4 +1,4 @@
-"""A stranger's whole paper, SCAFFOLD in examples/: one entry point brings what one of ours brings."""
+"""An outside paper, SCAFFOLD in examples/: one entry point gives it all that the papers here have."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_algorithm_that_corrects_gradients_is_never_solved_in_closed_form():
         simulate(Scaffold(0.1, 2), problem, Full(4), 3, engine="closed form")
 
 
-def test_with_everybody_and_exact_gradients_one_round_makes_the_control_variates_the_local_gradients():
+def test_with_full_participation_and_exact_gradients_one_round_makes_the_control_variates_the_local_gradients():
     problem = random_quadratic(5, 3, shared=False)
     algorithm = Scaffold(0.1, 1)
     x = problem.x0[None]
@@ -148,14 +148,16 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Complet
     return partial(run_apart, path=(site, EXAMPLE, ROOT), cwd=site)
 
 
-def test_it_is_listed_and_evaluated_and_said_to_be_unknown(installed):
+def test_it_is_listed_and_evaluated_with_the_verdict_unknown(installed):
     assert "scaffold/theorem-3" in installed("list", "--paper", "scaffold").stdout
     numbers = ("beta=1", "sigma=1", "F=1", "N=10", "S=2", "K=5", "R=100", "eta_l=0.001", "--assume", "all")
-    told = installed("eval", "scaffold/theorem-3", *numbers)
-    assert told.returncode == 0 and "guarantee: no     verdict: unknown" in told.stdout, told.stdout + told.stderr
+    evaluated = installed("eval", "scaffold/theorem-3", *numbers)
+    assert evaluated.returncode == 0 and "guarantee: no     verdict: unknown" in evaluated.stdout, (
+        evaluated.stdout + evaluated.stderr
+    )
     numbers = ("beta=1", "sigma=0", "F=1", "N=9", "S=9", "K=1", "R=100", "eta_l=0.1", "eta_g=2", "--assume", "all")
-    told = installed("eval", "scaffold/theorem-3", "--form", "explicit:K=1", *numbers)
-    assert "verdict: proved" in told.stdout, told.stdout + told.stderr
+    evaluated = installed("eval", "scaffold/theorem-3", "--form", "explicit:K=1", *numbers)
+    assert "verdict: proved" in evaluated.stdout, evaluated.stdout + evaluated.stderr
 
 
 def test_its_audit_proves_gradient_descent_and_no_more(installed):

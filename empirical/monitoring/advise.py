@@ -33,7 +33,7 @@ def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None,
     """The best settings for a target, from every result that covers the problem.
 
     Args:
-        setting: the path of a TOML file, or its content as a dictionary (see the page *What should I do?*).
+        setting: the path of a TOML file, or its content as a dictionary (see the page *Choose step sizes*).
         paper: only this one.
         watch: called with (results done, results in all, now=the current one).
 

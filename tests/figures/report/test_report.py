@@ -440,7 +440,7 @@ def test_a_paper_without_figures_says_how_to_draw_them(place, monkeypatch):
     page, document = check(place / "unseen")
     assert not document["figures"] and not document["claims"] and not page.images
     assert "fedbounds figure fedmrn --out DIR" in page.text
-    monkeypatch.setattr("fedbounds.figures.report.papers.committed_figures", lambda name: None)  # as where it is installed
+    monkeypatch.setattr("fedbounds.figures.report.papers.committed_figures", lambda name: None)  # as if installed
     assert reported("--paper", "fedmrn", "--out", "installed") == 0
     assert check(place / "installed")[1]["figures"] == []
 
