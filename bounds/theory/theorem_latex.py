@@ -2,8 +2,10 @@ r"""Results in LaTeX: a whole theorem environment for a paper, which needs no pa
 
 from __future__ import annotations
 
+import re
+
 from fedbounds.bounds.display.tables import tex
-from fedbounds.bounds.theory.assumption_latex import statement_latex
+from fedbounds.bounds.theory.assumption_latex import GREEK, statement_latex
 from fedbounds.bounds.theory.result import Form, Result, plain_amsmath, reachable
 
 
@@ -62,5 +64,7 @@ def _gathered(formulas: tuple[str, ...]) -> list[str]:
 def _letters(result: Result, form: Form) -> list[str]:
     """What the letters mean, in the paper's order."""
     used = reachable(form, prescribed=True) & {str(s) for e in form.said for s in e.free_symbols}
-    meanings = [f"${q.latex}$: {tex(q.meaning)}" for q in result.notation.values() if q.name in used]
-    return [f"The letters are {'; '.join(meanings)}."] if meanings else []
+    symbols = [q for q in result.notation.values() if q.name in used]
+    known = {name: q for name, q in result.notation.items() if name in GREEK or not re.fullmatch("[a-z]{3,}", name)}
+    meanings = [f"${q.latex}$: {statement_latex(q.meaning, known)}" for q in symbols]  # "gap" is a word there
+    return [f"The symbols are {'; '.join(meanings)}."] if meanings else []
