@@ -46,11 +46,11 @@ def gallery(paper: str) -> str:
 
 
 def vocabulary() -> str:
-    """What can be said of a setting, axis by axis."""
+    """The terms that describe a setting, axis by axis."""
     parts = []
     for axis in AXES.values():
         usual = f" Taken as usual: `{axis.usual}`." if axis.usual else ""
-        lines = [f"**{axis.name}**: {axis.question}.{usual}", "", "| kind | what is known | said as |", "|---|---|---|"]
+        lines = [f"**{axis.name}**: {axis.question}.{usual}", "", "| kind | meaning | phrase |", "|---|---|---|"]
         lines += [f"| `{k.name}` | {plain(k.meaning)} | {plain(', '.join(k.phrases))} |" for k in axis.kinds.values()]
         several = {phrase: kinds for phrase, (name, kinds) in GROUPS.items() if name == axis.name}
         lines += [

@@ -90,7 +90,7 @@ def modules(module: griffe.Module) -> Iterator[griffe.Module]:
 def page(module: griffe.Module) -> Iterator[str]:
     """A module: what it says of itself, then its public functions and classes as they stand in the source."""
     yield f"# {module.path}"
-    yield from told(module)
+    yield from docstring_parts(module)
     for member in documented(module):
         yield f"## {member.name}"
         yield from described(member)
@@ -110,7 +110,7 @@ def documented(whole: griffe.Module | griffe.Class) -> Iterator[griffe.Class | g
 def described(member: griffe.Class | griffe.Function | griffe.Attribute) -> Iterator[str]:
     """One function, class or constant: how it is written and what it says."""
     yield f"```python\n{signature(member.source)}\n```"
-    yield from told(member)
+    yield from docstring_parts(member)
 
 
 def signature(source: str) -> str:
@@ -129,7 +129,7 @@ def signature(source: str) -> str:
     return "\n".join(parts)
 
 
-def told(member: griffe.Object) -> Iterator[str]:
+def docstring_parts(member: griffe.Object) -> Iterator[str]:
     """A docstring, section by section."""
     if member.docstring is None:
         return
