@@ -14,12 +14,14 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 from prebuild.__main__ import listed, settings
 from prebuild.examples import draw_example, image, terms_over_rounds
 from prebuild.formulas import typeset
 from prebuild.lines import written_out
 from prebuild.links import broken
+from prebuild.listings import CAUGHT, INVARIANT_TABLES, symbols
 from prebuild.reference import public_names, signature
 from prebuild.verdicts import result_page
 from prebuild.versions import list_versions
@@ -27,7 +29,13 @@ from prebuild.versions import list_versions
 import fedbounds
 from fedbounds.bounds.comparison.comparability import comparability_matrix
 from fedbounds.bounds.theory.problem_class_terms import AXES
-from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.registry import load, results
+from fedbounds.command_line import COMMANDS, cli
+from fedbounds.empirical.algorithms import algorithms
+from fedbounds.empirical.invariants.applies import scope_of
+from fedbounds.empirical.participation.spec import PROCESSES
+from fedbounds.empirical.problems.spec import MAKERS
+from fedbounds.empirical.sweep.spec import KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -125,8 +133,9 @@ def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper: s
     assert f"::: claims {paper}" in (DOCS / "gallery.md").read_text(encoding="utf-8")
 
 
-def test_the_table_of_left_hand_sides_lists_every_one_of_a_run() -> None:
-    page = html.unescape(written_out("::: comparability"))
+def test_the_page_on_comparability_lists_every_left_hand_side_of_a_run() -> None:
+    page = html.unescape(written_out((DOCS / "comparability.md").read_text(encoding="utf-8")))
+    assert "::: " not in page
     measures = comparability_matrix().of_runs().measures
     assert all(f"| {i} | {measure}" in page for i, measure in enumerate(measures, start=1))
 
@@ -135,6 +144,41 @@ def test_the_page_on_settings_lists_every_kind() -> None:
     page = html.unescape(written_out((DOCS / "settings.md").read_text(encoding="utf-8")))
     assert "::: " not in page
     assert all(f"| `{kind}` |" in page for axis in AXES.values() for kind in axis.kinds)
+
+
+def test_the_page_on_commands_has_every_command_and_option() -> None:
+    page = written_out((DOCS / "commands.md").read_text(encoding="utf-8"))
+    sections = dict(section.partition("\n")[::2] for section in page.split("\n## ")[1:])
+    assert {*COMMANDS} <= {*sections}
+    with click.Context(cli) as context:
+        for name in COMMANDS:
+            command = cli.get_command(context, name)
+            assert command is not None
+            options = {option for each in command.params for option in each.opts if option.startswith("--")}
+            assert options <= {*re.findall(r"--[\w-]+", sections[name])}, name
+
+
+def test_the_page_on_toml_files_has_every_key_and_every_kind() -> None:
+    page = written_out((DOCS / "toml.md").read_text(encoding="utf-8"))
+    top = page.partition("## Settings for advise")[0]
+    assert all(re.search(rf"[`\[]{key}[`\].]", top) for key in KEYS)
+    for kind in (*PROCESSES, *algorithms(), *MAKERS):
+        assert f"### `{kind}`" in page
+
+
+def test_the_page_on_symbols_has_every_concept() -> None:
+    assert {f"`{q.concept}`" for r in results() for q in r.notation.values()} <= {*re.findall("`[a-z_]+`", symbols())}
+
+
+def test_the_page_on_property_tests_has_every_invariant_of_every_check() -> None:
+    source = (DOCS / "invariants.md").read_text(encoding="utf-8")
+    assert re.findall("^::: invariants (.*)$", source, re.MULTILINE) == list(INVARIANT_TABLES)
+    assert {title.split()[0] for title in json.loads(CAUGHT.read_text(encoding="utf-8"))} == {*INVARIANT_TABLES}
+    for check, invariants in INVARIANT_TABLES.items():
+        rows = [line.split(" | ") for line in written_out(f"::: invariants {check}").splitlines()[2:]]
+        assert [row[0] for row in rows] == [f"| `{name}`" for name in invariants]
+        needy = [bool(scope_of(each).needs) or scope_of(each).tolerance < 1 for each in invariants.values()]
+        assert [len(row) > 2 and row[2] != " |" for row in rows] == needy, check
 
 
 @pytest.mark.parametrize("key", ["fedau/theorem-3", "tdcd/theorem-1", "arbitrary-participation/proposition-4.4"])

@@ -3,10 +3,11 @@ r"""Results in LaTeX: a whole theorem environment for a paper, which needs no pa
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from fedbounds.bounds.display.tables import tex
 from fedbounds.bounds.theory.result import Form, Result, plain_amsmath, reachable
-from fedbounds.bounds.theory.symbols import Notation
+from fedbounds.bounds.theory.symbols import Quantity
 
 GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "eta", "kappa", "lambda", "mu", "nu", "omega", "rho", "sigma", "tau",
@@ -25,7 +26,7 @@ PIECES = re.compile(
 )
 
 
-def statement_latex(text: str, notation: Notation) -> str:
+def statement_latex(text: str, notation: Mapping[str, Quantity]) -> str:
     r"""A statement in LaTeX."""
     parts: list[tuple[bool, str]] = []
     at = 0
@@ -44,10 +45,45 @@ def statement_latex(text: str, notation: Notation) -> str:
         else:
             joined += f"${piece}$" if is_math else tex(piece)
         before = is_math
-    return re.sub(r"(\\nabla(?:_\{\w+\})?) \$ \$", r"\1 ", joined)
+    return _join_formulas(re.sub(r"(\\nabla(?:_\{\w+\})?) \$ \$", r"\1 ", joined))
 
 
-def _formula(found: re.Match[str], notation: Notation) -> str | None:
+def _join_formulas(text: str) -> str:
+    """The text with neighboring formulas as one, where nothing but spaces and balanced brackets stands between them."""
+    pieces = re.split(r"(?<!\\)\$", text)  # words and formulas alternate
+    joined, first = pieces[0], 1
+    while first < len(pieces):
+        formula, last = _longest_formula(pieces, first)
+        words, closing = pieces[last + 1], formula[len("".join(pieces[first : last + 1])) :]
+        joined += f"${re.sub(' +', ' ', formula)}${words[len(closing) :]}"
+        first = last + 2
+    return joined
+
+
+def _longest_formula(pieces: list[str], first: int) -> tuple[str, int]:
+    """The longest balanced formula that begins with this piece, with closing brackets after it, and its last piece."""
+    best, last, formula = pieces[first], first, pieces[first]
+    for place in range(first, len(pieces), 2):
+        words = pieces[place + 1]
+        closing = (re.match(r"[)\]]*", words) or [""])[0]
+        for more in range(len(closing) + 1):
+            if _balanced(formula + closing[:more]):
+                best, last = formula + closing[:more], place
+        if place + 2 >= len(pieces) or not re.fullmatch(r"[()\[\]\s]*", words):
+            break
+        formula += words + pieces[place + 2]
+    return best, last
+
+
+def _balanced(formula: str) -> bool:
+    """Whether every bracket is closed."""
+    left = re.sub(r"[^()\[\]]", "", formula)
+    while (shorter := left.replace("()", "").replace("[]", "")) != left:
+        left = shorter
+    return not left
+
+
+def _formula(found: re.Match[str], notation: Mapping[str, Quantity]) -> str | None:
     """A piece as mathematics; None for a word."""
     if found["inner"]:
         return r"\langle " if found["inner"] == "<" else r"\rangle "
@@ -131,5 +167,7 @@ def _gathered(formulas: tuple[str, ...]) -> list[str]:
 def _letters(result: Result, form: Form) -> list[str]:
     """What the symbols mean, in the paper's order."""
     used = reachable(form, prescribed=True) & {str(s) for e in form.said for s in e.free_symbols}
-    meanings = [f"${q.latex}$: {tex(q.meaning)}" for q in result.notation.values() if q.name in used]
-    return [f"The letters are {'; '.join(meanings)}."] if meanings else []
+    symbols = [q for q in result.notation.values() if q.name in used]
+    known = {name: q for name, q in result.notation.items() if name in GREEK or not re.fullmatch("[a-z]{3,}", name)}
+    meanings = [f"${q.latex}$: {statement_latex(q.meaning, known)}" for q in symbols]  # "gap" is a word there
+    return [f"The symbols are {'; '.join(meanings)}."] if meanings else []

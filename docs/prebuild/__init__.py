@@ -1,5 +1,4 @@
-"""What stands before the site: finished Markdown and HTML, which any generator can take.
+"""Writes the finished pages of the site: `PYTHONPATH=docs python -m prebuild FOLDER`.
 
-`PYTHONPATH=docs python -m prebuild FOLDER` writes them: pages whose formulas are MathML and in which the lines that
-stand for many are written out, a page for each result and each module, the explorer, and the settings of the generator.
+Formulas become MathML, lines such as `::: commands` generated text; each result and each module gets a page.
 """

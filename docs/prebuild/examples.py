@@ -1,4 +1,4 @@
-"""Each result at the constants of the explorer's start: its terms over the rounds, and the code for one number."""
+"""An example for each result: its terms over the rounds and code that evaluates it."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def example(result: Result) -> Iterator[str]:
     yield "## An example"
     if picture := terms_over_rounds(result):
         yield f"![{plain(picture.alternative)}]({image(result)})"
-        yield f"{plain(picture.caption)} At the constants below, with the assumptions taken for granted."
+        yield f"{plain(picture.caption)} At the constants below; all assumptions are assumed."
     yield "At one setting, in Python:"
     given = ", ".join(f"{name}={value!r}" for name, value in constants.items())
     yield CODE.format(key=result.key, constants=given, form=form.name)
     yield f"```text\n{evaluate(result, constants, form=form.name, assume=['all'])}\n```"
-    yield "The same in the shell, its theorem environment for a paper, and its claims on trial:"
+    yield "In the shell: evaluate, print as LaTeX, verify:"
     typed = " ".join(f"{name}={format_cell(value).replace(', ', ',')}" for name, value in constants.items())
     lines = [
         f'fedbounds eval {result.key} --form "{form.name}" {typed} --assume all',

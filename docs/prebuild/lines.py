@@ -1,11 +1,7 @@
 """Lines of a page that stand for generated text.
 
-`::: public` becomes the tables of the public names, `::: vocabulary` the terms that describe a setting,
-`::: comparability` which bounds compare, `::: results arbitrary-participation` that paper's results, typeset from the
-objects, `::: claims fedau` the table of that paper's claims as last measured, `::: gallery fedau` its figures with
-captions, `::: errata fedau` the note to its authors, `::: verdicts fedau` how many claims of each kind have which
-verdict, `::: worst` the largest ratio found of every form, `::: untested` the conditions that are not tested, and
-`::: file CHANGELOG.md` that file.
+Each line is `::: NAME ARGUMENTS`, where `LINES` has the function of that name: `::: results fedau` becomes the results
+of that paper, `::: commands` the reference of the command line.
 """
 
 from __future__ import annotations
@@ -20,6 +16,7 @@ from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
 from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.figures.report.gallery import claims_html, gallery_html
+from prebuild import listings
 from prebuild.reference import public_tables
 from prebuild.statements import plain, statements
 from prebuild.verdicts import counted, note
@@ -49,11 +46,11 @@ def gallery(paper: str) -> str:
 
 
 def vocabulary() -> str:
-    """What can be said of a setting, axis by axis."""
+    """The terms that describe a setting, axis by axis."""
     parts = []
     for axis in AXES.values():
         usual = f" Taken as usual: `{axis.usual}`." if axis.usual else ""
-        lines = [f"**{axis.name}**: {axis.question}.{usual}", "", "| kind | what is known | said as |", "|---|---|---|"]
+        lines = [f"**{axis.name}**: {axis.question}.{usual}", "", "| kind | meaning | phrase |", "|---|---|---|"]
         lines += [f"| `{k.name}` | {plain(k.meaning)} | {plain(', '.join(k.phrases))} |" for k in axis.kinds.values()]
         several = {phrase: kinds for phrase, (name, kinds) in GROUPS.items() if name == axis.name}
         lines += [
@@ -125,13 +122,20 @@ def worst() -> str:
 
 
 LINES = {
+    "algorithms": listings.algorithm_table,
     "claims": claims,
+    "commands": listings.commands,
     "comparability": comparability,
     "errata": note,
     "file": file,
     "gallery": gallery,
+    "invariants": listings.invariants,
+    "keys": listings.keys,
+    "kinds": listings.kinds,
+    "mutants": listings.mutants,
     "public": public_tables,
     "results": statements,
+    "symbols": listings.symbols,
     "verdicts": counted,
     "vocabulary": vocabulary,
     "worst": worst,

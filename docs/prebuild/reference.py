@@ -19,6 +19,7 @@ import fedbounds
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS: Any = {"returns_multiple_items": False, "returns_named_value": False}
+LAYERS = ("bounds", "empirical", "figures")
 TITLES = {
     "parameters": "Arguments",
     "attributes": "Attributes",
@@ -36,12 +37,16 @@ def package() -> griffe.Module:
     return loaded
 
 
-@cache
 def reference_pages() -> dict[str, str]:
-    """The page of every module of a layer, by its place."""
-    front = package()
-    floors = (module for name in ("bounds", "empirical", "figures") for module in modules(front.modules[name]))
-    return {f"reference/{module.path}.md": "\n\n".join(page(module)) for module in floors}
+    """The page of every module of a layer, by its name."""
+    layers = (package().modules[name] for name in LAYERS)
+    return {page_name(module.path): "\n\n".join(page(module)) for layer in layers for module in modules(layer)}
+
+
+def page_name(module: str) -> str:
+    """The name of the page of a module; empty for one without a page."""
+    _, layer, *inside = [*module.split("."), ""]
+    return f"reference/{module}.md" if layer in LAYERS and not any(part.startswith("_") for part in inside) else ""
 
 
 def public_names() -> dict[str, list[str]]:
@@ -67,12 +72,8 @@ def public_tables() -> str:
             found = getattr(home, name)
             documented = inspect.isclass(found) or inspect.isfunction(found)
             said = (inspect.getdoc(found) or "").partition("\n\n")[0].replace("\n", " ") if documented else ""
-            page = f"{getattr(found, '__module__', '')}.md"
-            place = (
-                f"[`{name}`](reference/{page})"
-                if documented and f"reference/{page}" in reference_pages()
-                else f"`{name}`"
-            )
+            link = page_name(found.__module__) if documented else ""
+            place = f"[`{name}`]({link})" if link else f"`{name}`"
             rows.append(f"| {place} | {said.replace('|', '&#124;')} |")
         about = (inspect.getdoc(home) or "").partition("\n")[0]
         parts.append("\n".join([f"## {module}", "", about, "", "| name | |", "|---|---|", *rows]))
@@ -90,7 +91,7 @@ def modules(module: griffe.Module) -> Iterator[griffe.Module]:
 def page(module: griffe.Module) -> Iterator[str]:
     """A module: what it says of itself, then its public functions and classes as they stand in the source."""
     yield f"# {module.path}"
-    yield from told(module)
+    yield from docstring_parts(module)
     for member in documented(module):
         yield f"## {member.name}"
         yield from described(member)
@@ -110,7 +111,7 @@ def documented(whole: griffe.Module | griffe.Class) -> Iterator[griffe.Class | g
 def described(member: griffe.Class | griffe.Function | griffe.Attribute) -> Iterator[str]:
     """One function, class or constant: how it is written and what it says."""
     yield f"```python\n{signature(member.source)}\n```"
-    yield from told(member)
+    yield from docstring_parts(member)
 
 
 def signature(source: str) -> str:
@@ -129,7 +130,7 @@ def signature(source: str) -> str:
     return "\n".join(parts)
 
 
-def told(member: griffe.Object) -> Iterator[str]:
+def docstring_parts(member: griffe.Object) -> Iterator[str]:
     """A docstring, section by section."""
     if member.docstring is None:
         return

@@ -20,14 +20,14 @@ def plain(text: str) -> str:
 
 def statements(key: str) -> str:
     """Each result of a paper: where it stands, what it bounds, and every form with its conditions."""
-    room = paper(key)
-    return "\n\n".join([room.reference, *(statement(result) for result in room.results)])
+    source = paper(key)
+    return "\n\n".join([source.reference, *(statement(result) for result in source.results)])
 
 
 def statement(result: Result) -> str:
     """One result under its key, its forms one below the other."""
     heading = f"### {result.title}\n\n`{result.key}` ({result.source})"
-    if paper_errata(result.paper):  # then it has been on trial and there is a page of it
+    if paper_errata(result.paper):  # then it is audited and has a page
         heading += f", [formula, verdicts, plot and code](results/{result.key}.md)"
     return "\n\n".join([heading, *(displayed(result, form) for form in result.forms)])
 

@@ -31,17 +31,17 @@ KINDS = {  # what a claim's id says of its kind; the first that fits
 
 
 def result_pages() -> dict[str, str]:
-    """The page of each result of the papers that have been on trial, by its place."""
+    """The page of each result of the audited papers, by its name."""
     return {f"results/{result.key}.md": "\n\n".join(result_page(result)) for result in tried()}
 
 
 def tried() -> Iterator[Result]:
-    """The results of the papers that have been on trial."""
+    """The results of the audited papers."""
     return (result for name in PAPERS if paper_errata(name) for result in paper(name).results)
 
 
 def counted(name: str) -> str:
-    """How many claims of each kind have which verdict, as a table, errata by how false; and how many findings."""
+    """The number of claims of each kind with each verdict, as a table (errata by severity), and of findings."""
     return "\n".join(counts(name))
 
 
@@ -62,7 +62,7 @@ def counts(name: str) -> Iterator[str]:
 
 
 def row_name(kind: str, degree: str = "") -> str:
-    """A row of the table: a kind of claim, errata by how false what they are about is."""
+    """A row of the table: a kind of claim, errata by severity."""
     return f"{kind}: {degree}" if degree else kind
 
 
@@ -74,10 +74,10 @@ def row_names() -> Iterator[str]:
 
 
 def verdict(name: str, claim: str) -> str:
-    """What the ledger says of a claim, in words."""
+    """The verdict of a claim in the ledger, in words."""
     entry = read_ledger(name).get(claim)
     if entry is None:
-        return "not tried yet"
+        return "not verified yet"
     court, axioms = str(entry["court"]), entry.get("axioms")
     trusts = f"; it trusts {plain(', '.join(axioms))}" if isinstance(axioms, list) and axioms else ""
     return f"**{entry['verdict']}** ({CHECKERS.get(court, plain(court))}{trusts})"
@@ -138,7 +138,7 @@ def counterexample(replay: Replay) -> str:
 
 
 def note(name: str) -> str:
-    """The note to a paper's authors: every erratum and how false it is, then what is open, then the wording."""
+    """The errata of a paper with their severity, then open statements, then wording."""
     return "\n\n".join(noted(name))
 
 
@@ -151,7 +151,7 @@ def noted(name: str) -> Iterator[str]:
     for number, erratum in enumerate(errata, 1):
         yield from entry(name, number, erratum)
     if supplements:
-        yield "## Statements in between"
+        yield "## Other statements"
         yield "\n".join(
             f"- {plain(s.where)}: {plain(s.claim)}. "
             + (f"{plain(s.argument().text)}" if s.argument else f"Open: {plain(s.open)}.")
@@ -159,7 +159,7 @@ def noted(name: str) -> Iterator[str]:
         )
     if wording:
         yield "## Wording and notation"
-        yield "In our words, but for what stands between quotation marks."
+        yield "In our words, except in quotation marks."
         yield "\n".join(f"- {plain(w.where)}: {quoted(w)}{plain(w.says)}. Rather: {plain(w.should)}." for w in wording)
 
 

@@ -1,13 +1,14 @@
 """The zoo: broken implementations that every check must catch at its defaults, and correct ones that none may flag.
 
-Each module of this package has a `ZOO`: a check, mutants and correct variants by what is said of them. `python -m
-tests.zoo` writes what catches what into docs/mutants.md (`python -m tests.zoo averaging` for one module alone).
+Each module of this package has a `ZOO`: a check, mutants and correct variants by name. `python -m tests.zoo` writes the
+invariants that each mutant breaks into caught.json (`python -m tests.zoo averaging` for one module alone); the page
+docs/dev/mutants.md is generated from it.
 """
 
 from __future__ import annotations
 
+import json
 import pkgutil
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +19,7 @@ from typing import Any
 from fedbounds.empirical.invariants import search
 from fedbounds.empirical.invariants.report import Report
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutants.md"
+CAUGHT = Path(__file__).with_name("caught.json")
 
 
 @dataclass(frozen=True)
@@ -72,21 +73,13 @@ class Zoo:
         finally:
             search.SHRINKING = shrinking
 
-    @property
-    def heading(self) -> str:
-        """The heading of its table in Markdown."""
-        check, _, rest = self.title.partition(" ")
-        return f"## `{check}` {rest}".rstrip()
+    def broken(self, name: str) -> list[str]:
+        """The invariants that break of one mutant."""
+        return [verdict.name for verdict in self.report(self.mutants[name]).broken]
 
-    def row(self, name: str) -> str:
-        """The line of the table about one mutant."""
-        caught = ", ".join(f"`{verdict.name}`" for verdict in self.report(self.mutants[name]).broken)
-        return f"| {name} | {caught} |"
-
-    def named(self, name: str) -> list[str]:
-        """The invariants that break of one mutant, as the page says."""
-        rows = [row for row in tables()[self.title] if row.startswith(f"| {name} |")]
-        return re.findall("`([^`]+)`", rows[0].removeprefix(f"| {name} |")) if rows else []
+    def recorded(self, name: str) -> list[str]:
+        """The invariants that break of one mutant, as the file says."""
+        return caught()[self.title].get(name, [])
 
 
 @cache
@@ -96,8 +89,7 @@ def zoos() -> dict[str, Zoo]:
     return {name: import_module(f"{__name__}.{name}").ZOO for name in names}
 
 
-def tables() -> dict[str, list[str]]:
-    """The rows of every table of the page, by its heading."""
-    sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    found = {section.splitlines()[0].replace("`", ""): section.splitlines() for section in sections}
-    return {title: [line for line in lines if line.startswith("|")][2:] for title, lines in found.items()}
+@cache
+def caught() -> dict[str, dict[str, list[str]]]:
+    """The file: of each zoo, by its title, the invariants that each mutant breaks."""
+    return json.loads(CAUGHT.read_text(encoding="utf-8"))

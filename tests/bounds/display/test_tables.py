@@ -1,8 +1,6 @@
 """Answers in notebooks and papers: tables that say what the answers say, and LaTeX that compiles."""
 
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -172,7 +170,7 @@ def test_text_is_escaped_and_long_tables_are_cut():
     )
 
 
-def test_every_form_is_a_theorem_environment_of_plain_amsmath(tmp_path):
+def test_every_form_is_a_theorem_environment_of_plain_amsmath():
     found = {
         f"{one.key} [{form.name}]": theorem(one, form, audit_note(one, form))
         for one in fedbounds.results()
@@ -187,13 +185,6 @@ def test_every_form_is_a_theorem_environment_of_plain_amsmath(tmp_path):
     assert used <= {*KERNEL, *AMSMATH}
     refuted = found["fedmrn/theorem-1 [printed]"]
     assert "refuted" in refuted.partition(r"\begin")[2]
-    if shutil.which("pdflatex"):  # where there is a LaTeX
-        kinds = ("theorem", "corollary", "proposition", "lemma", "remark")
-        head = [r"\documentclass{article}", r"\usepackage{amsmath}", *(rf"\newtheorem{{{k}}}{{{k}}}" for k in kinds)]
-        document = "\n\n".join([*head, r"\begin{document}", *found.values(), r"\end{document}"])
-        (tmp_path / "all.tex").write_text(document, encoding="utf-8")
-        done = subprocess.run(["pdflatex", "-halt-on-error", "all.tex"], cwd=tmp_path, capture_output=True, check=False)
-        assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_a_theorem_environment_states_everything_the_form_does():

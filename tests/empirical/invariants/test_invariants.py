@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -19,7 +18,6 @@ from fedbounds.bounds.participation.constants import cohort_divergence, particip
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants import Case, PlainProblem
-from fedbounds.empirical.invariants.applies import scope_of
 from fedbounds.empirical.invariants.strategies import (
     cases,
     cosine_quadratics,
@@ -395,12 +393,5 @@ def test_a_small_mistake_is_not_taken_for_single_precision():
     assert len(report.broken) == 3 and report.cause.startswith("not among the known mistakes; begin with")
 
 
-def test_the_page_tells_of_every_invariant_and_counts_the_planted_bugs():
-    page = (Path(__file__).resolve().parents[3] / "docs" / "invariants.md").read_text(encoding="utf-8")
-    table = page.split("## The invariants")[1].split("##")[0]
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| `")]
-    assert [row[0].strip("`") for row in rows] == list(INVARIANTS)
-    needy = {name for name, held in INVARIANTS.items() if scope_of(held).needs or scope_of(held).tolerance < 1}
-    assert {row[0].strip("`") for row in rows if row[-1]} == needy
+def test_there_are_thirty_two_planted_bugs():
     assert len(MUTANTS) == 32
-    assert "Thirty-two were planted" in page

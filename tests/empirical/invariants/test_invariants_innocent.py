@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
@@ -29,10 +28,9 @@ from tests.empirical.invariants.drawn_cases import drawn_cases
 EXAMPLES = 20
 
 
-def test_the_page_counts_the_correct_implementations():
-    page = (Path(__file__).resolve().parents[3] / "docs" / "invariants.md").read_text(encoding="utf-8")
+def test_there_are_thirty_three_correct_implementations():
     assert len(GALLERY) >= 20
-    assert len(GALLERY) + len(GAMES) + len(WEIGHTS) == 33 and "thirty-three of them" in page
+    assert len(GALLERY) + len(GAMES) + len(WEIGHTS) == 33
 
 
 @pytest.mark.parametrize("name", GALLERY)

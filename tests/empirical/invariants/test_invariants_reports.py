@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,14 +179,3 @@ def test_without_hypothesis_the_search_names_the_extra(monkeypatch):
     monkeypatch.delattr("fedbounds.empirical.invariants.strategies", raising=False)
     with pytest.raises(MissingExtra, match=r"hypothesis is not installed; run: pip install 'fedbounds\[testing\]'"):
         check_invariants(generalized_fedavg)
-
-
-def test_the_examples_of_the_page_print_what_it_says(capsys):
-    page = (Path(__file__).resolve().parents[3] / "docs" / "invariants.md").read_text(encoding="utf-8")
-    page = page.split("## Minimax algorithms")[0]
-    codes, printed = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "text"))
-    assert len(codes) == len(printed) == 3
-    names: dict = {}
-    for code, text in zip(codes, printed, strict=True):
-        exec(code, names)
-        assert capsys.readouterr().out == text
