@@ -11,7 +11,8 @@ import numpy as np
 from fedbounds.bounds.audit.ledger import why_no_verdict
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import SOFT, Evaluation, Value, evaluate
-from fedbounds.bounds.evaluation.resolution import resolve_constants
+from fedbounds.bounds.evaluation.numpy_code import compiled_form
+from fedbounds.bounds.evaluation.resolution import resolve
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.argument_checks import check_constants
 from fedbounds.bounds.theory.expectation import ExpectedStatement, expected_statement
@@ -142,7 +143,7 @@ def _compare(
     replaced, remarks = replace_measured(result, chosen, facts.constants, own)
     try:
         if replaced:  # what was measured must not contradict what is given either
-            resolve_constants(result, chosen, constants)
+            resolve(compiled_form(result, chosen), constants)
         evaluations = _evaluate_horizons(
             result, chosen, {name: value for name, value in constants.items() if name not in replaced},
             len(curve.rounds), assume=statement.assumed(assume), trust=statement.trusted(trust), checked=facts.found,
