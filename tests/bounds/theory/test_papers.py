@@ -11,10 +11,7 @@ import pytest
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.dimensions import dimension_of
-from fedbounds.bounds.theory.measures import LEAST_GRADIENT
 from fedbounds.bounds.theory.registry import load, paper, papers
-from fedbounds.bounds.theory.result import Condition, Form, Term, paper_result
-from fedbounds.bounds.theory.symbols import Meaning, Notation
 
 evaluated = partial(evaluate, strict=False)
 
@@ -601,19 +598,3 @@ def test_an_assumption_bounds_by_a_letter_of_its_paper():
             for assumption in (a for form in result.forms for a in form.assumptions):
                 for letter in re.findall(r"\| <= (\w+)", assumption.statement):
                     assert letter in result.notation, (result.key, assumption.name, letter)
-
-
-def test_a_result_takes_over_what_its_forms_leave_empty_and_no_more():
-    notation = Notation({("x", "x", "one"): Meaning("a number"), ("y", "y", "two"): Meaning("another")})
-    x, y = notation.x, notation.y
-    own, shared = Condition(x, "<=", y, "its own"), Condition(y, "<=", x, "of all")
-    forms = (Form("printed", (Term("bound", x),)), Form("sharp", (Term("bound", y),), (own,)))
-    found = paper_result("a-paper", "Author 2000", notation, "lemma-b.3", "A title", LEAST_GRADIENT, "", forms,
-                         conditions=(shared,))  # fmt: skip
-    assert [form.conditions for form in found.forms] == [(shared,), (own,)]
-    assert (found.key, found.kind, found.source.number) == ("a-paper/lemma-b.3", "lemma", "Lemma B.3")
-    assert found.default == "sharp"
-    other = paper_result(
-        "a-paper", "Author 2000", notation, "equation-15", "", LEAST_GRADIENT, "", forms, number="(15)"
-    )
-    assert (other.kind, other.source.number, other.forms[0].conditions) == ("remark", "(15)", ())
