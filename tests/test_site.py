@@ -33,8 +33,8 @@ from fedbounds.bounds.theory.registry import load, results
 from fedbounds.command_line import COMMANDS, cli
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants.applies import scope_of
-from fedbounds.empirical.participation.spec import PROCESSES
-from fedbounds.empirical.problems.spec import MAKERS
+from fedbounds.empirical.participation.spec import PARTICIPATION
+from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.sweep.spec import KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -162,7 +162,7 @@ def test_the_page_on_toml_files_has_every_key_and_every_kind() -> None:
     page = written_out((DOCS / "toml.md").read_text(encoding="utf-8"))
     top = page.partition("## Settings for advise")[0]
     assert all(re.search(rf"[`\[]{key}[`\].]", top) for key in KEYS)
-    for kind in (*PROCESSES, *algorithms(), *MAKERS):
+    for kind in (*PARTICIPATION.builders(), *algorithms(), *PROBLEMS.builders()):
         assert f"### `{kind}`" in page
 
 

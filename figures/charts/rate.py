@@ -98,7 +98,7 @@ def describe_rate(one: Rate) -> str:
         words += f"The conditions hold from {c.letter} = {number(one.covered)} on. "
     words += f"Measured over bound {c.ratio[-1]:.2g} at the largest {c.letter}. "
     words += f"{_capital(c.spacing)}. " if c.spacing else ""
-    if not c.ground.doubts:
+    if not c.given_check.doubts:
         return words + describe_conditions(c.evaluation)
     failed = [condition.text for condition in c.evaluation.conditions if not np.all(condition.holds)]
     kept = f"Fails: {'; '.join(failed)}. " if failed else "All conditions hold. "
