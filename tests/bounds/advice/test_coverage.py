@@ -284,5 +284,5 @@ def test_bad_words_and_bad_files_are_refused():
 
 def test_a_phrase_may_stand_for_the_kinds_of_an_axis():
     assert ProblemClass.of("participation=without-replacement").said == ProblemClass.of("without replacement").said
-    with pytest.raises(FedboundsError, match="unknown participation 'non-convex'"):
+    with pytest.raises(FedboundsError, match="unknown kind of participation 'non-convex'"):
         ProblemClass.of("participation=non-convex")

@@ -99,7 +99,7 @@ def test_a_result_without_rounds_says_what_may_be_asked():
 def test_a_dimension_that_counts_nothing_is_said_to():
     words = ["eta=1e-3", "L=2", "Lmax=1", "Delta=1", "S=.5", "Q=10"]
     status, printed, _ = run("rounds", "tdcd/theorem-1", "--epsilon", "9", "--dimension", "100", *words)
-    assert status == 0 and "floats, bits: not known" in printed
+    assert status == 0 and "floats, bits: unknown" in printed
 
 
 @pytest.mark.parametrize("L", [3, 7, 0.3])

@@ -63,7 +63,7 @@ def test_what_confront_refuses_is_not_covered_and_what_it_takes_is():
     taken = {
         "fedau/corollary-4": lambda process: fedau.why_no_bound(FedAU(0.1, 2), process) is None,
         "fed-norm-sgda/theorem-1": lambda process: minimax.why_no_bound(ascends, problem, process) is None,
-        "fedmrn/theorem-2": lambda process: not refuses(lambda: fedmrn.drawn(process)),
+        "fedmrn/theorem-2": lambda process: not refuses(lambda: fedmrn.cohort_size(process)),
     }
     for kind, process in (PROCESSES | {"mixing": Markovian(N, 0.4)}).items():
         for key, takes in taken.items():
