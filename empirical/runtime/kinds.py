@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -160,7 +159,6 @@ class Registry(Generic[T]):
         return [*found.values()]
 
 
-@cache
 def _parameters(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(builder).parameters
 

@@ -167,7 +167,7 @@ def test_a_dry_run_lists_the_runs_and_writes_nothing(spec: Path, capsys: pytest.
     assert typed("run", str(spec), "--dry-run", "--probe", "0") == 0
     out = capsys.readouterr().out.splitlines()
     assert "missing   algorithm=fedavg seeds=0,1" in out[0] and out[2] == "toy: 2 runs (2 missing) in results/toy"
-    assert out[3].startswith("time for what is missing: at least 1.4e-05 seconds (at a microsecond a local step,")
+    assert out[3].startswith("time for what is missing: at least 1.4e-05 seconds (at a microsecond per local step;")
     assert out[4].startswith("memory: about ") and out[4].endswith(" MiB a process (counted, without activations)")
     assert typed("run", str(spec), "--dry-run", "--json", "--probe", "0") == 0
     document = json.loads(capsys.readouterr().out)
@@ -177,7 +177,7 @@ def test_a_dry_run_lists_the_runs_and_writes_nothing(spec: Path, capsys: pytest.
     out = capsys.readouterr().out.splitlines()
     assert re.fullmatch(
         r"time for what is missing: about \S+ seconds "
-        r"\(from a few rounds of 2 settings tried here; finished runs tell better\)",
+        r"\(from a few rounds of 2 settings here; finished runs give better times\)",
         out[3],
     )
     assert out[4].endswith(" MiB a process (the most that a process of a few rounds took)")
@@ -192,7 +192,7 @@ def test_shards_are_made_apart_and_say_that_others_remain(spec: Path, capsys: py
     assert typed("run", str(spec), "--shard", "2/2") == 0
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first == "toy, shard 2/2: 1 run: 1 made, 0 already there; results in results/toy"
-    assert second == "1 other run of the study in other shards; what is there of all: fedbounds results toy.toml"
+    assert second == "1 other run in other shards; the table of all: fedbounds results toy.toml"
     assert typed("run", str(spec), "--shard", "2/2", "--out", "there") == 0
     assert capsys.readouterr().out.splitlines()[1].endswith(": fedbounds results toy.toml --out there")
     assert typed("run", str(spec), "--shard", "1/2", "--json") == 0
@@ -282,7 +282,7 @@ BAD = {
     "no shard": (("run", "toy.toml", "--shard", "0/8"), "'0/8' is no shard: i/n with i from 1 to n, as in 3/8"),
     "no number of shards": (("run", "toy.toml", "--shard", "3"), "'3' is no shard"),
     "a shard too many": (("run", "toy.toml", "--shard", "9/8"), "'9/8' is no shard"),
-    "a cluster and workers": (("run", "toy.toml", "--cluster", "x:1", "--workers", "2"), "leave --workers out"),
+    "a cluster and workers": (("run", "toy.toml", "--cluster", "x:1", "--workers", "2"), "leave out --workers"),
     "a worker too few": (("run", "toy.toml", "--workers", "-1"), "--workers"),
     "a file as directory": (("run", "toy.toml", "--out", "toy.toml"), "toy.toml is not a directory"),
     "an unknown option": (("run", "toy.toml", "--worker", "2"), "--worker"),
