@@ -177,7 +177,7 @@ def test_a_dry_run_lists_the_runs_and_writes_nothing(spec: Path, capsys: pytest.
     out = capsys.readouterr().out.splitlines()
     assert re.fullmatch(
         r"time for what is missing: about \S+ seconds "
-        r"\(from a few rounds of 2 settings here; finished runs give better times\)",
+        r"\(from a few rounds of 2 settings here; finished runs give better estimates\)",
         out[3],
     )
     assert out[4].endswith(" MiB a process (the most that a process of a few rounds took)")
