@@ -375,8 +375,8 @@ def test_where_no_result_fits_the_reason_is_that_of_the_algorithm_s_own_paper(ca
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "SPEC.toml, or --paper P"),
-        (["small.toml", "--paper", "fedau"], "SPEC.toml, or --paper P"),
+        ([], "exactly one of SPEC.toml and --paper P"),
+        (["small.toml", "--paper", "fedau"], "exactly one of SPEC.toml and --paper P"),
         (["small.toml", "--figures", "x"], "--figures is for papers"),
         (["--paper", "fedau", "--key", "fedau/theorem-2"], "are for runs"),
         (["--paper", "fedua"], "fedau"),
