@@ -182,7 +182,7 @@ def rename_vectors(expression: sp.Expr, names: Mapping[str, str]) -> sp.Expr:
     """The same inner products of vectors with other names.
 
     Example:
-        >>> renamed(2 * product_symbol("x", "y"), {"y": "Y"})
+        >>> rename_vectors(2 * product_symbol("x", "y"), {"y": "Y"})
         2*<Y,x>
     """
     pairs = gram_symbols(expression)
