@@ -33,7 +33,7 @@ SHARED = [
 # The long ones first. `test` comes before all of them, on both cores.
 READS = {
     "test": ["."],
-    "test-audit": [*SOURCE, "tests", "docs/audit.md"],
+    "test-audit": [*SOURCE, "tests"],
     "test-pages": [*SOURCE, "docs", "README.md", "examples", "tests/test_readme.py", "tests/conftest.py"],
     **{
         f"audit-{paper.replace('_', '-')}": [*SHARED, f"bounds/papers/{paper}", f"empirical/papers/{paper}"]
@@ -41,7 +41,7 @@ READS = {
     },
     "lint": ["."],
     "wheel": [*SOURCE, "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "tests/test_packaging.py"],
-    "docs": [*SOURCE, "docs", "zensical.toml", "README.md", "CHANGELOG.md"],
+    "docs": [*SOURCE, "docs", "tests/zoo", "zensical.toml", "README.md", "CHANGELOG.md"],
     "notebooks": [*SOURCE, "notebooks", "tests/test_notebooks.py", "tests/conftest.py"],
     "doctest": [*SOURCE, "tests/conftest.py"],
 }

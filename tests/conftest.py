@@ -25,16 +25,20 @@ AUDIT = re.compile(
     r"|(?:bounds|empirical)\.papers\.\w+\.(?:proof|errata|instances|worst_case))",
     re.MULTILINE,
 )
+OUTSIDE = re.compile(r"[\"'/](?:docs|examples|notebooks|benchmarks|README|CHANGELOG)\b")
+
+
+def audits(text: str) -> bool:
+    """Whether a test module is of the audit's stage: it imports the audit, and reads nothing but source and tests."""
+    return AUDIT.search(text) is not None and OUTSIDE.search(text) is None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of every module that imports the audit: they are a stage of their own."""
-    audits: dict[Path, bool] = {}
+    """Mark the tests of the audit's stage."""
+    found = {path: audits(path.read_text(encoding="utf-8")) for path in {item.path for item in items}}
     for item in items:
-        if item.path not in audits:
-            audits[item.path] = AUDIT.search(item.path.read_text(encoding="utf-8")) is not None
-        if audits[item.path] and not {*SEPARATE} & {mark.name for mark in item.iter_markers()}:
+        if found[item.path] and not {*SEPARATE} & {mark.name for mark in item.iter_markers()}:
             item.add_marker(pytest.mark.audit)
 
 

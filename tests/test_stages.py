@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.conftest import SEPARATE
+from tests.conftest import SEPARATE, audits
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -46,6 +46,15 @@ def test_the_stages_run_every_test_but_those_of_separate_targets() -> None:
     assert separate and separate[1].split(" or ") == list(SEPARATE)
     assert '-m "not ($(SEPARATE) or audit or pages)"' in makefile
     assert {"test", "test-audit", "test-pages", "notebooks", "wheel"} <= {*stages.READS}
+
+
+@pytest.mark.parametrize(
+    "read", ['ROOT / "docs" / "errata"', 'ROOT / "examples"', "'notebooks'", '"docs/audit.md"', '"README.md"']
+)
+def test_a_module_that_reads_more_than_source_and_tests_is_not_of_the_audits_stage(read: str) -> None:
+    text = "from fedbounds.bounds.audit.claim import Claim\n"
+    assert audits(text) and not audits(f"{text}PAGE = {read}\n") and not audits("import fedbounds\n")
+    assert stages.READS["test-audit"] == [*stages.SOURCE, "tests"]
 
 
 def test_a_change_of_a_page_leaves_out_what_reads_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
