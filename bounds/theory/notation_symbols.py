@@ -34,7 +34,7 @@ def _misread(name: str) -> bool:
 
 
 def letter(name: str, signed: bool, positive: bool, whole: bool) -> sp.Symbol:
-    """The symbol of a symbol, with the assumptions that its domain implies.
+    """The sympy symbol of a quantity, with the assumptions that its domain implies.
 
     Example:
         >>> letter("T", False, True, True).assumptions0["positive"]

@@ -41,7 +41,7 @@ class RoundCost:
         in_a_row: those of the slowest participant, one after the other.
         messages: over a link, one after the other.
         whole: symbols of the other whole numbers, with the range in which they are usually sought.
-        usual: for symbols of step sizes that a bound would send to the end of the world, the range in which they are
+        usual: for symbols of step sizes for which the infimum of a bound is not attained, the range in which they are
             usually sought, from the other constants.
         link: bits over the link of one participant in a round.
         bits: over all links together; of every participant `link` if None.

@@ -220,10 +220,8 @@ def _evaluate_horizons(
     def constants_at(where: slice | int) -> dict[str, Value]:
         found = {}
         for name, value in constants.items():
-            numbers, quantity = (
-                np.asarray(value.value if isinstance(value, Constant) else value),
-                notation.resolve(name),
-            )
+            numbers = np.asarray(value.value if isinstance(value, Constant) else value)
+            quantity = notation.resolve(name)
             if quantity is not None and not quantity.shape and numbers.shape == (horizons,):
                 here = numbers[where] if isinstance(where, slice) else float(numbers[where])
                 value = replace(value, value=here) if isinstance(value, Constant) else here
