@@ -29,13 +29,17 @@ TESTS      := $(PYTEST) -n $(WORKERS) --dist worksteal --durations=15
 
 # the markers of tests that other targets run; without one, pytest leaves out these alone
 SEPARATE   := long or notebook or wheel or browser or flower
+# the stages of tests beside `make test`; tests/conftest.py says which modules belong to each
+STAGES     := audit invariants figures processes pages
+empty      :=
+EXCEPT     ?= $(subst $(empty) $(empty), or ,$(STAGES))
 
 # writes finished pages, which any generator can take
 PREBUILD   := PYTHONPATH=docs $(PY) -m prebuild
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test test-audit test-pages long race scaling gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations audit-conditions adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
+.PHONY: help install test $(addprefix test-,$(STAGES)) long race scaling gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations audit-conditions adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -52,14 +56,22 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[all]'
 	@touch $@
 
-test: $(STAMP) ## the tests, but for those of the audit and of the pages
-	$(TESTS) -m "not ($(SEPARATE) or audit or pages)"
+test: $(STAMP) ## the tests that take under four minutes (EXCEPT= runs those of the next five targets too)
+	$(TESTS) -m "not ($(SEPARATE)$(if $(EXCEPT), or $(EXCEPT)))"
 
-test-audit: $(STAMP) ## the tests that import the audit
-	$(TESTS) -m audit
+$(addprefix test-,$(STAGES)): test-%: $(STAMP)
+	$(TESTS) -m $* $(MODULES)
 
-test-pages: $(STAMP) ## the examples of the README and of the pages
-	$(TESTS) -m pages tests/test_readme.py
+test-audit: ## the tests that import the audit
+
+test-invariants: ## property tests of algorithms, and of the mutants that they must catch
+
+test-figures: ## the tests of figures, explorer and reports
+
+test-processes: ## the tests that start processes: sweeps on workers, commands without an extra, start-up
+
+test-pages: MODULES := tests/test_readme.py
+test-pages: ## the examples of the README and of the pages
 
 long: $(STAMP) ## the long searches and full figure sets, by hand before a release
 	$(TESTS) -m long

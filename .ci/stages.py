@@ -30,10 +30,13 @@ SHARED = [
     ),
 ]
 
-# The long ones first. `test` comes before all of them, on both cores.
+# The long ones first. The tests come before all others, in one run on both cores.
 READS = {
     "test": ["."],
     "test-audit": [*SOURCE, "tests"],
+    "test-invariants": [*SOURCE, "tests", "docs", "examples"],
+    "test-figures": [*SOURCE, "tests", "docs", "examples"],
+    "test-processes": ["."],
     "test-pages": [*SOURCE, "docs", "README.md", "examples", "tests/test_readme.py", "tests/conftest.py"],
     **{
         f"audit-{paper.replace('_', '-')}": [*SHARED, f"bounds/papers/{paper}", f"empirical/papers/{paper}"]

@@ -20,26 +20,41 @@ SEPARATE = ("long", "notebook", "wheel", "browser", "flower")  # markers of test
 FLOWER = find_spec("flwr") is not None
 
 
-AUDIT = re.compile(
-    r"^ *(?:from|import) fedbounds\.(?:bounds\.audit|empirical\.falsification"
+# The tests that stages of their own run, by what a module contains; a module is of the first that it matches.
+STAGES = {
+    "audit": r"^ *(?:from|import) fedbounds\.(?:bounds\.audit|empirical\.falsification"
     r"|(?:bounds|empirical)\.papers\.\w+\.(?:proof|errata|instances|worst_case))",
-    re.MULTILINE,
-)
-OUTSIDE = re.compile(r"[\"'/](?:docs|examples|notebooks|benchmarks|README|CHANGELOG)\b")
+    "invariants": r"^ *(?:from|import) (?:tests\.zoo|fedbounds\.(?:testing|empirical\.invariants"
+    r"|empirical\.papers\.\w+\.(?:invariants|properties|games|strategies)))|\bcheck_(?:invariants|weights|minimax|vertical)\(",
+    "figures": r"^ *(?:from|import) fedbounds\.(?:figures|charts)",
+    "processes": r"\b(?:subprocess|run_apart)\b|^ *(?:from|import) fedbounds\.empirical\.sweep\.(?:executors?|workers)",
+}
+# What a stage does not read: modules that mention it stay in `make test`, which always runs.
+UNREAD = {
+    "audit": ("docs", "examples", "notebooks", "benchmarks", "README", "CHANGELOG"),
+    "invariants": ("notebooks", "benchmarks", "README", "CHANGELOG"),
+    "figures": ("notebooks", "benchmarks", "README", "CHANGELOG"),
+    "processes": (),
+}
 
 
-def audits(text: str) -> bool:
-    """Whether a test module is of the audit's stage: it imports the audit, and reads nothing but source and tests."""
-    return AUDIT.search(text) is not None and OUTSIDE.search(text) is None
+def stage(text: str) -> str | None:
+    """Return the stage that runs a test module, if it is one of its own."""
+    for name, pattern in STAGES.items():
+        if re.search(pattern, text, re.MULTILINE):
+            unread = "|".join(UNREAD[name])
+            return None if unread and re.search(rf"[\"'/.](?:{unread})\b", text) else name
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the audit's stage."""
-    found = {path: audits(path.read_text(encoding="utf-8")) for path in {item.path for item in items}}
+    """Mark the tests of the stages."""
+    found = {path: stage(path.read_text(encoding="utf-8")) for path in {item.path for item in items}}
     for item in items:
-        if found[item.path] and not {*SEPARATE} & {mark.name for mark in item.iter_markers()}:
-            item.add_marker(pytest.mark.audit)
+        name = found[item.path]
+        if name and not {*SEPARATE, "pages"} & {mark.name for mark in item.iter_markers()}:
+            item.add_marker(name)
 
 
 def pytest_report_header() -> str:

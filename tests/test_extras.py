@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fedbounds.bounds.errors import EXTRA_OF, NEEDED
-from tests.command_line import run
+from tests.command_line import run, run_apart
 
 ROOT = Path(__file__).resolve().parent.parent
 SWEEP = "examples/sweep.toml"
@@ -50,12 +50,12 @@ IDS = [f"{a} {w}"[:60] for a, w, *_ in WITHOUT + LONG]
 
 
 @pytest.mark.parametrize(("absent", "words", "status", "said"), CASES, ids=IDS)
-def test_a_command_without_an_extra(absent: str, words: str, status: int, said: str):
+def test_a_command_without_an_extra(absent: str, words: str, status: int, said: str, tmp_path: Path):
     script = (
         f"import sys; sys.modules |= dict.fromkeys({absent.split()})\n"
-        f"from fedbounds.command_line import main; sys.exit(main({words.split()}))"
+        f"from fedbounds.command_line import main; sys.exit(main({words.replace(SWEEP, str(ROOT / SWEEP)).split()}))"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    done = run_apart(path=[ROOT], cwd=tmp_path, script=script)
     assert done.returncode == status and said in done.stdout + done.stderr, done.stdout + done.stderr
     assert status == 0 or len(done.stderr.splitlines()) == 1
 

@@ -12,7 +12,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.conftest import SEPARATE, audits
+from tests import conftest
+from tests.conftest import SEPARATE
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,17 +45,57 @@ def test_the_stages_run_every_test_but_those_of_separate_targets() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     separate = re.search(r"^SEPARATE +:= (.*)$", makefile, re.MULTILINE)
     assert separate and separate[1].split(" or ") == list(SEPARATE)
-    assert '-m "not ($(SEPARATE) or audit or pages)"' in makefile
-    assert {"test", "test-audit", "test-pages", "notebooks", "wheel"} <= {*stages.READS}
+    of_tests = [stage.removeprefix("test-") for stage in stages.READS if stage.startswith("test-")]
+    assert sorted(of_tests) == sorted([*conftest.STAGES, "pages"])
+    listed = re.search(r"^STAGES +:= (.*)$", makefile, re.MULTILINE)
+    assert listed and sorted(listed[1].split()) == sorted(of_tests)
+    dry = ["make", "-n", "test"]
+    everything, rest = (
+        subprocess.run([*dry, *more], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+        for more in (["EXCEPT="], [])
+    )
+    assert everything.endswith(f'-m "not ({separate[1]})"')
+    assert rest.endswith(f'-m "not ({separate[1]} or {listed[1].replace(" ", " or ")})"')
+    assert {"test", "notebooks", "wheel"} <= {*stages.READS}
+
+
+READING = {
+    "audit": "from fedbounds.bounds.audit.claim import Claim\n",
+    "invariants": "from fedbounds.empirical.invariants import Case\n",
+    "figures": "from fedbounds.figures.charts.overlay import overlay\n",
+}
+
+
+@pytest.mark.parametrize("name", READING)
+@pytest.mark.parametrize(
+    "read", ["docs/errata", "examples", "notebooks", "docs/audit.md", "README.md", "benchmarks", "CHANGELOG.md"]
+)
+def test_a_module_that_reads_what_its_stage_does_not_is_left_to_make_test(name: str, read: str) -> None:
+    text = READING[name]
+    assert conftest.stage(text) == name and conftest.stage("import fedbounds\n") is None
+    for line in (f'PAGE = ROOT / "{read}"\n', f"PAGE = '{read}'\n", f'PAGE = ROOT / "a/{read}"\n'):
+        belongs = conftest.stage(text + line) == name
+        assert belongs is stages.reads(f"test-{name}", read), line
+
+
+def test_what_a_stage_of_tests_may_not_read_is_all_that_is_outside_source_and_tests() -> None:
+    outside = {"docs", "examples", "notebooks", "benchmarks", "README", "CHANGELOG"}
+    for name, unread in conftest.UNREAD.items():
+        files = {each: f"{each}.md" if each.isupper() else f"{each}/x.md" for each in outside}
+        assert {each for each in outside if not stages.reads(f"test-{name}", files[each])} == {*unread}
+        assert all(stages.reads(f"test-{name}", file) for file in ("bounds/a.py", "figures/a.py", "tests/zoo/a.py"))
 
 
 @pytest.mark.parametrize(
-    "read", ['ROOT / "docs" / "errata"', 'ROOT / "examples"', "'notebooks'", '"docs/audit.md"', '"README.md"']
+    "text",
+    [
+        "import subprocess\n",
+        "from tests.command_line import declare, run_apart\n",
+        "from fedbounds.empirical.sweep.workers import Worker\n",
+    ],
 )
-def test_a_module_that_reads_more_than_source_and_tests_is_not_of_the_audits_stage(read: str) -> None:
-    text = "from fedbounds.bounds.audit.claim import Claim\n"
-    assert audits(text) and not audits(f"{text}PAGE = {read}\n") and not audits("import fedbounds\n")
-    assert stages.READS["test-audit"] == [*stages.SOURCE, "tests"]
+def test_a_module_that_starts_processes_is_of_their_stage(text: str) -> None:
+    assert conftest.stage(text) == "processes" and stages.READS["test-processes"] == ["."]
 
 
 def test_a_change_of_a_page_leaves_out_what_reads_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +125,7 @@ def test_a_change_of_a_page_leaves_out_what_reads_no_page(tmp_path: Path, monkey
     assert due() == {*copied.READS}  # HEAD itself is no earlier commit
     (tmp_path / "docs/sweeps.md").write_text("2", encoding="utf-8")
     commit()
-    pages = {"test", "test-pages", "lint", "docs"}
+    pages = {"test", "test-processes", "test-invariants", "test-figures", "test-pages", "lint", "docs"}
     assert due() == pages
     (tmp_path / "bounds/papers/fedau/proof.py").write_text("3", encoding="utf-8")  # not even committed
     assert due() == {*copied.READS}  # fedau is the only paper of this checkout
