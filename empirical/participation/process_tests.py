@@ -247,7 +247,8 @@ class _Runs(ObservedLaw):
 
     def __init__(self, process: Cycles) -> None:
         super().__init__()
-        self.active, rest = process.active, process.lengths - process.active
+        self.active, self.lengths = process.active, process.lengths
+        rest = self.lengths - self.active
         self.longest = np.where(rest > 0, self.active, np.inf), np.where(self.active > 0, rest, np.inf)
         self.from_inactive = isinstance(process, CyclicFromInactive)
         N = process.clients
@@ -261,7 +262,7 @@ class _Runs(ObservedLaw):
         changes = present != before
         most = np.where(before, self.longest[0], self.longest[1] - (self.from_inactive & ~whole))
         wrong = np.where(changes, running > most, running >= most) | (changes & whole & (running < most))
-        wrong |= present & (self.active == 0)
+        wrong |= np.where(present, self.active == 0, self.active == self.lengths)
         if wrong.any():
             n = int(np.argmax(wrong))
             raise Impossible(f"was {'present' if present[n] else 'absent'}, out of its cycle", n)

@@ -22,7 +22,7 @@ from fedbounds.empirical.participation import (
     WithReplacement,
 )
 from fedbounds.empirical.participation.bets import distinct, poisson_binomial
-from fedbounds.empirical.participation.process_tests import Conformity, Declaration, law_of
+from fedbounds.empirical.participation.process_tests import Conformity, Declaration, Impossible, law_of
 
 MANY = 120  # simulated runs
 PROCESSES = [
@@ -129,6 +129,31 @@ def test_what_cannot_be_is_said_to_be_impossible(declared, actual) -> None:
     found = [watched(declared, actual, 60, seed) for seed in range(10)]
     assert sum(one.status == "impossible" for one in found) >= 9
     assert all(one.why.startswith("round ") for one in found if one.status == "impossible")
+
+
+def possible_records(process, rounds: int) -> set[tuple[bool, ...]]:
+    """All records of one client that many draws of its phase give."""
+    return {
+        tuple(len(clients) > 0 for clients, _ in islice(process.draw(np.random.default_rng(seed)), rounds))
+        for seed in range(60)
+    }
+
+
+@pytest.mark.parametrize("kind", [CyclicClients, CyclicFromInactive])
+@pytest.mark.parametrize(("active", "cycle"), [(a, c) for c in (2, 3, 4) for a in range(c + 1)])
+def test_a_record_of_one_client_is_impossible_exactly_if_no_phase_gives_it(kind, active, cycle) -> None:
+    process, rounds = kind(1, active / cycle, cycle=cycle), 2 * cycle + 1
+    possible = possible_records(process, rounds)
+    for record in product([False, True], repeat=rounds):
+        law = law_of(process)
+        assert law is not None
+        try:
+            for t, present in enumerate(record):
+                law.add(t, np.array([present]), np.array([float(present)]))
+        except Impossible:
+            assert record not in possible, record
+        else:
+            assert record in possible, record
 
 
 def mean_of_e_values(process, runs: list[tuple[float, list[list[int]]]]) -> float:
