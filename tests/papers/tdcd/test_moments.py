@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
+import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
@@ -22,6 +24,7 @@ from fedbounds.empirical.problems import (
     random_vertical_least_squares,
 )
 from fedbounds.empirical.simulation.moments import TierMoments, moments
+from fedbounds.empirical.simulation.moments.tiers import expected_norms
 from fedbounds.empirical.simulation.simulate import simulate
 from tests.papers.tdcd.golden import GOLDEN, HESSIAN, START, VARIANCES, Golden, L, golden
 
@@ -86,6 +89,35 @@ def test_the_recursion_is_the_walk_along_all_paths(algorithm: TDCD | PrintedTDCD
         walked, (run.mean, run.covariance, run.gradient_norm_squared, run.objective, run.silo_variances), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+def walked_norm(problem: BlockQuadratic, steps: int, x: np.ndarray) -> float:
+    """E|grad f|^2 after `steps` local steps from x, along all paths."""
+    from fedbounds.empirical.simulation.moments.tiers import _paths
+
+    start = copy(problem)
+    start.x0 = torch.from_numpy(x)
+    return float(_paths(TDCD(0.1, steps), start, 1).gradient_norm_squared[1])
+
+
+@pytest.mark.parametrize("name", ["own noise", "shared noise", "Hessians"])
+def test_between_sync_points_the_norm_is_that_of_all_paths(name: str) -> None:
+    """A quadratic g of the model at the last sync point: E g = g(mean) + tr(A covariance), with A by differences."""
+    problem, Q = SIGNS[name], 3
+    run = exact(TDCD(0.1, Q), problem, 3)
+    found, d = expected_norms(run), problem.dimension
+    np.testing.assert_array_equal(found[:, 0], run.gradient_norm_squared)
+    for steps in range(1, Q):
+        g = {
+            (i, j): walked_norm(problem, steps, e[i] + e[j])
+            for e in [np.vstack([np.eye(d), np.zeros((1, d))])]
+            for i, j in product(range(d + 1), repeat=2)
+        }
+        half = np.array([[g[i, j] - g[i, d] - g[d, j] + g[d, d] for j in range(d)] for i in range(d)]) / 2
+        expected = [
+            walked_norm(problem, steps, m) + np.sum(half * c) for m, c in zip(run.mean, run.covariance, strict=True)
+        ]
+        np.testing.assert_allclose(found[:, steps], expected, rtol=1e-12)
 
 
 # --- special cases ----------------------------------------------------------------------------------------------------
