@@ -11,6 +11,7 @@ import sympy as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fedbounds.bounds.evaluation.expression_tree import as_tree
 from fedbounds.bounds.evaluation.numpy_code import compile_expressions
 from fedbounds.bounds.search.arb_enclosures import ball_enclosure
 from fedbounds.bounds.search.interval_arithmetic import enclose, fixed_value
@@ -211,3 +212,12 @@ def test_of_a_root_that_is_no_real_number_nothing_is_known():
     root = sp.Pow(sp.Mul(3, -(10**16), evaluate=False), sp.Rational(3, 4), evaluate=False)
     assert enclose(root, {}) == (-math.inf, math.inf)
     assert math.isnan(fixed_value(root, {}))
+
+
+@pytest.mark.parametrize("ratio", [(1, 3), (1, 2), (-7, 5), (2**60 + 1, 2), (1, 10**400)])
+def test_a_rational_is_enclosed_and_exact_only_if_it_is_a_double(ratio):
+    exact = Fraction(*ratio)
+    number = as_tree(sp.Rational(*ratio)).number
+    assert number is not None and number.ratio == ratio and number.exact == (Fraction(number.value) == exact)
+    low, high = enclose(sp.Rational(*ratio), {})
+    assert Fraction(float(low)) <= exact <= Fraction(float(high)) and (low == high) == number.exact
