@@ -95,7 +95,7 @@ def main() -> None:
         "the same, sharp form": lambda: optimize(theorem, {**ONE, "T": 800}, within={"eta": (1, 100)}),
         "rounds until 0.5": lambda: rounds(theorem, 0.5, {**ONE, **STEPS}, form="explicit"),
         "rounds until 0.5, best gamma, eta": lambda: rounds(
-            theorem, 0.5, ONE, optimize_over=("gamma", "eta"), within={"eta": (1, 100)}, form="explicit"
+            theorem, 0.5, ONE, optimize=("gamma", "eta"), within={"eta": (1, 100)}, form="explicit"
         ),
     }
     print(f"\n{'question':42}{'first ms':>10}{'then ms':>18}")

@@ -239,7 +239,7 @@ class FormSearch:
             self.result,
             target,
             known,
-            optimize_over=self.steps,
+            optimize=self.steps,
             within=within if self.steps else None,
             form=self.form.name,
             effort=EFFORT * self.question.effort,

@@ -56,7 +56,7 @@ def rounds(
     epsilon: float,
     constants: Mapping[str, Value],
     *,
-    optimize_over: str | Sequence[str] = (),
+    optimize: str | Sequence[str] = (),
     within: Ranges | None = None,
     form: str | None = None,
     functions: Functions | None = None,
@@ -72,7 +72,7 @@ def rounds(
         result: whose bound, or its key; epsilon bounds its measure (a squared norm where the measure is one).
         epsilon: the target, positive.
         constants: symbol or concept to value; all but the rounds (and what is optimized).
-        optimize_over: step sizes to choose anew for every number of rounds (see `optimize`).
+        optimize: step sizes to choose anew for every number of rounds (see `optimize`).
         within, functions: as for `optimize`.
         form: its name or kind.
         dimension: of the model, a whole number, for the floats and bits sent.
@@ -99,7 +99,7 @@ def rounds(
     """
     seen = as_compiled(result)
     check_constants(constants)
-    optimize_over, within = names_of("optimize_over", optimize_over), check_ranges(within)
+    optimize, within = names_of("optimize", optimize), check_ranges(within)
     epsilon = check_number("epsilon", epsilon)
     if not epsilon > 0:
         raise FedboundsError(f"epsilon = {epsilon:g} must be positive")
@@ -109,10 +109,10 @@ def rounds(
     allowed = EvaluationBudget.of(effort, watch, chosen.length)
     assumed = check_assumed(chosen.assumptions, names_of("assume", assume))
     if solve is not None:
-        if optimize_over:
+        if optimize:
             raise FedboundsError("--solve asks for one constant with the others fixed; leave out what is optimized")
         answer = _largest(chosen, epsilon, constants, solve, allowed)
-    elif optimize_over:
+    elif optimize:
         from fedbounds.bounds.search.rounds_with_tuning import rounds_optimized  # sympy takes its time
 
         counter, given = _counter(chosen), functions or {}
@@ -123,7 +123,7 @@ def rounds(
             counter,
             epsilon,
             constants,
-            optimize_over,
+            optimize,
             within,
             given,
             dimension,

@@ -94,7 +94,7 @@ def rounds(
                 key,
                 target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
                 constants,
-                optimize_over=optimized,
+                optimize=optimized,
                 within=ranges(within) or None,
                 functions=functions or None,
                 form=name,

@@ -45,8 +45,8 @@ FREE = {name: value for name, value in KNOWN.items() if name != "T"} | STEPS
         (lambda: optimize(KEY, None), "constants = None"),
         (lambda: optimize(KEY, KNOWN, over=None), "over = None must be names"),
         (lambda: rounds(KEY, 0.1, None), "constants = None"),
-        (lambda: rounds(KEY, 0.1, FREE, optimize_over="gama"), "unknown constant .*gama"),
-        (lambda: rounds(KEY, 0.1, FREE, optimize_over="eta", within={"eta": "1:2"}), "must be a pair of numbers"),
+        (lambda: rounds(KEY, 0.1, FREE, optimize="gama"), "unknown constant .*gama"),
+        (lambda: rounds(KEY, 0.1, FREE, optimize="eta", within={"eta": "1:2"}), "must be a pair of numbers"),
         (lambda: compare([KEY], ("rounds", [10, 20]), None), "constants = None"),
         (lambda: compare([KEY], ("rounds", [10]), FREE, within={"eta": "1:2"}), "must be a pair of numbers"),
     ],
@@ -147,7 +147,7 @@ def test_what_is_no_name_and_no_table_is_one_line_in_every_place(value):
         lambda: evaluate(KEY, given, assume=value),
         lambda: evaluate(KEY, given, trust=value),
         lambda: optimize(KEY, KNOWN, over=value),
-        lambda: rounds(KEY, 0.1, FREE, optimize_over=value),
+        lambda: rounds(KEY, 0.1, FREE, optimize=value),
     ):
         with pytest.raises(FedboundsError) as refused:
             call()

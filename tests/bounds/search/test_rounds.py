@@ -78,7 +78,7 @@ def test_the_largest_divergence_that_still_reaches_epsilon_solves_the_equation()
 
 def test_step_sizes_chosen_anew_need_fewer_rounds():
     theorem = result("theorem-3.1")
-    free = rounds(theorem, 0.5, KNOWN, optimize_over=("gamma", "eta"), within={"eta": (1, 1000)}, form="explicit")
+    free = rounds(theorem, 0.5, KNOWN, optimize=("gamma", "eta"), within={"eta": (1, 1000)}, form="explicit")
     fixed = rounds(result("corollary-3.2"), 0.5, KNOWN, form="explicit")
     assert isinstance(free, Reached) and isinstance(fixed, Reached)
     assert free.rounds < fixed.rounds
@@ -147,22 +147,22 @@ def test_rounds_beyond_float_precision_are_not_promised():
 def test_a_floor_is_what_the_bound_tends_to_and_what_still_falls_has_none(power):
     level, eta = sp.Rational(1, 10**9), NOTATION.gamma
     fixed, chosen = made(level + 1 / T**power), made(level + eta + 1 / (eta * T ** (2 * power)))
-    for answer in (rounds(fixed, 0.9e-9, {}), rounds(chosen, 0.9e-9, {}, optimize_over=["gamma"])):
+    for answer in (rounds(fixed, 0.9e-9, {}), rounds(chosen, 0.9e-9, {}, optimize=["gamma"])):
         assert isinstance(answer, Never) and answer.floor == pytest.approx(1e-9, rel=1e-9)
         assert "stays above 1e-09" in answer.why
-    for answer in (rounds(made(1 / T**power), 1e-18, {}), rounds(chosen, 1.0000001e-9, {}, optimize_over=["gamma"])):
+    for answer in (rounds(made(1 / T**power), 1e-18, {}), rounds(chosen, 1.0000001e-9, {}, optimize=["gamma"])):
         assert isinstance(answer, Between) and "not within 2^53" in answer.why
 
 
 def test_the_best_bound_of_a_theorem_is_no_floor_where_it_only_falls_slowly():
     over, within = ["gamma", "eta"], {"eta": (1.0, 100.0)}
-    answer = rounds(result("theorem-3.1"), 1e-9, KNOWN, optimize_over=over, within=within)
+    answer = rounds(result("theorem-3.1"), 1e-9, KNOWN, optimize=over, within=within)
     assert isinstance(answer, Between) and "there the bound is" in answer.why
-    assert isinstance(rounds(result("theorem-3.1"), 1e-5, KNOWN, optimize_over=over, within=within), Reached)
+    assert isinstance(rounds(result("theorem-3.1"), 1e-5, KNOWN, optimize=over, within=within), Reached)
 
 
 def test_an_infimum_that_was_searched_for_within_decades_is_no_floor():
-    answer = rounds("tdcd/theorem-1", 1e-12, dict(Deltainf=1, L=1, Lmax=1, Q=2, S=1), optimize_over=["eta"])
+    answer = rounds("tdcd/theorem-1", 1e-12, dict(Deltainf=1, L=1, Lmax=1, Q=2, S=1), optimize=["eta"])
     assert isinstance(answer, Between) and "there the bound is" in answer.why
 
 
@@ -202,7 +202,7 @@ def test_a_polynomial_in_one_over_root_t_has_its_root():
 def test_the_bound_is_met_at_the_answer_and_not_one_round_before_when_step_sizes_are_chosen_anew():
     theorem, steps = result("theorem-3.1"), dict(over=("gamma", "eta"), within={"eta": (1, 100)})
     for form in ("explicit", "sharp"):
-        answer = rounds(theorem, 0.7, KNOWN, optimize_over=steps["over"], within=steps["within"], form=form)
+        answer = rounds(theorem, 0.7, KNOWN, optimize=steps["over"], within=steps["within"], form=form)
         assert isinstance(answer, Reached) and not answer.proved  # minima are found numerically
         best = [
             optimize(theorem, dict(KNOWN, T=t), form=form, **steps).value for t in (answer.rounds - 1, answer.rounds)
@@ -212,7 +212,7 @@ def test_the_bound_is_met_at_the_answer_and_not_one_round_before_when_step_sizes
 
 def test_no_choice_of_step_sizes_goes_below_the_window_divergence():
     theorem = result("theorem-3.1")
-    never = rounds(theorem, 0.2, dict(KNOWN, delta=0.2), optimize_over=("gamma", "eta"), form="explicit")
+    never = rounds(theorem, 0.2, dict(KNOWN, delta=0.2), optimize=("gamma", "eta"), form="explicit")
     assert isinstance(never, Never) and never.proved
     assert never.floor == pytest.approx(6 * 0.04, rel=1e-4) and "window divergence" in never.why
 
@@ -220,14 +220,14 @@ def test_no_choice_of_step_sizes_goes_below_the_window_divergence():
 def test_the_interval_is_chosen_with_the_rounds_where_its_divergence_is_known():
     theorem, known = result("theorem-3.1"), {k: v for k, v in KNOWN.items() if k not in ("P", "delta")}
     over, within, rule = ("P", "gamma", "eta"), {"eta": (1, 50), "P": (1, 3)}, {"delta": lambda P: 0.3 / P}
-    answer = rounds(theorem, 0.9, known, optimize_over=over, within=within, functions=rule, form="explicit")
+    answer = rounds(theorem, 0.9, known, optimize=over, within=within, functions=rule, form="explicit")
     assert isinstance(answer, Reached) and not answer.proved
     each = [
         rounds(
             theorem,
             0.9,
             dict(known, P=P, delta=0.3 / P),
-            optimize_over=over[1:],
+            optimize=over[1:],
             within={"eta": (1, 50)},
             form="explicit",
         )
@@ -281,7 +281,7 @@ def test_any_value_will_do_where_the_bound_does_not_see_it():
 
 def test_the_inverse_question_takes_its_rounds_as_given():
     with pytest.raises(FedboundsError, match="with the others fixed"):
-        rounds(result("theorem-3.1"), 0.5, KNOWN, optimize_over=("gamma",), solve="delta")
+        rounds(result("theorem-3.1"), 0.5, KNOWN, optimize=("gamma",), solve="delta")
     with pytest.raises(FedboundsError, match="does not depend on a number of rounds"):
         rounds(result("proposition-4.7"), 0.5, dict(N=10, d=1, upsilon=0.1, P=5))
 
@@ -290,10 +290,10 @@ def test_where_the_best_bound_may_rise_again_the_fewest_rounds_are_a_geometric_p
     gamma = NOTATION.gamma
     one = made(gamma + T / (10**4 * gamma) + 100 / T)  # at the best gamma: sqrt(T)/50 + 100/T, least near T = 464
     best = np.sqrt(np.arange(1, 3000)) / 50 + 100 / np.arange(1, 3000)
-    answer = rounds(one, 0.9, {}, optimize_over=("gamma",))
+    answer = rounds(one, 0.9, {}, optimize=("gamma",))
     assert isinstance(answer, Reached) and not answer.proved and "geometric program" in answer.method
     assert answer.rounds == np.argmax(best <= 0.9) + 1
-    never = rounds(one, 0.5, {}, optimize_over=("gamma",))
+    never = rounds(one, 0.5, {}, optimize=("gamma",))
     assert isinstance(never, Never)
 
 
@@ -320,13 +320,13 @@ def test_rounds_in_whole_blocks_are_the_fewest():
         Gx=2, R=4, etax=1e-6, etay=1e-6,
     )  # fmt: skip
     free = ("Gammax", "Gammay", "S")
-    found = rounds(theorem, 7000, known, optimize_over=free)
+    found = rounds(theorem, 7000, known, optimize=free)
     assert isinstance(found, Reached) and found.rounds > 10 and found.rounds % found.at["S"] == 0
     assert found.evaluation is not None and found.evaluation.valid and found.evaluation.value <= 7000
     for T in range(1, found.rounds):
         fewer = optimize(theorem, {**known, "T": T}, free)
         assert isinstance(fewer, Minimum) and fewer.value > 7000
-    narrow = rounds(theorem, 1e4, known, optimize_over=free, within={"S": (1, 2)})
+    narrow = rounds(theorem, 1e4, known, optimize=free, within={"S": (1, 2)})
     assert isinstance(narrow, Never) and "ascent from the snapshot" in narrow.why
 
 
@@ -343,7 +343,7 @@ def test_rounds_for_a_given_period_are_its_multiples():
     reached = [T for T in range(49, 500, 49) if evaluate(theorem, known | {"T": T}).value <= 1500]
     assert isinstance(found, Reached) and found.proved and found.rounds == reached[0] == 147
     free = PERIODIC | dict(S=98)
-    found = rounds(theorem, 175, free, optimize_over=("Gammax", "Gammay"))
+    found = rounds(theorem, 175, free, optimize=("Gammax", "Gammay"))
     assert isinstance(found, Reached) and found.rounds % 98 == 0
     before = optimize(theorem, free | {"T": found.rounds - 98}, ("Gammax", "Gammay"))
     assert isinstance(before, Minimum) and before.value > 175 >= float(found.evaluation.value)
@@ -353,16 +353,16 @@ def test_rounds_for_a_given_period_are_its_multiples():
     ("epsilon", "fewest", "S"), [(20, 35145, 2343), pytest.param(8, 574770, 5865, marks=pytest.mark.long)]
 )
 def test_the_best_period_is_found_between_the_points_of_the_grid(epsilon, fewest, S):
-    found = rounds(load("fed-norm-sgda/theorem-4"), epsilon, PERIODIC, optimize_over=("Gammax", "Gammay", "S"))
+    found = rounds(load("fed-norm-sgda/theorem-4"), epsilon, PERIODIC, optimize=("Gammax", "Gammay", "S"))
     assert isinstance(found, Reached) and (found.rounds, found.at["S"]) == (fewest, S)  # by a scan of every S
 
 
 def test_rounds_with_a_period_that_need_not_divide_them():
     theorem, free = load("fed-norm-sgda/theorem-4"), ("Gammax", "Gammay", "S")
-    found = rounds(theorem, 2000, PERIODIC, optimize_over=free, form="sharp:any-T")
+    found = rounds(theorem, 2000, PERIODIC, optimize=free, form="sharp:any-T")
     assert isinstance(found, Reached) and found.rounds < 200
     best = {
-        S: rounds(theorem, 2000, PERIODIC | {"S": S}, optimize_over=free[:2], form="sharp:any-T")
+        S: rounds(theorem, 2000, PERIODIC | {"S": S}, optimize=free[:2], form="sharp:any-T")
         for S in range(20, 60, 3)
     }
     assert found.rounds == min(r.rounds for r in best.values() if isinstance(r, Reached))
@@ -371,9 +371,9 @@ def test_rounds_with_a_period_that_need_not_divide_them():
 def test_rounds_where_local_steps_may_vanish():
     theorem, over = load("fed-norm-sgda/theorem-4"), ("Gammax", "Gammay", "S")
     known = {k: v for k, v in PERIODIC.items() if not k.startswith("eta")}
-    found = rounds(theorem, 50, known, optimize_over=(*over, "etax", "etay"))
+    found = rounds(theorem, 50, known, optimize=(*over, "etax", "etay"))
     assert isinstance(found, Reached) and "not attained" in found.method and found.at == {"S": 759.0}
-    assert found.rounds == rounds(theorem, 50, known | dict(etax=1e-9, etay=1e-9), optimize_over=over).rounds == 2277
+    assert found.rounds == rounds(theorem, 50, known | dict(etax=1e-9, etay=1e-9), optimize=over).rounds == 2277
 
 
 # --- What is proved, and what a search may cost ---
@@ -454,7 +454,7 @@ def test_a_question_without_an_answer_ends_within_its_evaluations(key, form, eps
         epsilon,
         known,
         form=form,
-        optimize_over=over.split(",") if over else (),
+        optimize=over.split(",") if over else (),
         watch=lambda spent, allowed: counts.append((spent, allowed)),
     )
     assert isinstance(answer, Never | Between) and why in answer.why
@@ -473,10 +473,10 @@ def test_a_search_that_must_stop_says_between_what_and_more_effort_finds_it():
 
 def test_a_chosen_step_size_with_too_little_effort_is_bracketed_too():
     theorem, over = result("theorem-3.1"), ("gamma", "eta")
-    found = rounds(theorem, 0.7, KNOWN, optimize_over=over, within={"eta": (1, 100)}, form="explicit")
+    found = rounds(theorem, 0.7, KNOWN, optimize=over, within={"eta": (1, 100)}, form="explicit")
     for evaluations in (5, 40, 60, 90):
         effort = 0.5 * evaluations / EVALUATIONS
-        one = rounds(theorem, 0.7, KNOWN, optimize_over=over, within={"eta": (1, 100)}, form="explicit", effort=effort)
+        one = rounds(theorem, 0.7, KNOWN, optimize=over, within={"eta": (1, 100)}, form="explicit", effort=effort)
         assert isinstance(one, Between) and (one.low or 0) <= found.rounds <= one.high
 
 
@@ -508,8 +508,8 @@ def smallest_known(answer):
 )
 def test_more_constants_to_choose_never_need_more_rounds(question, fewer, more):
     key, epsilon, known = question
-    some = rounds(key, epsilon, {**known, **fewer[1]}, optimize_over=fewer[0].split(","))
-    every = rounds(key, epsilon, known, optimize_over=more.split(","))
+    some = rounds(key, epsilon, {**known, **fewer[1]}, optimize=fewer[0].split(","))
+    every = rounds(key, epsilon, known, optimize=more.split(","))
     assert smallest_known(every) <= smallest_known(some) < math.inf
     if isinstance(every, Between):
         assert every.low <= smallest_known(some)
@@ -535,7 +535,7 @@ def test_what_is_excluded_holds_no_choice_that_a_dense_grid_finds():
 @pytest.mark.parametrize(("question", "over"), [(TIERED, "eta,Q"), (WEIGHTED, "gamma,eta,K")])
 def test_an_undecided_end_always_says_between_what(question, over):
     key, epsilon, known = question
-    answer = rounds(key, epsilon, known, optimize_over=over.split(","), effort=0.1)
+    answer = rounds(key, epsilon, known, optimize=over.split(","), effort=0.1)
     assert isinstance(answer, Between) and answer.low is not None and answer.low >= 1
     assert math.isfinite(answer.high) or (answer.tried and "none found up to" in answer.words)
     document = answer.to_dict()
