@@ -84,7 +84,7 @@ $(addprefix audit-,$(PAPERS)): audit-%: $(STAMP)
 audits: # the targets of `audit`, for those who run them side by side
 	@echo $(addprefix audit-,$(PAPERS))
 
-audit-mutations: $(STAMP) ## errors planted in theorem and proof, and those that no court notices (EACH=100 of every kind)
+audit-mutations: $(STAMP) ## errors planted in theorem and proof, and those that no checker detects (EACH=100 of every kind)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.mutations $$paper $(EACH); done
 
 audit-conditions: $(STAMP) ## who notices that a condition of a form is changed by a factor of 2, written beside the ledgers

@@ -486,8 +486,8 @@ def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimizer(
     settings = [word for constant in constants.split() for word in ("--set", constant)]
     loaded = modules_after(command("eval", "arbitrary-participation/theorem-3.1", *settings))
     assert not loaded & {"torch", "matplotlib", "scipy.optimize", "fedbounds.empirical", "fedbounds.figures"}
-    courts = {f"fedbounds.bounds.audit.{name}" for name in CHECKERS}
-    assert "fedbounds.bounds.evaluation.evaluate" in loaded and not loaded & courts
+    checkers = {f"fedbounds.bounds.audit.{name}" for name in CHECKERS}
+    assert "fedbounds.bounds.evaluation.evaluate" in loaded and not loaded & checkers
 
 
 def test_the_front_door_gives_every_name_that_a_type_checker_sees() -> None:

@@ -64,7 +64,7 @@ def test_the_explicit_form_is_proved_and_the_printed_one_refuted_by_its_countere
     assert {claim for claim, outcome in found.items() if outcome == "refuted"} == false
     assert {outcome for claim, outcome in found.items() if claim not in false} == {"proved"}
     assert len(found) == 11
-    assert claim_set.verdict("gradient-descent/theorem-1[printed]").court == "refutations"
+    assert claim_set.verdict("gradient-descent/theorem-1[printed]").checker == "refutations"
     assert len(claim_set.verdict("gradient-descent/theorem-1[explicit]").axioms) == 2
 
 

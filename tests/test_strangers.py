@@ -86,7 +86,7 @@ def test_a_strangers_room_says_what_its_results_must_be_told_of_a_run(draft: Pat
 def test_a_strangers_instances_try_its_claims_and_no_others(draft: Path) -> None:
     docket = ClaimSet.of("draft")
     verdict = docket.verdict("draft/theorem-1[explicit]")
-    assert (verdict.outcome, verdict.court) == (
+    assert (verdict.outcome, verdict.checker) == (
         "survived",
         "instances",
     ) and "worst measured/bound 0.5" in verdict.evidence

@@ -22,7 +22,7 @@ class ClaimRow:
     Args:
         id, paper, text, kind: the claim.
         hash: of all that its verdict may depend on.
-        verdict, court, method, evidence, axioms, flags, may_hide: what was found.
+        verdict, checker, method, evidence, axioms, flags, may_hide: what was found.
     """
 
     id: str
@@ -31,7 +31,7 @@ class ClaimRow:
     kind: str
     hash: str
     verdict: str | None
-    court: str
+    checker: str
     method: str
     evidence: str
     axioms: tuple[str, ...]
@@ -47,7 +47,7 @@ class ClaimRow:
         generous = (form.generous,) if form and form.generous else ()
         return ClaimRow(
             claim.id, claim.paper, claim.text, claim.kind, claim.hash,
-            outcome, v.court, v.method, v.evidence, v.rests_on, (*v.flags, *generous), v.may_hide,
+            outcome, v.checker, v.method, v.evidence, v.rests_on, (*v.flags, *generous), v.may_hide,
         )  # fmt: skip
 
     @staticmethod
@@ -68,7 +68,7 @@ class ClaimRows(list[ClaimRow], Shown):
 
     def tables(self) -> tuple[Table, ...]:
         """One line for each claim."""
-        columns = ("id", "kind", "text", "verdict", "court", "method", "evidence", "axioms", "flags", "may_hide")
+        columns = ("id", "kind", "text", "verdict", "checker", "method", "evidence", "axioms", "flags", "may_hide")
         return (Table("", columns, [[vars(row)[name] for name in columns] for row in self]),)
 
 
@@ -104,13 +104,13 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
 
 
 def ledger_entries(rows: Iterable[ClaimRow]) -> dict[str, dict[str, object]]:
-    """The rows as the ledger keeps them: hash, verdict, court, axioms and, where there are any, flags of every claim
+    """The rows as the ledger keeps them: hash, verdict, checker, axioms and, where there are any, flags of every claim
     that carries a verdict; never seconds, models or ratios, so that it is the same everywhere.
     """
     found: dict[str, dict[str, object]] = {}
     for r in rows:
         if r.verdict is not None:
-            found[r.id] = {"hash": r.hash, "verdict": r.verdict, "court": r.court, "axioms": list(r.axioms)}
+            found[r.id] = {"hash": r.hash, "verdict": r.verdict, "checker": r.checker, "axioms": list(r.axioms)}
             found[r.id] |= {"flags": list(r.flags)} if r.flags else {}
     return found
 

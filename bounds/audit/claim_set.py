@@ -58,7 +58,7 @@ def _load_checker(place: str, extra: str) -> Checker:
         return import_module(place).CHECKER
     except ImportError as error:
         raise FedboundsError(
-            f"the court {place} needs {error.name}, which is not installed: pip install 'fedbounds[{extra}]'"
+            f"the checker {place} needs {error.name}, which is not installed: pip install 'fedbounds[{extra}]'"
         ) from error
 
 
@@ -69,12 +69,12 @@ class ClaimSet:
     Args:
         paper: the paper's key.
         claims: by id, in the paper's order.
-        courts: the checkers.
+        checkers: those that verify them.
     """
 
     paper: str
     claims: dict[str, Claim]
-    courts: tuple[Checker, ...]
+    checkers: tuple[Checker, ...]
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
 
@@ -110,7 +110,7 @@ class ClaimSet:
                 raise FedboundsError(f"{claim_id} rests on itself: {' -> '.join([*self._open, claim_id])}")
             self._open.append(claim_id)
             claim = self.claims[claim_id]
-            found = [court.tries(claim, self) for court in self.courts if court.hears(claim, self)]
+            found = [checker.tries(claim, self) for checker in self.checkers if checker.hears(claim, self)]
             self._verdicts[claim_id] = combine_verdicts(claim_id, found)
             self._open.pop()
         return self._verdicts[claim_id]

@@ -122,7 +122,7 @@ class Conditions:
 
 def violation(claim: Claim) -> str:
     """What breaks a claim about a form at the edge of its conditions, in words; "" if nothing is found."""
-    found = ((court.name, court.violated(claim)) for court in checkers() if court.violated)
+    found = ((checker.name, checker.violated(claim)) for checker in checkers() if checker.violated)
     return next((f"{name}: {why}" for name, why in found if why), "")
 
 

@@ -125,7 +125,7 @@ class Bench:
     """A paper's claims, by id, with their verdicts before these checkers as they stand, for all mutations."""
 
     claims: Claims
-    courts: tuple[Checker, ...]
+    checkers: tuple[Checker, ...]
     _found: dict[tuple[str, str], Verdict | None] = field(default_factory=dict)
     _noticed: dict[str, str] = field(default_factory=dict)
 
@@ -156,9 +156,9 @@ class Bench:
         planted, concerned = mutation.plants(self.claims, mutation.said())
         vouched = ("refuted",) if mutation.kind == REPLAY else ("proved", "survived", "argued")
         if not any(v.outcome in vouched for v in self._verdicts(concerned[:1])):
-            return Ruling(mutation, OPEN, "no court vouches for it as it stands")
-        if mutation.kind == READING and INSTANCES not in {court.name for court in self.courts}:
-            return Ruling(mutation, OPEN, "no court here tries what a rule says without showing it")
+            return Ruling(mutation, OPEN, "no checker proves it as it stands")
+        if mutation.kind == READING and INSTANCES not in {checker.name for checker in self.checkers}:
+            return Ruling(mutation, OPEN, "no checker here tests what a rule states without proof")
         where = false_at(self.claims | planted, concerned[0]) if mutation.kind in STATED else None
         if where and not false_at(self.claims, concerned[0]):  # else a rule knows more than the facts say
             return Ruling(mutation, GAP, f"false at {where}")
@@ -180,23 +180,23 @@ class Bench:
         except ValueError as error:  # a rule that says nothing of such vectors
             return f"steps: {error}"
         claims = self.claims | changed
-        for court in self.courts:
-            for claim_id in concerned if court.name != INSTANCES else concerned[:1]:
-                for before in self._verdicts([claim_id], [court]):
-                    if why := worse(before, run_checker(court, claims, claim_id)):
-                        return f"{court.name}: {claim_id.partition('/')[2]}: {why}"
+        for checker in self.checkers:
+            for claim_id in concerned if checker.name != INSTANCES else concerned[:1]:
+                for before in self._verdicts([claim_id], [checker]):
+                    if why := worse(before, run_checker(checker, claims, claim_id)):
+                        return f"{checker.name}: {claim_id.partition('/')[2]}: {why}"
         return ""
 
     def _verdicts(self, names: Iterable[str], only: Sequence[Checker] = ()) -> Iterator[Verdict]:
         """What the checkers that hear these claims say as they stand."""
-        claim_set = ClaimSet(_paper(self.claims), self.claims, self.courts)
+        claim_set = ClaimSet(_paper(self.claims), self.claims, self.checkers)
         for name in filter(self.claims.__contains__, names):
-            for court in only or self.courts:
+            for checker in only or self.checkers:
                 subject = self.claims[name].subject
                 costly = isinstance(subject, ResultForm) and subject.result.kind not in MEASURED
-                if (key := (court.name, name)) not in self._found:
-                    heard = court.hears(self.claims[name], claim_set) and not (costly and court.name == INSTANCES)
-                    self._found[key] = run_checker(court, self.claims, name) if heard else None
+                if (key := (checker.name, name)) not in self._found:
+                    heard = checker.hears(self.claims[name], claim_set) and not (costly and checker.name == INSTANCES)
+                    self._found[key] = run_checker(checker, self.claims, name) if heard else None
                 if verdict := self._found[key]:
                     yield verdict
 
@@ -208,15 +208,15 @@ class Bench:
         return found
 
 
-def run_checker(court: Checker, claims: Claims, claim_id: str) -> Verdict:
+def run_checker(checker: Checker, claims: Claims, claim_id: str) -> Verdict:
     """One checker's verdict on one claim, all others being what they should be; an error is a verdict too."""
-    claim_set, best = ClaimSet(_paper(claims), claims, (court,)), Verdict("proved", "none", "taken at its best", "")
+    claim_set, best = ClaimSet(_paper(claims), claims, (checker,)), Verdict("proved", "none", "taken at its best", "")
     others = {name: replace(best, outcome="refuted") if c.kind == "erratum" else best for name, c in claims.items()}
     claim_set._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
     try:
-        return court.tries(claims[claim_id], claim_set)
+        return checker.tries(claims[claim_id], claim_set)
     except (FedboundsError, ArithmeticError, LookupError, TypeError) as error:
-        return Verdict("unknown", court.name, "error", str(error))
+        return Verdict("unknown", checker.name, "error", str(error))
 
 
 def worse(before: Verdict, after: Verdict) -> str:

@@ -36,7 +36,7 @@ class Verdict(Shown):
 
     Args:
         outcome: proved, survived, argued (in words that no checker reads), refuted or unknown.
-        court: which checker.
+        checker: its name.
         method: how, in a few words.
         evidence: what was found, in one line: for survived the worst ratio and the smallest mutation that would
             have been caught; for refuted both sides of the counterexample; for unknown the reason.
@@ -50,7 +50,7 @@ class Verdict(Shown):
     """
 
     outcome: Outcome
-    court: str
+    checker: str
     method: str
     evidence: str
     axioms: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def combine_verdicts(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
 
     Example:
         >>> tried, shown = Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")
-        >>> combine_verdicts("x", [tried, shown]).court
+        >>> combine_verdicts("x", [tried, shown]).checker
         'steps'
         >>> word = Verdict("proved", "steps", "", "", trusts=("what x is",))
         >>> tried = Verdict("survived", "instances", "", "", tightness=0.55)
@@ -95,12 +95,12 @@ def combine_verdicts(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
         'unknown'
     """
     if not verdicts:
-        return Verdict("unknown", "none", "none", "no court hears this claim")
+        return Verdict("unknown", "none", "none", "no checker applies to this claim")
     outcomes = {v.outcome for v in verdicts}
     shown = any(v.outcome == "proved" and not v.trusts for v in verdicts)
     if shown and "refuted" in outcomes:  # a search that found nothing contradicts no counterexample
-        said = "; ".join(f"{v.court}: {v.outcome} ({v.method}: {v.evidence})" for v in verdicts)
-        raise Contradiction(f"{claim}: the courts contradict each other: {said}")
+        said = "; ".join(f"{v.checker}: {v.outcome} ({v.method}: {v.evidence})" for v in verdicts)
+        raise Contradiction(f"{claim}: the checkers contradict each other: {said}")
     best = max(verdicts, key=lambda v: STRENGTH[v.outcome])
     flags = tuple(dict.fromkeys(flag for v in verdicts for flag in v.flags))
     nearest = max(v.tightness for v in verdicts)

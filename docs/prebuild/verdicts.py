@@ -78,9 +78,9 @@ def verdict(name: str, claim: str) -> str:
     entry = read_ledger(name).get(claim)
     if entry is None:
         return "not verified yet"
-    court, axioms = str(entry["court"]), entry.get("axioms")
+    checker, axioms = str(entry["checker"]), entry.get("axioms")
     trusts = f"; it trusts {plain(', '.join(axioms))}" if isinstance(axioms, list) and axioms else ""
-    return f"**{entry['verdict']}** ({CHECKERS.get(court, plain(court))}{trusts})"
+    return f"**{entry['verdict']}** ({CHECKERS.get(checker, plain(checker))}{trusts})"
 
 
 def result_page(result: Result) -> Iterator[str]:

@@ -118,7 +118,7 @@ def as_document(row: ClaimRow) -> dict[str, Any]:
         "text": row.text,
         "kind": row.kind,
         "verdict": row.verdict,
-        "court": row.court,
+        "checker": row.checker,
         "method": row.method,
         "evidence": row.evidence,
         "axioms": list(row.axioms),
@@ -134,7 +134,7 @@ def show_rows(rows: Sequence[ClaimRow]) -> None:
             rests = f"  rests on {', '.join(row.axioms)}" if row.axioms else ""
             rests += f"  may hide {', '.join(row.may_hide)}" if row.may_hide else ""
             flags = "".join(f"  [{flag}]" for flag in row.flags)
-            detail = f"{row.court}, {row.method}: {row.evidence}" if row.verdict else row.text
+            detail = f"{row.checker}, {row.method}: {row.evidence}" if row.verdict else row.text
             click.echo(f"{row.verdict or 'wording':<8}  {row.id}  {detail}{rests}{flags}")
         return
     from rich.console import Console
@@ -146,7 +146,7 @@ def show_rows(rows: Sequence[ClaimRow]) -> None:
         verdict = Text(row.verdict or "wording", style=COLORS.get(row.verdict or "", ""))
         evidence = "\n".join([row.evidence or row.text, *(f"! {flag}" for flag in row.flags)])
         evidence += "".join(f"\n~ may hide {error}" for error in row.may_hide)
-        method = f"{row.court}: {row.method}" if row.verdict else ""
+        method = f"{row.checker}: {row.method}" if row.verdict else ""
         table.add_row(Text(row.id), verdict, Text(method), Text(evidence), Text(", ".join(row.axioms)))
     Console().print(table)
 

@@ -115,7 +115,7 @@ def errata(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) ->
     """Errata, and the claims that a counterexample refutes."""
     ledgers = (json.loads(path.read_bytes())["claims"] for path in sorted(PAPERS.glob("*/ledger.json")))
     claims = (item for ledger in ledgers for item in ledger.items())
-    refuted = (claim for claim, found in claims if (found["verdict"], found["court"]) == ("refuted", "refutations"))
+    refuted = (claim for claim, found in claims if (found["verdict"], found["checker"]) == ("refuted", "refutations"))
     return matching_prefix(refuted, incomplete)
 
 

@@ -58,7 +58,7 @@ def verdict_document(result: Result, form: Form) -> dict[str, Any]:
     return {
         "claim": claim,
         "verdict": committed_verdict(result, form),
-        "by": CHECKERS.get(str(entry.get("court", "")), str(entry.get("court", ""))),
+        "by": CHECKERS.get(str(entry.get("checker", "")), str(entry.get("checker", ""))),
         "trusts": [str(axiom) for axiom in axioms] if isinstance(axioms, list) else [],
         "units": str(units.get("verdict", "unknown")),
         "mark": mark(result, form),

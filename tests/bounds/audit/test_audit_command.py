@@ -19,19 +19,19 @@ NEVER = {"seconds", "ratio", "model"}
 
 @pytest.fixture
 def trial(monkeypatch, tmp_path):
-    """Four claims and a slip of wording before one court, a ledger and a cache of their own; returns what was tried."""
+    """Four claims and a slip of wording before one checker, with a ledger and a cache; returns the verified ids."""
     tried = []
 
     def tries(claim, _):
         tried.append(claim.id)
-        return Verdict(OUTCOMES[claim.id[-1]], "court", "method", f"evidence {claim.id[-1]}", ("axiom",), ("flag",))
+        return Verdict(OUTCOMES[claim.id[-1]], "checker", "method", f"evidence {claim.id[-1]}", ("axiom",), ("flag",))
 
     def made(name, only=None):
         if name != PAPER:
             raise AssertionError(f"{name} was not asked for")
         claims = [Claim(f"{name}/claim/{letter}", "result", f"text {letter}", None, letter) for letter in OUTCOMES]
         claims.append(Claim(f"{name}/wording/w", "wording", "says; meant", None, "w"))
-        return ClaimSet(name, {c.id: c for c in claims}, (Checker("court", lambda *_: True, tries),))
+        return ClaimSet(name, {c.id: c for c in claims}, (Checker("checker", lambda *_: True, tries),))
 
     monkeypatch.setattr(ClaimSet, "of", staticmethod(made))
     monkeypatch.setattr(ledger, "ledger_path", lambda paper, name="json": tmp_path / f"{paper}.{name}")
@@ -48,7 +48,7 @@ def run(capsys, *arguments):
 def test_without_a_ledger_the_audit_says_so_and_succeeds(trial, capsys):
     code, out, err = run(capsys, "audit", "--paper", PAPER)
     assert (code, err) == (0, "") and f"{PAPER}: no ledger yet" in out
-    assert "refuted   arbitrary-participation/claim/b  court, method: evidence b  rests on axiom  [flag]" in out
+    assert "refuted   arbitrary-participation/claim/b  checker, method: evidence b  rests on axiom  [flag]" in out
     assert f"{PAPER}: 1 proved, 1 survived, 0 argued, 1 refuted, 1 unknown" in out
 
 
@@ -75,8 +75,10 @@ def test_a_verdict_that_differs_from_the_ledger_fails_with_one_line_each(trial, 
 def test_proved_steps_are_counted_and_shown_only_where_they_are_asked_for(trial, capsys, monkeypatch):
     outcomes = {"step": "proved", "units": "unknown", "limit": "proved", "result": "proved"}
     claims = {f"{PAPER}/claim/{kind}": Claim(f"{PAPER}/claim/{kind}", kind, "text", None, kind) for kind in outcomes}
-    court = Checker("court", lambda *_: True, lambda claim, _: Verdict(outcomes[claim.kind], "court", "m", "e", (), ()))
-    monkeypatch.setattr(ClaimSet, "of", staticmethod(lambda name, only=None: ClaimSet(name, claims, (court,))))
+    checker = Checker(
+        "checker", lambda *_: True, lambda claim, _: Verdict(outcomes[claim.kind], "checker", "m", "e", (), ())
+    )
+    monkeypatch.setattr(ClaimSet, "of", staticmethod(lambda name, only=None: ClaimSet(name, claims, (checker,))))
     _, out, _ = run(capsys, "audit", "--paper", PAPER)
     assert [f"claim/{kind}" in out for kind in outcomes] == [False, True, False, True]
     assert "2 proved steps, units and limits are counted but not shown: --all shows them" in out

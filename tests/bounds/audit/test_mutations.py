@@ -1,4 +1,4 @@
-"""Errors planted in results and proofs are noticed, and a court that could not notice them is found out."""
+"""Errors planted in results and proofs are noticed, and a checker that could not notice them is found out."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def bench():
     return Bench.of(PAPERS[0], COURTS)
 
 
-def of_stranger(*courts: Checker) -> Bench:
-    return Bench.of(module_claims(gradient_descent), courts)
+def of_stranger(*checkers: Checker) -> Bench:
+    return Bench.of(module_claims(gradient_descent), checkers)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -91,11 +91,11 @@ def test_a_strangers_paper_gets_its_errors_for_free():
 # --- Checks that cannot fail ------------------------------------------------------------------------------------------
 
 
-def blind(court: Checker) -> Checker:
-    """A court that finds what is expected, whatever it is shown."""
+def blind(checker: Checker) -> Checker:
+    """A checker that finds what is expected, whatever it is shown."""
     return replace(
-        court,
-        tries=lambda claim, docket: Verdict("refuted" if claim.kind == "erratum" else "proved", court.name, "", ""),
+        checker,
+        tries=lambda claim, docket: Verdict("refuted" if claim.kind == "erratum" else "proved", checker.name, "", ""),
     )
 
 

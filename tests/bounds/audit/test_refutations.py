@@ -1,4 +1,4 @@
-"""The court of refutations believes a counterexample only if it meets every hypothesis and exceeds the claim."""
+"""The checker of refutations believes a counterexample only if it meets every hypothesis and exceeds the claim."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -29,10 +29,10 @@ ERRATA = {erratum.id: erratum for erratum in paper_errata(PAPER)}
 SUPREMA = ERRATA["suprema-at-different-rounds"]
 
 
-def docket(*courts, name=PAPER):
+def docket(*checkers, name=PAPER):
     forms = [ResultForm(result, form).claim() for result in paper(name).results for form in result.forms]
     claims = [*forms, *errata_claims(name)]
-    return ClaimSet(name, {claim.id: claim for claim in claims}, courts or (CHECKER,))
+    return ClaimSet(name, {claim.id: claim for claim in claims}, checkers or (CHECKER,))
 
 
 def planted(erratum, **changes):

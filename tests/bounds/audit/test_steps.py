@@ -60,7 +60,7 @@ def after(docket, name, step_id, change):
     kept = {k: v for k, v in docket._verdicts.items() if k.startswith(f"{PAPER}/") and "[" not in k}
     kept.pop(f"{old.id}/{step_id}", None)
     kept = {k: v for k, v in kept.items() if "/unstated/" not in k}
-    return ClaimSet(PAPER, docket.claims | changed, docket.courts, kept)
+    return ClaimSet(PAPER, docket.claims | changed, docket.checkers, kept)
 
 
 def toy(*chain, ends=None, result=LEMMA_C_1):
@@ -73,7 +73,7 @@ def toy(*chain, ends=None, result=LEMMA_C_1):
 
 def test_theorem_3_1_is_proved_and_lists_what_it_trusts(docket):
     verdict = docket.verdict(THEOREM)
-    assert (verdict.outcome, verdict.court, verdict.flags) == ("proved", "steps", ())
+    assert (verdict.outcome, verdict.checker, verdict.flags) == ("proved", "steps", ())
     for named in ("smoothness", "descent lemma", "independence", "noise has mean zero", "the weights are nonnegative"):
         assert any(axiom.startswith(named) for axiom in verdict.axioms), named
 

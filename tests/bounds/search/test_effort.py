@@ -64,9 +64,7 @@ def test_no_question_at_extreme_settings_takes_more_than_its_evaluations(start, 
             if kind == "optimize":
                 optimize(result, here, free, **more)
             else:
-                over = (
-                    dict(optimize=free[1:]) if kind == "choose" else dict(solve=free[0]) if kind == "solve" else {}
-                )
+                over = dict(optimize=free[1:]) if kind == "choose" else dict(solve=free[0]) if kind == "solve" else {}
                 rounds(result, 1e-6, here, **over, **more)
         except FedboundsError:
             continue

@@ -362,8 +362,7 @@ def test_rounds_with_a_period_that_need_not_divide_them():
     found = rounds(theorem, 2000, PERIODIC, optimize=free, form="sharp:any-T")
     assert isinstance(found, Reached) and found.rounds < 200
     best = {
-        S: rounds(theorem, 2000, PERIODIC | {"S": S}, optimize=free[:2], form="sharp:any-T")
-        for S in range(20, 60, 3)
+        S: rounds(theorem, 2000, PERIODIC | {"S": S}, optimize=free[:2], form="sharp:any-T") for S in range(20, 60, 3)
     }
     assert found.rounds == min(r.rounds for r in best.values() if isinstance(r, Reached))
 

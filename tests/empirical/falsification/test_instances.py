@@ -1,4 +1,4 @@
-"""The court of instances: its measurements against independent ones, and what it catches."""
+"""The checker of instances: its measurements against independent ones, and what it catches."""
 
 from __future__ import annotations
 

@@ -55,11 +55,11 @@ def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = No
     steps = tuple(changes.get(f"{proof.id}/{s.id}", lambda s: s)(s) for s in proof.steps)
     new: Proof = replace(proof, steps=steps, result=result)
     changed = {c.id: c for c in (*result_claims(result), *new.claims())}
-    return ClaimSet(before.paper, before.claims | changed, before.courts)
+    return ClaimSet(before.paper, before.claims | changed, before.checkers)
 
 
 def by_steps_alone(found: ClaimSet) -> ClaimSet:
-    return ClaimSet(found.paper, found.claims, tuple(c for c in found.courts if c.name == "steps"))
+    return ClaimSet(found.paper, found.claims, tuple(c for c in found.checkers if c.name == "steps"))
 
 
 def saying(right: sp.Expr) -> Change:
@@ -94,7 +94,7 @@ def test_a_part_of_what_is_assumed_brings_down_the_forms_that_rest_on_it(name, p
 
 
 def test_half_of_q_in_theorem_2_and_in_what_its_steps_say_is_refuted():
-    """The court of steps alone believes it: only what Assumption 5 says of the weights is changed."""
+    """The checker of steps alone believes it: only what Assumption 5 says of the weights is changed."""
     half = FEDAU.Q / 2
     forms = {
         "explicit": theorem_terms(*EXPLICIT, second_moment=half),

@@ -41,7 +41,7 @@ def planted(name: str, conclusion: Relation, rule: Any = None) -> tuple[ClaimSet
     step = replace(of.step, conclusion=conclusion, rule=rule or of.step.rule)
     steps = tuple(step if s is of.step else s for s in of.proof.steps)
     changed = {c.id: c for c in replace(of.proof, steps=steps).claims()}
-    return ClaimSet(before.paper, before.claims | changed, before.courts), changed[name]
+    return ClaimSet(before.paper, before.claims | changed, before.checkers), changed[name]
 
 
 def smaller(conclusion: Relation) -> Relation:
@@ -120,9 +120,9 @@ SCALAR = (
 def test_an_error_in_an_assumption_and_in_its_step_alike_is_refuted_and_reaches_the_court_of_steps(name):
     conclusion, rule = halved(name)
     after, claim = planted(name, conclusion, rule)
-    alone = ClaimSet(after.paper, after.claims, tuple(c for c in after.courts if c.name == "steps"))
+    alone = ClaimSet(after.paper, after.claims, tuple(c for c in after.checkers if c.name == "steps"))
     trusting = alone.verdict(claim.id)
-    assert trusting.outcome == "proved" and name in trusting.rests_on[-1]  # the court of steps cannot see it
+    assert trusting.outcome == "proved" and name in trusting.rests_on[-1]  # the checker of steps cannot see it
     assert after.verdict(claim.id).outcome == "refuted"
 
 

@@ -233,7 +233,7 @@ def test_slopes_of_facts_are_derivatives_and_proximal_points_are_stationary() ->
     assert np.abs(force).max() < 1e-12 * 20
 
 
-# --- the court -----------------------------------------------------------------------------------------------------
+# --- the checker -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("key", "form"), HOLD)
