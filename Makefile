@@ -85,10 +85,10 @@ audits: # the targets of `audit`, for those who run them side by side
 	@echo $(addprefix audit-,$(PAPERS))
 
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and those that no checker detects (EACH=100 of every kind)
-	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.mutations $$paper $(EACH); done
+	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m tests.mutation.theorems $$paper $(EACH); done
 
 audit-conditions: $(STAMP) ## who notices that a condition of a form is changed by a factor of 2, written beside the ledgers
-	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.conditions $$paper; done
+	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m tests.mutation.conditions $$paper; done
 
 adversary: $(STAMP) ## the largest left/bound found of every form, searched again where it has changed (EFFORT=deep; hours)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(BIN)/fedbounds adversary --paper $$paper --effort $(or $(EFFORT),deep); done

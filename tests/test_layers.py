@@ -388,7 +388,6 @@ WRITERS = {
     "bounds/audit/cache.py",
     "bounds/audit/ledger.py",
     "bounds/evaluation/form_cache.py",
-    "bounds/audit/tested_conditions.py",
     "empirical/data/synthetic_images.py",
     "empirical/sweep/executors.py",
     "empirical/sweep/store.py",

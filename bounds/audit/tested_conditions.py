@@ -1,19 +1,17 @@
 """The tested conditions: the committed table of one paper, who notices that a condition of a form has been changed.
 
-One row for every condition of every form, beside the paper's ledger, as `python -m fedbounds.bounds.audit.conditions P`
-writes it.
+One row for every condition of every form, beside the paper's ledger; `make audit-conditions` writes it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from fedbounds.bounds.audit.ledger import ledger_path
-from fedbounds.bounds.inputs.atomic_files import write_file
 from fedbounds.bounds.inputs.user_files import read_text
 from fedbounds.bounds.theory.registry import paper_names
 from fedbounds.bounds.theory.result import Form, Result
@@ -71,19 +69,10 @@ def untested_conditions(result: Result, form: Form) -> list[Noticed]:
     return [row for row in found if not row.tested]
 
 
-def write_conditions(paper: str, rows: Sequence[Noticed]) -> Path:
-    """Write a table, a row a line; returns where."""
-    path = conditions_path(paper)
-    lines = ",\n".join(json.dumps(vars(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
-    write_file(path, f'{{"schema":"{SCHEMA}","paper":"{paper}","rows":[\n{lines}\n]}}\n'.encode())
-    read_conditions.cache_clear()
-    return path
-
-
 def describe_untested(paper: str) -> str:
     """How many conditions of a paper's forms are not tested, in one line."""
     rows = read_conditions(paper)
     if not rows:
-        return f"no condition of a form is tested: python -m fedbounds.bounds.audit.conditions {paper}"
+        return f"no condition of a form is tested: there is no {NAME} beside the ledger"
     idle = [row for row in rows.values() if not row.tested]
     return f"{len(idle)} of {len(rows)} conditions of forms not tested: no checker notices a factor of 2"

@@ -12,11 +12,11 @@ from fedbounds.bounds.audit import counterexample_checker as refutations
 from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.ledger import committed_verdict, trusted_premise
-from fedbounds.bounds.audit.mutations import CAUGHT, Bench
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rule import given
 from fedbounds.bounds.theory.registry import paper
 from fedbounds.empirical.falsification.instances.instance_checker import judge_on_instances, paper_instances
+from tests.mutation.theorems import CAUGHT, Bench
 
 COURTS = (steps.CHECKER, refutations.CHECKER)
 ROOMS = ("fedmrn", "tdcd")

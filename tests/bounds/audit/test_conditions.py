@@ -8,14 +8,14 @@ import random
 import pytest
 import sympy as sp
 
-from fedbounds.bounds.audit.conditions import Conditions, loosen, replace_condition, replace_in_rule, same
-from fedbounds.bounds.audit.mutations import run_checker
 from fedbounds.bounds.audit.proof_step_checker import CHECKER, condition_fact
 from fedbounds.bounds.audit.tested_conditions import describe_untested, read_conditions, untested_conditions
 from fedbounds.bounds.papers.fedmrn.results import BOUNDED
 from fedbounds.bounds.theory.registry import PAPERS, load
 from fedbounds.bounds.theory.result import Condition
 from tests.command_line import run
+from tests.mutation.conditions import Conditions, loosen, replace_condition, replace_in_rule, same
+from tests.mutation.theorems import run_checker
 
 EACH = 1  # conditions of every paper that the default run changes again; those that are not noticed take longer
 x, y = sp.symbols("x y", positive=True)
@@ -33,7 +33,7 @@ def conditions_of(known: dict[str, Conditions], paper: str) -> Conditions:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_condition_of_every_form_has_a_row(known: dict[str, Conditions], paper: str) -> None:
     listed = {(subject.id, condition.text) for subject, condition in conditions_of(known, paper).every}
-    assert set(read_conditions(paper)) == listed, f"python -m fedbounds.bounds.audit.conditions {paper}"
+    assert set(read_conditions(paper)) == listed, f"python -m tests.mutation.conditions {paper}"
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -87,7 +87,7 @@ def test_how_long_signed_masks_keep_their_bound_is_checked_by_a_step(known: dict
         assert run_checker(CHECKER, claims, name).outcome == "proved" != run_checker(CHECKER, changed, name).outcome
 
 
-# --- who is told ------------------------------------------------------------------------------------------------------
+# --- reports ----------------------------------------------------------------------------------------------------------
 
 
 def test_conditions_that_are_not_tested_are_listed_by_audit_and_show() -> None:
@@ -104,4 +104,4 @@ def test_conditions_that_are_not_tested_are_listed_by_audit_and_show() -> None:
     listed = json.loads(run("audit", "fedmrn/lemma-4[sharp]", "--json")[1])["conditions_not_tested"]
     assert listed == [{"form": "fedmrn/lemma-4[sharp]", "condition": "mu <= L"}]
     assert "conditions of forms not tested" in describe_untested("fedmrn")
-    assert describe_untested("no-such-paper").startswith("no condition of a form is tested: python -m ")
+    assert describe_untested("no-such-paper").startswith("no condition of a form is tested: there is no conditions.json")

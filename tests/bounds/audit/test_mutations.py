@@ -12,7 +12,10 @@ from fedbounds.bounds.audit import dimension_checker as units
 from fedbounds.bounds.audit import limit_checker as limits
 from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.claim_set import Checker, module_claims
-from fedbounds.bounds.audit.mutations import (
+from fedbounds.bounds.audit.nonnegative import ProofFinding
+from fedbounds.bounds.audit.rules import Telescope
+from fedbounds.bounds.audit.verdict import Verdict
+from tests.mutation.theorems import (
     CAUGHT,
     CONSTANT,
     GAP,
@@ -25,9 +28,6 @@ from fedbounds.bounds.audit.mutations import (
     summary,
     worse,
 )
-from fedbounds.bounds.audit.nonnegative import ProofFinding
-from fedbounds.bounds.audit.rules import Telescope
-from fedbounds.bounds.audit.verdict import Verdict
 
 COURTS = (units.CHECKER, limits.CHECKER, steps.CHECKER, refutations.CHECKER)
 PAPERS = ("arbitrary-participation", "fedau", "fed-norm-sgda", "fedmrn", "tdcd")

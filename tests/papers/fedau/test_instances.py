@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.mutations import Bench
 from fedbounds.bounds.papers.fedau.proof import PROOFS
 from fedbounds.bounds.papers.fedau.weight_error import (
     largest_weight_error,
@@ -26,6 +25,7 @@ from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances, d
 from fedbounds.empirical.papers.fedau.instances.records import draw_recorded, every_record, weights_of
 from fedbounds.empirical.papers.fedau.instances.trials import RESULTS, form_sides, trial
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, draw_weighted
+from tests.mutation.theorems import Bench
 
 
 def claim_of(key: str, form: str) -> Claim:

@@ -12,7 +12,6 @@ from fedbounds.bounds.audit import proof_step_checker as steps
 from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Uncorrelated
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.claim_set import ClaimSet, result_claims
-from fedbounds.bounds.audit.mutations import Bench, place_step, run_checker
 from fedbounds.bounds.audit.nonnegative import prove
 from fedbounds.bounds.audit.participation_rules import (
     LOCAL_NOISE,
@@ -47,6 +46,7 @@ from fedbounds.bounds.papers.fedau.proof.drift import APART, GENERAL, round_sett
 from fedbounds.bounds.papers.fedau.results import THEOREM_2
 from fedbounds.bounds.theory.client_reductions import MeanOverClients, MedianOverClients, SumOverClients
 from fedbounds.bounds.theory.named_numbers import NamedNumber
+from tests.mutation.theorems import Bench, place_step, run_checker
 
 PROVED = {
     "theorem-1": {"printed", "repaired"},

@@ -7,20 +7,29 @@ ledger; a condition whose change no checker notices is listed as not tested.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.claim_set import ClaimSet, checkers, paper_claims
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.mutations import Claims, proofs, run_checker
 from fedbounds.bounds.audit.proof_step_checker import CHECKER, StepOf, condition_fact, proof_of, trace
-from fedbounds.bounds.audit.tested_conditions import Noticed, describe_untested, write_conditions
+from fedbounds.bounds.audit.tested_conditions import (
+    SCHEMA,
+    Noticed,
+    conditions_path,
+    describe_untested,
+    read_conditions,
+)
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.display.progress import progress_bar
+from fedbounds.bounds.inputs.atomic_files import write_file
 from fedbounds.bounds.theory.result import Condition, Result
+from tests.mutation.theorems import Claims, proofs, run_checker
 
 LOOSENED, DROPPED = CHANGES = ("loosened", "dropped")
 AS_THEY_STAND = Verdict("proved", "none", "taken at its best", "")
@@ -185,6 +194,15 @@ def replace_in_rule(value: Any, old: Condition, new: tuple[Condition, ...]) -> A
         found = {f.name: replace_in_rule(vars(value)[f.name], old, new) for f in fields(value) if f.init}
         return value if all(found[name] is vars(value)[name] for name in found) else replace(value, **found)
     return value
+
+
+def write_conditions(paper: str, rows: Sequence[Noticed]) -> Path:
+    """Write a table, a row a line; returns where."""
+    path = conditions_path(paper)
+    lines = ",\n".join(json.dumps(vars(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
+    write_file(path, f'{{"schema":"{SCHEMA}","paper":"{paper}","rows":[\n{lines}\n]}}\n'.encode())
+    read_conditions.cache_clear()
+    return path
 
 
 def main(paper: str) -> int:
