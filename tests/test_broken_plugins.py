@@ -110,7 +110,7 @@ def test_a_broken_submodule_is_one_line_for_whoever_asks_for_it(floor: str, what
     if what == "errata":
         with pytest.raises(FedboundsError, match="cannot be loaded"):
             paper_errata("broken")
-    found = registry.merged_tables(floor, what, lambda module: {module.__name__: module})
+    found = registry.merge_tables(floor, what, lambda module: {module.__name__: module})
     assert found and not any(name.startswith("its_broken") for name in found)
 
 

@@ -363,7 +363,7 @@ OPENERS = {
     "bounds/inputs/atomic_files.py",
     "bounds/evaluation/form_cache.py",
     "bounds/audit/ledger.py",
-    "bounds/audit/cache.py",
+    "bounds/audit/audit_rows.py",
     "fedbounds/cli/completion.py",
     "bounds/audit/certificate_checker.py",  # a program of its own, which imports nothing of ours
     "figures/explorer/document.py",
@@ -385,7 +385,7 @@ def test_files_of_users_are_opened_in_one_place() -> None:
 WRITERS = {
     "bounds/inputs/atomic_files.py",
     "bounds/inputs/output_files.py",
-    "bounds/audit/cache.py",
+    "bounds/audit/audit_rows.py",
     "bounds/audit/ledger.py",
     "bounds/evaluation/form_cache.py",
     "empirical/data/synthetic_images.py",

@@ -49,8 +49,8 @@ def judge(form: Form = EXPLICIT, steps: Iterable[Step] = PROOF.steps, end: str =
     """The verdicts on one form and on the steps of its proof, by the last part of their ids."""
     result = replace(THEOREM, forms=(form,))
     proof = replace(PROOF, result=result, steps=tuple(steps), ends={form.name: end})
-    claim_set = ClaimSet.of_claims([*result_claims(result), *proof.claims()])
-    return {judged.claim.id.rpartition("/")[2]: judged.verdict for judged in claim_set.judged() if judged.verdict}
+    claim_set = ClaimSet.from_claims([*result_claims(result), *proof.claims()])
+    return {judged.claim.id.rpartition("/")[2]: judged.verdict for judged in claim_set.verdicts() if judged.verdict}
 
 
 def verdict(*change: object, **named: object) -> Verdict:
@@ -58,7 +58,7 @@ def verdict(*change: object, **named: object) -> Verdict:
 
 
 def test_the_explicit_form_is_proved_and_the_printed_one_refuted_by_its_counterexample():
-    claim_set = ClaimSet.of_package(gradient_descent)
+    claim_set = ClaimSet.from_package(gradient_descent)
     found = {claim: claim_set.verdict(claim).outcome for claim in claim_set.claims}
     false = {"gradient-descent/theorem-1[printed]", "gradient-descent/erratum/large-steps"}
     assert {claim for claim, outcome in found.items() if outcome == "refuted"} == false
@@ -80,7 +80,7 @@ def test_an_additional_checker_removes_a_trust_if_its_instances_come_within_a_fa
         (Verdict("refuted", "ours", "", ""), ("refuted", ())),
     ):
         own = [] if trial is None else [Checker("ours", lambda c, _: c.id.endswith(step), lambda c, _, v=trial: v)]
-        claim_set = ClaimSet.of_package(gradient_descent, [*checkers(), *own])
+        claim_set = ClaimSet.from_package(gradient_descent, [*checkers(), *own])
         found, whole = (claim_set.verdict(f"gradient-descent/{name}") for name in (step, form))
         assert (found.outcome, found.trusts) == expected
         assert found.may_hide == ((f"an error up to a factor 2 in {word}",) if trial and trial.tightness == 0.5 else ())
@@ -102,7 +102,7 @@ def test_an_erratum_of_a_paper_that_is_not_installed_refutes_the_step_it_names()
     step = "gradient-descent/proof/2-printed"
     for errata, outcome in (((), "unknown"), ((direct,), "refuted")):
         claims = [*proof.claims(), *(claim for erratum in errata for claim in erratum.claims("gradient-descent"))]
-        assert ClaimSet.of_claims(claims).verdict(step).outcome == outcome
+        assert ClaimSet.from_claims(claims).verdict(step).outcome == outcome
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 def test_the_errata_of_a_paper_that_is_only_on_the_path_count(drafted):
-    claim_set = ClaimSet.of_package(drafted("theorem-1[printed]"))
+    claim_set = ClaimSet.from_package(drafted("theorem-1[printed]"))
     assert claim_set.verdict("gradient-descent/erratum/large-steps").outcome == "refuted"
     assert claim_set.verdict("gradient-descent/theorem-1[printed]").outcome == "refuted"
     assert claim_set.verdict("gradient-descent/repair/large-steps").outcome == "proved"
@@ -137,7 +137,7 @@ def test_the_errata_of_a_paper_that_is_only_on_the_path_count(drafted):
 
 def test_an_erratum_about_a_missing_step_is_an_error(drafted):
     with pytest.raises(FedboundsError, match=r"erratum large-steps refutes.*gradient-descent/proof/nothing"):
-        ClaimSet.of_package(drafted("proof/nothing"))
+        ClaimSet.from_package(drafted("proof/nothing"))
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_an_erratum_about_a_missing_step_is_an_error(drafted):
     ],
 )
 def test_a_form_and_the_erratum_that_refutes_it_must_agree(refuted_by, error):
-    claims = list(ClaimSet.of_package(gradient_descent).claims.values())
+    claims = list(ClaimSet.from_package(gradient_descent).claims.values())
     form = THEOREM.form("printed")
     changed = ResultForm(THEOREM, replace(form, refuted_by=refuted_by)).claim()
-    claim_set = ClaimSet.of_claims(changed if claim.id == changed.id else claim for claim in claims)
+    claim_set = ClaimSet.from_claims(changed if claim.id == changed.id else claim for claim in claims)
     with pytest.raises(FedboundsError, match=error):
         check_targets(claim_set)
 
@@ -262,7 +262,7 @@ def test_one_step_with_noise_that_is_only_unbiased_at_its_point_is_proved():
     c["4", "gain of one step"] = by(
         le((eta - L * eta**2 / 2) * square(g), decrease + L * eta**2 / 2 * sigma**2), "1 2 3"
     )
-    judged = list(ClaimSet.of_claims(c.proof("gradient-descent/noisy", THEOREM, {}).claims()).judged())
+    judged = list(ClaimSet.from_claims(c.proof("gradient-descent/noisy", THEOREM, {}).claims()).verdicts())
     assert [each.verdict.outcome for each in judged] == ["proved"] * 4
 
 
@@ -274,7 +274,7 @@ def test_without_the_check_of_one_hypothesis_the_counterexample_refutes_nothing(
         return replace(replay, hypotheses=tuple(c for c in replay.hypotheses if c.name != CAP.text))
 
     claims = [*result_claims(THEOREM), *replace(erratum, replay=unchecked).claims("gradient-descent")]
-    claim_set = ClaimSet.of_claims(claims)
+    claim_set = ClaimSet.from_claims(claims)
     assert claim_set.verdict("gradient-descent/theorem-1[printed]").outcome == "unknown"
     found = claim_set.verdict("gradient-descent/erratum/large-steps")
     assert found.outcome == "unknown" and "no check that eta < 2/L holds" in found.evidence

@@ -136,7 +136,7 @@ def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper: s
 def test_the_page_on_comparability_lists_every_left_hand_side_of_a_run() -> None:
     page = html.unescape(written_out((DOCS / "comparability.md").read_text(encoding="utf-8")))
     assert "::: " not in page
-    measures = comparability_matrix().of_runs().measures
+    measures = comparability_matrix().run_results().measures
     assert all(f"| {i} | {measure}" in page for i, measure in enumerate(measures, start=1))
 
 

@@ -212,7 +212,7 @@ class Advice(Shown):
     @property
     def excluded(self) -> tuple[Coverage, ...]:
         """The results about whole runs that do not cover the setting."""
-        return tuple(row for row in self.covered.answered("not covered") if row.of_a_run)
+        return tuple(row for row in self.covered.with_answer("not covered") if row.of_a_run)
 
     @property
     def _versions(self) -> Mapping[str, str]:
@@ -243,8 +243,8 @@ class Advice(Shown):
         for i, (first, rows) in enumerate(self.groups):
             for second, others in self.groups[i + 1 :]:
                 names = rows[0].key, others[0].key
-                if first.at_most(second) or second.at_most(first):
-                    low, high = names if first.at_most(second) else names[::-1]
+                if first.is_at_most(second) or second.is_at_most(first):
+                    low, high = names if first.is_at_most(second) else names[::-1]
                     found.append(f"rounds that are enough for {high} are enough for what {low} bounds, not the reverse")
                 else:
                     found.append(f"{names[0]} and {names[1]} are not comparable: {first.difference(second)}")
@@ -425,7 +425,7 @@ def _advice_of_form(search: FormSearch, row: Coverage, best: Choice) -> Advised:
         strict=False,
     )
     reasons = [f"it covers the setting only if {axis}: {' or '.join(kinds)}" for axis, kinds in row.only_if.items()]
-    evaluation = evaluation.revoked(*reasons)
+    evaluation = evaluation.revoke(*reasons)
     at = {name: float(value) for name, value in best.whole.items()}
     at |= {name: float(np.ravel(chosen[name].value)[0]) for name in search.steps}
     at |= {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
@@ -487,6 +487,6 @@ def _active(search: FormSearch, best: Choice, evaluation: Evaluation) -> tuple[s
         if letters & free and abs(left - right) <= TIGHT * max(abs(left), abs(right)):
             found.append(c.text)
     for name, rungs in search.ladders.items():
-        if len(rungs) > 1 and best.whole[name] == rungs[-1] and not search.supplied(name):
+        if len(rungs) > 1 and best.whole[name] == rungs[-1] and not search.is_supplied(name):
             found.append(f"{name} <= {rungs[-1]}")
     return tuple(found)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Answer = Literal["covered", "if", "not covered"]
 RANK: Mapping[Answer, int] = {"covered": 0, "if": 1, "not covered": 2}
 KINDS = {"sharp": 0, "repaired": 1, "explicit": 2, "printed": 3}
-EVERYBODY = FULL_PARTICIPATION.labeled("nothing is said of who takes part, so that everybody is")
+EVERYBODY = FULL_PARTICIPATION.with_label("nothing is said of who takes part, so that everybody is")
 NO_SCOPE = Assumption(
     "scope", "your problem and algorithm are those that the paper is about", "not declared", cover=ASKED
 )
@@ -118,7 +118,7 @@ class Covered(Shown):
                 best[row.key] = row
         return tuple(best.values())
 
-    def answered(self, answer: Answer) -> tuple[Coverage, ...]:
+    def with_answer(self, answer: Answer) -> tuple[Coverage, ...]:
         """The results with this answer."""
         return tuple(row for row in self.results if row.answer == answer)
 

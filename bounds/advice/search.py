@@ -339,12 +339,12 @@ class FormSearch:
         while best.goal < before and not self.exhausted:
             before = best.goal
             for name, rungs in ladders.items():
-                tried = rungs if self.supplied(name) else ladder_points(rungs, best.whole[name])
+                tried = rungs if self.is_supplied(name) else ladder_points(rungs, best.whole[name])
                 self._best_of({**best.whole, name: value} for value in tried)
                 best = self.best()
         return best
 
-    def supplied(self, name: str) -> bool:
+    def is_supplied(self, name: str) -> bool:
         """Whether the user's participation says which values are worth a try."""
         return self.result.notation[name].concept == "interval" and self.question.participation is not None
 
@@ -381,7 +381,7 @@ class FormSearch:
         for name, rungs in self.ladders.items():
             quantity = self.result.notation[name]
             high = int((self._range(quantity) or self.workload.whole.get(name, USUAL_STEPS))[1])
-            if self.supplied(name) or (len(rungs) > 1 and whole[name] == rungs[-1]):
+            if self.is_supplied(name) or (len(rungs) > 1 and whole[name] == rungs[-1]):
                 found.append(f"{name} <= {high} ([choose] {quantity.concept})")
         return f"for {' and '.join(found)}; larger ones, which were not tried, may reach the target" if found else ""
 

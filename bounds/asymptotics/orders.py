@@ -101,8 +101,8 @@ def order_at_most(
         above, below = order.growth(left), order.growth(right)
     except _Unknown as unknown:
         return CouldNotTell(str(unknown))
-    rows = [(text, order.padded(row)) for text, row in rows]
-    above, below = ([[order.padded(v) for v in least] for least in side] for side in (above, below))
+    rows = [(text, order.pad(row)) for text, row in rows]
+    above, below = ([[order.pad(v) for v in least] for least in side] for side in (above, below))
     if not below and above:
         return CouldNotTell("the right-hand side is zero")
     proofs: list[PowerComparison] = []
@@ -191,7 +191,7 @@ class _Order:
         self.symbols, self.cone = tuple(symbols), tuple(cone)
         self.atoms: list[sp.Expr] = []
 
-    def padded(self, v: Vector) -> Vector:
+    def pad(self, v: Vector) -> Vector:
         return v + (Fraction(0),) * (len(self.symbols) + len(self.atoms) - len(v))
 
     def growth(self, e: sp.Expr) -> Growth:
@@ -199,11 +199,11 @@ class _Order:
         if e == 0:
             return ()
         if not symbol_names(e) & {s.name for s in self.symbols}:
-            return ((self.padded(()),),)
+            return ((self.pad(()),),)
         if isinstance(e, sp.Symbol):
             return ((self._unit(self.symbols.index(e)),),)
         if isinstance(e, sp.Mul):
-            total: Growth = ((self.padded(()),),)
+            total: Growth = ((self.pad(()),),)
             for factor in parts(e):
                 if factor.is_number and factor.is_negative:
                     raise _Unknown(f"{e} may be negative")
@@ -235,9 +235,7 @@ class _Order:
 
     def _times(self, a: Growth, b: Growth) -> Growth:
         return tuple(
-            tuple(
-                tuple(p + q for p, q in zip(self.padded(x), self.padded(y), strict=True)) for x in least for y in other
-            )
+            tuple(tuple(p + q for p, q in zip(self.pad(x), self.pad(y), strict=True)) for x in least for y in other)
             for least in a
             for other in b
         )
@@ -259,7 +257,7 @@ class _Order:
     def _never_below_one(self, a: Vector) -> bool:
         """Whether a.v >= 0 on the whole cone."""
         down = [-x for x in a]
-        rows = [[-x for x in self.padded(row)[: len(a)]] for row in self.cone]
+        rows = [[-x for x in self.pad(row)[: len(a)]] for row in self.cone]
         return maximize(down, [*rows, down], [0] * len(rows) + [1]).value <= 0
 
 
@@ -292,7 +290,7 @@ def growth_exponents(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[
         raise FedboundsError(f"the order of {expression} cannot be told: {unknown}") from None
     if order.atoms or any(len(least) != 1 for least in growth):
         raise FedboundsError(f"the order of {expression} cannot be told: it is no sum of products")
-    return sorted(list(order.padded(least[0])) for least in growth)
+    return sorted(list(order.pad(least[0])) for least in growth)
 
 
 def term_exponents(

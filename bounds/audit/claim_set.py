@@ -81,17 +81,17 @@ class ClaimSet:
     @staticmethod
     def of(name: str, only: Sequence[Checker] | None = None) -> ClaimSet:
         """The claim set of one paper by its key."""
-        return ClaimSet.of_package(paper_module(name), only)
+        return ClaimSet.from_package(paper_module(name), only)
 
     @staticmethod
-    def of_package(module: ModuleType, only: Sequence[Checker] | None = None) -> ClaimSet:
+    def from_package(module: ModuleType, only: Sequence[Checker] | None = None) -> ClaimSet:
         """The claim set of a paper's module, installed or not: its results and errata, and what its `claims` adds."""
-        claim_set = ClaimSet.of_claims(module_claims(module), only)
+        claim_set = ClaimSet.from_claims(module_claims(module), only)
         check_targets(claim_set)
         return claim_set
 
     @staticmethod
-    def of_claims(claims: Iterable[Claim], only: Sequence[Checker] | None = None) -> ClaimSet:
+    def from_claims(claims: Iterable[Claim], only: Sequence[Checker] | None = None) -> ClaimSet:
         """The claim set of these claims, in this order."""
         given = list(claims)
         if not given:
@@ -120,7 +120,7 @@ class ClaimSet:
         """The errata among the claims, by id."""
         return {c.subject.id: c.subject for c in self.claims.values() if isinstance(c.subject, Erratum)}
 
-    def judged(self) -> Iterator[ClaimVerdict]:
+    def verdicts(self) -> Iterator[ClaimVerdict]:
         """Every claim with its verdict, in the paper's order."""
         for claim in self.claims.values():
             yield ClaimVerdict(claim, None if claim.kind == "wording" else self.verdict(claim.id))

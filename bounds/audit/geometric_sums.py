@@ -69,7 +69,7 @@ class GeometricSum:
         terms = coefficients_dominate(self.a)
         if terms is None:
             return ProofFinding(False, "geometric sum", "a coefficient is not dominated")
-        pieces = subdivided(self.a, _supremum(self.a) * flint.arb("1.001"))
+        pieces = subdivide(self.a, _supremum(self.a) * flint.arb("1.001"))
         if pieces is None:
             return ProofFinding(False, "geometric sum", "the subdivision does not confirm the constant")
         return ProofFinding(
@@ -105,7 +105,7 @@ def coefficients_dominate(a: sp.Rational, most: int = 500) -> int | None:
     return None
 
 
-def subdivided(a: sp.Rational, constant: flint.arb, pieces: int = PIECES) -> int | None:
+def subdivide(a: sp.Rational, constant: flint.arb, pieces: int = PIECES) -> int | None:
     """The number of pieces of (0, 1/2] on which the sum divided by n is at most the constant; None if one is not."""
     flint.ctx.prec = BITS
     exponent = _ball(a)

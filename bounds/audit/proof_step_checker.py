@@ -57,7 +57,7 @@ class ProofSetting:
         """The setting of these vectors, each under its own name."""
         return ProofSetting(bracket, {atom.name: atom for atom in atoms}, given, letters or {})
 
-    def lettered(self, letters: Mapping[sp.Symbol, sp.Expr]) -> ProofSetting:
+    def with_symbols(self, letters: Mapping[sp.Symbol, sp.Expr]) -> ProofSetting:
         """The same with these abbreviations as well."""
         return replace(self, letters={**self.letters, **letters})
 

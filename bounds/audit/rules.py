@@ -59,9 +59,9 @@ class Combine:
         unequal = any(p.op == "<=" and m != 0 for m, p in zip(self.multipliers, premises, strict=True))
         if conclusion.op == "==" and unequal:
             return ProofFinding(False, "combination", "an equality cannot rest on an inequality")
-        return self.judged(residual, conclusion, premises, known, setting)
+        return self.verify(residual, conclusion, premises, known, setting)
 
-    def judged(
+    def verify(
         self,
         residual: sp.Expr,
         conclusion: Relation,
@@ -190,7 +190,7 @@ class Stated:
 class Unfolded(Combine):
     """A combination in which some of the setting's symbols stand for what they stand for."""
 
-    def judged(
+    def verify(
         self,
         residual: sp.Expr,
         conclusion: Relation,
@@ -210,7 +210,7 @@ class Unfolded(Combine):
                     return ProofFinding(False, "abbreviation", f"{letter} is positive, {value} may be 0")
             residual = residual.xreplace(layer)
             for rest in (reduce_expression(residual), residual):  # a condition may hold a maximum as it stands
-                found = super().judged(rest, conclusion, premises, known, setting)
+                found = super().verify(rest, conclusion, premises, known, setting)
                 if found.holds:
                     return found
         return found

@@ -79,7 +79,7 @@ def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
     return Difference(
         f"{a[0].key} [{a[1].name}]",
         f"{b[0].key} [{b[1].name}]",
-        first.at_most(second) or second.at_most(first),
+        first.is_at_most(second) or second.is_at_most(first),
         first.difference(second),
         only(False),
         only(True),
@@ -124,9 +124,9 @@ class Matrix(Shown):
     def relation(self, first: int, second: int) -> Relation:
         """ "<=" if the first is never larger than the second on any run, "" if they are not comparable."""
         a, b = self.measures[first], self.measures[second]
-        if a.at_most(b):
-            return "=" if b.at_most(a) else "<="
-        return ">=" if b.at_most(a) else ""
+        if a.is_at_most(b):
+            return "=" if b.is_at_most(a) else "<="
+        return ">=" if b.is_at_most(a) else ""
 
     def why(self, first: int, second: int) -> str:
         """What differs between two left-hand sides, in words."""
@@ -149,7 +149,7 @@ class Matrix(Shown):
         both = range(len(self.measures))
         return tuple((i, j) for i in both for j in both if self.relation(i, j) == "<=")
 
-    def of_runs(self) -> Matrix:
+    def run_results(self) -> Matrix:
         """The left-hand sides that are about a whole run, of results that are no lemmas."""
         kept = [
             (measure, forms)

@@ -262,7 +262,7 @@ def compare(
         if said := contradictory_assumptions(a, b):
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
     measures = [form.measure for form in forms]
-    least = next(m for m in measures if all(m.at_most(other) for other in measures))
+    least = next(m for m in measures if all(m.is_at_most(other) for other in measures))
     given = _given_constants(forms, constants)
     idle = set(given).intersection(*(_without_use(form, given) for form in forms))
     notes += [f"not used by any of these forms: {', '.join(name for name in given if name in idle)}"] if idle else []
@@ -297,11 +297,11 @@ def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
     """Notes on the left-hand sides; raises where two of them cannot be compared."""
     for a, b in combinations(forms, 2):
         first, second = a.measure, b.measure
-        if first.at_most(second) and second.at_most(first):
+        if first.is_at_most(second) and second.is_at_most(first):
             continue
-        if not first.at_most(second) and not second.at_most(first):
+        if not first.is_at_most(second) and not second.is_at_most(first):
             raise FedboundsError(f"{a.title} and {b.title} bound different things: {first.difference(second)}")
-        small, large = (a, b) if first.at_most(second) else (b, a)
+        small, large = (a, b) if first.is_at_most(second) else (b, a)
         yield (
             f"{large.title} bounds more than {small.title} does "
             f"({first.difference(second)}), so a larger value of it is no defeat"

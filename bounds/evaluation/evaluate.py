@@ -75,7 +75,7 @@ class Evaluation(Shown):
         return self.view.whole()
 
     @property
-    def promise(self) -> str:
+    def guarantee_text(self) -> str:
         """Whether it is a guarantee, in words: "yes", "no", or "yes, conditional on ..."."""
         if not self.guarantee:
             return "no"
@@ -85,7 +85,7 @@ class Evaluation(Shown):
         """One line; `print` shows it in full."""
         found = f"{self.value.size} settings" if np.ndim(self.value) else _bound(self)
         name = self.view.title
-        return f"<Evaluation of {name}: {found}, guarantee: {self.promise}, verdict: {self.verdict}>"
+        return f"<Evaluation of {name}: {found}, guarantee: {self.guarantee_text}, verdict: {self.verdict}>"
 
     def __str__(self) -> str:
         """The evaluation as `fedbounds eval` prints it; of many settings, what they have in common."""
@@ -97,7 +97,7 @@ class Evaluation(Shown):
             f"{self.view.title}   {self.view.result.source}",
             str(self.view.measure),
             f"  {self.value.size} settings: {between}     valid: {np.count_nonzero(self.valid)}     "
-            f"guarantee: {self.promise}     verdict: {self.verdict}",
+            f"guarantee: {self.guarantee_text}     verdict: {self.verdict}",
         ]
         return "\n".join([*lines, *(f"  - {reason}" for reason in self.why_not)])
 
@@ -109,7 +109,7 @@ class Evaluation(Shown):
         what = f"{self.view.title}: {self.view.measure}"
         valid = "valid" if np.all(self.valid) else "not valid everywhere" if np.any(self.valid) else "not valid"
         sign = "~" if self.view.order_only else "<="
-        return f"{what}\n{sign} {value}; {valid}; guarantee: {self.promise}; verdict: {self.verdict}"
+        return f"{what}\n{sign} {value}; {valid}; guarantee: {self.guarantee_text}; verdict: {self.verdict}"
 
     def tables(self) -> tuple[Table, ...]:
         """Terms, conditions, constants, and why it is no guarantee."""
@@ -133,7 +133,7 @@ class Evaluation(Shown):
         rows = list(zip(*(array.ravel().tolist() for array in arrays), strict=True))
         return Table("", tuple(columns), rows).to_dataframe()
 
-    def revoked(self, *reasons: str) -> Evaluation:
+    def revoke(self, *reasons: str) -> Evaluation:
         """The same without a guarantee, for reasons that a run has shown; they lead."""
         return replace(self, guarantee=False, why_not=(*reasons, *self.why_not)) if reasons else self
 
@@ -454,7 +454,7 @@ def _described(evaluation: Evaluation) -> str:
         str(form.measure),
         f"  {_bound(evaluation)}"
         f"     valid: {'yes' if evaluation.valid else 'no'}"
-        f"     guarantee: {evaluation.promise}     verdict: {evaluation.verdict}",
+        f"     guarantee: {evaluation.guarantee_text}     verdict: {evaluation.verdict}",
         "",
         "terms",
     ]

@@ -45,7 +45,7 @@ class Output(NamedTuple):
     manifests: tuple[Path, ...] = ()
 
 
-def listed_sums(manifest: Path) -> Mapping[str, str]:
+def read_checksums(manifest: Path) -> Mapping[str, str]:
     """The files beside a manifest of fedbounds that are as it lists them: their names, with their SHA-256."""
     if not any(_begins(manifest, mark) for mark in (FIGURE, REPORT, LIST)):
         return {}
@@ -59,7 +59,7 @@ def listed_sums(manifest: Path) -> Mapping[str, str]:
 
 def check_outputs(outputs: Iterable[Output], force: bool = False, runs: Path | None = None) -> None:
     """Refuse places that cannot be written, inputs, and files that fedbounds did not write."""
-    vouched = cache(listed_sums)
+    vouched = cache(read_checksums)
     for output in outputs:
         path = output.path
         about = _status(path)
@@ -80,7 +80,7 @@ def check_outputs(outputs: Iterable[Output], force: bool = False, runs: Path | N
             raise FedboundsError(f"{where}: it exists and fedbounds did not write it; {hint}")
 
 
-def is_ours(output: Output, vouched: Callable[[Path], Mapping[str, str]] = listed_sums) -> bool:
+def is_ours(output: Output, vouched: Callable[[Path], Mapping[str, str]] = read_checksums) -> bool:
     """Whether fedbounds wrote the file that is there."""
     path, mark, manifests = output
     lists = (*manifests, path.with_name(LISTED))
@@ -111,7 +111,7 @@ def write_outputs(outputs: Sequence[Output], contents: Sequence[bytes], force: b
 
 def _list(folder: Path, written: Mapping[str, bytes]) -> None:
     """Note what was written into a folder, unless a file of the user's is in the place of the list."""
-    known = listed_sums(path := folder / LISTED)
+    known = read_checksums(path := folder / LISTED)
     sums = {**known, **{name: hashlib.sha256(content).hexdigest() for name, content in written.items()}}
     if sums != known and (_status(path) is None or _begins(path, LIST)):
         document = {"schema": "fedbounds.files/1", "sha256": dict(sorted(sums.items()))}

@@ -102,7 +102,7 @@ class Walls:
 
         return function
 
-    def raised(self, start: np.ndarray) -> Walls:
+    def with_tip(self, start: np.ndarray) -> Walls:
         """The walls less one more coordinate, which itself must be at least -1; and a box around the start."""
         n = self.slopes.shape[1]
         unit = np.eye(n + 1)
@@ -110,7 +110,7 @@ class Walls:
         offsets = np.concatenate([self.offsets, [-1.0], -start - REACH, start - REACH])
         return Walls(slopes, offsets, tuple(_with_slack(wall) for wall in self.curved))
 
-    def loosened(self, by: float) -> Walls:
+    def loosen(self, by: float) -> Walls:
         """The same walls further out."""
         return Walls(self.slopes, self.offsets - by, tuple(_shift(wall, by) for wall in self.curved))
 
@@ -211,7 +211,7 @@ def _solve_bounded(program: GeometricProgram, original: GeometricProgram) -> Sol
         return Solution(y)
     objective = log_sum(program.objective)
     if slack > -1e-12:  # no interior: loosen by a hair, and let Newton's method put it back
-        near = _follow(objective, walls.loosened(1e-8), y)
+        near = _follow(objective, walls.loosen(1e-8), y)
         exact = _polish(objective, walls, walls.values(near) > -1e-6, near, any_sign=True)
         return Solution(near if exact is None else exact)
     return Solution(_follow(objective, walls, y))
@@ -223,7 +223,7 @@ def _inside(walls: Walls, start: np.ndarray) -> tuple[np.ndarray, float, np.ndar
         return start, -np.inf, np.zeros(0)
     tip = np.append(np.zeros(len(start)), 1.0)
     flat = np.zeros((len(tip), len(tip)))
-    raised = walls.raised(start)
+    raised = walls.with_tip(start)
     z = np.append(start, max(walls.values(start).max(), -0.5) + 1.0)
     t = 1.0
     while True:

@@ -137,7 +137,7 @@ def _staying(answer: Answer, counts: Mapping[str, float], note: str = "") -> Ans
 
 def _neighbors(problem: StepSizeProblem, whole: Quantity) -> Answer:
     """The better neighbor of the real minimizer: the best value is convex in the logarithm of the whole number."""
-    relaxed = problem.relaxed(whole)
+    relaxed = problem.relax(whole)
     if isinstance(relaxed, Infeasible) or (isinstance(relaxed, NotAttained) and whole.name not in relaxed.at):
         return relaxed
     near = relaxed.at[whole.name]

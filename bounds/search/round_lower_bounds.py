@@ -23,7 +23,7 @@ AT_ONCE = 128  # boxes that are halved at once
 SHARE = 0.15  # of the evaluations that a question may cost, for this on top of them
 
 
-def excluded_below(partial: Partial, counter: str, target: float, within: Box, effort: EvaluationBudget) -> int:
+def least_possible_rounds(partial: Partial, counter: str, target: float, within: Box, effort: EvaluationBudget) -> int:
     """The number of rounds below which every one is excluded, whatever the other free constants are.
 
     Returns:
@@ -35,7 +35,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
         >>> theorem = as_compiled("arbitrary-participation/theorem-3.1")
         >>> known = dict(L=1, F=5, I=2, P=2, sigma=0, nu=0, beta=0, delta=0, rho=1)
         >>> free = leave_free(theorem.form("explicit"), known, ["gamma", "eta", "T"])
-        >>> least = excluded_below(free, "T", 0.1, {}, EvaluationBudget.of(1))
+        >>> least = least_possible_rounds(free, "T", 0.1, {}, EvaluationBudget.of(1))
         >>> 1000 < least <= 1600  # gamma*eta <= 1/(2*L*I*P), so 16*L*F*P/T
         True
     """

@@ -159,9 +159,9 @@ def _smallest(
         hit, method = first_hit(partial, epsilon, reaches, allowed, whole=True), EXCLUDED
         proved = hit.proved(partial, epsilon)
     except CannotEnclose:
-        from fedbounds.bounds.search.round_lower_bounds import excluded_below  # sympy takes its time
+        from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds  # sympy takes its time
 
-        least = excluded_below(partial, counter.name, epsilon, {}, allowed)
+        least = least_possible_rounds(partial, counter.name, epsilon, {}, allowed)
         if least > LARGEST_COUNT:
             return _never(at, counter.name, epsilon, least, False, False, allowed)
         hit, proved = first_in_steps(reaches, allowed, least), False

@@ -25,7 +25,7 @@ from fedbounds.bounds.search.integers import MOST, divisibility_pair, refine_int
 from fedbounds.bounds.search.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.search.optimize_answers import Undecided
 from fedbounds.bounds.search.partial_evaluation import leave_free, quantity_named
-from fedbounds.bounds.search.round_lower_bounds import excluded_below
+from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds
 from fedbounds.bounds.search.rounds_answers import (
     MANY,
     Between,
@@ -194,7 +194,7 @@ def rounds_optimized(
             count: float | None = high
             method = "bisection: with the step sizes free, every term falls with the rounds and no condition tightens"
         else:
-            least = excluded_below(partial, counter.name, epsilon, ends, effort)
+            least = least_possible_rounds(partial, counter.name, epsilon, ends, effort)
             if least > LARGEST_COUNT:
                 return _never(target, least, nowhere(partial, epsilon, box_of(partial, ends)))
             low = least - 1
@@ -208,7 +208,7 @@ def rounds_optimized(
             return _never(target, least, False)
         answer = best(count)
     except Exhausted:
-        low = low or excluded_below(partial, counter.name, epsilon, ends, effort) - 1
+        low = low or least_possible_rounds(partial, counter.name, epsilon, ends, effort) - 1
         return rounds_between(counter.name, epsilon, low + 1, high, tried, effort)
     at = answer.at if isinstance(answer, Minimum) else {}
     known = {**constants, **at, counter.name: count}
@@ -251,7 +251,7 @@ def _solve_program(
     def fewest(S: int) -> float:
         """The smallest real T that reaches epsilon; inf if there is none."""
         known = {**rest, scanned: S} if scanned else rest
-        found = StepSizeProblem(inverse, least, known, open_ended | ranges, {}, tuple(others), effort).relaxed(counter)
+        found = StepSizeProblem(inverse, least, known, open_ended | ranges, {}, tuple(others), effort).relax(counter)
         return max(1.0, found.at[counter.name]) if isinstance(found, Point) else np.inf
 
     def step(S: Any) -> Any:

@@ -157,9 +157,9 @@ class StepSizeProblem:
             return self.search(constants, chosen, free)
         if not isinstance(found, Point):
             return found
-        return self.report(constants, chosen, self.snapped(found.at), "convex in the logarithms", found.note)
+        return self.report(constants, chosen, self.snap(found.at), "convex in the logarithms", found.note)
 
-    def relaxed(self, whole: Quantity) -> Point | NotAttained | Infeasible:
+    def relax(self, whole: Quantity) -> Point | NotAttained | Infeasible:
         """The best positive reals, with this whole number taken for a real."""
         free = [*self.reals, whole]
         partial = self.leave_free(self.constants, [q.name for q in free])
@@ -188,7 +188,7 @@ class StepSizeProblem:
                 for n, v, m in zip(partial.free, solution.y, _moves(directions), strict=True)
                 if not m
             }
-            return NotAttained(sum(values.values()), words, values, _advice(free, directions), self.snapped(stays))
+            return NotAttained(sum(values.values()), words, values, _advice(free, directions), self.snap(stays))
         unique = not program.objective or is_unique(program, solution.y)
         note = "" if unique else "the minimizer is not unique; this is one of them"
         return Point(dict(zip(partial.free, np.exp(solution.y).tolist(), strict=True)), note)
@@ -231,7 +231,7 @@ class StepSizeProblem:
         open_ = np.array([q.domain.high_open and q.name not in self.ranges for q in free])
         low, high = _ends(free, self.ranges)
         found: GridResult = search(values_and_violations, low, np.where(open_, np.minimum(high, high - 1e-12), high))
-        at = self.snapped(dict(zip([q.name for q in free], rounded(np.exp(found.point)).tolist(), strict=True)))
+        at = self.snap(dict(zip([q.name for q in free], rounded(np.exp(found.point)).tolist(), strict=True)))
         if found.violation > 0:
             return Undecided(f"no admissible choice among {found.tried} that were tried")
         moving = [(q, end) for q, end in zip(free, found.end, strict=True) if end and q.name not in self.ranges]
@@ -243,7 +243,7 @@ class StepSizeProblem:
             return NotAttained(found.value, direction, {}, range_advice(*moving[0]), stays)
         return self.report(constants, chosen, at, f"grids closing in from {found.starts} starts")
 
-    def snapped(self, at: Mapping[str, float]) -> dict[str, float]:
+    def snap(self, at: Mapping[str, float]) -> dict[str, float]:
         """An end of a range is that end, not the exponential of its logarithm."""
         ends = {
             name: [e for e in self.ranges.get(name, ()) if abs(value - e) <= 1e-11 * e] for name, value in at.items()

@@ -34,7 +34,7 @@ class Assumption:
         """Whether the proof needs it although the paper does not say so."""
         return self.label == "unstated"
 
-    def labeled(self, label: str) -> Assumption:
+    def with_label(self, label: str) -> Assumption:
         """The same hypothesis under a paper's own label."""
         return replace(self, label=label)
 

@@ -33,9 +33,9 @@ class Measure:
     Example:
         >>> least = Measure("minimum", "rounds", "squared gradient norm of f", r"\min_t E\|\nabla f(x_t)\|^2",
         ...                 GRADIENT**2, "gradient noise", "participation")
-        >>> least.at_most(least.averaged())
+        >>> least.is_at_most(least.averaged())
         True
-        >>> least.averaged().at_most(least)
+        >>> least.averaged().is_at_most(least)
         False
     """
 
@@ -58,11 +58,11 @@ class Measure:
         """
         return self.of.removeprefix("squared ") if self.of.startswith("squared ") else ""
 
-    def in_the_norm(self, value: float) -> str:
+    def norm_text(self, value: float) -> str:
         """A value of the left-hand side as one of the norm, in words; "" if nothing is squared.
 
         Example:
-            >>> Measure("average", "rounds", "squared gradient norm of f", "", GRADIENT**2).in_the_norm(0.01)
+            >>> Measure("average", "rounds", "squared gradient norm of f", "", GRADIENT**2).norm_text(0.01)
             'gradient norm of f: 0.1'
         """
         return f"{self.unsquared}: {value**0.5:.6g}" if self.unsquared and value >= 0 else ""
@@ -81,7 +81,7 @@ class Measure:
         """The same quantity averaged instead of minimized over the same index set."""
         return replace(self, aggregate="average", latex=self.latex.replace(r"\min_t", r"\operatorname{avg}_t"))
 
-    def at_most(self, other: Measure) -> bool:
+    def is_at_most(self, other: Measure) -> bool:
         """Whether this left-hand side is never larger than the other, on every run."""
         if (self.over, self.of, self.expectation, self.given) != (
             other.over,

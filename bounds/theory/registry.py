@@ -126,14 +126,14 @@ def paper_submodules(floor: str, what: str) -> dict[str, ModuleType]:
     return found
 
 
-def merged_tables(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]]) -> dict[str, T]:
+def merge_tables(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]]) -> dict[str, T]:
     """One table from the same module of every paper; see `paper_submodule`.
 
     If two papers use a name, the first is kept, so that no installed package replaces an entry of fedbounds. A package
     that cannot be loaded or read is one warning, never an error.
 
     Example:
-        >>> len(merged_tables("bounds", "claims", lambda module: {module.__name__: module.claims}))
+        >>> len(merge_tables("bounds", "claims", lambda module: {module.__name__: module.claims}))
         5
     """
     found: dict[str, T] = {}

@@ -263,7 +263,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class InLatex:
+class LatexParts:
     """A form in LaTeX: left-hand side, terms, conditions, step sizes, and what the names in them mean."""
 
     left: str
@@ -371,11 +371,11 @@ class Result(Shown):
         """Terms, conditions and step sizes of a form as the paper writes them; without legal ranges of constants."""
         return name_shared_parts((as_printed(e, self.notation).expression for e in form.said), self.notation)
 
-    def in_latex(self, form: Form) -> InLatex:
+    def latex_parts(self, form: Form) -> LatexParts:
         """A form in LaTeX, piece by piece, as the paper writes it; without the legal ranges of constants."""
         short = self.printed(form)
         expressions = iter(latex(e, self.notation) for e in short.expressions)
-        return InLatex(
+        return LatexParts(
             (form.measure or self.measure).latex,
             tuple(next(expressions) for _ in form.terms),
             tuple(f"{next(expressions)} {OPERATORS.get(c.op, c.op)} {next(expressions)}" for c in form.hypotheses),
@@ -391,11 +391,13 @@ class Result(Shown):
     def tables(self) -> tuple[Table, ...]:
         """Every form with its claim, the one that is taken by default first."""
         ordered = sorted(self.forms, key=lambda form: form.name != self.default)
-        rows = [(f.name, f"refuted: {f.refuted_by}" if f.refuted_by else "", self.in_latex(f).claim) for f in ordered]
+        rows = [
+            (f.name, f"refuted: {f.refuted_by}" if f.refuted_by else "", self.latex_parts(f).claim) for f in ordered
+        ]
         return (Table("forms, the default first", ("form", "erratum", "claim"), rows, ("claim",)),)
 
     def _repr_latex_(self) -> str:
-        return self.in_latex(self.form()).display
+        return self.latex_parts(self.form()).display
 
 
 def paper_result(

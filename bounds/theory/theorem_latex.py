@@ -131,7 +131,7 @@ def theorem(result: Result, form: Form, audit: str) -> str:
 
     It compiles with amsmath alone, after \newtheorem{theorem}{Theorem}.
     """
-    parts = result.in_latex(form)
+    parts = result.latex_parts(form)
     kind = result.kind
     lines = [
         f"% {result.key} [{form.name}]: {result.source}",

@@ -63,7 +63,7 @@ def vocabulary() -> str:
 
 def comparability() -> str:
     """The left-hand sides about whole runs, each against each."""
-    matrix = comparability_matrix().of_runs()
+    matrix = comparability_matrix().run_results()
     places = range(len(matrix.measures))
     lines = ["| | left-hand side | results |", "|---|---|---|"]
     for i in places:

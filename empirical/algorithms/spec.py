@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from fedbounds.bounds.theory.registry import merged_tables
+from fedbounds.bounds.theory.registry import merge_tables
 from fedbounds.empirical.algorithms.algorithm import Algorithm
 from fedbounds.empirical.runtime.kinds import Registry
 
@@ -14,7 +14,7 @@ from fedbounds.empirical.runtime.kinds import Registry
 @cache
 def algorithms() -> Mapping[str, type[Algorithm]]:
     """Every algorithm by its kind, as the papers list them (`<paper>.algorithms:ALGORITHMS`)."""
-    return merged_tables("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
+    return merge_tables("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
 
 
 ALGORITHMS: Registry[Algorithm] = Registry("algorithm", lambda: dict(sorted(algorithms().items())))

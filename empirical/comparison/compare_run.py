@@ -151,7 +151,7 @@ def _compare(
     except FedboundsError:
         _check_cut_off(result, chosen, constants, steps)  # a better reason, where that is why they contradict
         raise
-    last = evaluations[-1].revoked(*checked.doubts)
+    last = evaluations[-1].revoke(*checked.doubts)
     _check_steps(last, steps)
 
     def at_horizons(values: list[np.ndarray]) -> np.ndarray:

@@ -66,7 +66,7 @@ class Confrontation(Shown):
 
     def __repr__(self) -> str:
         """One line; `print` shows the whole summary."""
-        promise = f"guarantee: {self.evaluation.promise}"
+        promise = f"guarantee: {self.evaluation.guarantee_text}"
         return f"<Confrontation with {self.result.key} [{self.form.name}]: {self._last}, {promise}>"
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class Confrontation(Shown):
         """The same with its guarantee revoked by the crossings, and with a note on an average of some rounds."""
         reason, spacing = self.revoked, self.spacing
         noted = replace(self, notes=(*self.notes, spacing)) if spacing else self
-        return replace(noted, evaluation=noted.evaluation.revoked(reason)) if reason else noted
+        return replace(noted, evaluation=noted.evaluation.revoke(reason)) if reason else noted
 
     @property
     def chance(self) -> float:
@@ -191,7 +191,9 @@ class Confrontation(Shown):
     def headline(self) -> str:
         """What was compared with what, and whether it is a guarantee."""
         lines = [f"{self.label} against {self.result.key} [{self.form.name}]: {self.measure}", self.revoked]
-        return "\n".join(filter(None, [*lines, f"guarantee: {self.evaluation.promise}", *self.why_not, *self.notes]))
+        return "\n".join(
+            filter(None, [*lines, f"guarantee: {self.evaluation.guarantee_text}", *self.why_not, *self.notes])
+        )
 
     def tables(self) -> tuple[Table, ...]:
         """One line for each number of rounds, and the constants with their kinds."""

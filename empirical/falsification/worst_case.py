@@ -32,7 +32,7 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.inputs.checks import check_count, is_finite, quote
 from fedbounds.bounds.theory.measures import Aggregate
-from fedbounds.bounds.theory.registry import load, merged_tables
+from fedbounds.bounds.theory.registry import load, merge_tables
 
 GapTo = Literal["infimum", "last"]
 Measure = Literal["minimum", "average", "minimum to the last"]
@@ -94,7 +94,7 @@ class WorstCase:
             raise FedboundsError(f"{key} is of another paper: this worst case is for {mine}")
         bounded = chosen.measure or result.measure
         own = [replace(load(theorem).measure, aggregate=_AGGREGATES[self.measure]) for theorem in self.theorems]
-        if not any(replace(m, expectation=bounded.expectation, given=bounded.given).at_most(bounded) for m in own):
+        if not any(replace(m, expectation=bounded.expectation, given=bounded.given).is_at_most(bounded) for m in own):
             raise FedboundsError(f"{key} [{chosen.name}] bounds the {bounded}; this worst case is of the {own[0]}")
         found = evaluate(result, {**self.constants, **more}, form=form)
         if not found.valid:
@@ -312,7 +312,7 @@ def worst_case(method: str, **setting: Any) -> WorstCase:
         Taylor, Hendrickx and Glineur 2017; the constants of gradient descent: Abbaszadehpeivasti, de Klerk and
         Zamani 2022.
     """
-    known: dict[str, Callable[..., WorstCase]] = merged_tables(
+    known: dict[str, Callable[..., WorstCase]] = merge_tables(
         "empirical", "worst_case", lambda module: module.WORST_CASES
     )
     if method not in known:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.search.rounds_answers import Between, Largest, Never, Reached
-from fedbounds.bounds.theory.registry import merged_tables
+from fedbounds.bounds.theory.registry import merge_tables
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.participation.mixing import Presences
@@ -153,7 +153,7 @@ def accounts(declared: Declared) -> dict[str, Account]:
         ['arbitrary-participation', 'fedau']
     """
     found = {}
-    for paper, kind in merged_tables("empirical", "accounting", lambda module: {module.PAPER: module.ACCOUNT}).items():
+    for paper, kind in merge_tables("empirical", "accounting", lambda module: {module.PAPER: module.ACCOUNT}).items():
         if not (isinstance(kind, type) and issubclass(kind, Account)):
             raise FedboundsError(
                 f"the paper {paper}: ACCOUNT must be a fedbounds.empirical.monitoring.account_protocol.Account"

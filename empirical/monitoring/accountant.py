@@ -259,7 +259,7 @@ class ParticipationAccountant:
             checked=_assumptions_of_form(chosen, facts.checked),
             trust=trust,
         )
-        return evaluation.revoked(*reasons)
+        return evaluation.revoke(*reasons)
 
     def rounds_left(
         self,
@@ -323,7 +323,7 @@ class ParticipationAccountant:
             assume=taken,
             checked=_assumptions_of_form(chosen, facts.checked),
             strict=False,
-        ).revoked(*reasons)
+        ).revoke(*reasons)
         more = max(0, answer.rounds - self.rounds)
         return Remaining(answer, self.rounds, more, there.guarantee, there.why_not, title, statement.notes)
 

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from fedbounds.bounds.theory.registry import merged_tables
+from fedbounds.bounds.theory.registry import merge_tables
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
@@ -18,7 +18,7 @@ from fedbounds.empirical.runtime.streams import Streams
 @cache
 def twins() -> Mapping[str, Callable[..., list[torch.Tensor]]]:
     """The slow twin of every algorithm by its kind, as the rooms list them (`<room>.pseudocode:TWINS`)."""
-    return merged_tables("empirical", "pseudocode", lambda module: module.TWINS)
+    return merge_tables("empirical", "pseudocode", lambda module: module.TWINS)
 
 
 def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams: Streams) -> torch.Tensor:

@@ -104,7 +104,7 @@ def _reached(row: Advised) -> Iterator[str]:
     evaluation, costs = row.evaluation, row.costs
     assert evaluation is not None and costs is not None
     mark = f", {row.coverage.mark}" if row.coverage.mark else ""
-    yield f"  {row.key} [{row.coverage.form}{mark}]   guarantee: {evaluation.promise}"
+    yield f"  {row.key} [{row.coverage.form}{mark}]   guarantee: {evaluation.guarantee_text}"
     yield from hanging("      choose     ", ", ".join(f"{name} = {value:.6g}" for name, value in row.at.items()) or "-")
     spent = [f"{costs.rounds} rounds"]
     spent += [f"{value:.6g} {name}" for name, value in (("gradients", costs.gradients), ("bits", costs.bits)) if value]

@@ -172,7 +172,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
                 "conditional_on": trusted_premise(result, f),
                 "note": f.note,
-                "latex": result.in_latex(f).lines,
+                "latex": result.latex_parts(f).lines,
                 "theorem": theorem(result, f, audit_note(result, f)),
             }
             for f in forms

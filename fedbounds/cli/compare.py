@@ -111,7 +111,7 @@ def compare(
 def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) -> None:
     """Print which left-hand sides are comparable; of all results, those about whole runs."""
     full = comparability_matrix(keys or None)
-    shown = full if keys else full.of_runs()
+    shown = full if keys else full.run_results()
     written: list[Path] = []
     if out is not None and Path(out).suffix == ".csv":
         write_output(Output(Path(out)), full.to_csv().encode(), force)

@@ -119,7 +119,7 @@ def describe(found: Mapping[SweepSetting, Confrontation]) -> str:
                 number(float(c.bound[-1])),
                 f"{float(c.ratio[-1]):.3g}",
                 "yes" if c.valid[-1] else "no",
-                c.evaluation.promise.partition(",")[0],
+                c.evaluation.guarantee_text.partition(",")[0],
                 f"{len(c.crossings)} of {len(c.rounds)} T" if c.crossings.size else "none",
             ]
         )

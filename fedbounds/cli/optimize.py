@@ -88,7 +88,7 @@ def optimize(
         emit("optimize", {"key": key, "form": result.form(form).name, **answer.to_dict()})
     elif isinstance(answer, Minimum):
         chosen = result.form(form)
-        norm = (chosen.measure or result.measure).in_the_norm(answer.value)
+        norm = (chosen.measure or result.measure).norm_text(answer.value)
         click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(compiled_form(result, chosen), constants)]))
         click.echo(
             f"  <= {number(answer.value)} at "

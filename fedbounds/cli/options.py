@@ -288,7 +288,7 @@ def evaluations_bar() -> AbstractContextManager[Advance | None]:
 def guarantee_line(evaluation: Evaluation, option: str) -> str:
     """Whether the bound at an answer is a guarantee, the reasons if not, and the option that assumes them."""
     if evaluation.guarantee:
-        return evaluation.promise
+        return evaluation.guarantee_text
     hint = f" (to assume them: {option})" if "not checked" in evaluation.assumptions.values() else ""
     return f"no: {'; '.join(evaluation.why_not)}{hint}"
 

@@ -115,7 +115,7 @@ def rounds(
         emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": others})
         return
     chosen = result.form(form)
-    norm = chosen.measure.in_the_norm(answer.epsilon)
+    norm = chosen.measure.norm_text(answer.epsilon)
     head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
     notes = caveats(chosen, constants)
     click.echo("\n".join([head, *notes]))

@@ -25,7 +25,7 @@ from PIL import Image
 from fedbounds.bounds._version import __version__
 from fedbounds.bounds.display.plain_text import as_cell
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, listed_sums, write_outputs
+from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, read_checksums, write_outputs
 
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
 ROWS = 300  # of data kept per curve
@@ -166,7 +166,7 @@ class Picture:
         data = self._data()
         # the same figure in another format may be there
         others = {target.with_suffix(ending).name for ending in FORMATS}
-        sums = {name: said for name, said in listed_sums(manifest_path).items() if name in others}
+        sums = {name: said for name, said in read_checksums(manifest_path).items() if name in others}
         sums |= {
             o.path.name: hashlib.sha256(content).hexdigest() for o, content in zip(outputs, (drawn, data), strict=False)
         }

@@ -44,7 +44,7 @@ def measures_document(measures: Sequence[Measure]) -> list[dict[str, Any]]:
             "given": m.given,
             "text": str(m),
             "math": mathml(m.latex),
-            "at_most": [k for k, other in enumerate(measures) if m.at_most(other)],
+            "at_most": [k for k, other in enumerate(measures) if m.is_at_most(other)],
         }
         for m in measures
     ]
@@ -151,7 +151,7 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
     written = iter([in_latex(expression, notation) for expression in short.expressions])
     terms = [{"name": term.name, "math": mathml(next(written))} for term in form.terms]
     typeset = {c: f"{next(written)} {SIGNS.get(c.op, c.op)} {next(written)}" for c in form.hypotheses}
-    lines = result.in_latex(form).lines
+    lines = result.latex_parts(form).lines
     meant = lines.splitlines()[1 + len(typeset) :]
     needed = {s.name for e in form.expressions for s in e.free_symbols}
     declared = feasible_set(result, form)

@@ -207,7 +207,7 @@ def _checksums(files: Sequence[Path]) -> dict[str, str]:
 def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
     """One setting under one result at its largest number of rounds, and all crossings."""
     notation = c.result.notation
-    formulas = dict(zip((h.text for h in c.form.hypotheses), c.result.in_latex(c.form).conditions, strict=True))
+    formulas = dict(zip((h.text for h in c.form.hypotheses), c.result.latex_parts(c.form).conditions, strict=True))
     return {
         "label": setting.label,
         "sampled": c.label,
@@ -219,7 +219,7 @@ def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
         "terms": {name: term[-1] for name, term in c.terms.items()},
         "valid": bool(c.valid[-1]),
         "guarantee": c.guarantee,
-        "promise": c.evaluation.promise,
+        "promise": c.evaluation.guarantee_text,
         "revoked": c.revoked,
         "why_not": list(c.why_not),
         "crossings": len(c.crossings),

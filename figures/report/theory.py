@@ -16,7 +16,7 @@ from fedbounds.bounds.theory.result import Form, Result
 
 def result_document(result: Result, form: Form) -> dict[str, Any]:
     """One form of a result: its statement in LaTeX, its source, and its caveats."""
-    parts = result.in_latex(form)
+    parts = result.latex_parts(form)
     named = [
         rf"\underbrace{{{term}}}_{{\text{{{tex(t.name)}}}}}" for t, term in zip(form.terms, parts.terms, strict=True)
     ]

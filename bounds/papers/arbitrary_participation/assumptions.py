@@ -13,10 +13,10 @@ from fedbounds.bounds.theory.assumptions import (
 )
 from fedbounds.bounds.theory.problem_class import box, where
 
-INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.labeled("Lemma C.1 (b)")
-EXOGENOUS = common.EXOGENOUS.labeled("Section 3: expectations over the gradient noise only")
-BOUNDED_BELOW = common.BOUNDED_BELOW.labeled("Section 3: f* = min f")
-SCOPE = (MINIMIZATION.labeled("eq. (1)"), HORIZONTAL.labeled("eq. (1)"), UNCOMPRESSED.labeled("Algorithm 1"))
+INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.with_label("Lemma C.1 (b)")
+EXOGENOUS = common.EXOGENOUS.with_label("Section 3: expectations over the gradient noise only")
+BOUNDED_BELOW = common.BOUNDED_BELOW.with_label("Section 3: f* = min f")
+SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), UNCOMPRESSED.with_label("Algorithm 1"))
 
 BOUNDED_GRADIENTS_APART = box(heterogeneity="none bounded")
 AFRESH = "all uniform-sampling with-replacement independent-rounds"
@@ -83,7 +83,7 @@ IN_EXPECTATION = {
     PARTICIPATION: EXPECTED_PARTICIPATION,
     WINDOW: EXPECTED_WINDOW,
 }
-BOUNDED_DIVERGENCE = DIVERGENCE.labeled("Assumption 3")
+BOUNDED_DIVERGENCE = DIVERGENCE.with_label("Assumption 3")
 REGULARIZED = Assumption(
     "regularized",
     "every client has the same mean weight over every interval of P rounds (over those from multiples of P is enough)",
@@ -141,6 +141,12 @@ UNIFORMLY_SAMPLED = Assumption(
     cover=SOMEBODY,
 )
 
-NOISE = (SMOOTH.labeled("Assumption 1"), UNBIASED.labeled("Assumption 2"), INDEPENDENT_CLIENTS, MARTINGALE, EXOGENOUS)
+NOISE = (
+    SMOOTH.with_label("Assumption 1"),
+    UNBIASED.with_label("Assumption 2"),
+    INDEPENDENT_CLIENTS,
+    MARTINGALE,
+    EXOGENOUS,
+)
 THEOREM = (*NOISE[:2], PARTICIPATION, COHORT, WINDOW, WEIGHTS, NORM, *NOISE[2:], BOUNDED_BELOW)
 BOUNDED = (*NOISE[:2], BOUNDED_DIVERGENCE, WEIGHTS, NORM, *NOISE[2:], BOUNDED_BELOW)

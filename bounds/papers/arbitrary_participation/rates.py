@@ -25,7 +25,7 @@ EVERYONE_CALLED = Assumption(
     participation=True,
     cover=where(box(participation=given.IN_WINDOWS), perhaps=[box()]),
 )
-CITED = CITED_ELSEWHERE.labeled("Table 1")
+CITED = CITED_ELSEWHERE.with_label("Table 1")
 
 
 def rate(

@@ -15,7 +15,7 @@ from fedbounds.bounds.theory.assumptions import (
 from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.theory.problem_class import ASKED, METHOD, box, where
 
-SCOPE = (MINIMIZATION.labeled("eq. (1)"), HORIZONTAL.labeled("eq. (1)"), UNCOMPRESSED.labeled("Algorithm 1"))
+SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), UNCOMPRESSED.with_label("Algorithm 1"))
 EVERYBODY = box(participation="all")
 COINS = box(participation="all coins-known-rates coins-unknown-rates")  # rates may be 1
 
@@ -59,7 +59,7 @@ H_BOUNDED_BELOW = Assumption(
     "Theorem B.4.1, h* of h(x_0) - h*",
     cover=ASKED,
 )
-F_BOUNDED_BELOW = BOUNDED_BELOW.labeled("Theorem 2, f* = min_x f(x)")
+F_BOUNDED_BELOW = BOUNDED_BELOW.with_label("Theorem 2, f* = min_x f(x)")
 OBJECTIVE_WEIGHTS = Assumption(
     "objective-weights",
     "f~ = sum_n varphi_n F_n with varphi_n >= 0 and sum_n varphi_n = 1",
@@ -72,16 +72,16 @@ CUT_OFF_LAW = Assumption(
     "Section B.6",
     cover=where(COINS),
 )
-CITED = CITED_ELSEWHERE.labeled("Appendix A.3")
+CITED = CITED_ELSEWHERE.with_label("Appendix A.3")
 
 BOUNDED_DIVERGENCE = Assumption(  # d is the dimension here
     DIVERGENCE.name, "|grad F_n(x) - grad f(x)| <= delta for all x, n", "Assumption 3", cover=DIVERGENCE.cover
 )
 LOCAL = (
-    SMOOTH.labeled("Assumption 1"),
-    UNBIASED.labeled("Assumption 2"),
-    INDEPENDENT_CLIENTS.labeled("Assumption 2"),
-    MARTINGALE.labeled("Assumption 2"),
+    SMOOTH.with_label("Assumption 1"),
+    UNBIASED.with_label("Assumption 2"),
+    INDEPENDENT_CLIENTS.with_label("Assumption 2"),
+    MARTINGALE.with_label("Assumption 2"),
     BOUNDED_DIVERGENCE,
 )
 ONE_STEP = (*LOCAL, BERNOULLI, PAST_WEIGHTS)

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
-from fedbounds.bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
 from fedbounds.bounds.theory.client_reductions import MaxOverClients
 from fedbounds.bounds.theory.result import paper_result
 from fedbounds.bounds.theory.symbols import (
@@ -22,6 +21,51 @@ from fedbounds.bounds.theory.symbols import (
     Meaning,
     Notation,
 )
+
+
+def least_squares(p: np.ndarray, target: np.ndarray, V: np.ndarray) -> np.ndarray:
+    r"""The least $\sum_nu_n^2/p_n$ with $\sum_n(u_n-\varphi_n)^2\le V$: a lower bound, attained for equal $p_n$.
+
+    Example:
+        >>> p, target = np.array([0.5, 0.5]), np.array([0.5, 0.5])
+        >>> [round(float(least_squares(p, target, np.array(V))), 12) for V in (0.0, 0.125)]
+        [1.0, 0.25]
+    """
+    squares = target**2
+    length, miss = np.sqrt(squares.sum(axis=-1)), np.sqrt(V)
+    mean = (squares * p).sum(axis=-1) / squares.sum(axis=-1)
+    beyond = miss >= length  # then u = 0 will do
+    shift = np.where(beyond, 0.0, mean * miss / np.where(beyond, 1.0, length - miss))  # 1/lambda
+    least = (squares / (p + shift[..., None])).sum(axis=-1) - miss * np.where(beyond, 0.0, length - miss) / mean
+    return np.where(beyond, 0.0, np.maximum(least, 0.0))
+
+
+def least_second_moment(p: np.ndarray, W: np.ndarray) -> np.ndarray:
+    r"""The least mean over clients of $p_n\omega_n^2$ at the weight error $W$, the mean of $(p_n\omega_n-1)^2$."""
+    N = p.shape[-1]
+    return N * least_squares(p, np.full(N, 1 / N), W / N)
+
+
+def least_sum(N: np.ndarray, V: np.ndarray) -> np.ndarray:
+    r"""The least $\sum_np_n\omega_n^2$ at $V=\sum_n(p_n\omega_n/N-\varphi_n)^2$: $N^2(|\varphi|-\sqrt V)^2$, and
+    $|\varphi|^2\ge1/N$.
+
+    Example:
+        >>> float(least_sum(np.array(4.0), np.array(0.0)))
+        4.0
+    """
+    return N**2 * np.maximum(1 / np.sqrt(N) - np.sqrt(V), 0.0) ** 2
+
+
+def least_weighted_sum(p: np.ndarray, varphi: np.ndarray, V: np.ndarray) -> np.ndarray:
+    r"""The least $\sum_np_n\omega_n^2$ at $V=\sum_n(p_n\omega_n/N-\varphi_n)^2$.
+
+    Example:
+        >>> float(least_weighted_sum(np.array([0.5, 0.5]), np.array([1.0, 0.0]), np.array(0.0)))
+        8.0
+    """
+    return p.shape[-1] ** 2 * least_squares(p, varphi, V)
+
 
 EVERY_RATE = sp.Symbol("p", positive=True)
 RARITY = Derived("R", ("p",), -1 / (2 * sp.log(MaxOverClients(1 - EVERY_RATE))), "1/log c, with c = 1/(1 - min p_n)^2")

@@ -41,7 +41,7 @@ QUADRATIC_GROWTH = Assumption(
     "Assumption 1",
     cover=SMOOTH_SETTING,
 )
-LIPSCHITZ = SMOOTH.labeled("Assumption 1, read as in (61)")
+LIPSCHITZ = SMOOTH.with_label("Assumption 1, read as in (61)")
 
 FIRST_ERROR = Assumption("first-moment-masking", "E|S(x) - x| <= q |x| for all x", "Assumption 4", cover=OPERATOR)
 
@@ -91,7 +91,7 @@ ANY_MASKS = Assumption(
     cover=MASKS,
 )
 MASKED = (NOISE, SURE_GRADIENT_BOUND, SAMPLING, INDEPENDENT_MASKS, INDEPENDENT_CLIENTS, MARTINGALE)
-BELOW = BOUNDED_BELOW.labeled("unstated")
+BELOW = BOUNDED_BELOW.with_label("unstated")
 
 FALLING_STEPS = Assumption(
     "falling-steps",
@@ -115,4 +115,4 @@ THROUGHOUT = Assumption(
     "(13) to (15)",
     cover=METHOD,
 )
-SCOPE = (MINIMIZATION.labeled("eq. (1)"), HORIZONTAL.labeled("eq. (1)"), SAMPLING, THROUGHOUT)
+SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), SAMPLING, THROUGHOUT)

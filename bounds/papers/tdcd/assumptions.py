@@ -18,10 +18,10 @@ TIERED = Assumption(
     cover=where(box(partition="horizontal vertical tiered")),
 )
 SCOPE = (
-    MINIMIZATION.labeled("eq. (2)"),
+    MINIMIZATION.with_label("eq. (2)"),
     TIERED,
-    FULL_PARTICIPATION.labeled("Algorithm 1"),
-    UNCOMPRESSED.labeled("Algorithm 1"),
+    FULL_PARTICIPATION.with_label("Algorithm 1"),
+    UNCOMPRESSED.with_label("Algorithm 1"),
 )
 QUIET = "none bounded"
 ONE_CLIENT = box(partition="vertical", noise=QUIET)  # in each silo, which has no shards that differ
@@ -42,7 +42,7 @@ ONE_BLOCK_SMOOTH = Assumption(
     "Assumption 1, eq. (7), with the maximum of (10) over k alone",
     cover=where(perhaps=[box(smoothness="smooth")]),
 )
-BOUNDED = BOUNDED_BELOW.labeled("Assumption 2")
+BOUNDED = BOUNDED_BELOW.with_label("Assumption 2")
 UNBIASED_CLIENTS = Assumption(
     "unbiased-clients",
     "for every client k of silo j and every x, E g_kj(x) is the partial gradient of f in block j and "

@@ -173,7 +173,7 @@ def average_trial(
     if claims is None:
         if not local:
             return None
-        claims = ClaimSet.of_claims([claim], ())
+        claims = ClaimSet.from_claims([claim], ())
     names = [p for p in subject.step.premises if isinstance(p, str)]
     premises = tuple(relation_of(claims, subject.proof, name) for name in names)
     build = builders[type(subject.step.rule)]

@@ -21,4 +21,4 @@ NOTATION = Notation(
     ]
 )
 SMOOTH = Assumption("smooth", "|grad f(x) - grad f(y)| <= L |x - y| for all x, y", "Assumption 1")
-BELOW = BOUNDED_BELOW.labeled("Assumption 2")
+BELOW = BOUNDED_BELOW.with_label("Assumption 2")

@@ -30,10 +30,10 @@ NOTATION = Notation(
         Quantity("eta_g", r"\eta_g", "global step size, times the mean update", "server_multiplier", POSITIVE),
     ]
 )
-NOISE = UNBIASED.labeled("(A4)")
-BETA_SMOOTH = SMOOTH.labeled("(A5)")
+NOISE = UNBIASED.with_label("(A4)")
+BETA_SMOOTH = SMOOTH.with_label("(A5)")
 BELOW = BOUNDED_BELOW  # the paper writes f* without saying that it is finite
-EVERYBODY = FULL_PARTICIPATION.labeled("S = N")
+EVERYBODY = FULL_PARTICIPATION.with_label("S = N")
 SAMPLING = Assumption(
     "uniform-sampling",
     "S of the N clients are drawn uniformly without replacement in every round, independently of everything else",

@@ -151,7 +151,7 @@ def test_minimax_settings_are_those_of_sharma_et_al():
     found = covers(
         "minimax, strongly concave, uniform sampling, unequal local steps, relative dissimilarity, growing noise"
     )
-    assert {row.key.partition("/")[0] for row in found.answered("covered") if row.of_a_run} == {"fed-norm-sgda"}
+    assert {row.key.partition("/")[0] for row in found.with_answer("covered") if row.of_a_run} == {"fed-norm-sgda"}
     assert found.of("fed-norm-sgda/theorem-1").answer == "covered"
     assert found.of("fed-norm-sgda/remark-1").answer == "not covered"  # equal local steps
     assert found.of("fed-norm-sgda/theorem-4").only_if == {"gradients": ("bounded",)}

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.asymptotics.orders import growth_exponents
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.papers.fed_norm_sgda.complexity import best_complexity
 from fedbounds.bounds.papers.fed_norm_sgda.tables import (
     NONCONVEX_CONCAVE,
     NONCONVEX_STRONGLY_CONCAVE,
@@ -18,6 +17,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.tables import (
     STEPS_4,
     THEOREM_4,
     TableCase,
+    best_complexity,
 )
 from fedbounds.bounds.theory.result import Condition, Term
 

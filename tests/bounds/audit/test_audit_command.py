@@ -5,8 +5,8 @@ import json
 import pytest
 
 import fedbounds
+from fedbounds.bounds.audit import audit_rows, ledger
 from fedbounds.bounds.audit import audit_rows as rows
-from fedbounds.bounds.audit import cache, ledger
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.errata import paper_errata
@@ -152,16 +152,16 @@ def test_a_narrow_audit_is_completed_by_the_next(trial, capsys):
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 1}', "null"])
 def test_a_damaged_cache_is_ignored(trial, capsys, damage):
     first = run(capsys, "audit", "--paper", PAPER)
-    cache.cache_file(PAPER).write_text(damage)
+    audit_rows.cache_file(PAPER).write_text(damage)
     assert run(capsys, "audit", "--paper", PAPER) == first
-    document = json.loads(cache.cache_file(PAPER).read_text())
+    document = json.loads(audit_rows.cache_file(PAPER).read_text())
     for spoiled in ({"rows": {"x": {}}}, {"rows": []}, {"ids": None}):
-        cache.cache_file(PAPER).write_text(json.dumps({**document, **spoiled}))
+        audit_rows.cache_file(PAPER).write_text(json.dumps({**document, **spoiled}))
         assert run(capsys, "audit", "--paper", PAPER) == first
 
 
 def test_the_key_of_the_cache_covers_every_source_file(monkeypatch, tmp_path):
-    names = [name for name, _ in cache.source_files()]
+    names = [name for name, _ in audit_rows.source_files()]
     for wanted in ("audit/counterexample_checker.py", "papers/arbitrary_participation/errata.py"):
         assert f"fedbounds.bounds/{wanted}" in names
     assert any(name.startswith("fedbounds.empirical/") for name in names) and not any(
@@ -169,11 +169,11 @@ def test_the_key_of_the_cache_covers_every_source_file(monkeypatch, tmp_path):
     )
     here = tmp_path / "a.py"
     here.write_text("1")
-    monkeypatch.setattr(cache, "source_files", lambda: iter([("a", here)]))
-    before = cache.content_key()
-    assert cache.content_key() == before
+    monkeypatch.setattr(audit_rows, "source_files", lambda: iter([("a", here)]))
+    before = audit_rows.content_key()
+    assert audit_rows.content_key() == before
     here.write_text("2")
-    assert cache.content_key() != before
+    assert audit_rows.content_key() != before
 
 
 def test_courts_that_contradict_each_other_fail_the_audit(trial, capsys, monkeypatch):

@@ -104,4 +104,6 @@ def test_conditions_that_are_not_tested_are_listed_by_audit_and_show() -> None:
     listed = json.loads(run("audit", "fedmrn/lemma-4[sharp]", "--json")[1])["conditions_not_tested"]
     assert listed == [{"form": "fedmrn/lemma-4[sharp]", "condition": "mu <= L"}]
     assert "conditions of forms not tested" in describe_untested("fedmrn")
-    assert describe_untested("no-such-paper").startswith("no condition of a form is tested: there is no conditions.json")
+    assert describe_untested("no-such-paper").startswith(
+        "no condition of a form is tested: there is no conditions.json"
+    )

@@ -170,7 +170,7 @@ def test_open_statements_are_unknown_with_the_reason():
 def test_wording_is_heard_by_nobody():
     wording = [claim for claim in errata_claims(PAPER) if claim.kind == "wording"]
     assert len(wording) >= 8 and not any(hears(claim, docket()) for claim in wording)
-    judged = {j.claim.id: j.verdict for j in docket().judged()}
+    judged = {j.claim.id: j.verdict for j in docket().verdicts()}
     assert all(judged[claim.id] is None for claim in wording)
 
 

@@ -21,7 +21,7 @@ from fedbounds.bounds.audit.axioms import (
 )
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import AtMinimum, InExpectation, Leading, Lemma, Markov, Prescribed, Specialize
-from fedbounds.bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivided
+from fedbounds.bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivide
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import (
     ClientByClient,
@@ -217,7 +217,7 @@ def test_a_geometric_sum_has_its_exact_constant_and_no_smaller_one():
     assert not accepts(GeometricSum(third, x, exact), Relation(power_sum(1 + third / (x - third), x), exact * x))
     assert not accepts(GeometricSum(sp.Rational(3, 2), n, 9 * ONE), Relation(left, 9 * n))
     assert coefficients_dominate(third) is not None
-    assert subdivided(third, flint.arb("1.2")) is None
+    assert subdivide(third, flint.arb("1.2")) is None
 
 
 # --- Averages --------------------------------------------------------------------------------------------------------

@@ -65,9 +65,9 @@ def terms_with(name, factor):
 
 
 def test_exactly_the_forms_with_the_hidden_scale_are_refuted(first_paper):
-    refuted = {j.claim.id for j in first_paper.judged() if j.verdict.outcome == "refuted"}
+    refuted = {j.claim.id for j in first_paper.verdicts() if j.verdict.outcome == "refuted"}
     assert refuted == {f"arbitrary-participation/{name}[{form}]/units" for name, form in HIDE_A_SCALE}
-    assert {j.verdict.outcome for j in first_paper.judged() if j.claim.id not in refuted} == {"proved"}
+    assert {j.verdict.outcome for j in first_paper.verdicts() if j.claim.id not in refuted} == {"proved"}
 
 
 @pytest.mark.parametrize("name", [name for name in PAPERS if name != "arbitrary-participation"])
@@ -79,7 +79,7 @@ def test_every_form_of_the_other_papers_has_its_units(name):
             ("proved", True)
         }
     else:
-        assert {j.verdict.outcome for j in docket(name).judged()} == {"proved"}
+        assert {j.verdict.outcome for j in docket(name).verdicts()} == {"proved"}
 
 
 def test_the_offending_factor_and_step_of_corollary_3_3_are_named(first_paper):

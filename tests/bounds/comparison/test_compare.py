@@ -242,8 +242,8 @@ def test_the_matrix_says_for_each_pair_what_differs():
 
 
 def test_a_label_of_a_paper_does_not_make_an_assumption_another_one():
-    assert not SMOOTH.participation and not DIVERGENCE.labeled("Assumption 3").participation
-    assert EXOGENOUS.labeled("U3").participation
+    assert not SMOOTH.participation and not DIVERGENCE.with_label("Assumption 3").participation
+    assert EXOGENOUS.with_label("U3").participation
 
 
 def test_a_bound_that_nobody_proved_is_marked_and_never_the_best():
@@ -277,7 +277,7 @@ def test_the_matrix_holds_every_form_once_and_agrees_with_compare():
 
 
 def test_the_matrix_of_whole_runs_leaves_lemmas_and_single_windows_out():
-    matrix = comparability_matrix().of_runs()
+    matrix = comparability_matrix().run_results()
     assert all(measure.aggregate != "single" for measure in matrix.measures)
     assert matrix.pairs == tuple(
         (matrix.find("arbitrary-participation/corollary-4.8"), matrix.find(f"fedau/{name}")) for name in ["theorem-2"]

@@ -347,7 +347,7 @@ def test_an_unproved_theorem_is_no_guarantee_unless_it_is_trusted_and_then_the_a
     c = dict(Lf=1, sigmaL=1, betaL=0, sigmaG=1, betaG=1, P=2, n=2, T=10**6, tau=[2, 2], w=[0.5, 0.5])
     c |= dict(Deltabar=1, Gx=1, R=1)
     alone = evaluate(theorem, c, assume=["all"])
-    assert alone.valid and alone.verdict == "survived" and not alone.guarantee and alone.promise == "no"
+    assert alone.valid and alone.verdict == "survived" and not alone.guarantee and alone.guarantee_text == "no"
     assert alone.why_not == ("the audit has not proved it: its verdict is survived",)
     for name in ("fed-norm-sgda/theorem-2", "fed-norm-sgda/theorem-2[repaired]"):
         trusted = evaluate(theorem, c, assume=["all"], trust=[name])

@@ -9,7 +9,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.evaluation.numpy_code import numeric_rule
 from fedbounds.bounds.evaluation.resolution import _apply
-from fedbounds.bounds.papers.fedau.second_moments import least_second_moment
+from fedbounds.bounds.papers.fedau.notation import least_second_moment
 from fedbounds.bounds.theory.registry import results
 from fedbounds.bounds.theory.symbols import Constant, Derived
 from tests.papers.fedau.exact_weights import exact_weight_moments

@@ -16,7 +16,7 @@ from fedbounds.bounds.search.effort import EVALUATIONS, EvaluationBudget
 from fedbounds.bounds.search.interval_arithmetic import enclose
 from fedbounds.bounds.search.optimize import Minimum, optimize
 from fedbounds.bounds.search.partial_evaluation import leave_free
-from fedbounds.bounds.search.round_lower_bounds import excluded_below
+from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds
 from fedbounds.bounds.search.rounds import Between, Largest, Never, Reached, rounds
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT
 from fedbounds.bounds.theory.registry import load
@@ -517,7 +517,7 @@ def test_more_constants_to_choose_never_need_more_rounds(question, fewer, more):
 def test_what_is_excluded_holds_no_choice_that_a_dense_grid_finds():
     key, epsilon, known = TIERED
     one = load(key)
-    least = excluded_below(
+    least = least_possible_rounds(
         leave_free(compiled_form(one, one.form(None)), known, ["eta", "Q", "R"], symbolic=True),
         "R",
         epsilon,

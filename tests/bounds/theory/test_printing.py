@@ -56,7 +56,11 @@ def test_every_name_is_defined_wherever_it_is_printed():
         assert not {name for name, _ in short.definitions()} & set(result.notation), "a name and a letter"
         used = {n.name for e in form.expressions for n in e.atoms(NamedNumber)}
         if used:
-            shown, display, text = describe(result, [form]), result.in_latex(form).lines, as_text(form, result.notation)
+            shown, display, text = (
+                describe(result, [form]),
+                result.latex_parts(form).lines,
+                as_text(form, result.notation),
+            )
             assert all(f"where {name} = " in shown for name in used)
             assert all(f"{sp.latex(sp.Symbol(name))} = " in display for name in used)
             in_bound = {n.name for term in form.terms for n in term.expression.atoms(NamedNumber)}
@@ -71,7 +75,7 @@ def test_every_name_is_defined_wherever_it_is_printed():
 def test_a_named_number_is_told_exactly_and_about():
     theorem = load("fedau/theorem-2")
     assert "where kappa = exp(1) - 2, about 0.718282" in describe(theorem, [theorem.form("sharp")])
-    assert r"\kappa = e - 2 \approx 0.718282" in theorem.in_latex(theorem.form("sharp")).lines
+    assert r"\kappa = e - 2 \approx 0.718282" in theorem.latex_parts(theorem.form("sharp")).lines
 
 
 def test_what_is_subtracted_comes_last():
@@ -141,7 +145,7 @@ def test_a_quotient_that_is_0_by_0_for_one_client_is_shown_with_its_reading():
     shown = describe(lemma, [form])
     assert "mean direction  direction*n*(P - 1)/(P*(n - 1))" in shown
     assert "where 0/0 in (P - 1)/(n - 1) is 1\n  where 0/0 in (n - P)/(n - 1) is 0\n" in shown
-    display = lemma.in_latex(form).lines
+    display = lemma.latex_parts(form).lines
     assert r"\frac{H_{x,t} n \left(P - 1\right)}{P \left(n - 1\right)}" in display and len(display.splitlines()) == 1
     n, x = MINIMAX.notation.n, sp.Symbol("x", positive=True)
     for kept in (2 - x / sp.Max(1, n), x / sp.Max(1, n - 1), sp.Max(1, x) / n, n * (x + 1)):  # no 0/0, or no guard
@@ -149,7 +153,7 @@ def test_a_quotient_that_is_0_by_0_for_one_client_is_shown_with_its_reading():
 
 
 def test_a_displayed_theorem_has_the_papers_conditions_and_no_others():
-    display = MINIMAX.in_latex(MINIMAX.form("printed")).lines.splitlines()
+    display = MINIMAX.latex_parts(MINIMAX.form("printed")).lines.splitlines()
     assert len(display) == 1 + 7  # (a), (b), (c), (d), (e) and the two of (f) of Lemma B.5
     assert display[2] == (
         r"\frac{\Gamma_y L_f \beta_G^{2} \kappa \max\left(\frac{B_w \beta_L^{2}}{\tau_{\rm eff}}, "
@@ -171,7 +175,7 @@ def test_a_displayed_theorem_has_the_papers_conditions_and_no_others():
                 [as_printed(e, result.notation).expression for e in form.expressions], result.notation
             ).parts
         )
-        assert len(result.in_latex(form).lines.splitlines()) == 1 + len(own) + named
+        assert len(result.latex_parts(form).lines.splitlines()) == 1 + len(own) + named
 
 
 def test_nothing_cancels_in_the_noise_of_full_synchronization():
@@ -193,10 +197,10 @@ def test_the_number_of_clients_is_in_the_noise_of_a_round_by_sampling_alone(key)
 
 
 def test_sums_over_clients_run_over_the_papers_index():
-    shown = MINIMAX.in_latex(MINIMAX.form()).lines
+    shown = MINIMAX.latex_parts(MINIMAX.form()).lines
     assert r"\max_i" in shown and r"\sum_n" not in shown and r"\max_n" not in shown
     rare = load("fedau/theorem-3")
-    assert r"\frac1N\sum_n\left(1 - p_n\right)^{2 K}" in rare.in_latex(rare.form("printed")).lines
+    assert r"\frac1N\sum_n\left(1 - p_n\right)^{2 K}" in rare.latex_parts(rare.form("printed")).lines
     n = MINIMAX.notation
     assert in_latex(SumOverClients(n.w) * n.T, n) == r"T \sum_iw_i"
     assert in_latex(SumOverClients(n.w) * sp.log(n.T), n) in (

@@ -591,4 +591,4 @@ def test_in_a_console_a_comparison_is_one_line_and_printed_it_is_a_summary():
     lines = str(found).splitlines()
     assert lines[0].startswith("exact given the record against arbitrary-participation/theorem-3.1 [explicit]")
     assert lines[1].startswith("  at T = 30: measured ") and lines[1].endswith("(conditions hold)")
-    assert f"  guarantee: {found.evaluation.promise}" in lines
+    assert f"  guarantee: {found.evaluation.guarantee_text}" in lines

@@ -70,7 +70,7 @@ ALL_PROOFS = pytest.mark.parametrize("dear", [False, pytest.param(True, marks=py
 
 @pytest.fixture(scope="module")
 def docket():
-    return ClaimSet.of_claims(claims_of_proofs(), (steps.CHECKER,))
+    return ClaimSet.from_claims(claims_of_proofs(), (steps.CHECKER,))
 
 
 def claims_of_proofs():

@@ -399,8 +399,8 @@ def test_every_hypothesis_of_the_printed_lemmas_is_among_those_checked():
 )
 def test_the_printed_step_that_does_not_follow_is_refuted_by_its_counterexample(step, erratum):
     claims = {claim.id: claim for proof in (DESCENT_PROOF, *WEIGHT_PROOFS) for claim in proof.claims()}
-    checker = ClaimSet.of_claims(claims.values(), only=[STEPS, REFUTATIONS])
+    checker = ClaimSet.from_claims(claims.values(), only=[STEPS, REFUTATIONS])
     verdict = checker.verdict(f"fedau/{step}")
     assert (verdict.outcome, verdict.method) == ("refuted", f"counterexample {erratum} ({BY_ID[erratum].degree})")
-    assert ClaimSet.of_claims(claims.values(), only=[STEPS]).verdict(f"fedau/{step}").outcome == "unknown"
+    assert ClaimSet.from_claims(claims.values(), only=[STEPS]).verdict(f"fedau/{step}").outcome == "unknown"
     assert not REFUTATIONS.hears(claims["fedau/lemma-b.3.3/S11"], ClaimSet("fedau", claims, ()))

@@ -68,7 +68,7 @@ def claims_of_proofs():
 
 @pytest.fixture(scope="module")
 def docket():
-    return ClaimSet.of_claims(claims_of_proofs(), (steps.CHECKER,))
+    return ClaimSet.from_claims(claims_of_proofs(), (steps.CHECKER,))
 
 
 @pytest.fixture(scope="module")

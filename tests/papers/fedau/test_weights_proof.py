@@ -293,7 +293,7 @@ UNPROVED = {  # K = log_c T need not be a whole number
 def docket():
     claims = [c for result in (*results.RESULTS, *corollaries.RESULTS) for c in result_claims(result)]
     claims += [c for proof in PROOFS for c in proof.claims()]
-    return ClaimSet.of_claims([c for c in claims if c.kind != "units"], (steps.CHECKER,))
+    return ClaimSet.from_claims([c for c in claims if c.kind != "units"], (steps.CHECKER,))
 
 
 @pytest.mark.parametrize("proof", MINE, ids=lambda proof: proof.id)
@@ -323,7 +323,7 @@ def test_theorem_3_trusts_exchangeability_and_rao_blackwell(docket):
 )  # the slowest of them is tried by the audit
 def test_special_cases_agree(limit):
     claim = limit.claim("fedau")
-    assert limits.CHECKER.tries(claim, ClaimSet.of_claims([claim], (limits.CHECKER,))).outcome == "proved"
+    assert limits.CHECKER.tries(claim, ClaimSet.from_claims([claim], (limits.CHECKER,))).outcome == "proved"
 
 
 # --- What the axioms say, against the exact law -----------------------------------------------------------------------

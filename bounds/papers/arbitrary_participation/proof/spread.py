@@ -17,7 +17,7 @@ from fedbounds.bounds.theory.result import Condition
 
 PAPER = "arbitrary-participation"
 L, I, gamma, sigma, nu, sumsq = n.L, n.I, n.gamma, n.sigma, n.nu, n.sumsq
-A1, A2 = SMOOTH.labeled("Assumption 1"), UNBIASED.labeled("Assumption 2")
+A1, A2 = SMOOTH.with_label("Assumption 1"), UNBIASED.with_label("Assumption 2")
 PAST = (A2, MARTINGALE, EXOGENOUS)
 
 ROUND_ATOMS = (

@@ -40,7 +40,7 @@ GAP_DECREASE = Symbol("[delta_t - delta_{t+1}]", real=True)
 Fy1, x1 = Vec.atom("Fy1"), Vec.atom("x1")
 DX, DY = IN_X.s + IN_X.n, IN_Y.s + IN_Y.n
 CLIMB = Gammay * DY  # y_{t+1} - y_t
-SETTING = DESCENT_SETTING.lettered({GAP_DECREASE: DECREASE - FALL_X - FALL_Y})
+SETTING = DESCENT_SETTING.with_symbols({GAP_DECREASE: DECREASE - FALL_X - FALL_Y})
 IN_X_SQUARED = (Gammax**2 * (M + L) + Gammax * Gammay * L) / 2  # what multiplies |g_x|^2
 IN_Y_SQUARED = (Gammay**2 + Gammax * Gammay) * L / 2  # and |g_y|^2
 LIFTED = 2 * G + 4 * kappa * L * DELTA  # Lemma B.6

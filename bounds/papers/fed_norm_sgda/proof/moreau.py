@@ -24,7 +24,7 @@ FALL = Symbol("[F~(x_t, y_t) - F~(xb, y_t)]", real=True)
 AT_PROX = Symbol("[Phi~(xb) - F~(xb, y_t)]", nonnegative=True)
 TO_PROX = Symbol("[Phi~(x_t) - Phi~(xb)]", real=True)
 GRADIENT = Symbol("[|grad of the Moreau envelope at x_t|^2]", nonnegative=True)
-HERE = SETTING.lettered({FALL: TO_PROX + AT_PROX - DELTA, GRADIENT: 4 * L**2 * square(AWAY)})
+HERE = SETTING.with_symbols({FALL: TO_PROX + AT_PROX - DELTA, GRADIENT: 4 * L**2 * square(AWAY)})
 STALE = SNAPSHOT_PROOF.id
 
 

@@ -33,7 +33,7 @@ ROUND, SETTING, TELESCOPED, Fy1 = ascent.ROUND, ascent.SETTING, ascent.TELESCOPE
 HALF = Rational(1, 2)
 LATER = Symbol("[Phi~(x_{t+1}) - F~(x_{t+1}, y_t)]", real=True)
 ASCENT = ASCENT_PROOF.id
-THERE = SETTING.lettered({LATER: DELTA - DECREASE + FALL_X})
+THERE = SETTING.with_symbols({LATER: DELTA - DECREASE + FALL_X})
 
 
 def ascent_steps(s: Chain) -> None:

@@ -44,7 +44,7 @@ APPROACH = Symbol("[|y_t - yb|^2 - |y_{t+1} - yb|^2]", real=True)
 FIRST = Symbol("[|y - yb|^2 at the start of the block]", nonnegative=True)
 ONE, QUARTER, EIGHTH = Integer(1), Rational(1, 4), Rational(1, 8)
 KEPT, MORE = Rational(69, 64), Rational(11, 8)
-HERE = SETTING.lettered({BELOW: -STALE - ABOVE})
+HERE = SETTING.with_symbols({BELOW: -STALE - ABOVE})
 GradY = IN_SNAPSHOT.G
 CLIMB = Gammay * (IN_SNAPSHOT.s + IN_SNAPSHOT.n)
 

@@ -51,7 +51,7 @@ SNAPSHOT_ATOMS = (
     Atom("xb", "point", 0, "the proximal point of Phi~ at x_t, with 1/(2 Lf)", per_client=False, still=True),
 )
 _BASE = round_setting("xs y0", *SNAPSHOT_ATOMS)
-SETTING = _BASE.lettered(OWN_LETTERS)
+SETTING = _BASE.with_symbols(OWN_LETTERS)
 IN_SNAPSHOT = Block("y", "S-self", 2 * L * STALE)
 MOVED_Y = square(MOVED["y"])
 TO_OWN = {

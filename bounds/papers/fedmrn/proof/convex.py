@@ -58,7 +58,7 @@ def theorem_proof(masking: Masking, parts: tuple[Term, ...], forms: dict[str, st
     lemma = distance_proof(masking)
     meanings: dict[Symbol, sp.Expr] = {B: sp.Add(*(part.expression for part in parts))}
     meanings[LEVEL] = 4 * B / mu**2 + largest(0, shift * Delta1 - 4 * B / mu**2)
-    c = Chain(symbols.SETTING.lettered(meanings), EACH, (lemma, NOISE_PROOF, DRIFT_PROOF))
+    c = Chain(symbols.SETTING.with_symbols(meanings), EACH, (lemma, NOISE_PROOF, DRIFT_PROOF))
     if masking is RELATIVE:
         enter_walk(c, masking, EARLY)
     enter_drift(c, masking, EARLY)
