@@ -47,7 +47,7 @@ def test_the_order_of_theorem_3_is_never_a_guarantee_and_needs_its_cap():
     cap = 1 / (24 * 2 * 5) / 4  # (S/N)^(2/3) = 1/4
     under, over = (evaluate(THEOREM, given | {"eta_l": size * cap}, assume=["all"]) for size in (0.999, 1.001))
     assert float(under.value) == pytest.approx(3 * (2 / 500) ** 0.5 + 2 / 100 * 4)
-    assert under.promise == "no" and any("constant" in why for why in under.why_not)
+    assert under.guarantee_text == "no" and any("constant" in why for why in under.why_not)
     assert not any("condition" in why for why in under.why_not)
     assert any("a condition fails: eta_l" in why for why in over.why_not)
 

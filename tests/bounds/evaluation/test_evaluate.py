@@ -352,7 +352,7 @@ def test_an_unproved_theorem_is_no_guarantee_unless_it_is_trusted_and_then_the_a
     for name in ("fed-norm-sgda/theorem-2", "fed-norm-sgda/theorem-2[repaired]"):
         trusted = evaluate(theorem, c, assume=["all"], trust=[name])
         assert (
-            trusted.guarantee and trusted.promise == "yes, conditional on fed-norm-sgda/theorem-2[repaired] (survived)"
+            trusted.guarantee and trusted.guarantee_text == "yes, conditional on fed-norm-sgda/theorem-2[repaired] (survived)"
         )
     assert not evaluate(theorem, c, assume=["all"], trust=["fed-norm-sgda/theorem-2[printed]"]).guarantee
     with pytest.raises(FedboundsError, match="unknown claim to trust"):
