@@ -76,11 +76,11 @@ class Spread:
     Args:
         name: its name in the claim's id.
         text: the statement in one line.
-        left, right: in MEAN_SQUARE, SQUARED_MEAN and VARIANCE (of the z_i under the weights w_i).
-        op: "==" or "<=".
         reading: what the weights and the vectors are.
         groups: the same for one record; the left side is the largest over the groups.
         recomputed: both sides of the statement from their definitions, for one record.
+        left, right: in MEAN_SQUARE, SQUARED_MEAN and VARIANCE (of the z_i under the weights w_i).
+        op: "==" or "<=".
         axiom: why the right side of the statement is at least `right` in every group; empty if they are equal.
         single: whether there is only one z_i in each group, so that the variance is zero.
         source: where it stands.
@@ -88,12 +88,12 @@ class Spread:
 
     name: str
     text: str
-    left: sp.Expr
-    right: sp.Expr
-    op: Relator
     reading: str
     groups: Callable[[Record], Sequence[Group]]
     recomputed: Callable[[Record], tuple[Fraction, Fraction]]
+    left: sp.Expr = SQUARED_MEAN
+    right: sp.Expr = MEAN_SQUARE
+    op: Relator = "<="
     axiom: str = MEAN_AXIOM
     single: bool = False
     source: str = ""
