@@ -50,9 +50,9 @@ class Group:
     def value(self, expression: sp.Expr) -> Fraction:
         """A sum in MEAN_SQUARE, SQUARED_MEAN and VARIANCE, the variance computed from its definition."""
         mean = weighted_sum(self.weights, self.vectors)
-        apart = [[x - y for x, y in zip(z, mean, strict=True)] for z in self.vectors]
+        centered = [[x - y for x, y in zip(z, mean, strict=True)] for z in self.vectors]
         values = {SQUARED_MEAN: norm2(mean)}
-        for symbol, vectors in ((MEAN_SQUARE, self.vectors), (VARIANCE, apart)):
+        for symbol, vectors in ((MEAN_SQUARE, self.vectors), (VARIANCE, centered)):
             values[symbol] = sum((w * norm2(z) for w, z in zip(self.weights, vectors, strict=True)), Fraction(0))
         coefficients = expression.as_coefficients_dict()
         return sum((Fraction(int(c)) * values[cast(sp.Symbol, s)] for s, c in coefficients.items()), Fraction(0))

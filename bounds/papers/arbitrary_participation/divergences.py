@@ -35,8 +35,8 @@ def mean_offsets(record: Record, interval: int) -> list[list[Fraction]]:
 def cohort2(weights: Vector, offsets: Sequence[Vector]) -> Fraction:
     """The left side of (6) for one round."""
     center = weighted_sum(weights, offsets)
-    apart = (norm2([x - y for x, y in zip(v, center, strict=True)]) for v in offsets)
-    return sum((w * a for w, a in zip(weights, apart, strict=True)), Fraction(0))
+    squares = (norm2([x - y for x, y in zip(v, center, strict=True)]) for v in offsets)
+    return sum((w * a for w, a in zip(weights, squares, strict=True)), Fraction(0))
 
 
 def delta2(record: Record, interval: int) -> Fraction:

@@ -281,7 +281,7 @@ def without_gap() -> ProofSetting:
 def one_round() -> sp.Expr:
     """What h increases by in one round, at most."""
     second = L * move / 2 * GENERAL.moment / N * SHARP.update(GENERAL)
-    return move * (SHARP.apart(GENERAL) / 2 + second - G / 2)
+    return move * (SHARP.deviation(GENERAL) / 2 + second - G / 2)
 
 
 def no_gap_chain() -> Chain:
