@@ -4,13 +4,12 @@ something.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, never_zero, prove, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
@@ -37,9 +36,7 @@ class HarmonicAverage:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the rounds averaged over"
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The bound of a round is a constant and a multiple of 1/t; the sum is taken term by term."""
         t, T = self.round, self.rounds
         if len(premises) != 2 or premises[0].left != self.start or premises[1].left != self.each:
@@ -74,9 +71,7 @@ class AverageOverClients:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "whose mean over clients it is"
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The conclusion is linear in its means, and its other symbols are the same for all clients."""
         if len(premises) != 1 or premises[0].left != self.part or conclusion.left != self.average:
             return ProofFinding(False, "mean over clients", f"one premise, a bound of {self.part} for every client")
@@ -111,14 +106,12 @@ class StandsFor:
     equalities: ClassVar[bool] = True
     gives: ClassVar[str] = "what the letter stands for"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """Substitution on the right-hand side."""
         premise = premises[0]
         return Relation(premise.left, premise.right.xreplace({self.letter: self.value}), premise.op)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """A positive symbol stands for what is positive."""
         if len(premises) != 1 or not self.axiom:
             return ProofFinding(False, "definition", "one premise, and a reason why the letter stands for that")
@@ -143,5 +136,5 @@ class AtStep(StandsFor):
         return ((self.letter, self.value),)
 
 
-def _above_zero(value: sp.Expr, facts: Sequence[Relation]) -> bool:
+def _above_zero(value: sp.Expr, facts: Relations) -> bool:
     return prove(value, facts).holds and never_zero(value, facts)

@@ -5,13 +5,13 @@ An axiom names the assumptions it needs; a step that uses it without them among 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation, Relator
+from fedbounds.bounds.audit.claim import Relation, Relations, Relator
 from fedbounds.bounds.audit.nonnegative import ProofFinding, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
@@ -65,13 +65,11 @@ class Schema:
         """What premises or conditions must say."""
         return ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """What the axiom says of these vectors."""
         raise Unfit("no schema")
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Equal sides and operator."""
         unsaid = [str(said) for said in self.given if said not in (*premises, *facts)]
         if unsaid:
@@ -106,7 +104,7 @@ class Smooth(Schema):
     axiom: str = "smoothness: |grad f(u) - grad f(v)| <= L |u - v|, of every client's function and of their means"
     needs: tuple[str, ...] = ("smooth",)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """Functions and points come from the atoms."""
         pairs = tuple(zip(self.first.split(), self.second.split(), strict=True))
         firsts, seconds = ([setting.atoms[pair[k]] for pair in pairs] for k in (0, 1))
@@ -141,7 +139,7 @@ class Uncorrelated(Schema):
     axiom: str = "noise has mean zero given the past and who takes part, so its products with the past vanish"
     needs: tuple[str, ...] = ("unbiased-noise", "martingale-noise", "exogenous-participation")
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """Times come from the atoms."""
         noises = [setting.atoms[name] for name in self.noise.atoms]
         if any(a.kind != "noise" for a in noises) or len({a.time for a in noises}) != 1:
@@ -169,7 +167,7 @@ class MeanOf(Schema):
     axiom: str = "the weights are nonnegative and sum to 1, so that the bracket's mean is a mean"
     needs: tuple[str, ...] = ("weights",)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """Which atoms are common to all clients comes from the atoms."""
         own = [name for name in self.common.atoms if setting.atoms[name].per_client]
         if own:
@@ -195,7 +193,7 @@ class Jensen(Schema):
     axiom: str = "the weights are nonnegative and sum to 1, so that the bracket's mean is a mean"
     needs: tuple[str, ...] = ("weights",)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The mean comes from the atoms."""
         mean = average_over_bracket if self.over == "clients" else average_over_steps
         return Relation(square(mean(self.vector, setting.atoms)), square(self.vector))
@@ -216,7 +214,7 @@ class Independent(Schema):
     needs: tuple[str, ...] = ("unbiased-noise", "independent-clients", "exogenous-participation")
     gives: ClassVar[str] = "what the sum stands for"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The mean comes from the atom."""
         atom = setting.atoms[self.noise]
         if atom.kind != "noise" or not atom.mean:
@@ -241,7 +239,7 @@ class NoiseOverTime(Schema):
     needs: tuple[str, ...] = ("unbiased-noise", "martingale-noise", "exogenous-participation")
     gives: ClassVar[str] = "the number of steps"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The bound comes from the premise."""
         each = setting.atoms[self.each]
         if each.kind != "noise" or each.mean != self.mean:
@@ -269,7 +267,7 @@ class SumOfNoise(Schema):
     axiom: str
     needs: tuple[str, ...]
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The bound comes from the premise."""
         if len(premises) != 1 or not same(premises[0].left, self.each):
             raise Unfit(f"the premise does not bound {self.each}")
@@ -296,7 +294,7 @@ class Assumed(Schema):
     axiom: str = ""
     gives: ClassVar[str] = "what the assumption says here"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The hypothesis, which must have a name."""
         if not self.needs:
             raise Unfit("no assumption is named that says so")
@@ -328,7 +326,7 @@ class ByMeaning(Schema):
         given = f", given={'; '.join(map(str, self.given))}" if self.given else ""
         return f"{self.name}(axiom={self.axiom!r}, needs={self.needs!r}{given})"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """What it says."""
         return Relation(self.left, self.right, self.op)
 
@@ -358,7 +356,7 @@ class Descent(Schema):
     needs: tuple[str, ...] = ("smooth",)
     gives: ClassVar[str] = "how far the algorithm moves"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The gradient must be that of the objective."""
         atom = setting.atoms[self.gradient]
         if atom.kind != "gradient" or atom.of != self.of or atom.per_client:
@@ -387,6 +385,6 @@ class Starts(Schema):
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "where the algorithm starts"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """It is 0."""
         return Relation(self.quantity, sp.S.Zero, self.op)

@@ -3,9 +3,9 @@
 A certificate says what is bounded, under which conditions and assumptions, and how every step follows from others.
 This file knows no paper and shares no code with what wrote the certificate. FORMAT lists every key and every type of
 value that a certificate may have, `Reader` the grammar of expressions, and everything else is refused. The checker
-multiplies out both sides, and believes only what it prints: letters, axioms, what a mean or a sum stands for, and what
+multiplies out both sides, and believes only what it prints: symbols, axioms, what a mean or a sum stands for, and what
 stays the same from step to step. An expression is not negative if it is a sum of products of facts with factors in
-which no coefficient and no letter is negative, or of squares. Text of the author is printed in double quotes on lines
+which no coefficient and no symbol is negative, or of squares. Text of the author is printed in double quotes on lines
 that begin with "| "; the verdict is the last line, and the only one that begins with "verdict: ".
 """
 
@@ -31,7 +31,7 @@ SIGNS = ("real", "nonnegative", "positive")
 RESERVED = {"dot", "floor", "exp", "power", "Fraction"}
 NAME = re.compile(rf"(?!({'|'.join(sorted(RESERVED))})$)[A-Za-z_][A-Za-z0-9_]*")
 TEXT = re.compile(r"([-+*/(),]| (?! )|(?<!\w)([A-Za-z_]\w*|0|[1-9][0-9]{0,98})(?!\w))*", re.ASCII)
-WORK = 10**8  # letters in products and sums, facts and characters, in one certificate: some minutes
+WORK = 10**8  # symbols in products and sums, facts and characters, in one certificate: some minutes
 BITS, DEEP, LONG = 4096, 400, 10**7  # of a coefficient; operations in each other; characters of a file
 KINDS = {dict: "table", list: "list", str: "text", bool: "true or false", int: "whole number"}
 ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
@@ -42,16 +42,16 @@ def texts(keys: str) -> dict[str, Any]:
     return dict.fromkeys(keys.split(), str)
 
 
-def why(said: Any) -> Json:
+def why(data: Any) -> Json:
     """A reason: a sum of squares or of products."""
-    return {"squares": [texts("weight") | {"because": why, "of": {"*": str}}]} if "squares" in said else PRODUCTS
+    return {"squares": [texts("weight") | {"because": why, "of": {"*": str}}]} if "squares" in data else PRODUCTS
 
 
-def step(said: Any) -> dict[str, Any]:
+def step(data: Any) -> dict[str, Any]:
     """The keys of a step by its rule; some rules say in words what they trust."""
-    need(said["rule"] in STEPS, f"{quoted(said['rule'])} is no rule")
-    by_steps = {"varying": [str], "still": [str]} if said["rule"] == "average" and "random" not in said else {}
-    return STEP | STEPS[said["rule"]] | by_steps | texts("" if said["rule"] in SHOWN else "trusts")
+    need(data["rule"] in STEPS, f"{quoted(data['rule'])} is no rule")
+    by_steps = {"varying": [str], "still": [str]} if data["rule"] == "average" and "random" not in data else {}
+    return STEP | STEPS[data["rule"]] | by_steps | texts("" if data["rule"] in SHOWN else "trusts")
 
 
 # What a certificate is made of: a dict lists the keys of a table ("?": may be missing; "*": any), [x] is a list of x, a
@@ -133,7 +133,7 @@ def fraction(text: str) -> Fraction:
 
 
 def words(*names: str) -> set[str]:
-    """The letters and vectors that letters are made of: dot a b, floor of, power of."""
+    """The symbols and vectors that symbols are made of: dot a b, floor of, power of."""
     return {*re.findall(r"[A-Za-z_]\w*", " ".join(names))} - RESERVED
 
 
@@ -194,7 +194,7 @@ class Expression:
     def factored(self) -> tuple[Expression, Poly]:
         """The inverse of a monomial of the numerator, and what it leaves, whose first coefficient is 1."""
         need(bool(self.above), "it divides by zero")
-        powers: dict[str, list[int]] = {s: [] for s in self.letters}
+        powers: dict[str, list[int]] = {s: [] for s in self.symbols}
         for s, k in (part for m in self.above for part in m):
             powers[s].append(k)
         least = sorted((s, -min(ks if len(ks) == len(self.above) else [*ks, 0], default=0)) for s, ks in powers.items())
@@ -216,22 +216,22 @@ class Expression:
 
     @property
     def number(self) -> Fraction | None:
-        """Its value if it holds no letter."""
+        """Its value if it holds no symbol."""
         return None if self.below or set(self.above) - {ONE} else self.above.get(ONE, Fraction(0))
 
     @property
     def key(self) -> str:
-        """The expression in words, as part of a letter's name."""
+        """The expression in words, as part of a symbol's name."""
         return str((sorted(self.above.items()), sorted(self.below.items())))
 
     def counts(self, whole: Set[str]) -> bool:
-        """Whether it is a product of letters that are positive and whole."""
+        """Whether it is a product of symbols that are positive and whole."""
         ((powers, c),) = self.above.items() if len(self.above) == 1 else [(ONE, 0)]
         return c == 1 and powers != ONE and not self.below and all(s in whole and k > 0 for s, k in powers)
 
     @property
-    def letters(self) -> set[str]:
-        """Every letter of it."""
+    def symbols(self) -> set[str]:
+        """Every symbol of it."""
         return {s for part in (self.above, *map(dict, self.below)) for m in part for s, _ in m}
 
 
@@ -240,17 +240,17 @@ def constant(value: Fraction | int) -> Expression:
     return Expression({ONE: Fraction(value)} if value else {})
 
 
-def letter(name: str) -> Expression:
-    """A letter."""
+def symbol(name: str) -> Expression:
+    """A symbol."""
     return Expression({((name, 1),): Fraction(1)})
 
 
 class Reader:
-    """Reads expressions in declared letters, and keeps these and the divisors; in numbers, `exp` is read too.
+    """Reads expressions in declared symbols, and keeps these and the divisors; in numbers, `exp` is read too.
 
-    Whole numbers, letters, brackets, + - * /, dot(vector, vector), floor(expression), exp(fraction), and powers, whose
-    exponents are whole numbers to 100 or products of letters that are positive and whole. Inside of a floor, or of a
-    power of such letters, there is no other.
+    Whole numbers, symbols, brackets, + - * /, dot(vector, vector), floor(expression), exp(fraction), and powers, whose
+    exponents are whole numbers to 100 or products of symbols that are positive and whole. Inside of a floor, or of a
+    power of such symbols, there is no other.
     """
 
     def __init__(
@@ -275,18 +275,18 @@ class Reader:
             case ast.Name(id=name):
                 need(name in self.known, f"the letter {quoted(name)} is not declared")
                 self.names.add(name)
-                return letter(name)
+                return symbol(name)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return constant(-1) * self._read(operand, deep - 1)
             case ast.Call(func=ast.Name(id="dot"), args=[ast.Name(id=a), ast.Name(id=b)], keywords=[]):
                 need({a, b} <= self.vectors, f"{quoted(a)} or {quoted(b)} is no declared vector")
-                return letter(f"dot {min(a, b)} {max(a, b)}")
+                return symbol(f"dot {min(a, b)} {max(a, b)}")
             case ast.Call(func=ast.Name(id="floor"), args=[inside], keywords=[]):
-                return letter(f"floor {self._alone(self._read(inside, deep - 1))}")
+                return symbol(f"floor {self._alone(self._read(inside, deep - 1))}")
             case ast.Call(func=ast.Name(id="exp"), args=[inside], keywords=[]) if self.exp:
                 value = self._read(inside, deep - 1).number
                 need(value is not None, "exp is of no fraction")
-                return letter(f"exp {value}")
+                return symbol(f"exp {value}")
             case ast.BinOp(left=left, op=op, right=right):
                 return self._combined(self._read(left, deep - 1), op, self._read(right, deep - 1))
         raise Refused(f"{type(e).__name__} is not of this grammar")
@@ -300,13 +300,13 @@ class Reader:
             self.divisors[right.key] = right
             return left * right.inverse()
         if right.counts(self.whole):
-            return letter(f"power {self._alone(left)} {right.key}")
+            return symbol(f"power {self._alone(left)} {right.key}")
         need(right.number in range(101), "an exponent is no whole number to 100, and no product of whole letters")
         return left ** int(right.number or 0)
 
     def _alone(self, e: Expression) -> str:
         """What is inside of a floor or a power, in words."""
-        need(not any("(" in s for s in e.letters), "a floor or a power is inside of another one")
+        need(not any("(" in s for s in e.symbols), "a floor or a power is inside of another one")
         return e.key
 
 
@@ -334,33 +334,33 @@ def enclosed(e: Expression) -> tuple[Fraction, Fraction]:
 class Relation:
     """left <= right, left == right, or, of conditions, left < right."""
 
-    def __init__(self, said: Json, read: Reader) -> None:
-        need(said["op"] in ("<=", "==", "<"), f"{quoted(said['op'])} is no relation")
-        self.left, self.right, self.op = read(said["left"]), read(said["right"]), said["op"]
+    def __init__(self, data: Json, read: Reader) -> None:
+        need(data["op"] in ("<=", "==", "<"), f"{quoted(data['op'])} is no relation")
+        self.left, self.right, self.op = read(data["left"]), read(data["right"]), data["op"]
         self.slack = self.right - self.left
 
 
 class Step:
     """One step, with the signs and facts that may be used in it."""
 
-    def __init__(self, whole: Certificate, said: Json) -> None:
-        self.whole, self.said, self.read = whole, said, Reader(whole.known, whole.vectors, whole.whole)
+    def __init__(self, whole: Certificate, data: Json) -> None:
+        self.whole, self.data, self.read = whole, data, Reader(whole.known, whole.vectors, whole.whole)
         spend(len(whole.sign) + len(whole.facts))
         self.sign, self.facts, self.strict = dict(whole.sign), dict(whole.facts), set[str]()
-        names = said.get("premises", [])
+        names = data.get("premises", [])
         missing = [name for name in names if name not in whole.shown]
         need(not missing, f"its premise {quoted(missing[:1])} is no step that was shown before")
         self.premises, self.believed = [whole.shown[name] for name in names], list[str]()
         for k, name in enumerate(names):
-            if name not in whole.starts or "at" in said:
+            if name not in whole.starts or "at" in data:
                 self._fact(f"premise {name}", whole.shown[name])
             else:
-                need(k == 0 and said["rule"] == "unroll", f"{quoted(name)} holds at the start only")
-        for name in said.get("conditions", []):
-            self._fact(f"condition {name}", Relation(whole.said["conditions"][name], self.read))
-        for floor in said.get("floors", []):
+                need(k == 0 and data["rule"] == "unroll", f"{quoted(name)} holds at the start only")
+        for name in data.get("conditions", []):
+            self._fact(f"condition {name}", Relation(whole.data["conditions"][name], self.read))
+        for floor in data.get("floors", []):
             self._floor(floor["of"], fraction(floor["least"]), floor["because"])
-        self.conclusion = Relation(said, self.read)
+        self.conclusion = Relation(data, self.read)
 
     def _fact(self, name: str, relation: Relation) -> None:
         two = name in self.facts or f"{name} reversed" in self.facts
@@ -404,7 +404,7 @@ class Step:
                 self.nonnegative(weight, square["because"], f"the weight {square['weight']}")
                 vector = [(name, self.read(c)) for name, c in square["of"].items()]
                 need({*square["of"]} <= self.read.vectors, "a square is of no declared vector")
-                products = (c * d * letter(f"dot {min(a, b)} {max(a, b)}") for a, c in vector for b, d in vector)
+                products = (c * d * symbol(f"dot {min(a, b)} {max(a, b)}") for a, c in vector for b, d in vector)
                 total = total + weight * sum(products, constant(0))
             need(not strictly and e.equals(total), f"{what} is not that sum of squares")
             return
@@ -427,49 +427,49 @@ class Step:
 
     def check(self) -> None:
         """Refuse the step unless it follows, and divides by nothing that may be zero."""
-        speaks = self.said["rule"] in SHOWN or bool(self.said["trusts"].strip())
+        speaks = self.data["rule"] in SHOWN or bool(self.data["trusts"].strip())
         need(speaks and self.conclusion.op != "<", "it is strict, or trusts without a word")
-        at_start = self.said.get("at") == "start" and self.said["rule"] in ("axiom", "combination")
-        need(at_start or "at" not in self.said, "it holds at another place than the start")
-        need({*self.said.get("needs", [])} <= {*self.said.get("assumptions", [])}, "the rule needs another assumption")
-        RULES[self.said["rule"]](self)
+        at_start = self.data.get("at") == "start" and self.data["rule"] in ("axiom", "combination")
+        need(at_start or "at" not in self.data, "it holds at another place than the start")
+        need({*self.data.get("needs", [])} <= {*self.data.get("assumptions", [])}, "the rule needs another assumption")
+        RULES[self.data["rule"]](self)
         self.divides()
 
     def divides(self) -> None:
         """Refuse unless whatever was divided by is not zero."""
         shown = list[Poly]()
-        for said in self.said.get("positive", []):
-            part = self.read(said["is"])
-            self.nonnegative(part, said["because"], f"the divisor {said['is']}", True)
+        for data in self.data.get("positive", []):
+            part = self.read(data["is"])
+            self.nonnegative(part, data["because"], f"the divisor {data['is']}", True)
             shown.append(part.factored()[1])
         for divisor in list(self.read.divisors.values()):
             monomial, factor = divisor.factored()
-            positive = all(self._sign(s) == "positive" for s in monomial.letters)
+            positive = all(self._sign(s) == "positive" for s in monomial.symbols)
             positive &= factor in shown or self.plainly(Expression(factor), True)
             need(positive, f"it divides by {divisor.key[:200]}, which is not shown to be positive")
 
     def combination(self) -> None:
         """slack = sum of multipliers times the premises' slacks, and a rest that is nonnegative."""
         rest = self.conclusion.slack
-        pairs = len(self.said["multipliers"]), len(self.premises)
+        pairs = len(self.data["multipliers"]), len(self.premises)
         need(pairs[0] == pairs[1], f"it has {pairs[0]} multipliers for {pairs[1]} premises")
-        for said, premise in zip(self.said["multipliers"], self.premises, strict=True):
-            factor = self.read(said["value"])
+        for data, premise in zip(self.data["multipliers"], self.premises, strict=True):
+            factor = self.read(data["value"])
             used = premise.op == "<=" and bool(factor.above)
-            need(used == ("because" in said), f"a reason is missing or not read: why {said['value']} is not negative")
+            need(used == ("because" in data), f"a reason is missing or not read: why {data['value']} is not negative")
             if used:
                 need(self.conclusion.op == "<=", "an equality cannot rest on an inequality")
-                self.nonnegative(factor, said["because"], f"the multiplier {said['value']}")
+                self.nonnegative(factor, data["because"], f"the multiplier {data['value']}")
             rest = rest - factor * premise.slack
-        need(("rest" in self.said) == (self.conclusion.op == "<="), "a rest is missing or not read")
+        need(("rest" in self.data) == (self.conclusion.op == "<="), "a rest is missing or not read")
         if self.conclusion.op == "==":
             need(not rest.above, "the two sides differ")
         else:
-            self.nonnegative(rest, self.said["rest"], "what the premises leave")
+            self.nonnegative(rest, self.data["rest"], "what the premises leave")
 
     def clients(self) -> None:
         """A polynomial that is nonnegative for every client, summed over the clients monomial by monomial."""
-        variables, believed = self.said["variables"], self.said["sums"]
+        variables, believed = self.data["variables"], self.data["sums"]
         new = len({*variables}) == len(variables) and not {*variables} & {*self.read.known, *self.read.vectors}
         sums = {tuple(powers): self.read(text) for powers, text in believed}
         need(len(sums) == len(believed), "two sums of the same")
@@ -478,14 +478,14 @@ class Step:
         self.read.known = {*self.read.known, *variables}
         self.sign |= dict.fromkeys(variables, "nonnegative")
         self.believed += [f"for every client: 0 <= {v}" for v in variables]
-        self.believed += [f"for every client: {written(said)}" for said in self.said["facts"]]
+        self.believed += [f"for every client: {written(data)}" for data in self.data["facts"]]
         self.believed += [f"the sum over clients with powers {k} of {', '.join(variables)}: {t}" for k, t in believed]
-        for k, said in enumerate(self.said["facts"]):
-            self._fact(f"client {k}", Relation(said, self.read))
-        pointwise, total = self.read(self.said["pointwise"]), constant(0)
-        self.nonnegative(pointwise, self.said["because"], "what holds for every client")
+        for k, data in enumerate(self.data["facts"]):
+            self._fact(f"client {k}", Relation(data, self.read))
+        pointwise, total = self.read(self.data["pointwise"]), constant(0)
+        self.nonnegative(pointwise, self.data["because"], "what holds for every client")
         need(not pointwise.below and self.conclusion.op == "<=", "no polynomial inequality")
-        others = pointwise.letters - {*variables}
+        others = pointwise.symbols - {*variables}
         need(not any(words(name) & {*variables} for name in others), "a variable is in a floor or an exponent")
         self._fixed(others, "every client")
         for m, c in pointwise.above.items():
@@ -495,36 +495,36 @@ class Step:
 
     def unroll(self) -> None:
         """u_{k+1} <= m u_k + b, u_0 = 0, m >= 1, b >= 0: after n steps u <= b (m^n - 1)/(m - 1)."""
-        now, m, b, n = (self.read(self.said[k]) for k in ("now", "multiplier", "additive", "steps"))
-        (start, step, *_), after = self.premises, self.read(self.said["after"])
+        now, m, b, n = (self.read(self.data[k]) for k in ("now", "multiplier", "additive", "steps"))
+        (start, step, *_), after = self.premises, self.read(self.data["after"])
         need(start.op == "==" and start.left.equals(now) and not start.right.above, "it does not start at 0")
         need(step.left.equals(after) and step.right.equals(m * now + b), "the recursion is not u -> m u + b")
         need(step.op == "<=" and not after.equals(now), "the step leads nowhere")
-        fixed = m.letters | b.letters | n.letters
-        need(not words(*now.letters) & words(*fixed), "the recursion is not linear")
+        fixed = m.symbols | b.symbols | n.symbols
+        need(not words(*now.symbols) & words(*fixed), "the recursion is not linear")
         self._differ([words(*dict(monomial)) for monomial in after.above], fixed)
         need(n.counts(self.whole.whole), "the number of steps is no product of whole letters")
-        self.believed += [f"{what}: {self.said[what]}" for what in ("now", "after", "steps")]
+        self.believed += [f"{what}: {self.data[what]}" for what in ("now", "after", "steps")]
         self._fixed(fixed, "every step")
-        self.nonnegative(m - constant(1), self.said["grows"], "the multiplier less 1")
-        self.nonnegative(b, self.said["adds"], "the additive term")
+        self.nonnegative(m - constant(1), self.data["grows"], "the multiplier less 1")
+        self.nonnegative(b, self.data["adds"], "the additive term")
         self.read.divisors["grows"] = m - constant(1)
-        wanted = b * (letter(f"power {m.key} {n.key}") - constant(1))
+        wanted = b * (symbol(f"power {m.key} {n.key}") - constant(1))
         need(self.conclusion.op == "<=" and self.conclusion.left.equals(now), "it bounds something else")
         need((self.conclusion.right * (m - constant(1))).equals(wanted), "it does not unroll to this")
 
     def _differ(self, parts: list[set[str]], fixed: set[str]) -> None:
-        """Refuse if a part that differs from step to step is made only of letters that are the same in all."""
+        """Refuse if a part that differs from step to step is made only of symbols that are the same in all."""
         need(all(part - words(*fixed) for part in parts), f"what differs is made of {sorted(words(*fixed))}")
 
-    def _fixed(self, letters: set[str], throughout: str) -> None:
+    def _fixed(self, symbols: set[str], throughout: str) -> None:
         """Refuse if one of these is said to differ between steps or rounds; it is printed that none does."""
-        differing = {s for text in self.said.get("varying", []) for s in self.read(text).letters}
-        need({*self.said.get("still", [])} <= self.read.vectors, "what stays the same is no vector")
-        for name in letters if throughout == "every step" else ():
-            still = (words(name) & self.read.vectors) <= {*self.said["still"]}
+        differing = {s for text in self.data.get("varying", []) for s in self.read(text).symbols}
+        need({*self.data.get("still", [])} <= self.read.vectors, "what stays the same is no vector")
+        for name in symbols if throughout == "every step" else ():
+            still = (words(name) & self.read.vectors) <= {*self.data["still"]}
             need(still and not {name, *words(name)} & differing, f"{name} differs from step to step")
-        self.believed += [f"the same in {throughout}: {', '.join(sorted(words(*letters)))}"]
+        self.believed += [f"the same in {throughout}: {', '.join(sorted(words(*symbols)))}"]
 
     def geometric_sum(self) -> None:
         """1 + m + ... + m^(n-1) <= c n for m = 1 + a/(n - 1/2), whole n >= 1 and c >= (e^a - 1)/a.
@@ -532,11 +532,11 @@ class Step:
         With x = 1/(2n), b = 1 - 2a: log((1 - bx)/(1 - x))/(2x) and log((e^a - x)/(1 - x)) are power series in x that
         begin with a; their coefficients of x^k are (1 - b^(k+1))/(2(k+1)) and (1 - e^(-ak))/k.
         """
-        a, n, c = fraction(self.said["a"]), self.read(self.said["steps"]), self.read(self.said["constant"])
+        a, n, c = fraction(self.data["a"]), self.read(self.data["steps"]), self.read(self.data["constant"])
         whole = n.counts(self.whole.whole) and self.conclusion.op == "<="
         need(whole and Fraction(1, 100) <= a < 1, "n need not be whole, or a is not between 1/100 and 1")
-        exact = (letter(f"exp {a}") - constant(1)) * constant(1 / a)
-        named, least = self.whole.numbers.get(self.said["constant"]), (exponential(a)[1] - 1) / a
+        exact = (symbol(f"exp {a}") - constant(1)) * constant(1 / a)
+        named, least = self.whole.numbers.get(self.data["constant"]), (exponential(a)[1] - 1) / a
         need(
             named.equals(exact) if named else c.number is not None and c.number >= least,
             "the constant is not (e^a - 1)/a",
@@ -547,42 +547,42 @@ class Step:
             power = 1 / exponential(a * k)[0]
             need((1 - b ** (k + 1)) / (2 * (k + 1)) <= (1 - power) / k, f"coefficient {k} is not dominated")
         m = constant(1) + constant(a) * (n - constant(Fraction(1, 2))).inverse()
-        left = (letter(f"power {m.key} {n.key}") - constant(1)) * (m - constant(1)).inverse()
+        left = (symbol(f"power {m.key} {n.key}") - constant(1)) * (m - constant(1)).inverse()
         need(self.conclusion.left.equals(left) and self.conclusion.right.equals(c * n), "the lemma says otherwise")
 
     def average(self) -> None:
         """A mean of an inequality that is linear in what differs, everything by its mean, or what that is at most."""
         (one,) = self.premises[:1]
         need(one.op == "<=" == self.conclusion.op, "it is no inequality")
-        means = self.means(self.said["means"])
-        for name, said in zip(means, self.said["means"], strict=True):
-            if "slope" in said:  # only an upper bound of the mean is known
+        means = self.means(self.data["means"])
+        for name, data in zip(means, self.data["means"], strict=True):
+            if "slope" in data:  # only an upper bound of the mean is known
                 own = {tuple(p for p in m if p[0] != name): c for m, c in one.slack.above.items() if dict(m).get(name)}
-                self.nonnegative(Expression(own, one.slack.below), said["slope"], f"the factor of {said['of']}")
-            self.believed += [f"the mean of {said['of']}{' is at most' if 'slope' in said else ''}: {said['is']}"]
-        fixed = (one.right.letters | (one.left.letters if means else set())) - {*means}
+                self.nonnegative(Expression(own, one.slack.below), data["slope"], f"the factor of {data['of']}")
+            self.believed += [f"the mean of {data['of']}{' is at most' if 'slope' in data else ''}: {data['is']}"]
+        fixed = (one.right.symbols | (one.left.symbols if means else set())) - {*means}
         self._differ([words(name) for name in means], fixed)
-        self._fixed(fixed, f"every outcome of {quoted(self.said['random'])}" if "random" in self.said else "every step")
+        self._fixed(fixed, f"every outcome of {quoted(self.data['random'])}" if "random" in self.data else "every step")
         ends = self.conclusion.left.equals(averaged(one.left, means))
         need(ends and self.conclusion.right.equals(averaged(one.right, means)), "it is not the mean")
 
     def means(self, listed: list[Json]) -> dict[str, tuple[int, Expression]]:
         """Letters with the power and what stands for it."""
         found = {}
-        for said in listed:
-            of = self.read(said["of"])
+        for data in listed:
+            of = self.read(data["of"])
             ((((name, power),), coefficient),) = of.above.items()
-            need(coefficient == 1 and power > 0 and not of.below, f"{said['of']} is no power of a letter")
-            found[name] = power, self.read(said["is"])
+            need(coefficient == 1 and power > 0 and not of.below, f"{data['of']} is no power of a letter")
+            found[name] = power, self.read(data["is"])
         need(len(found) == len(listed), "two means of the same")
         return found
 
 
 def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expression:
-    """The expression with powers of letters replaced by their means; refused unless it is linear in these."""
+    """The expression with powers of symbols replaced by their means; refused unless it is linear in these."""
     total = constant(0)
     need(not any(s in means for f in e.below for m, _ in f for s, _ in m), "it divides by what differs")
-    inside = words(*(s for s in e.letters if "(" in s)) & words(*means)
+    inside = words(*(s for s in e.symbols if "(" in s)) & words(*means)
     need(not inside, f"{sorted(inside)} differs, and is in a floor or an exponent")
     for m, c in e.above.items():
         own = [(s, k) for s, k in m if s in means]
@@ -596,33 +596,33 @@ METHODS = (Step.combination, Step.clients, Step.unroll, Step.geometric_sum, Step
 RULES = {method.__name__.replace("_", "-"): method for method in METHODS} | {"axiom": lambda step: None}
 
 
-def written(said: Json) -> str:
+def written(data: Json) -> str:
     """A relation as it is printed."""
-    return f"{said['left']} {said['op']} {said['right']}"
+    return f"{data['left']} {data['op']} {data['right']}"
 
 
 class Certificate:
     """A certificate as read, and what of it has been shown."""
 
-    def __init__(self, said: Json) -> None:
+    def __init__(self, data: Json) -> None:
         spent.clear()
-        formed(said, FORMAT, "the certificate")
-        need(said["format"] == "fedbounds certificate 1", "this is no certificate of format 1")
-        self.said, letters, numbers = said, said["letters"], said["numbers"]
-        self.vectors, self.known = {v for table in said["vectors"].values() for v in table}, {*letters, *numbers}
-        names = Counter([*letters, *numbers, *self.vectors])
+        formed(data, FORMAT, "the certificate")
+        need(data["format"] == "fedbounds certificate 1", "this is no certificate of format 1")
+        self.data, symbols, numbers = data, data["letters"], data["numbers"]
+        self.vectors, self.known = {v for table in data["vectors"].values() for v in table}, {*symbols, *numbers}
+        names = Counter([*symbols, *numbers, *self.vectors])
         need(all(map(NAME.fullmatch, names)), f"{quoted([n for n in names if not NAME.fullmatch(n)][:3])} are no names")
         need(max(names.values(), default=1) == 1, f"{[n for n in names if names[n] > 1][:1]} is in two tables")
         self.lines, self.believed, self.count = list[str](), list[str](), Counter[str]()
         self.shown, self.facts, self.starts = dict[str, Relation](), dict[str, Expression](), set[str]()
         self.used = set[str]()
-        self.sign = {name: what["sign"] for name, what in letters.items()} | dict.fromkeys(numbers, "positive")
-        self.whole = {name for name, what in letters.items() if what["whole"] and what["sign"] == "positive"}
+        self.sign = {name: what["sign"] for name, what in symbols.items()} | dict.fromkeys(numbers, "positive")
+        self.whole = {name for name, what in symbols.items() if what["whole"] and what["sign"] == "positive"}
         self.numbers = {name: Reader(set(), exp=True)(what["is"]) for name, what in numbers.items()}
         for name, number in self.numbers.items():
             (low, high), ends = enclosed(number), [fraction(numbers[name][end]) for end in ("low", "high")]
             need(0 < ends[0] <= low <= high <= ends[1], f"{name} is not between its bounds")
-        for name, what in {**letters, **numbers}.items():
+        for name, what in {**symbols, **numbers}.items():
             need(self.sign[name] in SIGNS, f"the sign of {name} is no sign")
             ends, whole = {end: fraction(what[end]) for end in ("low", "high") if end in what}, what.get("whole", False)
             need(not whole or all(e.denominator == 1 for e in ends.values()), f"the ends of {name} are not whole")
@@ -630,70 +630,70 @@ class Certificate:
             least = [ends.get("low", high), Fraction(0) if self.sign[name] != "real" else high]
             least += [Fraction(1)] if name in self.whole else []
             need(max(least) <= high and (high > 0 or self.sign[name] != "positive"), f"{name} has no value")
-            below = {end: letter(name) - constant(value) for end, value in ends.items()}
+            below = {end: symbol(name) - constant(value) for end, value in ends.items()}
             self.facts |= {f"{end} {name}": e if end == "low" else constant(-1) * e for end, e in below.items()}
 
     def check(self) -> list[str]:
         """What is believed, in words, if everything follows; refused if anything does not."""
-        for said in self.said["steps"]:
-            self._step(said)
+        for data in self.data["steps"]:
+            self._step(data)
         self._statement()
         return self.believed
 
-    def _step(self, said: Json) -> None:
+    def _step(self, data: Json) -> None:
         try:
-            need(said["id"] not in self.shown, "a step of this name was shown before")
-            step = Step(self, said)
+            need(data["id"] not in self.shown, "a step of this name was shown before")
+            step = Step(self, data)
             step.check()
         except ERRORS as error:
-            raise Refused(f"{quoted(said['id'])}: {reason_of(error)}") from error
-        self.shown[said["id"]] = step.conclusion
+            raise Refused(f"{quoted(data['id'])}: {reason_of(error)}") from error
+        self.shown[data["id"]] = step.conclusion
         self.used |= step.read.names
-        self.starts |= {said["id"]} if "at" in said else set()
-        how = "checked" if said["rule"] in SHOWN else "believed" if said["rule"] == "axiom" else "checked in part"
-        place = " (at the start only)" if "at" in said else ""
+        self.starts |= {data["id"]} if "at" in data else set()
+        how = "checked" if data["rule"] in SHOWN else "believed" if data["rule"] == "axiom" else "checked in part"
+        place = " (at the start only)" if "at" in data else ""
         self.count[how] += 1
-        line = f"{quoted(said['id'])}{place}: {written(said)}"
+        line = f"{quoted(data['id'])}{place}: {written(data)}"
         if how != "checked":
-            line += f"; believed: {'; '.join([quoted(said['trusts']), *step.believed])}"
+            line += f"; believed: {'; '.join([quoted(data['trusts']), *step.believed])}"
             self.believed.append(line)
         self.lines.append(f"{how}: {line}")
 
     def _statement(self) -> None:
         """The last step is the statement, whose conditions and assumptions cover those of all steps."""
-        end, steps, conditions = self.said["statement"], self.said["steps"], self.said["conditions"]
+        end, steps, conditions = self.data["statement"], self.data["steps"], self.data["conditions"]
         need(bool(steps), "it has no steps")
         need(steps[-1]["id"] not in self.starts, "the last step holds at the start only")
-        said, shown = Step(self, end), self.shown[steps[-1]["id"]]
+        goal, shown = Step(self, end), self.shown[steps[-1]["id"]]
         used = {c for step in steps for c in step.get("conditions", [])}
         need({*conditions} == {*end["conditions"], *used}, "a condition is of no step and not of the statement")
-        new = self._renamed(said, shown)
-        ends = said.conclusion.left.equals(averaged(shown.left, new))
-        ends &= said.conclusion.right.equals(averaged(shown.right, new))
-        need(ends and said.conclusion.op == "<=" == shown.op, "the last step ends elsewhere")
+        new = self._renamed(goal, shown)
+        ends = goal.conclusion.left.equals(averaged(shown.left, new))
+        ends &= goal.conclusion.right.equals(averaged(shown.right, new))
+        need(ends and goal.conclusion.op == "<=" == shown.op, "the last step ends elsewhere")
         missing = {a for step in steps for a in step.get("assumptions", [])} - set(end["assumptions"])
         need(not missing, f"the steps assume {quoted(sorted(missing))}, which the statement does not")
-        need({*end["assumptions"]} == {*self.said["assumptions"]}, "the words of an assumption are missing or not read")
+        need({*end["assumptions"]} == {*self.data["assumptions"]}, "the words of an assumption are missing or not read")
         need({*end["follows"]} == used - {*end["conditions"]}, "a condition of a step does not follow, or one of none")
         for name, why in sorted(end["follows"].items()):
-            relation = Relation(conditions[name], said.read)
+            relation = Relation(conditions[name], goal.read)
             need(len(why) == (2 if relation.op == "==" else 1), f"the condition {quoted(name)} is not the statement's")
             for slack, because in zip((relation.slack, constant(-1) * relation.slack), why, strict=False):
-                said.nonnegative(slack, because, f"the condition {quoted(name)}", relation.op == "<")
-        said.divides()
+                goal.nonnegative(slack, because, f"the condition {quoted(name)}", relation.op == "<")
+        goal.divides()
 
-    def _renamed(self, said: Step, shown: Relation) -> dict[str, tuple[int, Expression]]:
-        """The letters of the last step for which the statement has others, which have no values that these may not."""
-        listed, letters = self.said["statement"]["rename"], self.said["letters"]
-        new = said.means(listed)
+    def _renamed(self, goal: Step, shown: Relation) -> dict[str, tuple[int, Expression]]:
+        """The symbols of the last step for which the statement has others, which have no values that these may not."""
+        listed, symbols = self.data["statement"]["rename"], self.data["letters"]
+        new = goal.means(listed)
         need(len({part["is"] for part in listed}) == len(new), "two letters are renamed to one")
-        sides = [Relation(c, said.read).slack for c in self.said["conditions"].values()]
-        inside = {s for e in sides for s in e.letters} | ((shown.left.letters | shown.right.letters) - {*new})
+        sides = [Relation(c, goal.read).slack for c in self.data["conditions"].values()]
+        inside = {s for e in sides for s in e.symbols} | ((shown.left.symbols | shown.right.symbols) - {*new})
         held = inside | words(*inside)
         for part, (name, (power, _)) in zip(listed, new.items(), strict=True):
-            renamed = name in letters or (name.startswith("dot ") and said._sign(name) == "nonnegative")
-            need(renamed and part["is"] in letters and power == 1, "a letter is renamed to what is no letter")
-            to, old = letters[part["is"]], letters.get(name, {"sign": said._sign(name), "whole": False})
+            renamed = name in symbols or (name.startswith("dot ") and goal._sign(name) == "nonnegative")
+            need(renamed and part["is"] in symbols and power == 1, "a letter is renamed to what is no letter")
+            to, old = symbols[part["is"]], symbols.get(name, {"sign": goal._sign(name), "whole": False})
             narrower = SIGNS.index(to["sign"]) >= SIGNS.index(old["sign"]) and (to["whole"] or not old["whole"])
             ranged = all(old[e] == to.get(e) for e in ("low", "high") if e in old)
             need(narrower and ranged, f"{part['is']} may have values that {part['of']} may not")
@@ -710,25 +710,25 @@ class Certificate:
 
     def report(self) -> list[str]:
         """Everything that is shown, and everything that is taken as given, line by line; after `check`."""
-        said, end = self.said, self.said["statement"]
-        lines = [f"claim: {quoted(said['claim'])} of {quoted(said['source'])}", f"shown: {written(end)}"]
+        data, end = self.data, self.data["statement"]
+        lines = [f"claim: {quoted(data['claim'])} of {quoted(data['source'])}", f"shown: {written(end)}"]
         lines += [f"of: {quoted(end['measure'])}"]
-        lines += [f"where {written(said['conditions'][name])}" for name in end["conditions"]]
+        lines += [f"where {written(data['conditions'][name])}" for name in end["conditions"]]
         lines += [f"written: {part['is']} for {part['of']}" for part in end["rename"]]
-        for name, what in said["letters"].items():
+        for name, what in data["letters"].items():
             ends = "".join(f", {end} {what[end]}" for end in ("low", "high") if end in what)
             lines += [f"letter: {name}: sign {what['sign']}, whole {what['whole']}{ends}, is {quoted(what['is'])}"]
-        lines += [f"number: {n} = {w['is']}, between {w['low']} and {w['high']}" for n, w in said["numbers"].items()]
-        every = [(v, is_) for table in said["vectors"].values() for v, is_ in table.items()]
+        lines += [f"number: {n} = {w['is']}, between {w['low']} and {w['high']}" for n, w in data["numbers"].items()]
+        every = [(v, is_) for table in data["vectors"].values() for v, is_ in table.items()]
         lines += dict.fromkeys(f"vector: {v}: {quoted(is_)}" for v, is_ in every)
-        lines += [f"assumed: {quoted(name)}: {quoted(said['assumptions'][name])}" for name in end["assumptions"]]
+        lines += [f"assumed: {quoted(name)}: {quoted(data['assumptions'][name])}" for name in end["assumptions"]]
         return [*lines, *self.lines, "Words in quotation marks, and letters, are the author's; check their sense."]
 
 
-def checked(said: Any) -> Certificate:
+def checked(data: Any) -> Certificate:
     """The certificate once everything in it follows; refused whatever is the matter with it."""
     try:
-        certificate = Certificate(said)
+        certificate = Certificate(data)
         certificate.check()
         certificate.report()  # words that are missing are refused like all else
     except ERRORS as error:

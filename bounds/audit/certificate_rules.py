@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit import axioms
 from fedbounds.bounds.audit.certificate_terms import Json, TermWriter
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.derivations import InExpectation
 from fedbounds.bounds.audit.geometric_sums import GeometricSum
 from fedbounds.bounds.audit.proof_step_checker import Step
@@ -19,7 +19,7 @@ from fedbounds.bounds.audit.vectors import Vec, factors_of_product, gram_symbols
 from fedbounds.bounds.errors import FedboundsError
 
 
-def _write_combination(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_combination(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Combine)
     factors = [sp.S.One * m for m in rule.multipliers]
@@ -27,7 +27,7 @@ def _write_combination(w: TermWriter, step: Step, relations: Sequence[Relation],
 
 
 def _combination(
-    w: TermWriter, step: Step, relations: Sequence[Relation], factors: Sequence[sp.Expr], facts: Mapping[str, sp.Expr]
+    w: TermWriter, step: Step, relations: Relations, factors: Sequence[sp.Expr], facts: Mapping[str, sp.Expr]
 ) -> Json:
     residual = step.conclusion.slack - sp.Add(*(m * r.slack for m, r in zip(factors, relations, strict=True)))
     said: list[Json] = []
@@ -51,7 +51,7 @@ def cancel_expression(e: sp.Expr) -> sp.Expr:
     return found.written(found.above) / found.written(found.below)
 
 
-def _gram(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _gram(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     """Equalities are used up first, each solved for one inner product."""
     slack, factors = sp.expand(step.conclusion.slack), list[sp.Expr]()
     for premise in relations:
@@ -63,11 +63,11 @@ def _gram(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mappi
     return _combination(w, step, relations, factors, facts)
 
 
-def _stated(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _stated(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     return _combination(w, step, relations, [sp.S.Zero] * len(relations), facts)
 
 
-def _clients(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _clients(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, ClientByClient)
     names = {v: f"own{k}" for k, v in enumerate(rule.variables)}
@@ -94,7 +94,7 @@ def _clients(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Ma
     return body
 
 
-def _write_recursion(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_recursion(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Unroll)
     right = sp.expand(relations[1].right)
@@ -116,14 +116,14 @@ def _write_recursion(w: TermWriter, step: Step, relations: Sequence[Relation], f
     return body
 
 
-def _geometric(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _geometric(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, GeometricSum)
     constant = {"a": str(rule.a), "steps": w.text(rule.steps), "constant": w.text(rule.constant)}
     return {"rule": "geometric-sum", **constant}
 
 
-def _write_telescope(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_telescope(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Telescope)
     slope = cancel_expression(sp.diff(sp.expand(relations[0].right), rule.decrease))
@@ -136,14 +136,14 @@ def _write_telescope(w: TermWriter, step: Step, relations: Sequence[Relation], f
     return _write_average(w, means, rule.varying) | {"means": [decrease, *stands_for(w, means)]}
 
 
-def _everywhere(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _everywhere(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, Everywhere)
     means = [] if rule.is_ is None else [(relations[0].left, rule.is_)]
     return _write_average(w, means, rule.varying)
 
 
-def _write_expectation(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def _write_expectation(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     rule = step.rule
     assert isinstance(rule, InExpectation)
     return _write_average(w, rule.means, ()) | {"random": rule.over}
@@ -161,7 +161,7 @@ def stands_for(w: TermWriter, means: Sequence[tuple[sp.Expr, sp.Expr]]) -> list[
     return [{"of": w.text(of), "is": w.text(is_)} for of, is_ in means]
 
 
-def axiom(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]) -> Json:
+def axiom(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     """What is trusted as it stands."""
     if relations:
         kind = type(step.rule).__name__
@@ -169,9 +169,7 @@ def axiom(w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mappi
     return {"rule": "axiom"}
 
 
-def _write_noise_over_time(
-    w: TermWriter, step: Step, relations: Sequence[Relation], facts: Mapping[str, sp.Expr]
-) -> Json:
+def _write_noise_over_time(w: TermWriter, step: Step, relations: Relations, facts: Mapping[str, sp.Expr]) -> Json:
     """What is trusted speaks of the two means alone; the premise's bound is put in by the checker."""
     rule = step.rule
     assert isinstance(rule, axioms.NoiseOverTime)

@@ -19,7 +19,7 @@ from typing import Protocol, cast, runtime_checkable
 import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Assumed
-from fedbounds.bounds.audit.claim import Relation, ResultForm
+from fedbounds.bounds.audit.claim import Relation, Relations, ResultForm
 from fedbounds.bounds.audit.nonnegative import reduce_expression
 from fedbounds.bounds.audit.proof_step_checker import (
     Premise,
@@ -39,7 +39,7 @@ from fedbounds.bounds.theory.result import Condition, Result
 MOST_LEFT = 3  # squares that a conclusion may leave out
 
 
-def eliminate(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.Expr, ...] | None:
+def eliminate(conclusion: Relation, premises: Relations) -> tuple[sp.Expr, ...] | None:
     r"""Multipliers with which no inner product and no left-hand side is left over: slack = sum_k m_k slack_k + rest.
 
     What no premise speaks of is left to the rest; where that is not enough, as few squares as possible are. A premise
@@ -99,7 +99,7 @@ Part = Relation | Rule | type[Combine] | str | Multipliers | Assumption | Condit
 class Yields(Protocol):
     """A rule that says by itself what follows."""
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """What it says of these vectors, given the premises."""
         ...
 

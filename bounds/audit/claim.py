@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +50,9 @@ class Relation:
 
     def __str__(self) -> str:
         return f"{self.left} {'<' if self.strict else self.op} {self.right}"
+
+
+Relations = Sequence[Relation]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 
@@ -41,19 +40,17 @@ class McDiarmid:
     needs: tuple[str, ...] = ("jointly-independent-rounds",)
     gives: ClassVar[str] = "what moves, by how much, and how often it is drawn"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The squared sum of the roots, times the scale."""
         mean, tail = self._radicands(premises)
         return Relation(self.likely, self.scale * (sp.sqrt(mean) + sp.sqrt(tail * sp.log(1 / self.c))) ** 2)
 
-    def _radicands(self, premises: Sequence[Relation]) -> tuple[sp.Expr, sp.Expr]:
+    def _radicands(self, premises: Relations) -> tuple[sp.Expr, sp.Expr]:
         """What stands below the two roots, the tail's without its logarithm."""
         moves, mean = (p.right for p in premises)
         return sp.cancel(mean / self.scale), sp.cancel(self.draws * moves / (2 * self.scale))
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The premises bound the squared move and the squared mean; the scale is nonnegative."""
         if [p.left for p in premises] != [self.moves**2, self.mean**2] or any(p.op != "<=" for p in premises):
             return ProofFinding(False, "McDiarmid", f"two premises, bounds of {self.moves}^2 and of {self.mean}^2")
@@ -83,13 +80,11 @@ class AllAtOnce:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "how many there are"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The premise at c/K."""
         return Relation(self.every, premises[0].right.xreplace({self.c: self.c / self.count}))
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """K is at least 1, so that c/K is a probability."""
         if len(premises) != 1 or premises[0].left != self.one or premises[0].op != "<=":
             return ProofFinding(False, "union bound", f"one premise, a bound of {self.one}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,7 +9,7 @@ from typing import ClassVar
 import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Schema
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 
@@ -36,14 +35,12 @@ class Specialize:
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The form with these values put in."""
         form = premises[0]
         return Relation(form.left, form.right.xreplace(dict(self.values)), form.op)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Substitution, and a comparison of what the discharging claims say."""
         if not premises:
             return ProofFinding(False, "substitution", "there is no form to put the values into")
@@ -68,7 +65,7 @@ class Specialize:
         return ProofFinding(equal, "substitution", "equal sides" if equal else f"the form becomes {expected}")
 
 
-def _whole(value: sp.Expr, facts: Sequence[Relation]) -> bool:
+def _whole(value: sp.Expr, facts: Relations) -> bool:
     """Whether the facts say that a value equals a floor and is at least 1."""
     floors = [f for f in facts if f.op == "==" and same(f.left, value) and isinstance(f.right, sp.floor)]
     others = [f for f in facts if f not in floors]
@@ -97,15 +94,13 @@ class Prescribed:
         """The step size as the result should prescribe it."""
         return ((self.symbol, sp.Min(*self.branches)),)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """At most this branch, or the inverse at most their sum."""
         if self.which is None:
             return Relation(1 / self.symbol, sp.Add(*(1 / b for b in self.branches)))
         return Relation(self.symbol, self.branches[self.which])
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The relation is one of these."""
         wanted = self.relation(setting, premises)
         equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
@@ -132,9 +127,7 @@ class AtMinimum:
         """The step size as the result should prescribe it."""
         return ((self.symbol, sp.Min(*self.branches)),)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Term by term; an equality."""
         if len(premises) != 1:
             return ProofFinding(False, "minimum", "one premise, the sum of monomials")
@@ -167,14 +160,12 @@ class InExpectation:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what its means are the means of"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """Every random quantity by its mean."""
         means = dict(self.means)
         return Relation(premises[0].left.xreplace(means), premises[0].right.xreplace(means))
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Linearity is checked by the second derivative."""
         if len(premises) != 1:
             return ProofFinding(False, "expectation", "one premise, the inequality before")
@@ -207,7 +198,7 @@ class Lemma(Schema):
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what is cited, as it is used here"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """What it says."""
         return Relation(self.left, self.right)
 
@@ -227,13 +218,11 @@ class Markov:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "which quantity is likely"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The premise bounds the mean."""
         return Relation(self.likely, premises[0].right / self.c)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Equal sides."""
         if len(premises) != 1:
             return ProofFinding(False, "Markov", "one premise, the bound of the mean")
@@ -265,9 +254,7 @@ class Leading:
         """The limit is in this symbol."""
         return self.variable
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The exponent of every term, exactly; then the ratio of the leading one to the rate."""
         if len(premises) != 1:
             return ProofFinding(False, "exponents", "one premise, the bound")

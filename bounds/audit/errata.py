@@ -1,15 +1,22 @@
-"""What a paper's package says is false and what holds instead: errata, supplements, slips of wording."""
+"""Errata, supplements and slips of wording that a paper's package lists, and their number by severity."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.counterexample import Erratum, Supplement, Wording
-from fedbounds.bounds.theory.registry import paper_module, paper_names, submodule
+from fedbounds.bounds.audit.counterexample import Degree, Erratum, Supplement, Wording
+from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.result import Result
+
+WORDING = "wording"
+DEGREES = (
+    "Each place below says how false it is: as stated; as an inference, where the conclusion does not follow and may "
+    "still be true; only if read to the letter; unstated without harm; or in its units alone. The paper's words stand "
+    "between quotation marks; all else is ours, and in each place we try to say what holds instead."
+)
 
 
 def paper_errata(paper: str) -> Sequence[Erratum]:
@@ -28,16 +35,16 @@ def paper_supplements(paper: str) -> Sequence[Supplement]:
 
 
 def _entries(paper: str, name: str) -> Sequence[Any]:
-    return _module_entries(paper_module(paper), name) if paper in paper_names() else ()
+    return _module_entries(registry.paper_module(paper), name) if paper in registry.paper_names() else ()
 
 
 def _module_entries(module: ModuleType, name: str) -> Sequence[Any]:
-    return getattr(submodule(module, "errata"), name, ())
+    return getattr(registry.submodule(module, "errata"), name, ())
 
 
 def errata_claims(paper: str) -> Iterator[Claim]:
     """Every erratum, repair, supplement and slip of wording of a paper, for its paper package's `claims.claims`."""
-    return remarks(paper_module(paper), paper) if paper in paper_names() else iter(())
+    return remarks(registry.paper_module(paper), paper) if paper in registry.paper_names() else iter(())
 
 
 def remarks(module: ModuleType, paper: str) -> Iterator[Claim]:
@@ -78,3 +85,23 @@ def erratum_reference(paper: str, named: str, errata: Iterable[Erratum] | None =
     """
     known = paper_errata(paper) if errata is None else errata
     return next((f"{named} ({erratum.degree})" for erratum in known if erratum.id == named), named)
+
+
+def findings(paper: str) -> Mapping[str, tuple[str, ...]]:
+    """The remarks on a paper by degree, each once: an erratum that repeats another one is not counted.
+
+    Claims are counted elsewhere: one remark may refute several forms, their units and an assumption.
+    """
+    errata = [erratum for erratum in paper_errata(paper) if not erratum.repeats]
+    by_degree = {degree: tuple(e.id for e in errata if e.degree == degree) for degree in get_args(Degree)}
+    return by_degree | {WORDING: tuple(slip.id for slip in paper_wording(paper))}
+
+
+def describe_findings(paper: str) -> str:
+    """Their numbers in one phrase, and the version of the paper that they are about."""
+    found = {degree: len(ids) for degree, ids in findings(paper).items() if ids}
+    total = sum(found.values())
+    parts = ", ".join(f"{number} {degree}" for degree, number in found.items())
+    version = registry.paper(paper).version if paper in registry.paper_names() else ""
+    about = f" ({version})" if version else ""
+    return f"{total} finding{'' if total == 1 else 's'}{about}{': ' if parts else ''}{parts}"

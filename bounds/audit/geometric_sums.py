@@ -12,13 +12,12 @@ x = 0, that is in the limit of n, which is why no subdivision of [0, 1/2] alone 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import flint
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import power_sum
@@ -44,14 +43,12 @@ class GeometricSum:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The sum and c n."""
         ratio = 1 + self.a / (self.steps - sp.Rational(1, 2))
         return Relation(power_sum(ratio, self.steps), self.constant * self.steps)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Coefficient by coefficient, and once more by subdivision with a margin."""
         wanted = self.relation(setting, premises)
         if sp.simplify(conclusion.left - wanted.left) != 0 or not same(conclusion.right, wanted.right):

@@ -6,13 +6,12 @@ powers and logarithms as symbols. An increment that is not rational is shown to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.transcendental import algebraic_form
@@ -34,9 +33,7 @@ class Induction:
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The start, and the increment."""
         n = self.variable
         if not n.is_integer:
@@ -97,7 +94,7 @@ class Induction:
         return now.subs(n, n + 1).xreplace(after) - now
 
 
-def falls_to_zero(expression: sp.Expr, variable: sp.Symbol, start: int, facts: Sequence[Relation]) -> ProofFinding:
+def falls_to_zero(expression: sp.Expr, variable: sp.Symbol, start: int, facts: Relations) -> ProofFinding:
     """Whether an expression decreases to 0 as the variable grows, and so is positive before.
 
     Example:
@@ -135,9 +132,7 @@ class ByRecursion:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "where the sequence starts, and what comes after what"
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The start, and that the bound carries itself on; the fact that x is at least x_1 is looked for."""
         method, x = "induction", self.index
         if not premises or premises[0].op != "<=" or not same(premises[0].left, self.after):

@@ -9,13 +9,12 @@ one of them, so that a bound on its square without other such vectors holds for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit, average_over_bracket
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
@@ -26,7 +25,7 @@ PARTICIPATION = ("bernoulli-participation", "past-weights")
 WEIGHTED = "objective-weights"
 
 
-def in_every_client(premises: Sequence[Relation], vector: Vec, setting: ProofSetting) -> sp.Expr:
+def in_every_client(premises: Relations, vector: Vec, setting: ProofSetting) -> sp.Expr:
     """The bound on |vector|^2 that the one premise shows for every client."""
     if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, square(vector)):
         raise Unfit(f"the premise does not bound |{vector}|^2")
@@ -65,7 +64,7 @@ class ClientMean(Schema):
         """What makes the weights a mean."""
         return () if self.uniform else (WEIGHTED,)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The bound comes from the premise."""
         bound = in_every_client(premises, self.vector, setting)
         return Relation(square(average_over_bracket(self.vector, setting.atoms)), bound)
@@ -87,7 +86,7 @@ class CauchySchwarz(Schema):
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The bound comes from the premise, what is summed from the atoms."""
         for name in self.total.atoms:
             _sum_of(name, self.of, setting)
@@ -118,7 +117,7 @@ class MeanUpdate(Schema):
     axiom: str = "each client takes part with probability p_n, independently of its noise, which has mean zero"
     needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """Its mean and the times come from the atoms."""
         update = setting.atoms[self.update]
         if not update.mean or update.per_client or setting.atoms[update.mean].per_client:
@@ -151,7 +150,7 @@ class SecondMoment(Schema):
     axiom: str = "the clients' updates are independent given the past: participation and noise are"
     needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE, "independent-clients")
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The bound comes from the premise, the mean from the atoms."""
         update, noise = setting.atoms[self.update], setting.atoms[self.noise]
         _sum_of(update.mean, self.gradient, setting)
@@ -170,9 +169,7 @@ class Squared:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Some relation that is known is the conclusion's root."""
         for known in (*premises, *facts):
             if same(conclusion.left, known.left**2) and same(conclusion.right, known.right**2):
@@ -200,14 +197,12 @@ class Vanishing:
         """The limit is in this symbol."""
         return self.variable
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The limit of every term."""
         limit = sp.Add(*(sp.limit(term, self.variable, sp.oo) for term in sp.Add.make_args(premises[0].right)))
         return Relation(premises[0].left, limit)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The limit is computed."""
         if len(premises) != 1 or premises[0].op != "<=" or conclusion.op != "<=":
             return ProofFinding(False, "limit", "one premise, the bound")
@@ -237,7 +232,7 @@ class Centered(Schema):
     axiom: str = "f is the mean of the F_n, so that the deviations from its gradient sum to zero"
     needs: tuple[str, ...] = (WEIGHTED,)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The bound comes from the premise, the weighted gradient from the atoms."""
         each, mean = setting.atoms[self.each], setting.atoms[self.mean]
         weighted = setting.atoms[each.mean]
@@ -265,7 +260,7 @@ class Triangle(Schema):
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The premises are these two bounds."""
         if len(premises) != 2:
             raise Unfit("two premises, the bounds of both vectors")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Protocol
@@ -10,7 +10,7 @@ from typing import Protocol
 import sympy as sp
 
 from fedbounds.bounds.audit.canonical_text import canonical_text
-from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
+from fedbounds.bounds.audit.claim import Claim, Relation, Relations, ResultForm
 from fedbounds.bounds.audit.claim_set import Checker, ClaimSet
 from fedbounds.bounds.audit.nonnegative import ProofFinding, never_zero, prove, same, satisfiable
 from fedbounds.bounds.audit.rule import (
@@ -78,9 +78,7 @@ class Rule(Protocol):
         """Names of assumptions that must stand among the step's premises."""
         ...
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Whether the conclusion follows."""
         ...
 

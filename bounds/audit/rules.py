@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, never_zero, prove, reduce_expression, same, says
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting, about_constants
 from fedbounds.bounds.audit.vectors import factors_of_product, gram_symbols, opaque
@@ -32,9 +32,7 @@ class Combine:
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The residual is proved nonnegative, and so are the multipliers of inequalities."""
         if len(self.multipliers) != len(premises):
             return ProofFinding(
@@ -65,8 +63,8 @@ class Combine:
         self,
         residual: sp.Expr,
         conclusion: Relation,
-        premises: Sequence[Relation],
-        known: Sequence[Relation],
+        premises: Relations,
+        known: Relations,
         setting: ProofSetting,
     ) -> ProofFinding:
         """Whether what the premises leave is zero, or nonnegative."""
@@ -96,9 +94,7 @@ class Gram:
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The pivots are proved nonnegative."""
         slack = sp.expand(conclusion.slack)
         for premise in premises:
@@ -116,7 +112,7 @@ class Gram:
         return nonnegative_form(slack, facts)
 
 
-def nonnegative_form(expression: sp.Expr, facts: Sequence[Relation]) -> ProofFinding:
+def nonnegative_form(expression: sp.Expr, facts: Relations) -> ProofFinding:
     """Whether a linear expression in inner products is nonnegative for all vectors."""
     pairs = gram_symbols(expression)
     atoms = sorted({name for pair in pairs.values() for name in pair})
@@ -141,7 +137,7 @@ def _is_square(symbol: sp.Symbol) -> bool:
     return pair is not None and pair[0] == pair[1]
 
 
-def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relation]) -> ProofFinding:
+def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Relations) -> ProofFinding:
     current, positive, zero = matrix.applyfunc(reduce_expression), 0, 0
     for k in range(len(atoms)):
         pivot = current[k, k]
@@ -175,9 +171,7 @@ class Stated:
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Equal sides and operator."""
         found = any(
             fact.op == conclusion.op and same(fact.left, conclusion.left) and same(fact.right, conclusion.right)
@@ -194,8 +188,8 @@ class Unfolded(Combine):
         self,
         residual: sp.Expr,
         conclusion: Relation,
-        premises: Sequence[Relation],
-        known: Sequence[Relation],
+        premises: Relations,
+        known: Relations,
         setting: ProofSetting,
     ) -> ProofFinding:
         """Combine, with one layer of symbols after the other written out; the signs of these symbols are proved."""
@@ -237,7 +231,7 @@ def expand_definitions(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr])
     return Relation(left, right, relation.op, relation.strict)
 
 
-def _nonnegative(expression: sp.Expr, facts: Sequence[Relation]) -> ProofFinding:
+def _nonnegative(expression: sp.Expr, facts: Relations) -> ProofFinding:
     found = prove(expression, facts)
     return nonnegative_form(sp.expand(expression), facts) if not found.holds and gram_symbols(expression) else found
 
@@ -261,9 +255,7 @@ class ClientByClient:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what the sums stand for"
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The pointwise inequality is proved, and its sum is the conclusion's slack."""
         found = prove(self.pointwise, self.facts)
         if not found.holds:
@@ -299,9 +291,7 @@ class Unroll:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Induction: the multiplier is shown to be at least 1, the additive term nonnegative."""
         if len(premises) < 2:
             return ProofFinding(False, "induction", "the first premises must be the start u_0 = 0 and the recursion")
@@ -378,14 +368,12 @@ class Telescope:
         """That the objective is bounded below."""
         return (self.below,)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The average decrease for that of one round, and every mean for what it is the mean of."""
         averages = {self.decrease: self.gap / self.rounds, **dict(self.means)}
         return Relation(self.average, premises[0].right.xreplace(averages))
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Linear in what differs between the rounds, with constant coefficients; the decrease's is nonnegative."""
         method = "telescope"
         if not premises:
@@ -438,13 +426,11 @@ class Everywhere:
         """What the symbol of the average or supremum stands for, where it has one."""
         return "" if self.is_ is None else "what is averaged, or the largest of what"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The premise, of the average or supremum."""
         return Relation(premises[0].left if self.is_ is None else self.is_, premises[0].right)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The relation is carried over as it stands."""
         if len(premises) != 1 or premises[0].op != "<=":
             return ProofFinding(False, "average", "one premise, a bound that holds everywhere")

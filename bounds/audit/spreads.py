@@ -50,9 +50,9 @@ class Group:
     def value(self, expression: sp.Expr) -> Fraction:
         """A sum in MEAN_SQUARE, SQUARED_MEAN and VARIANCE, the variance computed from its definition."""
         mean = weighted_sum(self.weights, self.vectors)
-        apart = [[x - y for x, y in zip(z, mean, strict=True)] for z in self.vectors]
+        centered = [[x - y for x, y in zip(z, mean, strict=True)] for z in self.vectors]
         values = {SQUARED_MEAN: norm2(mean)}
-        for symbol, vectors in ((MEAN_SQUARE, self.vectors), (VARIANCE, apart)):
+        for symbol, vectors in ((MEAN_SQUARE, self.vectors), (VARIANCE, centered)):
             values[symbol] = sum((w * norm2(z) for w, z in zip(self.weights, vectors, strict=True)), Fraction(0))
         coefficients = expression.as_coefficients_dict()
         return sum((Fraction(int(c)) * values[cast(sp.Symbol, s)] for s, c in coefficients.items()), Fraction(0))
@@ -76,11 +76,11 @@ class Spread:
     Args:
         name: its name in the claim's id.
         text: the statement in one line.
-        left, right: in MEAN_SQUARE, SQUARED_MEAN and VARIANCE (of the z_i under the weights w_i).
-        op: "==" or "<=".
         reading: what the weights and the vectors are.
         groups: the same for one record; the left side is the largest over the groups.
         recomputed: both sides of the statement from their definitions, for one record.
+        left, right: in MEAN_SQUARE, SQUARED_MEAN and VARIANCE (of the z_i under the weights w_i).
+        op: "==" or "<=".
         axiom: why the right side of the statement is at least `right` in every group; empty if they are equal.
         single: whether there is only one z_i in each group, so that the variance is zero.
         source: where it stands.
@@ -88,12 +88,12 @@ class Spread:
 
     name: str
     text: str
-    left: sp.Expr
-    right: sp.Expr
-    op: Relator
     reading: str
     groups: Callable[[Record], Sequence[Group]]
     recomputed: Callable[[Record], tuple[Fraction, Fraction]]
+    left: sp.Expr = SQUARED_MEAN
+    right: sp.Expr = MEAN_SQUARE
+    op: Relator = "<="
     axiom: str = MEAN_AXIOM
     single: bool = False
     source: str = ""

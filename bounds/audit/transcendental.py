@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, prove
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Combine
@@ -20,7 +20,7 @@ from fedbounds.bounds.theory.client_reductions import OverClients
 DIGITS = 15  # of the rational enclosure of the logarithm of a number
 
 
-def algebraic_form(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[list[sp.Expr], list[Relation]]:
+def algebraic_form(expressions: Sequence[sp.Expr], facts: Relations) -> tuple[list[sp.Expr], list[Relation]]:
     r"""The expressions in symbols for their powers, logarithms and roots of sums, and what is known of these symbols.
 
     Example:
@@ -69,7 +69,7 @@ def _is_root(power: sp.Pow) -> bool:
     )
 
 
-def _logarithms(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> dict[sp.log, sp.Symbol]:
+def _logarithms(expressions: Sequence[sp.Expr], facts: Relations) -> dict[sp.log, sp.Symbol]:
     found = sorted({e for x in expressions for e in x.atoms(sp.log)}, key=str)
     return {e: sp.Symbol(str(e), real=True, nonnegative=prove(e.args[0] - 1, facts).holds or None) for e in found}
 
@@ -110,7 +110,7 @@ def _in_letters(
     return value * power.base**constant
 
 
-def _size_of_power(letter: sp.Expr, base: sp.Expr, exponent: sp.Expr, facts: Sequence[Relation]) -> list[Relation]:
+def _size_of_power(letter: sp.Expr, base: sp.Expr, exponent: sp.Expr, facts: Relations) -> list[Relation]:
     if not (prove(base, facts).holds and prove(1 - base, facts).holds and prove(exponent, facts).holds):
         return []
     return [Relation(letter, base if prove(exponent - 1, facts).holds else sp.S.One)]
@@ -120,9 +120,7 @@ def _size_of_power(letter: sp.Expr, base: sp.Expr, exponent: sp.Expr, facts: Seq
 class Opened(Combine):
     """A combination of premises in which powers with a symbolic exponent and logarithms occur."""
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Combine, in symbols."""
         relations = (conclusion, *premises)
         sides = [side * sp.S.One for r in relations for side in (r.left, r.right)]

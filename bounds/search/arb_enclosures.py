@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 BITS = 192
-OPERATIONS = 1_000_000  # of balls, within which a search is confirmed or is not
+OPERATIONS = 1_000_000  # of arb, within which a search is confirmed or is not
 IN_FRACTIONS = 1_000  # operations that are tried in fractions first
 LARGEST_POWER, LONGEST = 64, 20_000  # of a fraction, and the bits that it may have
 _FRACTIONS: ContextVar[bool] = ContextVar("fractions", default=False)  # what numbers are made of here
@@ -68,35 +68,35 @@ def confirm(
     """
     (name,) = partial.free
 
-    def everywhere(balls: _Balls) -> bool:
-        if reached is not None and not balls.reaches({name: (reached, reached)}):
+    def everywhere(enclosures: _Enclosures) -> bool:
+        if reached is not None and not enclosures.reaches({name: (reached, reached)}):
             return False
         waiting = [(0, len(excluded))] if excluded else []
         while waiting:
             first, last = waiting.pop()
-            if not balls.excludes({name: (excluded[first][0], excluded[last - 1][1])}):
+            if not enclosures.excludes({name: (excluded[first][0], excluded[last - 1][1])}):
                 if last == first + 1:
                     return False
                 middle = (first + last) // 2
                 waiting += [(first, middle), (middle, last)]
         return True
 
-    return _asked(partial, target, operations, everywhere)
+    return _decide(partial, target, operations, everywhere)
 
 
 def nowhere(partial: Partial, target: float, box: Mapping[str, tuple[float, float]]) -> bool:
     """Whether the bound exceeds the target, or a condition fails, all over this box of the free constants."""
-    return _asked(partial, target, OPERATIONS, lambda balls: balls.excludes(box))
+    return _decide(partial, target, OPERATIONS, lambda enclosures: enclosures.excludes(box))
 
 
-def _asked(partial: Partial, target: float, operations: int, question: Callable[[_Balls], bool]) -> bool:
+def _decide(partial: Partial, target: float, operations: int, question: Callable[[_Enclosures], bool]) -> bool:
     exact = _FRACTIONS.set(True)
     try:
-        return question(_Balls(partial, target, min(operations, IN_FRACTIONS)))
+        return question(_Enclosures(partial, target, min(operations, IN_FRACTIONS)))
     except CannotEnclose:
         return False
     except (Irrational, TooMany):
-        pass  # balls can do it, or more of it
+        pass  # arb can do it, or more of it
     finally:
         _FRACTIONS.reset(exact)
     if not available():
@@ -105,12 +105,12 @@ def _asked(partial: Partial, target: float, operations: int, question: Callable[
 
     with flint.ctx.workprec(BITS):
         try:
-            return question(_Balls(partial, target, operations))
+            return question(_Enclosures(partial, target, operations))
         except (CannotEnclose, TooMany):
             return False
 
 
-def ball_enclosure(expression: Grown, ranges: Mapping[str, tuple[float, float] | np.ndarray]) -> Ends:
+def arb_enclosure(expression: Grown, ranges: Mapping[str, tuple[float, float] | np.ndarray]) -> Ends:
     """The ends between which the expression lies: a rigorous second opinion on
     `fedbounds.bounds.search.interval_arithmetic.enclose`.
     """
@@ -118,13 +118,13 @@ def ball_enclosure(expression: Grown, ranges: Mapping[str, tuple[float, float] |
 
     with flint.ctx.workprec(BITS):
         fixed = {n: v for n, v in ranges.items() if isinstance(v, np.ndarray)}
-        walk = _BallWalk(fixed, frozenset(ranges) - frozenset(fixed), math.inf)
+        walk = _Enclosure(fixed, frozenset(ranges) - frozenset(fixed), math.inf)
         return walk.enclose(
             as_tree(expression), {n: (_end(v[0]), _end(v[1])) for n, v in ranges.items() if n not in fixed}
         )
 
 
-class _Balls:
+class _Enclosures:
     """A form with free constants: which boxes of them are excluded, and which reach the target."""
 
     def __init__(self, partial: Partial, target: float, operations: int) -> None:
@@ -132,7 +132,7 @@ class _Balls:
         self.conditions = (*partial.settled, *partial.conditions)
         self.signed = (partial.form.measure or partial.result.measure).signed
         self.limit = _end(target) * (1 + _end(ROUNDING)) if math.isfinite(target) else target
-        self.walk = _BallWalk(partial.values, frozenset(partial.free), operations)
+        self.walk = _Enclosure(partial.values, frozenset(partial.free), operations)
 
     def excludes(self, box: Mapping[str, tuple[float, float]]) -> bool:
         self.walk.forget()
@@ -175,7 +175,7 @@ class _Balls:
         return (below or op in (">=", ">")) and (above or op in ("<=", "<"))
 
 
-class _BallWalk:
+class _Enclosure:
     """From the leaves of an expression to its enclosure; what does not move is enclosed once."""
 
     def __init__(self, values: Mapping[str, np.ndarray], free: frozenset[str], operations: float) -> None:
@@ -233,7 +233,7 @@ class _BallWalk:
         if e.kind in _RISING:
             ((low, high),) = inner
             return _RISING[e.kind](low), _RISING[e.kind](high)
-        _only_in_balls()
+        _leave_fractions()
         in_balls = getattr(type(e.expression), "in_balls", None)
         if in_balls is None or any(not _same(*ends) for ends in inner):
             raise CannotEnclose(str(e))
@@ -257,8 +257,8 @@ class _BallWalk:
 # --- Ends of intervals --------------------------------------------------------------------------------------------
 
 
-def _only_in_balls() -> None:
-    """To be called before what may leave the rational numbers."""
+def _leave_fractions() -> None:
+    """Raise where only fractions are wanted; called before what may leave the rational numbers."""
     if _FRACTIONS.get():
         raise Irrational
 
@@ -278,7 +278,7 @@ def _constant(number: Number) -> End:
         return _end(number.value)
     if number.ratio is not None and _FRACTIONS.get():
         return Fraction(*number.ratio)
-    _only_in_balls()
+    _leave_fractions()
     from flint import arb, fmpq
 
     if number.ratio is not None:
@@ -290,7 +290,7 @@ def _constant(number: Number) -> End:
     }
     if number.word in named:
         return named[number.word]()
-    raise CannotEnclose("a number that balls do not know")
+    raise CannotEnclose("a number that arb does not have")
 
 
 def _finite(end: End, otherwise: float) -> End:
@@ -309,7 +309,7 @@ def _same(low: End, high: End) -> bool:
 
 
 def _surely(left: End, op: str, right: End) -> bool:
-    """Whether the relation holds whatever the two balls stand for."""
+    """Whether the relation holds for all numbers in the two enclosures."""
     if op == "<":
         return bool(left < right)
     if op == "<=":
@@ -390,7 +390,7 @@ def _rational_power(base: Ends, p: int, q: int) -> Ends:
     if q > 1:
         if high < 0:
             raise NoValue
-        _only_in_balls()
+        _leave_fractions()
         low = _root_end(low, q)
         return _end_power(low, p), _end_power(high if isinstance(high, float) else _root_end(high, q), p)
     if p % 2 or low >= 0:
@@ -408,26 +408,26 @@ def _root_end(end: End, q: int) -> End:
 
 def _end_power(end: End, p: int) -> End:
     if p > LARGEST_POWER:
-        _only_in_balls()
+        _leave_fractions()
     return end**p
 
 
 def _power(base: Ends, exponent: Ends) -> Ends:
-    _only_in_balls()
+    _leave_fractions()
     low, high = (_finite(_logarithm(end), other) for end, other in zip(base, (-math.inf, math.inf), strict=True))
     inside = _product((low, high), exponent)
     return _exponential(inside[0]), _exponential(inside[1])
 
 
 def _logarithm(end: End) -> End:
-    _only_in_balls()
+    _leave_fractions()
     if isinstance(end, float):
         return end
     return end.log() if end > 0 else -math.inf if end <= 0 else math.nan
 
 
 def _exponential(end: End) -> End:
-    _only_in_balls()
+    _leave_fractions()
     if isinstance(end, float):
         return end if end > 0 else _end(0)
     return end.exp()

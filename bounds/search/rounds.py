@@ -37,8 +37,7 @@ from fedbounds.bounds.search.rounds_answers import (
     search_note,
     unreachable_reason,
 )
-from fedbounds.bounds.search.sequential import first_in_steps
-from fedbounds.bounds.search.threshold import LARGEST_COUNT, Hit, first_hit
+from fedbounds.bounds.search.threshold import LARGEST_COUNT, Hit, first_hit, first_in_steps
 from fedbounds.bounds.theory.argument_checks import check_constants, check_ranges, names_of
 from fedbounds.bounds.theory.symbols import Quantity
 

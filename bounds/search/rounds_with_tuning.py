@@ -37,9 +37,8 @@ from fedbounds.bounds.search.rounds_answers import (
     rounds_between,
     unreachable_reason,
 )
-from fedbounds.bounds.search.sequential import first_in_steps
 from fedbounds.bounds.search.step_sizes import Point, StepSizeProblem
-from fedbounds.bounds.search.threshold import LARGEST_COUNT
+from fedbounds.bounds.search.threshold import LARGEST_COUNT, first_in_steps
 from fedbounds.bounds.theory.expressions import parts, symbol_names
 from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import Quantity

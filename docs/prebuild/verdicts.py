@@ -8,8 +8,14 @@ from collections.abc import Iterator
 from typing import get_args
 
 from fedbounds.bounds.audit.counterexample import Degree, Erratum, Replay, Wording, format_fraction
-from fedbounds.bounds.audit.errata import paper_errata, paper_supplements, paper_wording, refuted_claims
-from fedbounds.bounds.audit.findings import DEGREES, describe_findings
+from fedbounds.bounds.audit.errata import (
+    DEGREES,
+    describe_findings,
+    paper_errata,
+    paper_supplements,
+    paper_wording,
+    refuted_claims,
+)
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
 from fedbounds.bounds.audit.verdict import CHECKERS, OUTCOMES

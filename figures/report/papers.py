@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.bounds._version import __version__
-from fedbounds.bounds.audit.errata import paper_errata, paper_wording
-from fedbounds.bounds.audit.findings import DEGREES, describe_findings
+from fedbounds.bounds.audit.errata import DEGREES, describe_findings, paper_errata, paper_wording
 from fedbounds.bounds.audit.ledger import ledger_path
 from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_outputs

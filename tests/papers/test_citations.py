@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from prebuild.verdicts import counted, note
 
-from fedbounds.bounds.audit.errata import paper_errata, paper_wording
-from fedbounds.bounds.audit.findings import describe_findings
+from fedbounds.bounds.audit.errata import describe_findings, paper_errata, paper_wording
 from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.empirical.algorithms.messages import StochasticSign
 from fedbounds.empirical.papers.fedmrn.masked_noise import clipped

@@ -35,8 +35,8 @@ def mean_offsets(record: Record, interval: int) -> list[list[Fraction]]:
 def cohort2(weights: Vector, offsets: Sequence[Vector]) -> Fraction:
     """The left side of (6) for one round."""
     center = weighted_sum(weights, offsets)
-    apart = (norm2([x - y for x, y in zip(v, center, strict=True)]) for v in offsets)
-    return sum((w * a for w, a in zip(weights, apart, strict=True)), Fraction(0))
+    squares = (norm2([x - y for x, y in zip(v, center, strict=True)]) for v in offsets)
+    return sum((w * a for w, a in zip(weights, squares, strict=True)), Fraction(0))
 
 
 def delta2(record: Record, interval: int) -> Fraction:
@@ -114,32 +114,27 @@ SPREADS = (
     Spread(
         "equation-11",
         "sum_n q_n |v_n|^2 = sum_n q_n |v_n - vbar|^2 + |vbar|^2 in every round",
-        MEAN_SQUARE,
-        VARIANCE + SQUARED_MEAN,
-        "==",
         ROUND,
         cohorts,
         decomposition_sides,
+        left=MEAN_SQUARE,
+        right=VARIANCE + SQUARED_MEAN,
+        op="==",
         axiom="",
         source="eq. (11)",
     ),
     Spread(
         "proposition-4.1-one-round",
         "in one and the same round the left sides of (5) and (6) add up to at most d^2",
-        VARIANCE + SQUARED_MEAN,
-        MEAN_SQUARE,
-        "<=",
         ROUND,
         cohorts,
         lambda r: (largest_sum(r), d2(r)),
+        left=VARIANCE + SQUARED_MEAN,
         source="Proposition 4.1",
     ),
     Spread(
         "participation-below-gradient-divergence",
         "beta <= d",
-        SQUARED_MEAN,
-        MEAN_SQUARE,
-        "<=",
         ROUND,
         cohorts,
         lambda r: (beta2(r), d2(r)),
@@ -148,20 +143,15 @@ SPREADS = (
     Spread(
         "cohort-below-gradient-divergence",
         "nu <= d",
-        VARIANCE,
-        MEAN_SQUARE,
-        "<=",
         ROUND,
         cohorts,
         lambda r: (nu2(r), d2(r)),
+        left=VARIANCE,
         source="eqs. (4), (6)",
     ),
     Spread(
         "window-below-participation",
         "delta(P) <= beta",
-        SQUARED_MEAN,
-        MEAN_SQUARE,
-        "<=",
         "w = 1/P for each round of a window, z_t = sum_n q_t^n v_n",
         windows_of(WINDOW, 1),
         lambda r: (delta2(r, WINDOW), beta2(r)),
@@ -170,12 +160,10 @@ SPREADS = (
     Spread(
         "window-of-one-round",
         "delta(1) = beta",
-        SQUARED_MEAN,
-        MEAN_SQUARE,
-        "==",
         "one weight w = 1, z = sum_n q_t^n v_n",
         windows_of(1, 1),
         lambda r: (delta2(r, 1), beta2(r)),
+        op="==",
         axiom="",
         single=True,
         source="eqs. (5), (7)",
@@ -183,9 +171,6 @@ SPREADS = (
     Spread(
         "longer-aligned-windows",
         "delta(k P) <= delta(P) where the windows start at multiples of their length",
-        SQUARED_MEAN,
-        MEAN_SQUARE,
-        "<=",
         "w = 1/k for each of the k windows inside a longer one, z = sum_n qbar_n v_n",
         windows_of(WINDOW, WINDOW // 2),
         lambda r: (delta2(r, WINDOW), delta2(r, WINDOW // 2)),
@@ -194,9 +179,6 @@ SPREADS = (
     Spread(
         "equation-15",
         "|sum_n qbar_n v_n|^2 <= N sum_n (qbar_n - 1/N)^2 d^2",
-        SQUARED_MEAN,
-        MEAN_SQUARE,
-        "<=",
         "w = 1/N, z_n = N (qbar_n - 1/N) v_n, whose mean is sum_n qbar_n v_n because the v_n sum to zero",
         scaled_deviations,
         lambda r: (norm2(mean_offsets(r, WINDOW)[0]), len(r.offsets) * norm2(deviations(r)) * d2(r)),
@@ -206,9 +188,6 @@ SPREADS = (
     Spread(
         "mean-deviation-below-equation-15",
         "(sum_n |qbar_n - 1/N|)^2 <= N sum_n (qbar_n - 1/N)^2",
-        SQUARED_MEAN,
-        MEAN_SQUARE,
-        "<=",
         "w = 1/N, z_n = N |qbar_n - 1/N|",
         lambda r: [equal_weight_group([[len(r.offsets) * abs(a)] for a in deviations(r)])],
         lambda r: (sum(map(abs, deviations(r)), Fraction(0)) ** 2, len(r.offsets) * norm2(deviations(r))),

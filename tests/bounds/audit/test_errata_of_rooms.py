@@ -8,8 +8,7 @@ import pytest
 
 from fedbounds.bounds.audit.counterexample import Degree
 from fedbounds.bounds.audit.counterexample_checker import judge_replay
-from fedbounds.bounds.audit.errata import paper_errata, paper_supplements, paper_wording
-from fedbounds.bounds.audit.findings import describe_findings, findings
+from fedbounds.bounds.audit.errata import describe_findings, findings, paper_errata, paper_supplements, paper_wording
 from fedbounds.bounds.theory.registry import PAPERS, paper, paper_module
 
 ROOMS = [name for name in PAPERS if paper_errata(name)]

@@ -12,8 +12,7 @@ from prebuild.verdicts import counts
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.claim_set import ClaimSet
 from fedbounds.bounds.audit.counterexample_checker import CHECKER as REFUTATIONS
-from fedbounds.bounds.audit.errata import paper_errata
-from fedbounds.bounds.audit.findings import DEGREES, describe_findings
+from fedbounds.bounds.audit.errata import DEGREES, describe_findings, paper_errata
 from fedbounds.bounds.audit.ledger import caveat, committed_verdict, read_ledger
 from fedbounds.bounds.audit.verdict import OUTCOMES
 from fedbounds.bounds.evaluation.evaluate import evaluate

@@ -15,7 +15,7 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.form_cache import CacheFile, serialize_results
 from fedbounds.bounds.evaluation.numpy_code import compile_result
-from fedbounds.bounds.search.arb_enclosures import available, ball_enclosure
+from fedbounds.bounds.search.arb_enclosures import arb_enclosure, available
 from fedbounds.bounds.search.interval_arithmetic import CannotEnclose, enclose
 from fedbounds.bounds.search.partial_evaluation import leave_free
 from fedbounds.bounds.search.rounds import rounds
@@ -79,7 +79,7 @@ def test_kept_trees_have_the_balls_of_their_expressions(key):
     vectors = {letter for letter in form.needs if result.notation[letter].shape}
     boxes = {letter: np.array([0.25, 0.5]) if letter in vectors else (2.0, 3.0) for letter in sorted(form.needs)}
     for tree, term in zip(form.structure().terms, result.form().terms, strict=True):
-        ours, theirs = enclosed(ball_enclosure, tree, boxes), enclosed(ball_enclosure, term.expression, boxes)
+        ours, theirs = enclosed(arb_enclosure, tree, boxes), enclosed(arb_enclosure, term.expression, boxes)
         assert ours == theirs
         assert ours is None or not any(map(math.isnan, ours))
         assert str(tree) == str(term.expression)

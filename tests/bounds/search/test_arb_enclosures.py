@@ -70,9 +70,9 @@ def test_fractions_and_balls_agree_on_what_rational_trees_enclose(monkeypatch):
         if not parts[-1].free_symbols:
             continue
         ranges = {"x": tuple(ends[0].tolist()), "y": tuple(ends[1].tolist())}
-        in_balls = balls.ball_enclosure(parts[-1], ranges)
+        in_balls = balls.arb_enclosure(parts[-1], ranges)
         token = balls._FRACTIONS.set(True)
-        exact = balls.ball_enclosure(parts[-1], ranges)
+        exact = balls.arb_enclosure(parts[-1], ranges)
         balls._FRACTIONS.reset(token)
         for one, other in zip(exact, in_balls, strict=True):
             if isinstance(one, float) or isinstance(other, float):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.evaluation.expression_tree import as_tree
 from fedbounds.bounds.evaluation.numpy_code import compile_expressions
-from fedbounds.bounds.search.arb_enclosures import ball_enclosure
+from fedbounds.bounds.search.arb_enclosures import arb_enclosure
 from fedbounds.bounds.search.interval_arithmetic import enclose, fixed_value
 from fedbounds.bounds.theory.client_reductions import MeanOverClients
 from fedbounds.bounds.theory.registry import load
@@ -146,7 +146,7 @@ def test_an_enclosure_contains_the_exact_value_of_any_rational_expression_in_any
         return
     low, high = (float(end) for end in enclose(expression, {n.name: tuple(map(np.asarray, r)) for n, r in box.items()}))
     assert (low == -math.inf or Fraction(low) <= value) and (high == math.inf or value <= Fraction(high))
-    low, high = ball_enclosure(expression, {n.name: r for n, r in box.items()})
+    low, high = arb_enclosure(expression, {n.name: r for n, r in box.items()})
     ball = flint.arb(flint.fmpq(value.numerator, value.denominator))
     assert not low > ball and not high < ball
 
@@ -158,7 +158,7 @@ def test_what_a_large_number_swallows_is_not_lost(y_is):
     low, high = enclose(expression, box)
     least, most = (Fraction(end) + 10**16 * (Fraction(y_is) - 1) for end in (0.4, 0.6))
     assert Fraction(float(low)) <= least < most <= Fraction(float(high))
-    balls = ball_enclosure(expression, {"x": (0.4, 0.6), "y": (y_is, y_is)})
+    balls = arb_enclosure(expression, {"x": (0.4, 0.6), "y": (y_is, y_is)})
     assert [float(end) for end in balls] == [float(least), float(most)]
 
 
@@ -171,7 +171,7 @@ def test_the_drift_of_frozen_steps_lies_in_its_enclosure():
             exact = mpmath.fsum(((1 + mpmath.mpf(rate)) ** s - 1) ** 2 for s in range(steps))
             low, high = enclose(drift, {"x": (np.asarray(rate),) * 2, "y": (np.asarray(float(steps)),) * 2})
             assert mpmath.mpf(float(low)) <= exact <= mpmath.mpf(float(high)), (rate, steps)
-            low, high = ball_enclosure(drift, {"x": (rate, rate), "y": (steps, steps)})
+            low, high = arb_enclosure(drift, {"x": (rate, rate), "y": (steps, steps)})
             assert abs(mpmath.mpf(float(low)) - exact) <= exact * 1e-15 and float(low) == float(high)
 
 
@@ -184,7 +184,7 @@ def test_a_bound_that_cancels_lies_in_its_enclosure(eta, Q, L, Lmax):
         exact = term.expression.subs({s: sp.Rational(at[s.name]) for s in term.expression.free_symbols}).evalf(60)
         low, high = (float(end) for end in enclose(term.expression, {n: (v, v) for n, v in fixed.items()}))
         assert low <= exact <= high, term.name
-        low, high = ball_enclosure(term.expression, {n: (v, v) for n, v in at.items()})
+        low, high = arb_enclosure(term.expression, {n: (v, v) for n, v in at.items()})
         assert abs(float(low) - exact) <= 1e-15 * abs(exact) and float(low) == float(high)
 
 

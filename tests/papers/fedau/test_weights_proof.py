@@ -22,7 +22,7 @@ from fedbounds.bounds.audit.transcendental import Opened, algebraic_form
 from fedbounds.bounds.papers.fedau import corollaries, results
 from fedbounds.bounds.papers.fedau.corollaries import C_W, COROLLARY_4, GLOBAL_STEP, LOCAL_STEP
 from fedbounds.bounds.papers.fedau.limits import LIMITS
-from fedbounds.bounds.papers.fedau.proof import PROOFS, corollary, known, weights
+from fedbounds.bounds.papers.fedau.proof import PROOFS, corollary, known_rates, weights
 from fedbounds.bounds.papers.fedau.proof.corollary import PrescribedProduct
 from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
 from fedbounds.bounds.papers.fedau.proof.whole_numbers import Cases, Division, WholeNumber
@@ -280,7 +280,7 @@ def test_a_product_of_steps_is_at_most_each_branch():
 
 # --- The proofs -------------------------------------------------------------------------------------------------------
 
-MINE = (*weights.PROOFS, *corollary.PROOFS, *known.PROOFS)
+MINE = (*weights.PROOFS, *corollary.PROOFS, *known_rates.PROOFS)
 PAPER_S_OWN = {"fedau/theorem-3/B.6.8a", "fedau/theorem-3/B.6.8b"}
 UNPROVED = {  # K = log_c T need not be a whole number
     "fedau/lemma-b.7.1[printed]",

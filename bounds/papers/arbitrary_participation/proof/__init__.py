@@ -6,10 +6,9 @@ y\rangle$, the drift $D=\|\bar y-x_{t_0}\|^2$.
 """
 
 from fedbounds.bounds.papers.arbitrary_participation.proof import corollaries, participation
-from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.expected import EXPECTED_PROOFS
 from fedbounds.bounds.papers.arbitrary_participation.proof.likely import LIKELY_PROOF
-from fedbounds.bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import DRIFT_PROOF, SPREAD_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.tuned import TUNED_LEMMAS, TUNED_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_PROOF
 

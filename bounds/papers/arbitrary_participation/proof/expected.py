@@ -16,8 +16,7 @@ from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, Step,
 from fedbounds.bounds.papers.arbitrary_participation import expected
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
-from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
-from fedbounds.bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import DRIFT_PROOF, SPREAD_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.tuned import TUNED_LEMMAS, TUNED_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_PROOF
 from fedbounds.bounds.theory.assumptions import Assumption

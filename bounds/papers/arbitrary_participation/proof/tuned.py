@@ -15,7 +15,7 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.proof import spread as lemma
 from fedbounds.bounds.papers.arbitrary_participation.proof import window
-from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF, IN_WINDOW, L1
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import DRIFT_PROOF, IN_WINDOW, L1
 
 AVERAGED, C16, COMPLETE, L2, LEAST = window.AVERAGED, window.C16, window.COMPLETE, window.L2, window.LEAST
 WHOLE_WINDOW, WINDOW_PROOF, WINDOWS, at_mean = window.WHOLE_WINDOW, window.WINDOW_PROOF, window.WINDOWS, window.at_mean

@@ -15,7 +15,6 @@ from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.arbitrary_participation import results
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, WEIGHTS, WINDOW
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-from fedbounds.bounds.papers.arbitrary_participation.proof import drift
 from fedbounds.bounds.papers.arbitrary_participation.proof import spread as lemma
 from fedbounds.bounds.theory.measures import LEAST_GRADIENT
 from fedbounds.bounds.theory.result import Condition
@@ -23,8 +22,8 @@ from fedbounds.bounds.theory.result import Condition
 A1, DRIFT, HALF_STEP, IN_ROUND, ONE_STEP = lemma.A1, lemma.DRIFT, lemma.HALF_STEP, lemma.IN_ROUND, lemma.ONE_STEP
 PAPER, PAST, SPREAD, SPREAD_ADDS = lemma.PAPER, lemma.PAST, lemma.SPREAD, lemma.SPREAD_ADDS
 SPREAD_PROOF, G = lemma.SPREAD_PROOF, lemma.G
-DRIFT_PROOF, IN_WINDOW, L1, LEAST_SUM = drift.DRIFT_PROOF, drift.IN_WINDOW, drift.L1, drift.LEAST_SUM
-ONE_ROUND, drift_bound, printed_bound = drift.ONE_ROUND, drift.drift_bound, drift.printed_bound
+DRIFT_PROOF, IN_WINDOW, L1, LEAST_SUM = lemma.DRIFT_PROOF, lemma.IN_WINDOW, lemma.L1, lemma.LEAST_SUM
+ONE_ROUND, drift_bound, printed_bound = lemma.ONE_ROUND, lemma.drift_bound, lemma.printed_bound
 L, F, I, P, T, gamma, eta, rho, sigma, nu, beta = n.L, n.F, n.I, n.P, n.T, n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta
 delta, sumsq, decrease = n.delta, n.sumsq, n.decrease
 K1, K2, LOCAL_CAP, SLOPE = results.K1, results.K2, results.LOCAL_CAP, results.SLOPE

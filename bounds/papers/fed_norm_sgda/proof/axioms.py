@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Descent, Schema, Smooth, SumOfNoise, Uncorrelated, Unfit
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.participation_rules import MeanUpdate
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
@@ -61,7 +60,7 @@ class Scaled(Schema):
     )
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """Which vectors stay the same comes from the atoms."""
         moving = [name for name in self.vector.atoms if not setting.atoms[name].still]
         if self.still and moving:
@@ -93,7 +92,7 @@ class SampleSquare(Schema):
         """The weights must be a mean."""
         return AS_A_MEAN
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The symbols c, d and r must stand for these probabilities."""
         each = _sampled(setting, self.sample)
         one, two = n.P / n.n, n.P * (n.P - 1) / (n.n * (n.n - 1))
@@ -139,7 +138,7 @@ class MixingPrice(Schema):
     )
     needs: tuple[str, ...] = (*NOISE, SAMPLING)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The first must be made of gradients, the second of noise."""
         u, z = setting.atoms[self.exact], setting.atoms[self.noise]
         if u.kind != "gradient" or z.kind != "noise":
@@ -155,7 +154,7 @@ class NoiseOfSample(Schema):
     axiom: str = "noise of different clients is uncorrelated and independent of the sample"
     needs: tuple[str, ...] = (*NOISE, SAMPLING, "independent-clients")
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The clients' noise comes from the atom."""
         each = _sampled(setting, self.sample)
         if setting.atoms[each].kind != "noise":
@@ -185,7 +184,7 @@ class SelfBounded(Schema):
         """The weights must be a mean."""
         return AS_A_MEAN
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The gradient must be that of F~ in y."""
         atom = setting.atoms[self.gradient]
         if atom.of != "F~/y":

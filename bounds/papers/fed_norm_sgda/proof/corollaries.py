@@ -2,7 +2,6 @@ r"""Theorem 1 at the steps of (4), and Corollaries 1.1 and 2.1: from the weighte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ from sympy import Symbol, sqrt
 
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.nonnegative import ProofFinding
 from fedbounds.bounds.audit.participation_rules import Triangle
@@ -83,9 +82,7 @@ class FirstAt:
         """Where the conditions of the steps below are discharged."""
         return ((self.rounds, self.least),)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The premise's bound is the target, whatever the number of rounds."""
         if len(premises) != 1 or premises[0].right != self.target or self.target.has(self.rounds):
             return ProofFinding(False, "rounds", f"the premise does not show that {self.target} is reached")

@@ -2,13 +2,12 @@ r"""Table 1 from the theorems: the best powers of T by exact linear programming.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy as sp
 
 from fedbounds.bounds.audit.canonical_text import canonical_text
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding
 from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, Step, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda import tables
@@ -55,9 +54,7 @@ class ByExponents:
         """What the theorem assumes."""
         return tuple(a.name for a in self.case.result.form().assumptions)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The exponents, by linear programming."""
         found = self.case.complexity()
         power = found.rounds if self.count == "rounds" else found.total_work

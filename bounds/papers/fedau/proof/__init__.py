@@ -4,8 +4,7 @@ Inside one round the bracket is $\mathbb E_t\langle u,v\rangle$ over noise and p
 weights; a vector with an index n is that of any one client.
 """
 
-from fedbounds.bounds.papers.fedau.proof import corollary, known, weights
-from fedbounds.bounds.papers.fedau.proof.constant import NO_GAP_PROOF
+from fedbounds.bounds.papers.fedau.proof import corollary, known_rates, weights
 from fedbounds.bounds.papers.fedau.proof.descent import DESCENT_OF_F, DESCENT_PROOF
 from fedbounds.bounds.papers.fedau.proof.drift import (
     AVERAGE_OF_F,
@@ -14,7 +13,13 @@ from fedbounds.bounds.papers.fedau.proof.drift import (
     DRIFT_OF_F,
     DRIFT_PROOF,
 )
-from fedbounds.bounds.papers.fedau.proof.theorem import CONSTANT_PROOF, LIMIT_PROOF, OPTION_1_PROOF, THEOREM_PROOF
+from fedbounds.bounds.papers.fedau.proof.theorem import (
+    CONSTANT_PROOF,
+    LIMIT_PROOF,
+    NO_GAP_PROOF,
+    OPTION_1_PROOF,
+    THEOREM_PROOF,
+)
 
 OPTIMIZATION = (
     DIVERGENCE_PROOF,
@@ -30,4 +35,4 @@ OPTIMIZATION = (
     NO_GAP_PROOF,
     LIMIT_PROOF,
 )
-PROOFS = (*OPTIMIZATION, *weights.PROOFS, *corollary.PROOFS, *known.PROOFS)
+PROOFS = (*OPTIMIZATION, *weights.PROOFS, *corollary.PROOFS, *known_rates.PROOFS)

@@ -13,14 +13,14 @@ Both bounds are limits for large n and hence the smallest constants.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 import flint
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.geometric_sums import BITS
 from fedbounds.bounds.audit.nonnegative import ProofFinding, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
@@ -53,14 +53,12 @@ class HalfStepSum:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The sum or its average, and c n."""
         total = mean_power_sum if self.average else power_sum
         return Relation(total(half_step_ratio(self.steps), self.steps), self.constant * self.steps)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Coefficient by coefficient, and once more at whole numbers of steps, exactly."""
         method, said = "geometric sum", self.relation(setting, premises)
         equal = sp.simplify(conclusion.left - said.left) == 0 and same(conclusion.right, said.right)
@@ -154,13 +152,11 @@ class UnrollMean(Unroll):
     adds: sp.Expr = sp.S.Zero
     names: tuple[tuple[str, str], ...] = ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The average of the bounds for every k."""
         return Relation(rename_vectors(self.now, dict(self.names)), self.adds * mean_power_sum(self.ratio, self.steps))
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The recursion unrolls for every k, and the average of its bounds is the conclusion."""
         each = Relation(self.now, self.adds * power_sum(self.ratio, self.steps))
         found = super().check(each, premises, facts, setting)

@@ -2,7 +2,6 @@ r"""Lemma B.7.1 and Corollary 4: Theorem 3 at $K=\max\{1,\lceil R\log T\rceil\}$
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -12,7 +11,7 @@ from sympy import Add, Expr, Integer, Max, Min, Rational, S, exp, log, sqrt
 
 from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.derivations import Prescribed, Specialize
 from fedbounds.bounds.audit.nonnegative import ProofFinding, same
 from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
@@ -65,7 +64,7 @@ class PrescribedProduct:
         """The second number as the result should prescribe it."""
         return ((self.second, sp.Min(*self.branches) / sp.Min(*self.least)),)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """At most this branch, or the inverse at most their sum or their largest."""
         product = self.first * self.second
         if self.which == "largest":
@@ -74,9 +73,7 @@ class PrescribedProduct:
             return Relation(1 / product, sp.Add(*(1 / b for b in self.branches)))
         return Relation(product, self.branches[self.which])
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The relation is one of these."""
         if self.which == "largest" and not self.multiple.is_nonnegative:
             return ProofFinding(False, "minimum", f"{self.multiple} may be negative")

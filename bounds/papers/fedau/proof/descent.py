@@ -51,23 +51,23 @@ class RoundChain:
     rho: sp.Expr  # Young's parameter for the product of noise and drift; 0 drops the product, as (B.3.8)(a) does
     conditions: tuple[Condition, ...] = ()  # of the drift
 
-    def apart(self, o: DescentObjective) -> sp.Expr:
+    def deviation(self, o: DescentObjective) -> sp.Expr:
         """The bound on |v - grad F_n(x_t)|^2."""
         return self.k * I * L**2 * gamma**2 * (sigma**2 + 6 * I * (o.divergence**2 + G))
 
     def gradient(self, o: DescentObjective) -> sp.Expr:
         """The bound on |v|^2, eq. (B.3.9)."""
-        return 3 * self.apart(o) + 3 * (o.divergence**2 + G)
+        return 3 * self.deviation(o) + 3 * (o.divergence**2 + G)
 
     def update(self, o: DescentObjective) -> sp.Expr:
         """The bound on |v + a|^2."""
-        cross = self.apart(o) / self.rho if self.rho else 0
+        cross = self.deviation(o) / self.rho if self.rho else 0
         return (1 + self.rho) * sigma**2 / I + cross + self.gradient(o)
 
     def end(self, o: DescentObjective) -> sp.Expr:
         """The bound on the increase of the objective in one round."""
         second = L * move / 2 * o.moment / N * self.update(o)
-        return move * (3 * HALF * o.gap * self.gradient(o) + self.apart(o) / 2 + second - G / 4)
+        return move * (3 * HALF * o.gap * self.gradient(o) + self.deviation(o) / 2 + second - G / 4)
 
 
 SHARP = RoundChain("", "S5'", lemmas.E_2, sqrt(lemmas.E_2) * tau)
@@ -116,7 +116,7 @@ def enter_branch(c: Chain, o: DescentObjective, b: RoundChain) -> None:
     """From a bound on the averaged drift to one round."""
     name, update = b.name, square(v + a)
     c[f"S9c{name}", "the mean gradient of a client against that at x_t", CLIENTS] = by(
-        le(square(v - g0), b.apart(o)), f"S9a S9b {o.average}/{b.drift}", *b.conditions
+        le(square(v - g0), b.deviation(o)), f"S9a S9b {o.average}/{b.drift}", *b.conditions
     )
     c[f"S9d{name}", "Jensen over the clients, with the weights of the objective"] = by(
         rounds.ClientMean(v - g0, uniform=not o.weights), f"S9c{name}", *o.weights

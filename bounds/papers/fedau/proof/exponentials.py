@@ -5,14 +5,13 @@ With $b\le e^{-1/(2R)}$ this bounds $b^a$, $y=\frac a{2R}$, by a quotient of pol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import flint
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, never_zero, prove, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.transcendental import algebraic_form
@@ -33,14 +32,12 @@ class Tangent:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what the letters stand for"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The power and its tangent."""
         below = self.decay + self.power / 2 - self.decay * self.at
         return Relation(self.base**self.power, self.value * self.decay / below)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The constant by interval arithmetic, the denominator from the premises."""
         if not self._constant():
             return ProofFinding(False, "tangent", f"{self.value} is not known to be at least exp(-{self.at})")

@@ -5,7 +5,7 @@ The printed Theorem 2 survives the dropped cross term: the drift's 5 exceeds the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 from sympy import Integer, Rational, Symbol
@@ -13,14 +13,24 @@ from sympy import Integer, Rational, Symbol
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Specialize
-from fedbounds.bounds.audit.participation_rules import Vanishing
-from fedbounds.bounds.audit.proof_step_checker import Proof, measure_symbol
+from fedbounds.bounds.audit.participation_rules import MeanUpdate, SecondMoment, Vanishing
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import Combine, Telescope
+from fedbounds.bounds.audit.vectors import square
 from fedbounds.bounds.papers.fedau import assumptions as given
 from fedbounds.bounds.papers.fedau import lemmas, results
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
-from fedbounds.bounds.papers.fedau.proof.descent import DECREASE, DESCENT_OF_F, DESCENT_PROOF, move, tau
-from fedbounds.bounds.papers.fedau.proof.drift import GENERAL, ITSELF, G, round_setting
+from fedbounds.bounds.papers.fedau.proof.descent import (
+    CHOSEN,
+    DECREASE,
+    DESCENT_OF_F,
+    DESCENT_PROOF,
+    INDEPENDENT,
+    SHARP,
+    move,
+    tau,
+)
+from fedbounds.bounds.papers.fedau.proof.drift import GENERAL, ITSELF, G, f0, round_setting, s
 from fedbounds.bounds.theory.assumptions import Assumption
 from fedbounds.bounds.theory.client_reductions import SumOverClients
 from fedbounds.bounds.theory.measures import AVERAGE_GRADIENT
@@ -245,3 +255,73 @@ c["B1", "Theorem B.4.1 at gamma = c/sqrt(T) and gamma eta = c'/sqrt(T)"] = by(
 )
 c["B2", "which falls below every epsilon^2", "in the limit of many rounds"] = Vanishing(T), "B1"
 LIMIT_PROOF = c.proof(results.THEOREM_1.key, results.THEOREM_1, {"repaired": "B1", "printed": "B2"})
+
+# --- Theorem B.4.1 with half of the slope: constant weights leave no gap between z and s ----------------------------
+
+# With the normalized weights p_n alpha~_n/N = varphi_n the update's mean is s = sum_n varphi_n v_n itself.
+QUARTER = Rational(1, 4)
+PRINTED, NO_GAP = results.THEOREM_B_4_1.form("printed"), results.THEOREM_B_4_1.form("sharp:no-gap")
+NO_GAP_ROWS = (
+    ("-printed", lemmas.LOCAL_CAP, PRINTED, "H5 with a quarter of the gradient, and the growth factors at the cap"),
+    ("-no-gap", lemmas.DRIFT_CAP, NO_GAP, "divided by what the gradient keeps"),
+)
+
+
+def without_gap() -> ProofSetting:
+    """A round in which p_n omega_n/N = varphi_n, so that the update's mean is s."""
+    setting = round_setting("f~")
+    update = replace(
+        setting.atoms["d"],
+        mean="s",
+        meaning="(1/N) sum_n 1_n omega_n (v_n + a_n) with p_n omega_n/N = varphi_n, the update over -gamma eta I",
+    )
+    return ProofSetting(setting.bracket, {**setting.atoms, "d": update}, setting.given)
+
+
+def one_round() -> sp.Expr:
+    """What h increases by in one round, at most."""
+    second = L * move / 2 * GENERAL.moment / N * SHARP.update(GENERAL)
+    return move * (SHARP.deviation(GENERAL) / 2 + second - G / 2)
+
+
+def no_gap_chain() -> Chain:
+    """One round without a gap, then as in Theorem B.4.1."""
+    c, home = Chain(without_gap(), ROUND, (DESCENT_PROOF, CONSTANT_PROOF)), CONSTANT_PROOF.id
+    c["N1", "the update's mean is s; participation and noise averaged out of the first-order term"] = by(
+        MeanUpdate("d", f0), *CHOSEN
+    )
+    c["N2", "independent participation and noise: the variance of a sum"] = by(
+        SecondMoment("d", "v", "a", GENERAL.moment / N), f"{KNOWN}S10'", *CHOSEN, INDEPENDENT
+    )
+    c["N3", "one round: the gradient keeps 1/2"] = by(
+        le(-DECREASE, one_round()),
+        {f"{KNOWN}D1": 1, "N1": -move, f"{KNOWN}S7": move, "N2": L * move**2 / 2}
+        | {f"{KNOWN}S13": move * square(s) / 2, f"{KNOWN}S9d": move / 2},
+    )
+    rule = Telescope(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), given.H_BOUNDED_BELOW.name, PER_ROUND)
+    for name, cap, form, says in NO_GAP_ROWS:
+        per_round = form.bound.xreplace({H: T * DECREASE})
+        c[f"N4{name}", "for h with the normalized weights"] = by(
+            Specialize(NORMALIZED, DISCHARGED), f"N3 {home}/H1 {home}/H2 {home}/H3 {home}/H4", cap, results.H_GLOBAL_CAP
+        )
+        if form is PRINTED:
+            update = 2 * gamma * etatilde * L * n.Qtilde / N
+            drift = 2 * gamma**2 * L**2 * I * (sigma**2 + 6 * I * (n.deltatilde**2 + G))
+            growth = {"K-A": update * sigma**2, "K-B": update * I * (n.deltatilde**2 + G), "K1": drift}
+            factors = {f"N4{name}": 1 / (gamma * etatilde * I * QUARTER)}
+            factors |= {f"{KNOWN}{step}": m for step, m in growth.items()}
+        else:
+            factors = {f"N4{name}": 1 / (gamma * etatilde * I * results.H_SLOPE_NO_GAP)}
+        c[f"N5{name}", says] = le(G, per_round), factors, *form.conditions[2:]
+        c[f"N6{name}", "in expectation over the rounds before"] = InExpectation(H_MEAN, OVER_ALL), f"N5{name}"
+        c[f"B.4.4{name}", "the average over the rounds, telescoped", ""] = by(
+            rule, f"N6{name}", given.H_BOUNDED_BELOW, *form.conditions[2:]
+        )
+    return c
+
+
+NO_GAP_PROOF = no_gap_chain().proof(
+    f"{results.THEOREM_B_4_1.key}-no-gap",
+    results.THEOREM_B_4_1,
+    {form.name: f"B.4.4{name}" for name, _, form, _ in NO_GAP_ROWS},
+)

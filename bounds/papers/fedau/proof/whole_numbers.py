@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.transcendental import algebraic_form
@@ -23,13 +22,11 @@ class Division:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The remainder's inequality."""
         return Relation(self.dividend + 1, self.divisor * (sp.floor(self.dividend / self.divisor) + 1))
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Both are whole, and the conclusion is this inequality."""
         a, b = self.dividend, self.divisor
         if not (a.is_integer and b.is_integer and prove(a, facts).holds and prove(b - 1, facts).holds):
@@ -56,9 +53,7 @@ class Cases:
     equalities: ClassVar[bool] = True
     gives: ClassVar[str] = "what it is in each case"
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The two premises are the conclusion in the two cases."""
         a, b, s = self.first, self.second, self.apart
         if not (a.is_integer and b.is_integer and s.is_integer):
@@ -96,14 +91,12 @@ class WholeNumber:
         rounded = sp.Max(1, sp.ceiling(self.value))
         return ((self.symbol, self.value if self.which == "equal" else rounded),)
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The symbol against its value."""
         n, v = self.letter, self.value
         return {"at least": Relation(v, n), "at most": Relation(n, v + 1), "equal": Relation(n, v, "==")}[self.which]
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The relation is one of these."""
         n, v = self.letter, self.value
         (opened_v,), known = algebraic_form([v], facts)

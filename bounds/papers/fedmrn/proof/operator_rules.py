@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import sympy as sp
 
 from fedbounds.bounds.audit.axioms import Schema, Unfit
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, same, says
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import varying_products
@@ -27,7 +26,7 @@ class Unbiased(Schema):
     needs: tuple[str, ...]  # the assumptions by which it is
     given: tuple[Relation, ...] = ()  # what premises or conditions must say
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """What is known comes from the atoms."""
         drawn, mean = setting.atoms[self.drawn], setting.atoms[self.mean]
         if (drawn.kind, mean.kind) != ("point", "point") or drawn.per_client != mean.per_client:
@@ -50,7 +49,7 @@ class Walk(Schema):
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The bound comes from the premise."""
         if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, square(Vec.atom(self.step))):
             raise Unfit(f"the premise does not bound |{self.step}|^2")
@@ -73,13 +72,11 @@ class EveryRound:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "how many iterations synchronize"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The bound comes from the premise."""
         return Relation(self.mean, premises[0].right / self.steps)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The bound is the same in every round, and not negative."""
         if len(premises) != 1 or premises[0].op != "<=" or premises[0].left != self.each:
             return ProofFinding(False, "mean over iterations", f"one premise, a bound of {self.each}")
@@ -112,9 +109,7 @@ class MeanRatio:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the steps averaged over"
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """What is linear in tau has its mean at the mean (S + 1)/2 of tau."""
         if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, self.error):
             return ProofFinding(False, "mean over steps", f"one premise, a bound of {self.error}")

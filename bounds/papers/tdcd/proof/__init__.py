@@ -3,6 +3,6 @@
 A product of two vectors is a sum over the silos, a mean over a silo's clients and, in a round, over the local steps.
 """
 
-from fedbounds.bounds.papers.tdcd.proof import drift, remarks, theorem
+from fedbounds.bounds.papers.tdcd.proof import drift, theorem
 
-PROOFS = (*drift.PROOFS, *theorem.PROOFS, *remarks.PROOFS)
+PROOFS = (*drift.PROOFS, *theorem.PROOFS)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import flint
 import sympy as sp
 
-from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.claim import Relation, Relations
 from fedbounds.bounds.audit.nonnegative import ProofFinding, prove, reduce_expression, same, says
 from fedbounds.bounds.audit.proof_step_checker import ProofSetting
 from fedbounds.bounds.audit.rules import Telescope, varying_products
@@ -34,22 +33,20 @@ class SummedRecursion:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The geometric sums, added up."""
         multiplier, additive = self._parts(premises, setting)
         growth = (multiplier**self.steps - 1) / (multiplier - 1) - self.steps
         return Relation(self.total, additive / (multiplier - 1) * growth)
 
-    def _parts(self, premises: Sequence[Relation], setting: ProofSetting) -> tuple[sp.Expr, sp.Expr]:
+    def _parts(self, premises: Relations, setting: ProofSetting) -> tuple[sp.Expr, sp.Expr]:
         """(m, b) of the recursion; m is read off the square of the vector that moves."""
         right = sp.expand(premises[1].right)
         squares = [s for s in varying_products(self.now, setting) if len(set(gram_symbols(s)[s])) == 1]
         multiplier = reduce_expression(sp.diff(right, squares[0]) / sp.diff(self.now, squares[0]))
         return multiplier, reduce_expression(right - multiplier * self.now)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """Induction over the steps, then their sum."""
         method = "summed recursion"
         if why := unfit(self.now, self.after, premises):
@@ -64,7 +61,7 @@ class SummedRecursion:
         return ProofFinding(equal, method, "by induction" if equal else f"the sum is at most {wanted.right}")
 
 
-def unfit(now: sp.Expr, after: sp.Expr, premises: Sequence[Relation]) -> str:
+def unfit(now: sp.Expr, after: sp.Expr, premises: Relations) -> str:
     """Why these premises are not a start at 0 and a bound of the next value; "" if they are."""
     if len(premises) != 2:
         return "the premises must be the start u_0 = 0 and the recursion"
@@ -84,13 +81,11 @@ class Compound:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The power and its bound."""
         return Relation((1 + self.rate / self.steps) ** self.steps, self.constant)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The constant by interval arithmetic."""
         wanted = self.relation(setting, premises)
         if not says(conclusion, wanted):
@@ -127,7 +122,7 @@ class SummedGrowth:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the number of steps"
 
-    def relation(self, setting: ProofSetting, premises: Sequence[Relation]) -> Relation:
+    def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The growth, summed."""
         return Relation(self.total, DriftGrowth(self.rate, self.steps) * self.level)
 
@@ -136,9 +131,7 @@ class SummedGrowth:
         grown = (1 + self.rate) * self.free + self.rate
         return grown * ((1 + self.rate) / self.free * self.now + self.rate * self.level)
 
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: ProofSetting
-    ) -> ProofFinding:
+    def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """The recursion is that one, and nothing in it changes with s but the sequence."""
         method = "summed growth"
         if why := unfit(self.now, self.after, premises):

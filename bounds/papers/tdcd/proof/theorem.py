@@ -1,17 +1,21 @@
-r"""Theorem 1, eqs. (58) to (85), with $t_0^+$ read as $t_0+Q$: one round for each form of Lemma 2, then their sum."""
+r"""Theorem 1, eqs. (58) to (85), with $t_0^+$ read as $t_0+Q$: one round for each form of Lemma 2, then their sum.
+
+Then Remark 5 and the time budget: Theorem 1 at a step size, at a number of rounds, and for many rounds.
+"""
 
 from __future__ import annotations
 
 import sympy as sp
-from sympy import Rational, Symbol
+from sympy import Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.axioms import ByMeaning, Descent, Jensen, MeanOf, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.derivations import Specialize
-from fedbounds.bounds.audit.proof_step_checker import measure_symbol
+from fedbounds.bounds.audit.derivations import Leading, Specialize
+from fedbounds.bounds.audit.proof_step_checker import Proof, ProofSetting, measure_symbol
 from fedbounds.bounds.audit.rules import Combine, Gram
 from fedbounds.bounds.audit.vectors import inner, square
+from fedbounds.bounds.papers.tdcd import remarks
 from fedbounds.bounds.papers.tdcd.assumptions import BOUNDED, SMOOTH_OBJECTIVE, UNBIASED_SILOS, UNCORRELATED_CLIENTS
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import symbols
@@ -216,4 +220,42 @@ c["30", "what (80) and (82) round away is enough", ""] = by(
     CAP,
 )
 THEOREM_PROOF = c.proof(THEOREM_1.key, THEOREM_1, ENDS | {"sharp:Bind": "20-apart", "repaired:all-iterations": "30"})
-PROOFS = (THEOREM_PROOF,)
+
+# --- Remark 5 and the time budget -----------------------------------------------------------------------------------
+
+A_PRIORI = f"{THEOREM_1.key}[repaired:B0inf]"
+NO_VECTORS = ProofSetting("nothing: constants alone", {})
+
+c = Chain(NO_VECTORS, "for every R that satisfies the condition", (THEOREM_1,))
+for name, step, enough in (
+    ("c", remarks.SCALED, remarks.ENOUGH),
+    ("best", remarks.BEST / (n.Q * sqrt(n.R)), remarks.ENOUGH_FOR_BEST),
+):
+    c[name, "Theorem 1 at this step size"] = by(
+        Specialize(((n.eta, step),), prescribes=((n.eta, step),)), A_PRIORI, enough
+    )
+CONSTANTS = c.proof(remarks.REMARK_5.key, remarks.REMARK_5, {"explicit": "c", "explicit:best-c": "best"})
+
+c = Chain(NO_VECTORS, "for large R", (remarks.REMARK_5,))
+leading = 4 * (n.Deltainf / n.c + n.c * n.L * n.S) / sqrt(n.R)
+c["rate", "its leading term"] = by(
+    le(AVERAGED, leading), Leading(1 / sqrt(n.R), n.R, (n.L, n.Deltainf, n.S, n.c)), f"{remarks.REMARK_5.key}[explicit]"
+)
+RATE = c.proof(f"{remarks.REMARK_5.key}-rate", remarks.REMARK_5, {"printed": "rate"})
+
+
+def within_time() -> Proof:
+    """Every form at the rounds that fit into the time."""
+    c = Chain(NO_VECTORS, "for every time in which a round fits", (THEOREM_1,))
+    for form in remarks.WALL_CLOCK.forms:
+        c[form.name, "Theorem 1 with so many rounds"] = by(
+            Specialize(((n.R, remarks.ROUNDS_IN_TIME),)),
+            f"{THEOREM_1.key}[{form.name}]",
+            *(*THEOREM_1.form(form.name).conditions, remarks.ONE_ROUND),
+        )
+    return c.proof(
+        remarks.WALL_CLOCK.key, remarks.WALL_CLOCK, {form.name: form.name for form in remarks.WALL_CLOCK.forms}
+    )
+
+
+PROOFS = (THEOREM_PROOF, CONSTANTS, RATE, within_time())

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, descent, distance, nonconvex, remarks
+from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, nonconvex, remarks
 from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
 from fedbounds.empirical.falsification.instances.averages import Builder, LetteredRun, Letters, value
@@ -91,10 +91,10 @@ def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
         "a": amplitude,
         letters.AMPLITUDE.name: amplitude,
         letters.CHANCE.name: np.full_like(first, z.steps.shape[1] / S),
-        distance.EXCESS.name: p["excess"],
-        distance.GAP.name: p["gap"],
+        convex.EXCESS.name: p["excess"],
+        convex.GAP.name: p["gap"],
         convex.LAST.name: p["gap"],
-        descent.DECREASE.name: p["decrease"],
+        nonconvex.DECREASE.name: p["decrease"],
         "Deltat": p["<b,b>"] - 2 * p["<b,ws>"] + p["<ws,ws>"],
         "Dt": p["<b,b>"] - 2 * p["<b,x>"] + p["<x,x>"],
         "M": p["<wn,wn>"] - 2 * p["<vb,wn>"] + p["<vb,vb>"],
@@ -230,7 +230,7 @@ MEANS: Mapping[sp.Symbol, sp.Expr] = {
     nonconvex.MEAN_ERROR: n.M,
     nonconvex.MEAN_CHANCE: letters.CHANCE,
 }
-GAPS: Mapping[sp.Symbol, sp.Symbol] = {descent.DECREASE: n.F}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {nonconvex.DECREASE: n.F}
 
 
 def synchronized(rule: EveryRound, premises: Sequence[Relation], run: LetteredRun) -> Letters:
