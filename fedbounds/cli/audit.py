@@ -17,6 +17,7 @@ from fedbounds.bounds.audit.errata import paper_errata, refuted_claims
 from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
 from fedbounds.bounds.audit.tested_conditions import Noticed, describe_untested, read_conditions
 from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
+from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.registry import paper, papers
@@ -66,7 +67,10 @@ def audit(
     chosen = [row for row in rows if only is None or row.verdict == only]
     if as_json:
         document = {
-            "claims": [as_document(row) for row in chosen],
+            "claims": [
+                attributes(row, "id paper text kind verdict court method evidence axioms flags may_hide")
+                for row in chosen
+            ],
             "counts": counts(rows),
             "differences": lines,
             "without_ledger": without,
@@ -108,23 +112,6 @@ def compare_with_ledgers(names: Sequence[str], rows: Sequence[ClaimRow], key: st
         found = ledger_entries(row for row in rows if row.paper == name)
         lines += differences(found, {i: entry for i, entry in committed.items() if i.startswith(key)})
     return lines, without
-
-
-def as_document(row: ClaimRow) -> dict[str, Any]:
-    """One row for JSON."""
-    return {
-        "id": row.id,
-        "paper": row.paper,
-        "text": row.text,
-        "kind": row.kind,
-        "verdict": row.verdict,
-        "court": row.court,
-        "method": row.method,
-        "evidence": row.evidence,
-        "axioms": list(row.axioms),
-        "flags": list(row.flags),
-        "may_hide": list(row.may_hide),
-    }
 
 
 def show_rows(rows: Sequence[ClaimRow]) -> None:
@@ -241,15 +228,14 @@ def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[s
         "where": erratum.where,
         "text": erratum.claim,
         "degree": erratum.degree,
-        "quotes": [{"text": quote.text, "where": quote.where} for quote in erratum.quotes],
+        "quotes": [attributes(quote, "text where") for quote in erratum.quotes],
         "verdict": verdict.outcome,
         "evidence": verdict.evidence,
         "flags": list(verdict.flags),
         "instance": replay.instance,
         "hypotheses": [
             {
-                "of": c.of,
-                "text": c.text,
+                **attributes(c, "of text"),
                 "legal": legal,
                 "left": str(c.left),
                 "op": c.op,

@@ -131,7 +131,7 @@ within_option = click.option(
     "--within",
     multiple=True,
     metavar="NAME=LOW:HIGH",
-    shell_complete=complete_late("ranged"),
+    shell_complete=complete_late("range_completion"),
     help="A range for an optimized constant, e.g. eta=1:100. May be repeated.",
 )
 effort_option = click.option(
