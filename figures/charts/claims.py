@@ -138,9 +138,7 @@ def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
 
 @dataclass(frozen=True)
 class Limits:
-    """Why a scale does not test claims about the end of training: a smaller network (or ""), settings that still
-    move.
-    """
+    """Why a scale does not test claims on the end of training: a smaller network (or ""), settings that still move."""
 
     network: str = ""
     moving: frozenset[str] = frozenset()
@@ -164,9 +162,7 @@ class Limits:
 def limits_of(
     network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: int, metric: str
 ) -> Limits:
-    """The limits of runs by setting, where `own` are the networks as large as the paper's, for means over the last
-    `window`.
-    """
+    """The limits of runs by setting, for means over the last `window`; `own` are networks as large as the paper's."""
     moving = frozenset(str(name) for name, traces in runs.items() if still_moves(*series(traces, metric), window))
     return replace(Limits.of_network(network, own), moving=moving)
 

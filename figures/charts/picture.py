@@ -77,6 +77,15 @@ def styled() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def new_figure(width: float, height: float, title: str = "", layout: Any = None) -> Iterator[Figure]:
+    """A figure in our style, which gets its title when all is drawn."""
+    with styled():
+        yield (figure := Figure(figsize=(width, height), layout=layout))
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+
+
 def shared_legend(figure: Figure, panels: Iterable[Axes], columns: int) -> None:
     """One legend below all panels, in which each label is once."""
     handles = dict[str, Artist]()
@@ -114,8 +123,7 @@ class Curve:
         return self._at(np.asarray(self.x) >= start)
 
     def thinned(self) -> Curve:
-        """At most 300 points, first and last included, evenly spaced in the index (logarithmically in a long curve
-        whose x starts at 0 or 1)."""
+        """At most 300 points, evenly spaced in the index, first and last included."""
         count = len(self.x)
         if count <= ROWS:
             return self

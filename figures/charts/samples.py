@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.empirical.data.datasets import Dataset, checksum
-from fedbounds.figures.charts.picture import Curve, Picture, styled
+from fedbounds.figures.charts.picture import Curve, Picture, new_figure
 
 _COLUMNS, _TILES = 12, 120
 
@@ -37,8 +36,7 @@ def sheet(dataset: Dataset, provenance: dict[str, Any] | None = None) -> Picture
     tiles[:count] = (chosen_images - darkest) * 255 // (brightest - darkest)  # the digits' is 16
     grid = tiles.reshape(rows, columns, channels, high, wide).transpose(0, 3, 1, 4, 2)
     image = grid.reshape(rows * high, columns * wide, channels)
-    with styled():
-        figure = Figure(figsize=(6.0, 6.0 * rows * high / (columns * wide)))
+    with new_figure(6.0, 6.0 * rows * high / (columns * wide)) as figure:
         figure.set_layout_engine("none")
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()

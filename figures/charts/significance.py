@@ -341,9 +341,7 @@ def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
 
 @dataclass(frozen=True)
 class TestFinding:
-    """Whether something agrees (None: undecided), the seeds that would decide it (0: none), and the side of the
-    means.
-    """
+    """Whether something agrees (None: undecided), the seeds that would decide it (0: none), the side of the means."""
 
     agrees: bool | None
     seeds_needed: float = 0
@@ -409,9 +407,7 @@ def upper_tail(mean: Level) -> float:
 
 
 def power_of(mean: Level, seeds: int, level: float, under: float = nan) -> float:
-    """The power of a one-sided t-test with this many seeds; `under` is the deviation of a seed at mean zero, if
-    different.
-    """
+    """The power of a one-sided t-test with so many seeds; `under`: the deviation of a seed at mean zero, if another."""
     deviation = mean.error * mean.seeds**0.5
     degrees = mean.freedom * (seeds - 1) / (mean.seeds - 1) if mean.seeds > 1 else nan
     if not isfinite(deviation) or not degrees > 0:

@@ -178,9 +178,7 @@ def _along(setting: TunedSetting, line: Sequence[str], step: float) -> dict[str,
 
 
 def settled_level(traces: Sequence[Trace], last: int, metric: str) -> float:
-    """The mean of a loss over the last rounds, plus its change from as many rounds before; infinite if a seed
-    diverged.
-    """
+    """The mean of a loss over the last rounds plus its change from the rounds before; infinite if a seed diverged."""
     before, after = stretches(traces, last, metric)
     score = after.mean() + abs(after.mean() - before.mean())
     return float(score) if np.isfinite(score) else inf

@@ -11,7 +11,7 @@ from fedbounds.bounds._version import __version__
 from fedbounds.bounds.audit.errata import paper_errata, paper_wording
 from fedbounds.bounds.audit.findings import DEGREES, describe_findings
 from fedbounds.bounds.audit.ledger import ledger_path
-from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.display.json_values import attributes, json_value
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_outputs
 from fedbounds.bounds.inputs.user_files import read_bytes, record_inputs
 from fedbounds.bounds.theory.registry import paper
@@ -79,10 +79,8 @@ def paper_document(
             "errata": [erratum_document(erratum) for erratum in paper_errata(name)],
             "wording": [
                 {
-                    "where": slip.where,
-                    "says": slip.says,
-                    "should": slip.should,
-                    "quotes": [{"text": quote.text, "where": quote.where} for quote in slip.quotes],
+                    **attributes(slip, "where says should"),
+                    "quotes": [attributes(quote, "text where") for quote in slip.quotes],
                 }
                 for slip in paper_wording(name)
             ],

@@ -109,9 +109,7 @@ def demo_scale() -> Scale:
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale of a data set, with another network if given; with `full` the paper's clients, rounds, seeds and
-    grid.
-    """
+    """The scale of a data set, with another network if given; `full`: the paper's clients, rounds, seeds and grid."""
     scale = scale_named(SCALES, dataset, network)
     if not full:
         return scale

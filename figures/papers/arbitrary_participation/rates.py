@@ -12,8 +12,7 @@ from fedbounds.empirical.participation import Cyclic, Process, WithoutReplacemen
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
+from fedbounds.figures.charts.rate import rate, rate_claims, ratio_claims, ratio_panels, ratios
 
 CLIENTS, GROUPS, LOCAL_STEPS, DIMENSION = 20, 5, 5, 10
 KNOWING, NOT_KNOWING = "arbitrary-participation/corollary-3.2", "arbitrary-participation/corollary-3.3"

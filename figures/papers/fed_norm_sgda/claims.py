@@ -60,9 +60,7 @@ def accuracies(
 
 
 def increases(source: str, text: str, found: Found, paper: str) -> FigureClaim:
-    """Each setting is better than the one before it, none significantly worse, the last significantly better than the
-    first.
-    """
+    """Each setting is better than the one before, none significantly worse, the last significantly above the first."""
     ordered = [found[value] for value in sorted(found)]
     steps = [
         PartialFinding((more.above(less),), by_means=more.mean > less.mean or None) for less, more in pairwise(ordered)

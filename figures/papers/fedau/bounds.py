@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER
@@ -36,7 +35,7 @@ from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.overlay import overlays
-from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, styled
+from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, new_figure
 
 SHAPES = {"log-cosh": "convex", "cosine": "non-convex"}
 FORMS = ("explicit", "sharp")
@@ -246,8 +245,7 @@ def wrong_objectives(
     everywhere = np.unique(np.geomspace(1, max(each.cutoff for each in met), 60).round())
     curve = [predicted_bias(FedAU(*LOCAL, 1.0, K), FOUR, RATES) for K in everywhere]
     data = []
-    with styled():
-        figure = Figure(figsize=(7.4, 3.6))
+    with new_figure(7.4, 3.6, "The objective that is minimized instead of f") as figure:
         left, right = figure.subplots(1, 2)
         for k, (name, algorithm) in enumerate(constant.items()):
             path = moments(algorithm, FOUR, RATES, rounds // 2).mean[:, 0]
@@ -255,8 +253,7 @@ def wrong_objectives(
             left.plot(t, path, color=COLORS[k], label=name)
             left.axhline(target, color=COLORS[k], linestyle=":", linewidth=1)
             data += [Curve(f"{name}: E x_t", t, path), Curve(f"{name}: predicted", t[-1:], np.array([target]))]
-        left.set_xlabel("round $t$")
-        left.set_ylabel(r"mean model $\mathbb{E}\,x_t$")
+        left.set(xlabel="round $t$", ylabel=r"mean model $\mathbb{E}\,x_t$")
         left.set_title("Constant weights, exact; dotted: predicted", fontsize=9)
         left.legend(fontsize=7)
         right.plot(everywhere, curve, color=COLORS[3], label=r"predicted, weights $1-(1-p_n)^K$")
@@ -264,14 +261,9 @@ def wrong_objectives(
         x, y = np.array([m.cutoff for m in met]), np.array([m.mean - optimum for m in met])
         error = 2 * np.array([m.error for m in met])
         right.errorbar(x, y, error, color=COLORS[0], marker=MARKERS[0], linestyle="", label="met (two standard errors)")
-        right.set_xscale("log")
-        right.set_xlabel("cut-off $K$")
-        right.set_ylabel(f"distance from the minimizer of f ({PARAMETER.words})")
+        right.set(xscale="log", xlabel="cut-off $K$", ylabel=f"distance from the minimizer of f ({PARAMETER.words})")
         right.set_title("FedAU with a fixed cut-off", fontsize=9)
         right.legend(fontsize=7)
-        figure.suptitle(
-            "The objective that is minimized instead of f", x=0.01, ha="left", fontsize=10.5, fontweight="bold"
-        )
     data += [Curve("FedAU: predicted distance", everywhere, np.array(curve))]
     data += [Curve("FedAU: distance met", x.astype(float), y, y - error, y + error)]
     worst = max(abs(m.mean - m.predicted) for m in met)

@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
-from fedbounds.figures.charts.dots import dot_chart
-from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, final_accuracy
-from fedbounds.figures.charts.picture import Curve, Picture, styled
+from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, dot_chart, final_accuracy
+from fedbounds.figures.charts.picture import Curve, Picture, new_figure
 from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, tune_by_runs
 from fedbounds.figures.papers.fedau import bounds as theorems
@@ -277,8 +275,7 @@ def heat_maps(
     gammas, etas = (sorted({v for one in searches for v in one.searched[name]}) for name in ("gamma", "eta"))
     best = min(score for one in searches for _, score in one.tried)
     data = []
-    with styled():
-        figure = Figure(figsize=(11.5, 1.1 + 1.65 * len(found)))
+    with new_figure(11.5, 1.1 + 1.65 * len(found), title) as figure:
         grid = figure.subplots(len(found), len(next(iter(found.values()))), sharex=True, sharey=True, squeeze=False)
         for row, (pattern, of) in zip(grid, found.items(), strict=True):
             for axes, (label, one) in zip(row, of.items(), strict=True):
@@ -302,7 +299,6 @@ def heat_maps(
             axes.set_xticks(range(len(gammas)), [f"{gamma:.2g}" for gamma in gammas], rotation=60)
             axes.set_xlabel("$\\gamma$")
         figure.colorbar(image, ax=grid, label="training loss", extend="max", pad=0.01)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     alternative = f"Maps of the training loss over gamma and eta for {', '.join(found)} and each method."
     return Picture(figure, caption, alternative, data, provenance)
 

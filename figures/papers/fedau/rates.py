@@ -13,8 +13,7 @@ from fedbounds.empirical.problems import random_bounded_gradient, random_quadrat
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
+from fedbounds.figures.charts.rate import rate, rate_claims, ratio_claims, ratio_panels, ratios
 
 CLIENTS, LOCAL_STEPS, DIMENSION, SEEDS, NOISE = 12, 5, 5, 8, 0.3
 KNOWN, ESTIMATED = "fedau/appendix-a.3-unequal", "fedau/corollary-4"

@@ -12,8 +12,7 @@ from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import level
 from fedbounds.figures.charts.curves import panels, seed_curve
-from fedbounds.figures.charts.dots import dot_chart
-from fedbounds.figures.charts.paper_gallery import PaperGallery, final_accuracy, series
+from fedbounds.figures.charts.paper_gallery import PaperGallery, dot_chart, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search

@@ -152,9 +152,7 @@ SMOKE = Scale("digits", "linear", 4, 2, 8, 2, clients=12, participants=4, seeds=
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale of a data set, with another network if given; `full` has the paper's clients, rounds, local steps and
-    samples.
-    """
+    """The scale of a data set, with another network if given; `full`: the paper's clients, rounds and samples."""
     scale = scale_named(SCALES, dataset, network)
     if not full:
         return scale

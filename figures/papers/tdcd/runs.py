@@ -21,8 +21,7 @@ from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import Curve, Picture
-from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
+from fedbounds.figures.charts.rate import rate, rate_claims, ratio_claims, ratio_panels, ratios
 
 THEOREM, REMARK = "tdcd/theorem-1", "tdcd/remark-5"
 PARAMETERS, CLIENTS, NOISE, CONDITION = 12, 3, 0.1, 10.0

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.cli.figures import figure
-from fedbounds.figures.charts import atlas
+from fedbounds.figures.charts import tightness as atlas
 from fedbounds.figures.charts.tightness import Tight, count, solve_worst_case, tight_panels, tightness
 from fedbounds.figures.papers.arbitrary_participation import tightness as in_turn
 from fedbounds.figures.papers.fed_norm_sgda import tightness as games

@@ -12,7 +12,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.paper_gallery import draw_by_name
-from fedbounds.figures.charts.ratio import exponents
+from fedbounds.figures.charts.rate import exponents
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs
 from fedbounds.figures.papers.tdcd import trained_claims as said
