@@ -5,8 +5,10 @@ Over T every run has the step sizes that a result sets, with constants from a pi
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,11 @@ from fedbounds.figures.charts.significance import LEVEL
 SEEDS, PILOT_SEEDS = (0, 1, 2, 3), (100, 101)
 POINTS = 64
 ONE_START = {"initialization": 0}  # of all runs, so that the initial gap is one number
+
+
+def read_setting(paper: str) -> dict[str, Any]:
+    """The sweep `network.toml` in a paper's package, a link to an example."""
+    return tomllib.loads(files(f"fedbounds.figures.papers.{paper}").joinpath("network.toml").read_text("utf-8"))
 
 
 def compare_with_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], result: str) -> Confrontation:

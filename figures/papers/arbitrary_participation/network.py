@@ -5,36 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks
+from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks, read_setting
 
 RESULT, TITLE = "arbitrary-participation/theorem-3.1", "A CNN on glyphs under Theorem 3.1"
-SETTING: dict[str, Any] = {
-    "name": "network-in-turn",
-    "rounds": 1000,
-    "seeds": 4,
-    "seeds_per_run": 2,
-    "record_every": 20,
-    "record_models": True,
-    "record_participation": True,
-    "problem": {
-        "kind": "images",
-        "dataset": {"kind": "glyphs", "train": 1000, "test": 200},
-        "network": "cnn-small-smooth",
-        "clients": 10,
-        "partition": "majority-class",
-        "similarity": 0.3,
-        "batch": 16,
-        "gradient_norm": True,
-    },
-    "participation": {"kind": "cyclic", "clients": 10, "groups": 2},
-    "algorithm": {
-        "kind": "generalized-fedavg",
-        "local_step_size": 8e-05,
-        "local_steps": 2,
-        "server_multiplier": 20,
-        "interval": 2,
-    },
-}  # as in examples/arbitrary-participation.toml
+SETTING = read_setting("arbitrary_participation")
 WORDS = (
     "Generalized FedAvg: 10 clients with 1,000 glyphs in all, mostly of one class each; two groups of "
     "five in turn, 2 local steps on batches of 16, amplified every 2 rounds; two convolutions with GELU."
