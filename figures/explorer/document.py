@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import sympy as sp
 from sympy.printing.jscode import JavascriptCodePrinter
 
+from fedbounds.bounds._version import __version__
 from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, trusted_premise
 from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.evaluation.evaluate import status_reasons
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
+from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_outputs
+from fedbounds.bounds.search.effort import Watch
 from fedbounds.bounds.theory.client_reductions import OverClients
 from fedbounds.bounds.theory.expressions import parts
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.measures import Measure
 from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.printing import latex as in_latex
-from fedbounds.bounds.theory.registry import Paper, paper_module
+from fedbounds.bounds.theory.registry import Paper, paper, paper_module
+from fedbounds.bounds.theory.registry import papers as every_paper
 from fedbounds.bounds.theory.result import Condition, Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity
 from fedbounds.figures.explorer.mathml import mathml
@@ -317,3 +323,49 @@ def initial_constants(result: Result, form: Form) -> list[str]:
         if needed <= left:
             given.discard(name)
     return [name for name in result.notation if name in given]
+
+
+ALL = "index"  # the file of all papers
+
+
+def explore(
+    out: str | Path, papers: Sequence[str] = (), watch: Watch | None = None, *, force: bool = False
+) -> list[Path]:
+    """Write one HTML file for each paper (default: all), and `index.html` for all of them; return the paths."""
+    chosen = [paper(name) for name in papers] or [*every_paper()]
+    outputs = [Output(Path(out, f"{name}.html")) for name in (*(one.key for one in chosen), ALL)]
+    check_outputs(outputs, force)
+    measures = measures_of(chosen)
+    scripts: dict[str, str] = {}
+    for one in chosen:
+        scripts[one.key] = script(one, measures)
+        if watch is not None:
+            watch(len(scripts), len(chosen))
+    pages = {name: page(name, theory([text], measures)) for name, text in scripts.items()}
+    pages[ALL] = page("all papers", theory([*scripts.values()], measures))
+    write_outputs(outputs, [pages[output.path.stem].encode() for output in outputs], force)
+    return [output.path for output in outputs]
+
+
+def page(about: str, computes: str) -> str:
+    """The HTML of one explorer."""
+    parts = {
+        "TITLE": f"fedbounds explorer: {html.escape(about)}",
+        "VERSION": __version__,
+        "STYLE": _asset("uPlot.min.css") + _asset("page.css"),
+        "LIBRARY": f"/*\n{_asset('uPlot-LICENSE.txt')}*/\n{_asset('uPlot.iife.min.js')}",
+        "THEORY": computes,
+        "PAGE": _asset("page.js"),
+    }
+    return re.sub(r"@([A-Z]+)@", lambda name: parts[name[1]], _asset("page.html"))
+
+
+def theory(scripts: Sequence[str], measures: Sequence[Measure]) -> str:
+    """The computations of a page in JavaScript."""
+    listed = json_text(measures_document(measures))
+    papers = ",\n".join(scripts)
+    return f"{_asset('theory.js')}\nconst MEASURES = {listed};\nconst PAPERS = [{papers}];\n"
+
+
+def _asset(name: str) -> str:
+    return package_text("fedbounds.figures.explorer", name)

@@ -26,9 +26,8 @@ from fedbounds.figures.charts.picture import COLORS, Curve, Picture, figure_outp
 from fedbounds.figures.charts.theory import breakdown
 from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation.claims import ordering
-from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery
+from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery, compare_all, guarantee_picture
 from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE, Scale, demo_scale
-from fedbounds.figures.papers.arbitrary_participation.real_data import compare_all, guarantee_picture
 
 WIDTH = 110  # of a line of the summary
 EXACT = ("explicit", "sharp")  # forms of the theorem

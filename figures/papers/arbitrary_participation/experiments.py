@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.charts.scales import scale_named
+from fedbounds.figures.charts.tuning import scale_named
 
 AMPLIFIED, PLAIN = "amplified", "no amplification"
 WAIT_MINIBATCH, WAIT_FULL = "wait-minibatch", "wait-full"

@@ -8,8 +8,15 @@ from functools import cache
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.scales import describe_images, images_of, scale_named, sweep_of, with_data
-from fedbounds.figures.charts.tuning import TunedSetting, tuning_seeds
+from fedbounds.figures.charts.tuning import (
+    TunedSetting,
+    describe_images,
+    images_of,
+    scale_named,
+    sweep_of,
+    tuning_seeds,
+    with_data,
+)
 
 FEDAVG, FEDPM, FEDSPARSIFY, TOP_K = "FedAvg", "FedPM", "FedSparsify", "Top-k"
 SIGN, FIXED_SIGN = "SignSGD", "SignSGD, tuned scale"

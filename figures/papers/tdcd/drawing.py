@@ -13,7 +13,7 @@ from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, settled_level, tune
 from fedbounds.figures.papers.tdcd import experiments as ex
-from fedbounds.figures.papers.tdcd import network, runs, tightness
+from fedbounds.figures.papers.tdcd import runs, tightness
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, family, wall_clock
 
 Cell = tuple[str, int, int, int]  # task, clients per silo, silos, local steps
@@ -169,7 +169,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "misread": lambda gallery: runs.misread(),
     "rate": lambda gallery: runs.exact_rate(),
     "ratio": lambda gallery: runs.exact_ratio(),
-    "network": network.NETWORKS.picture,
+    "network": runs.NETWORKS.picture,
     "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     **TRAINED,
 }

@@ -8,8 +8,7 @@ from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.scales import sweep_of, with_data
-from fedbounds.figures.charts.tuning import tuning_seeds
+from fedbounds.figures.charts.tuning import sweep_of, tuning_seeds, with_data
 
 PAPER_NETWORKS = ("vgg-11", "lstm")  # of the size of the paper's, which are ResNet-18 and an LSTM of unknown width
 IMAGES, SEQUENCES, VIEWS = "image halves", "sequences", "views"

@@ -7,6 +7,7 @@ guarantees. `misread` shows what the theorem does not bound.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
 from fedbounds.empirical.simulation.moments import TierMoments, moments
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.networks import Networks
 from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.rate import rate, rate_claims, ratio_claims, ratio_panels, ratios
@@ -198,3 +200,30 @@ def _thinned(curve: Curve) -> Curve:
 def claims() -> list[FigureClaim]:
     """The claims about the dependence on R and on the setting."""
     return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]
+
+
+SETTING: dict[str, Any] = {
+    "name": "network-tdcd",
+    "rounds": 100,
+    "seeds": 2,
+    "seeds_per_run": 2,
+    "record_every": 5,
+    "problem": {
+        "kind": "vertical",
+        "dataset": "digits",
+        "silos": 2,
+        "silo_clients": 2,
+        "network": "cnn-small-smooth",
+        "batch": 240,
+        "gradient_norm": True,
+    },
+    "participation": {"kind": "full", "clients": 4},
+    "algorithm": {"kind": "tdcd", "local_step_size": 0.01, "local_steps": 5},
+}
+NETWORKS = Networks(
+    "tdcd/theorem-1",
+    SETTING,
+    "A CNN in each of two silos under Theorem 1",
+    "Left and right halves of digits in 2 silos of 2 clients each, two convolutions with GELU in either silo, batches "
+    "of 240, Q = 5; small, and 100 rounds only.",
+)

@@ -15,8 +15,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load, paper, paper_names
 from fedbounds.bounds.theory.result import reachable
-from fedbounds.figures.explorer.document import initial_constants, initial_value, package_text
-from fedbounds.figures.explorer.pages import explore
+from fedbounds.figures.explorer.document import explore, initial_constants, initial_value, package_text
 from tests.command_line import run
 
 PAPERS = [paper(name) for name in paper_names()]

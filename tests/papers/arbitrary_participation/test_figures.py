@@ -19,8 +19,15 @@ from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation.claims import fixed_point_distance, ordering, toy_claims
 from fedbounds.figures.papers.arbitrary_participation.demonstration import demonstrate
-from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, INTERVAL, STEPS, Gallery, best
-from fedbounds.figures.papers.arbitrary_participation.real_data import PROCESSES, compare_process
+from fedbounds.figures.papers.arbitrary_participation.drawing import (
+    FIGURES,
+    INTERVAL,
+    PROCESSES,
+    STEPS,
+    Gallery,
+    best,
+    compare_process,
+)
 
 draw = partial(draw_by_name, "arbitrary-participation", FIGURES)
 

@@ -13,13 +13,12 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.paper_gallery import draw_by_name
 from fedbounds.figures.charts.rate import exponents
+from fedbounds.figures.papers.tdcd import claims as said
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs
-from fedbounds.figures.papers.tdcd import trained_claims as said
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, describe_minimum, family, wall_clock
-from fedbounds.figures.papers.tdcd.claims import bound_claims
+from fedbounds.figures.papers.tdcd.claims import all_trained_claims, bound_claims
 from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery
-from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
 
 draw = partial(draw_by_name, "tdcd", FIGURES)
 
