@@ -34,7 +34,7 @@ def covers_command(
     \b
     fedbounds covers non-convex, unknown rates, bounded heterogeneity, bounded variance
     fedbounds covers nonconvex strongly-concave minimax, uniform sampling, unequal local steps
-    fedbounds covers participation=in-turn heterogeneity=bounded --paper arbitrary-participation
+    fedbounds covers cyclic participation, heterogeneity=bounded --paper arbitrary-participation
     """
     if not words:
         if as_json:

@@ -193,7 +193,9 @@ def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
 
 def levels_by_name(found: Mapping[Any, np.ndarray], letter: str = "") -> dict[Any, Level]:
     """Levels of one number for each seed, named by method, or by a symbol and its value."""
-    return {key: Level.of(values, f"{letter} = {key:g}" if letter else str(key)) for key, values in found.items()}
+    return {
+        key: Level.from_values(values, f"{letter} = {key:g}" if letter else str(key)) for key, values in found.items()
+    }
 
 
 def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss", name: str = "") -> Level:
@@ -201,7 +203,7 @@ def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss", name:
     rounds, values = series(traces, metric)
     last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
     ids = [int(seed) for trace in traces for seed in trace.arrays.get("seed", ())]
-    return Level.of(1 - last if metric.endswith(("_accuracy", "_f1")) else last, name, ids)
+    return Level.from_values(1 - last if metric.endswith(("_accuracy", "_f1")) else last, name, ids)
 
 
 def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:
@@ -213,18 +215,21 @@ def describe_levels(found: Mapping[str, Level], against: str) -> str:
     """The levels, best first, with their distances from a reference in brackets.
 
     Example:
-        >>> describe_levels({"a": Level.of(np.array([1.0, 2.0])), "b": Level.of(np.array([1.1, 2.3]))}, "a")
+        >>> values = {"a": np.array([1.0, 2.0]), "b": np.array([1.1, 2.3])}
+        >>> describe_levels(levels_by_name(values), "a")
         'a 1.5000 +- 0.5000; b 1.7000 +- 0.6000 (0.2000 +- 0.1000 above)'
     """
     base = found[against]
 
-    def held(value: Level) -> str:
+    def describe(value: Level) -> str:
         gap = value.minus(base)
         if value is base or not np.isfinite(gap.mean):
             return str(value)
         return f"{value} ({abs(gap.mean):.4f} +- {gap.error:.4f} {'above' if gap.mean > 0 else 'below'})"
 
-    return "; ".join(f"{label} {held(value)}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
+    return "; ".join(
+        f"{label} {describe(value)}" for label, value in sorted(found.items(), key=lambda item: item[1].mean)
+    )
 
 
 def claims_output(path: Path) -> Output:
@@ -246,7 +251,7 @@ def describe_level(found: Level, form: str = ".2f") -> str:
     """A mean over seeds and its standard error.
 
     Example:
-        >>> one = Level.of(np.array([1.0, 2.0]))
+        >>> one = Level.from_values(np.array([1.0, 2.0]))
         >>> describe_level(one), describe_level(one, "+.1f")
         ('1.50 +- 0.50', '+1.5 +- 0.5')
     """

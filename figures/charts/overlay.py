@@ -76,7 +76,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
         f"{_constants(c)} {_notes(c)}".strip(),
         f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at {c.letter} = {int(T[-1])}. {crossing}",
         [
-            _measured(c, f"measured ({c.label})", slice(None)),
+            _measured_curve(c, f"measured ({c.label})", slice(None)),
             Curve("bound", T, c.bound, valid=c.valid),
             *(Curve(f"term: {name}", T, c.terms[name]) for name in c.terms),
         ],
@@ -111,7 +111,7 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
         some = np.unique(np.geomspace(1, len(c.rounds), TABULATED).round().astype(int)) - 1
         T = c.rounds[some].astype(float)
         data += [
-            _measured(c, f"{label}: measured ({c.label})", some),
+            _measured_curve(c, f"{label}: measured ({c.label})", some),
             Curve(f"{label}: bound", T, c.bound[some], valid=c.valid[some]),
         ]
     said = [
@@ -162,7 +162,7 @@ def overlays(
             axes.set(yscale="log", xscale="log")
             for c in forms:
                 if c.form.name == shaded:
-                    order = order or _by_size(c)
+                    order = order or _sort_terms(c)
                     _draw_terms(axes, c, floor, order)
             for c in forms:
                 k = names.index(c.form.name)
@@ -195,7 +195,7 @@ def overlays(
         name, first = ", ".join(filter(None, place)), forms[0]
         some = np.unique(np.geomspace(1, len(first.rounds), TABULATED).round().astype(int)) - 1
         T = first.rounds[some].astype(float)
-        data.append(_measured(first, f"{name}: measured ({first.label})", some))
+        data.append(_measured_curve(first, f"{name}: measured ({first.label})", some))
         data += [Curve(f"{name}: bound [{c.form.name}]", T, c.bound[some]) for c in forms]
     crossings = sum(len(c.crossings) for c in everything)
     return Picture(
@@ -230,7 +230,7 @@ def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
     axes.set_yscale("log")
     if T[-1] > 30 * T[0]:
         axes.set_xscale("log")
-    thin = _draw_terms(axes, c, floor, _by_size(c))
+    thin = _draw_terms(axes, c, floor, _sort_terms(c))
     _draw_bound(axes, c, "bound")
     _draw_measured(axes, c, floor)
     axes.set_ylim(bottom=floor)
@@ -248,7 +248,7 @@ def _make_room(axes: Any, c: Confrontation, words: str) -> None:
         axes.set_ylim(bottom, bottom * (top / bottom) ** (highest / free))
 
 
-def _by_size(c: Confrontation) -> list[str]:
+def _sort_terms(c: Confrontation) -> list[str]:
     """The terms, the smallest at the largest T first."""
     return sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
 
@@ -272,7 +272,7 @@ def _draw_terms(axes: Any, c: Confrontation, floor: float, order: Sequence[str])
     return thin
 
 
-def _measured(c: Confrontation, label: str, some: Any) -> Curve:
+def _measured_curve(c: Confrontation, label: str, some: Any) -> Curve:
     """The measured curve at some horizons, with its band of two standard errors."""
     T, y = c.rounds[some].astype(float), c.measured[some]
     if c.standard_error is None:

@@ -71,7 +71,7 @@ def figure_outputs(path: str | Path) -> tuple[Output, ...]:
 
 
 @contextmanager
-def styled() -> Iterator[None]:
+def in_style() -> Iterator[None]:
     """Our style sheet for what is drawn inside; the caller's rcParams are untouched afterwards."""
     with mpl.rc_context(fname=str(STYLE)):
         yield
@@ -80,7 +80,7 @@ def styled() -> Iterator[None]:
 @contextmanager
 def new_figure(width: float, height: float, title: str = "", layout: Any = None) -> Iterator[Figure]:
     """A figure in our style, which gets its title when all is drawn."""
-    with styled():
+    with in_style():
         yield (figure := Figure(figsize=(width, height), layout=layout))
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
@@ -118,18 +118,18 @@ class Curve:
     high: np.ndarray | None = None
     valid: np.ndarray | None = None
 
-    def since(self, start: float) -> Curve:
+    def crop(self, start: float) -> Curve:
         """The part of the curve from `start` on."""
-        return self._at(np.asarray(self.x) >= start)
+        return self._select(np.asarray(self.x) >= start)
 
-    def thinned(self) -> Curve:
+    def thin(self) -> Curve:
         """At most 300 points, evenly spaced in the index, first and last included."""
         count = len(self.x)
         if count <= ROWS:
             return self
-        return self._at(np.unique(np.round(np.linspace(0, count - 1, ROWS)).astype(int)))
+        return self._select(np.unique(np.round(np.linspace(0, count - 1, ROWS)).astype(int)))
 
-    def _at(self, points: np.ndarray) -> Curve:
+    def _select(self, points: np.ndarray) -> Curve:
         band = (None if a is None else np.asarray(a)[points] for a in (self.low, self.high, self.valid))
         return Curve(self.label, np.asarray(self.x)[points], np.asarray(self.y)[points], *band)
 
@@ -154,7 +154,7 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         """The image in a notebook."""
-        return self._drawn("png")
+        return self._render("png")
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
         """Write the figure, its data (.csv) and its manifest (.json) beside it; returns what was written.
@@ -169,7 +169,7 @@ class Picture:
         outputs = figure_outputs(path)
         check_outputs(outputs, force)
         target, manifest_path = outputs[0].path, outputs[2].path
-        image = self._drawn(target.suffix[1:])
+        image = self._render(target.suffix[1:])
         drawn = with_palette(image) if target.suffix == ".png" else image
         data = self._data()
         # the same figure in another format may be there
@@ -190,10 +190,10 @@ class Picture:
         write_outputs(outputs, [drawn, data, (json.dumps(manifest, indent=2) + "\n").encode()], force)
         return [output.path for output in outputs]
 
-    def _drawn(self, ending: str) -> bytes:
+    def _render(self, ending: str) -> bytes:
         image = io.BytesIO()
         stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        with styled():
+        with in_style():
             fit_labels(self.figure)
             self.figure.savefig(image, format=ending, metadata=stamp.get(ending))
         return image.getvalue()
@@ -203,7 +203,7 @@ class Picture:
         writer = csv.writer(text, lineterminator="\n")
         checked = any(curve.valid is not None for curve in self.curves)
         writer.writerow(["curve", "x", "y", "low", "high", *(["valid"] if checked else [])])
-        for curve in (c.thinned() for c in self.curves):
+        for curve in (c.thin() for c in self.curves):
             columns = [curve.x, curve.y, curve.low, curve.high]
             for i in range(len(curve.x)):
                 row = [

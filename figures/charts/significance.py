@@ -41,7 +41,7 @@ class Level:
     degrees: float | None = None
 
     @staticmethod
-    def of(values: np.ndarray, name: str = "", ids: Iterable[int] = ()) -> Level:
+    def from_values(values: np.ndarray, name: str = "", ids: Iterable[int] = ()) -> Level:
         """The level of one number for each seed; infinite if a seed diverged."""
         seeds = len(values)
         if not np.isfinite(values).all():
@@ -59,7 +59,7 @@ class Level:
         scaled = tuple(factor * value for value in self.values)
         return replace(self, mean=factor * self.mean, error=abs(factor) * self.error, values=scaled)
 
-    def paired(self, other: Level) -> bool:
+    def is_paired_with(self, other: Level) -> bool:
         """Whether both have a value for each of the same seeds."""
         return bool(self.values) and len(self.values) == len(other.values) and self.ids == other.ids
 
@@ -67,7 +67,7 @@ class Level:
         """The difference: paired if both are over the same seeds, else with Welch's degrees of freedom.
 
         Example:
-            >>> one, other = Level.of(np.array([1.0, 3.0])), Level.of(np.array([0.9, 2.7]))
+            >>> one, other = Level.from_values(np.array([1.0, 3.0])), Level.from_values(np.array([0.9, 2.7]))
             >>> paired = one.minus(other)
             >>> unpaired = Level(one.mean, one.error, 2).minus(other)
             >>> [(round(d.mean, 3), round(d.error, 3), round(d.freedom, 2)) for d in (paired, unpaired)]
@@ -76,8 +76,8 @@ class Level:
         name = " - ".join(filter(None, (self.name, other.name)))
         if not isfinite(self.mean - other.mean):
             return Level(self.mean - other.mean, 0.0, max(self.seeds, other.seeds), name=name)
-        if self.paired(other):
-            return replace(Level.of(np.subtract(self.values, other.values), name), ids=self.ids)
+        if self.is_paired_with(other):
+            return replace(Level.from_values(np.subtract(self.values, other.values), name), ids=self.ids)
         squares, freedoms = (self.error**2, other.error**2), (self.freedom, other.freedom)
         parts = [s**2 / f for s, f in zip(squares, freedoms, strict=True) if s and f]
         degrees = sum(squares) ** 2 / sum(parts) if parts and isfinite(sum(squares)) else min(freedoms)
@@ -192,8 +192,8 @@ class Test:
         """The difference with its 95 % interval, the p-value and the corrected one.
 
         Example:
-            >>> test = Level.of(np.array([3.0, 4.0, 5.0]), "a").above(Level.of(np.array([1.0, 2.1, 2.9]), "b"))
-            >>> test.words(0.01)
+            >>> high, low = np.array([3.0, 4.0, 5.0]), np.array([1.0, 2.1, 2.9])
+            >>> Level.from_values(high, "a").above(Level.from_values(low, "b")).words(0.01)
             'a - b: +2 [+1.75, +2.25], 2 degrees of freedom, p 0.00083, corrected 0.01'
         """
         low, high = self.gap.interval()
@@ -214,37 +214,37 @@ class Test:
 
 @dataclass(frozen=True)
 class SignTest:
-    """Whether something holds in more than half of the seeds (`held` of `seeds`), by the binomial test."""
+    """Whether something holds in more than half of the seeds (`successes` of `seeds`), by the binomial test."""
 
-    held: int
+    successes: int
     seeds: int
     name: str
 
     @property
     def key(self) -> tuple[object, ...]:
         """A key that is the same for both directions of a comparison."""
-        return self.name, self.seeds, max(self.held, self.seeds - self.held)
+        return self.name, self.seeds, max(self.successes, self.seeds - self.successes)
 
     @cached_property
     def p(self) -> float:
         """The two-sided p-value."""
-        fewer = min(self.held, self.seeds - self.held)
+        fewer = min(self.successes, self.seeds - self.successes)
         return min(1.0, 2 * float(bdtr(fewer, self.seeds, 0.5))) if self.seeds else 1.0
 
     @property
     def claimed(self) -> bool:
         """Whether it holds in more than half of the seeds."""
-        return 2 * self.held > self.seeds
+        return 2 * self.successes > self.seeds
 
     def seeds_needed(self, level: float) -> float:
         """The number of seeds that would decide with power 0.8 at the same share, by the normal approximation."""
-        share = self.held / self.seeds if self.seeds else 0.5
+        share = self.successes / self.seeds if self.seeds else 0.5
         centered = Level(share - 0.5, (share * (1 - share) / max(self.seeds, 1)) ** 0.5, self.seeds, degrees=inf)
         return least_number(lambda seeds: power_of(centered, seeds, level / 2, under=0.5), self.seeds)
 
     def words(self, p: float) -> str:
         """The number of seeds, the p-value and the corrected one."""
-        return f"{self.name}: in {self.held} of {self.seeds} seeds, p {self.p:.2g}, corrected {p:.2g}"
+        return f"{self.name}: in {self.successes} of {self.seeds} seeds, p {self.p:.2g}, corrected {p:.2g}"
 
     @property
     def kind(self) -> str:
@@ -326,7 +326,7 @@ def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
     """Holm's correction of all different comparisons of a family, by key.
 
     Example:
-        >>> family = [SignTest(held, 12, str(held)) for held in (12, 11, 8)]
+        >>> family = [SignTest(successes, 12, str(successes)) for successes in (12, 11, 8)]
         >>> [round(found.p, 4) for found in holm(family).values()]
         [0.0015, 0.0127, 0.3877]
     """
@@ -360,7 +360,7 @@ def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None 
     """Whether a part agrees after Holm's correction of its family (default: its own tests).
 
     Example:
-        >>> five = Level.of(np.array([0.1, 0.3, -0.1, 0.4, 0.2]))
+        >>> five = Level.from_values(np.array([0.1, 0.3, -0.1, 0.4, 0.2]))
         >>> decide(is_above_zero(five)).power
         'about 12 seeds would tell'
     """

@@ -233,7 +233,7 @@ _LINES = (
     "gradient, descent noise, variance, client sampling, proximal mismatch, growing noise, weight mismatch, squares",
     "full synchronization, local noise, heterogeneity, restart, both, mean, ascent noise, growth",
 )
-KNOWN: Mapping[str, int] = {name: k for k, line in enumerate(_LINES) for name in line.split(", ")}
+PLACES: Mapping[str, int] = {name: k for k, line in enumerate(_LINES) for name in line.split(", ")}
 
 
 def looks(names: Iterable[str]) -> dict[str, int]:
@@ -246,7 +246,7 @@ def looks(names: Iterable[str]) -> dict[str, int]:
         {'gradient noise': 2, 'initial gap': 0}
     """
     names = list(names)
-    found = {name: KNOWN[name] for name in names if name in KNOWN}
+    found = {name: PLACES[name] for name in names if name in PLACES}
     for name in names:
         if name not in found:
             start = zlib.crc32(name.encode())

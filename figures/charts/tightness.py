@@ -189,7 +189,7 @@ LEAST = 1e-4  # smaller values are drawn here, as triangles
 
 
 @dataclass(frozen=True)
-class KnownRatio:
+class LargestRatio:
     """The largest known ratios of left-hand side to bound of the default form: by an adversary, and at settings."""
 
     result: Result
@@ -202,7 +202,7 @@ class KnownRatio:
         return f"{self.result.key.partition('/')[2]} [{self.result.form().name}]"
 
 
-def known_ratios(paper: Paper, with_worst_cases: bool = True, progress: Progress | None = None) -> list[KnownRatio]:
+def largest_ratios(paper: Paper, with_worst_cases: bool = True, progress: Progress | None = None) -> list[LargestRatio]:
     """The results of a paper that have a known ratio; with worst cases it solves the programs of the paper (15 s)."""
     module = paper_submodule(paper.key, "figures", "tightness") if with_worst_cases else None
     rows = []
@@ -214,7 +214,7 @@ def known_ratios(paper: Paper, with_worst_cases: bool = True, progress: Progress
             own = tight_panels(module.evaluate_setting, module.SETTINGS, progress)
         settings = [tight for at in own.values() for tight in at.values()]
         if isinstance(ratio, int | float) or settings:
-            rows.append(KnownRatio(result, float(ratio) if isinstance(ratio, int | float) else np.nan, settings))
+            rows.append(LargestRatio(result, float(ratio) if isinstance(ratio, int | float) else np.nan, settings))
     return rows
 
 
@@ -222,19 +222,19 @@ def atlas(with_worst_cases: bool = True, progress: Progress | None = None) -> Pi
     """All papers on one axis; with worst cases it solves the programs of all papers (a minute)."""
     modules = paper_submodules("figures", "tightness") if with_worst_cases else {}
     sizes = {key: count(module.SETTINGS) for key, module in modules.items()}
-    rows, before = dict[str, Sequence[KnownRatio]](), 0
+    rows, before = dict[str, Sequence[LargestRatio]](), 0
     for one in papers():
 
         def solved(done: int, _: int, before: int = before) -> None:
             if progress is not None:
                 progress(before + done, sum(sizes.values()))
 
-        rows[one.key] = known_ratios(one, one.key in modules, solved)
+        rows[one.key] = largest_ratios(one, one.key in modules, solved)
         before += sizes.get(one.key, 0)
     return draw_atlas(rows)
 
 
-def draw_atlas(rows: Mapping[str, Sequence[KnownRatio]]) -> Picture:
+def draw_atlas(rows: Mapping[str, Sequence[LargestRatio]]) -> Picture:
     """Draw a row for each result and a panel for each paper."""
     rows = {paper: some for paper, some in rows.items() if some}
     columns = _columns({paper: len(some) + 2 for paper, some in rows.items()})
@@ -285,7 +285,7 @@ def _columns(sizes: Mapping[str, int]) -> list[list[str]]:
     return [column for column in columns if column]
 
 
-def _panel(axes: Axes, paper: str, rows: Sequence[KnownRatio]) -> list[Curve]:
+def _panel(axes: Axes, paper: str, rows: Sequence[LargestRatio]) -> list[Curve]:
     """One paper, and its data: y counts the rows."""
     data = []
     for y, row in enumerate(rows):

@@ -148,13 +148,13 @@ def search(
     best, least, factor = dict(start), score(start), ratio
     while len(known) < budget and factor > FINEST:
         if least == inf:  # smaller steps until one does not diverge
-            best = _along(best, names, 1 / factor)
+            best = _multiply(best, names, 1 / factor)
             least = score(best)
             continue
         before = least
         for line in lines:
             for step in (factor, 1 / factor):
-                while (value := score(moved := _along(best, line, step))) < least - gain * abs(least):
+                while (value := score(moved := _multiply(best, line, step))) < least - gain * abs(least):
                     best, least = moved, value
         if least == before:
             factor = factor**0.5
@@ -168,16 +168,16 @@ def search(
     while len(known) < allowed and (edges := [name for name in found().edges if name not in flat]):
         best, least, name = found().winner, min(known.values()), edges[0]
         outward = ratio if best[name] == found().searched[name][-1] else 1 / ratio
-        if not score(_along(best, (name,), outward)) < least - gain * abs(least):
+        if not score(_multiply(best, (name,), outward)) < least - gain * abs(least):
             flat.add(name)
     return found()
 
 
-def _along(setting: TunedSetting, line: Sequence[str], step: float) -> dict[str, float]:
+def _multiply(setting: TunedSetting, line: Sequence[str], step: float) -> dict[str, float]:
     return {name: float(f"{value * step:.6g}") if name in line else value for name, value in setting.items()}
 
 
-def settled_level(traces: Sequence[Trace], last: int, metric: str) -> float:
+def level_with_drift(traces: Sequence[Trace], last: int, metric: str) -> float:
     """The mean of a loss over the last rounds plus its change from the rounds before; infinite if a seed diverged."""
     before, after = stretches(traces, last, metric)
     score = after.mean() + abs(after.mean() - before.mean())

@@ -18,7 +18,7 @@ CLAIMS = "claims.csv"
 LARGEST = 2**24  # bytes of a manifest or a table
 
 
-def committed_figures(paper: str) -> Path | None:
+def find_committed_figures(paper: str) -> Path | None:
     """The committed figures of a paper in a checkout; None in an installation."""
     folder = Path(__file__).resolve().parents[2] / "docs" / "gallery" / paper
     return folder if folder.is_dir() else None

@@ -15,7 +15,14 @@ from fedbounds.bounds.display.json_values import attributes, json_value
 from fedbounds.bounds.inputs.output_files import FIGURE, Output, check_outputs, write_outputs
 from fedbounds.bounds.inputs.user_files import read_bytes, record_inputs
 from fedbounds.bounds.theory.registry import paper
-from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed_figures, describe_counts, figures_in
+from fedbounds.figures.report.gallery import (
+    CLAIMS,
+    LARGEST,
+    claims_in,
+    describe_counts,
+    figures_in,
+    find_committed_figures,
+)
 from fedbounds.figures.report.page import DOCUMENT, report_outputs, software, write_report
 from fedbounds.figures.report.theory import erratum_document, result_document, verdict_document
 
@@ -47,7 +54,7 @@ def paper_document(
 ) -> tuple[dict[str, Any], list[Path]]:
     """The document of a report on a paper, and the files of its figures, copied into the folder `out`."""
     loaded = paper(name)
-    folder = figures or committed_figures(name)
+    folder = figures or find_committed_figures(name)
     shown = figures_in(folder) if folder else []
     claims = claims_in(folder) if folder else []
     copied: dict[str, bytes] = {}

@@ -137,7 +137,7 @@ def demonstrate(
     gallery = Gallery(out / "runs", workers=workers, scale=scale, progress=progress, device=device)
     traces = gallery.four_methods()
     claims = correct(ordering(scale, traces))
-    note = f"Amplification eta = 10. Local step sizes: {gallery.tuning_words()}"
+    note = f"Amplification eta = 10. Local step sizes: {gallery.describe_tuning()}"
     title = "Periodic availability: amplified FedAvg and its baselines"
     written = gallery.convergence(title, traces, note).save(out / "periodic.png", force=force)
     written.append(write_claims(claims, out / "claims.csv", force=force))
@@ -152,7 +152,7 @@ def demonstrate(
     real = compare_all(real_rounds)
     written += guarantee_picture(real).save(out / "guarantee.png", force=force)
     levels = _levels(traces, scale)
-    return Demonstration(scale.words, gallery.tuning_words(), levels, claims, comparisons, real, written)
+    return Demonstration(scale.words, gallery.describe_tuning(), levels, claims, comparisons, real, written)
 
 
 def periodic(clients: int, participants: int, slot: int) -> PeriodicGroups:

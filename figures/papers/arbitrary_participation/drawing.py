@@ -47,7 +47,7 @@ class Gallery(PaperGallery[ex.Scale]):
         return f"arbitrary-participation-{self.scale.dataset}-{self.scale.network}"
 
     @cached_property
-    def tuned(self) -> dict[str, Tuned]:
+    def tunings(self) -> dict[str, Tuned]:
         """The tuning of each method's step size by training loss: the same grid, separate seeds."""
         return {name: self._tune(name) for name in self.scale.methods}
 
@@ -64,7 +64,7 @@ class Gallery(PaperGallery[ex.Scale]):
     @property
     def steps(self) -> Mapping[str, float]:
         """The step size of each method, tuned here or before."""
-        return self.scale.steps or {name: found.winner["gamma"] for name, found in self.tuned.items()}
+        return self.scale.steps or {name: found.winner["gamma"] for name, found in self.tunings.items()}
 
     def four_methods(self) -> dict[str, list[Trace]]:
         """Figure 1's runs."""
@@ -73,7 +73,7 @@ class Gallery(PaperGallery[ex.Scale]):
     def interval_runs(self) -> dict[str, list[Trace]]:
         """Figure 2's runs."""
         size = self.steps[ex.AMPLIFIED]
-        return self.traces({f"P = {P}": ex.generalized(size, 10.0, P) for P in ex.intervals(self.scale)})
+        return self.traces({f"P = {P}": ex.generalized_fedavg(size, 10.0, P) for P in ex.intervals(self.scale)})
 
     def always_available_runs(self) -> dict[str, list[Trace]]:
         """Figure D.1's runs: plain FedAvg at the initial step size, all clients available."""
@@ -97,40 +97,40 @@ class Gallery(PaperGallery[ex.Scale]):
         """Figure D.3's runs."""
         size, P = self.steps[ex.AMPLIFIED], self.scale.interval
         etas = (2.0, 5.0, 10.0, 15.0, 20.0)
-        return self.traces({f"eta = {eta:g}": ex.generalized(size, eta, P) for eta in etas})
+        return self.traces({f"eta = {eta:g}": ex.generalized_fedavg(size, eta, P) for eta in etas})
 
     def convergence(self, title: str, runs: Mapping[str, list[Trace]], note: str) -> Picture:
         """Convergence after the common initial phase, with the tuning of the step sizes."""
         start = self.scale.initial_rounds + self.scale.rounds // 10
         picture = convergence(title, runs, self.scale, note, start)
         tuning = {"step sizes tuned before": dict(self.scale.steps)} if self.scale.steps else {
-            name: found.to_dict() for name, found in self.tuned.items()
+            name: found.to_dict() for name, found in self.tunings.items()
         }  # fmt: skip
         return replace(picture, provenance={**picture.provenance, "tuning": tuning})
 
-    def tuning_words(self, *names: str) -> str:
+    def describe_tuning(self, *names: str) -> str:
         """The step sizes of some methods and their tuning, for captions."""
         steps = {name: f"gamma {size:g}" for name, size in self.steps.items()}
         if not self.scale.steps:
-            steps = {name: found.words for name, found in self.tuned.items()}
+            steps = {name: found.words for name, found in self.tunings.items()}
         found = "; ".join(f"{name} {steps[name]}" for name in names or self.scale.methods)
         scale = f"at this scale with {ex.GLYPHS.rounds} rounds" if self.scale.steps else "at this scale"
         return f"{found}: the best of one grid by training loss, {scale}, on {self.scale.tuning_seeds} other seeds."
 
     def figure_1(self) -> Picture:
         """The four methods under periodic availability."""
-        note = f"Amplification eta = 10. Local step sizes after the initial phase: {self.tuning_words()}"
+        note = f"Amplification eta = 10. Local step sizes after the initial phase: {self.describe_tuning()}"
         title = f"Figure 1: {len(self.scale.methods)} methods, periodic availability"
         return self.convergence(title, self.four_methods(), note)
 
     def figure_2(self) -> Picture:
         """The amplification interval."""
-        note = f"eta = 10. Step size: {self.tuning_words(ex.AMPLIFIED)}"
+        note = f"eta = 10. Step size: {self.describe_tuning(ex.AMPLIFIED)}"
         return self.convergence("Figure 2: the amplification interval P", self.interval_runs(), note)
 
     def figure_d_1(self) -> Picture:
         """Independent and regularized participation, all clients available."""
-        note = f"Everyone always available; plain FedAvg, gamma = {self.scale.initial_step:g} from the first round on."
+        note = f"All clients available; plain FedAvg, gamma = {self.scale.initial_step:g} from the first round on."
         runs = self.always_available_runs()
         return convergence("Figure D.1: independent and regularized participation", runs, self.scale, note)
 
@@ -141,7 +141,7 @@ class Gallery(PaperGallery[ex.Scale]):
         start = self.scale.initial_rounds + self.scale.rounds // 10
         groups = {
             f"{panel}, eta = {eta}": [
-                seed_curve(label.partition(", ")[2], *series(some, metric), SMOOTH).since(start)
+                seed_curve(label.partition(", ")[2], *series(some, metric), SMOOTH).crop(start)
                 for label, some in runs.items()
                 if label.startswith(f"eta = {eta},")
             ]
@@ -163,14 +163,14 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def figure_d_3(self) -> Picture:
         """The amplification factor."""
-        note = f"Step size: {self.tuning_words(ex.AMPLIFIED)}"
+        note = f"Step size: {self.describe_tuning(ex.AMPLIFIED)}"
         return self.convergence("Figure D.3: the amplification factor", self.multiplier_runs(), note)
 
     def tuning(self) -> Picture:
         """The score of every step size."""
         curves = [
             Curve(name, *np.array(sorted((s["gamma"], v) for s, v in found.tried if np.isfinite(v))).T)
-            for name, found in self.tuned.items()
+            for name, found in self.tunings.items()
         ]
         title = "How the step sizes were found"
         return panels(
@@ -178,10 +178,10 @@ class Gallery(PaperGallery[ex.Scale]):
             x_label=r"local step size $\gamma$",
             y_labels=["training loss at the end"],
             title=title,
-            caption=f"{title}: {self.tuning_words()} A winner at the edge widens the grid; what diverged is not drawn. "
-            f"{self.scale.words}.",
+            caption=f"{title}: {self.describe_tuning()} A winner at the edge widens the grid; what diverged is "
+            f"not drawn. {self.scale.words}.",
             alternative=f"Training loss against the local step size for {', '.join(self.scale.methods)}.",
-            provenance={name: found.to_dict() for name, found in self.tuned.items()},
+            provenance={name: found.to_dict() for name, found in self.tunings.items()},
             x_scale="log",
         )
 
@@ -192,7 +192,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def figure_b_2(self) -> Picture:
         """Toy trajectories with small local steps and more and more amplification."""
-        runs = {f"eta = {e:g}": ex.generalized(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
+        runs = {f"eta = {e:g}": ex.generalized_fedavg(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
         return self._toy("figure-b.2", "Figure B.2: gamma = 0.05, more amplification", runs)
 
     def toy_runs(self, name: str, runs: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Trace]]:
@@ -224,8 +224,8 @@ def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return Picture(
         figure,
-        f"{title}. F_n = |x - z_n|^2/2 for three clients, one per round in turn, T = 15, P = 3, I = 1, x_0 = (1, 2), "
-        "no noise. The amplified iteration converges to a fixed point of the cycle near x*, not to x* itself. "
+        f"{title}. F_n = |x - z_n|^2/2 for three clients, one per round, cyclically, T = 15, P = 3, I = 1, x_0 = "
+        "(1, 2), no noise. The amplified iteration converges to a fixed point of the cycle near x*, not to x* itself. "
         "Every panel breaks the cap gamma <= 1/36 of Theorem 3.1.",
         f"Trajectories in the plane for {', '.join(paths)}.",
         [Curve(label, path[:, 0], path[:, 1]) for label, path in paths.items()],
@@ -284,7 +284,7 @@ def horizon(rounds: int = 4000) -> Picture:
         y_labels=[r"$\mathbf{E}\|\nabla f\|^2$ over that of plain FedAvg", ""],
         title=title,
         caption=f"{title}, over what FedAvg without amplification can do. Random quadratics of 50 clients in 20 "
-        f"dimensions, condition number 100, five groups available for {SLOT} rounds in turn, S = {PARTICIPANTS}, "
+        f"dimensions, condition number 100, five groups available for {SLOT} rounds cyclically, S = {PARTICIPANTS}, "
         f"I = {LOCAL_STEPS}, P = {INTERVAL}, eta = 10; for every T and every method the best of {len(STEPS)} step "
         "sizes, averaged over the last cycle, by exact moments given one record of participation: nothing is run. "
         f"wait-full has no noise here and is left out. At the end: {ends}.",

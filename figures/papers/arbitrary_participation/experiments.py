@@ -81,7 +81,7 @@ class Scale:
         images = "" if self.train is None else f" ({self.train:,} images)"
         return (
             f"{self.dataset}{images}, network {self.network}, N = {self.clients}, S = {self.participants}, I = 5, "
-            f"batch 16, five groups of two classes available for {self.slot} rounds in turn, P = {self.interval}, "
+            f"batch 16, five groups of two classes available for {self.slot} rounds cyclically, P = {self.interval}, "
             f"{self.rounds} rounds after {self.initial_rounds} initial ones, {self.seeds} seeds{left_out}; the "
             "paper has N = 250, S = 10, slots of 100 rounds, P = 500 and 300,000 rounds or more"
         )
@@ -128,7 +128,7 @@ def four_methods(scale: Scale, steps: Mapping[str, float]) -> dict[str, dict[str
 def method(scale: Scale, name: str, size: float) -> dict[str, Any]:
     """One of the methods with a step size."""
     if name == AMPLIFIED:
-        return generalized(size, 10.0, scale.interval)
+        return generalized_fedavg(size, 10.0, scale.interval)
     return step("fedavg", size) if name == PLAIN else step(name, size, interval=scale.interval)
 
 
@@ -137,7 +137,7 @@ def step(kind: str, size: float, **more: Any) -> dict[str, Any]:
     return {"kind": kind, "local_step_size": size, "local_steps": 5, **more}
 
 
-def generalized(size: float, multiplier: float, interval: int) -> dict[str, Any]:
+def generalized_fedavg(size: float, multiplier: float, interval: int) -> dict[str, Any]:
     """Algorithm 1."""
     return step("generalized-fedavg", size, server_multiplier=multiplier, interval=interval)
 

@@ -9,9 +9,9 @@ from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks, r
 
 RESULT, TITLE = "arbitrary-participation/theorem-3.1", "A CNN on glyphs under Theorem 3.1"
 SETTING = read_setting("arbitrary_participation")
-WORDS = (
-    "Generalized FedAvg: 10 clients with 1,000 glyphs in all, mostly of one class each; two groups of "
-    "five in turn, 2 local steps on batches of 16, amplified every 2 rounds; two convolutions with GELU."
+CAPTION = (
+    "Generalized FedAvg: 10 clients with 1,000 glyphs in all, mostly of one class each; two cyclic "
+    "groups of five, 2 local steps on batches of 16, amplified every 2 rounds; two convolutions with GELU."
 )
 
 
@@ -25,7 +25,7 @@ def _family(
         result="arbitrary-participation/corollary-3.2",
         form="explicit",
         theorem=RESULT,
-        letters=("L", "F", "sigma", "nu", "beta", "delta"),
+        symbols=("L", "F", "sigma", "nu", "beta", "delta"),
         problem={"kind": "images", "dataset": "digits", "network": network, "clients": 10,
                  "partition": "majority-class", "similarity": 0.3, "batch": 24},
         participation=clients,
@@ -54,10 +54,10 @@ NETWORKS = Networks(
     RESULT,
     SETTING,
     TITLE,
-    WORDS,
+    CAPTION,
     FAMILIES,
     "Rates of networks at the steps of Corollary 3.2",
-    "Digits, 10 clients, mostly of one class each; two groups of five in turn, 2 local steps on batches of 24, "
+    "Digits, 10 clients, mostly of one class each; two cyclic groups of five, 2 local steps on batches of 24, "
     "P = 2. CNN: two convolutions with GELU. MLP: 32 hidden units with ReLU, whose gradient jumps: its smoothness "
     "is the largest secant that was met.",
 )

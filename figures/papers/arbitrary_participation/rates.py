@@ -50,7 +50,7 @@ def exact_rate(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> Picture:
         exact_rates(rounds, since),
         title="Rates of Corollaries 3.2 and 3.3, exactly",
         caption=f"A quadratic with one Hessian, N = {CLIENTS}, d = {DIMENSION}, I = {LOCAL_STEPS}; a fifth of the "
-        f"clients in every round, in turn (P = {GROUPS}, the window divergence is 0) or drawn without replacement "
+        f"clients in every round, cyclically (P = {GROUPS}, the window divergence is 0) or sampled without replacement "
         "(P = 1, it does not fall with T, and so neither does the bound; what is measured does).",
     )
 
@@ -90,7 +90,7 @@ def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
     return ratios(
         exact_ratios(rounds),
         title="How tight Corollary 3.2 is, exactly",
-        caption=f"T = {rounds:,} at the steps that it sets; a quadratic, d = {DIMENSION}, groups of clients in turn, "
+        caption=f"T = {rounds:,} at the steps that it sets; a quadratic, d = {DIMENSION}, cyclic groups of clients, "
         "noise 0.5 per coordinate; unless it varies, N = 20, P = 5, I = 5, heterogeneity 1.",
     )
 

@@ -57,7 +57,7 @@ SETTINGS: Settings = {
 }
 TITLE = "Theorem 3.1 and the worst that can happen"
 CAPTION = (
-    f"One of N clients in each round, in turn (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
+    f"One of N clients in each round, cyclically (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
     f"{MULTIPLIER:g}, L = F = 1; unless it varies N = 2, I = 2, T = 64 (48 in the first panel), divergence and "
     f"noise 0.5. Measured: exact moments on quadratics with one Hessian, d = {DIMENSION}."
 )

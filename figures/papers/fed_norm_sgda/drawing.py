@@ -16,7 +16,7 @@ from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, final_a
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.significance import Level, error_of_mean
 from fedbounds.figures.charts.tightness import module_tightness
-from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search, settled_level, stretches
+from fedbounds.figures.charts.tuning import Tuned, TunedSetting, level_with_drift, search, stretches
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate, tightness
@@ -42,7 +42,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     scale_of = staticmethod(ex.scale_of)
 
-    def tuned(self, setting: ex.ExperimentSetting) -> Tuned:
+    def tune(self, setting: ex.ExperimentSetting) -> Tuned:
         """Step sizes with the lowest final Phi (plus its change), on separate seeds.
 
         For other alpha or P than the comparison of methods a shorter search starts at that comparison's winner.
@@ -51,13 +51,13 @@ class Gallery(PaperGallery[ex.Scale]):
         base = replace(setting, alpha=ex.ALPHA, participants=setting.clients)
         start, budget = self.scale.start, self.scale.budget
         if setting != base:
-            start, budget = self.tuned(base).winner, self.scale.retuning
+            start, budget = self.tune(base).winner, self.scale.retuning
 
         def score(steps: TunedSetting) -> float:
             runs = ex.runs(self.scale, setting, steps, self.data, tuning=True)
-            return settled_level(self.run(runs)["it"], last, phi)
+            return level_with_drift(self.run(runs)["it"], last, phi)
 
-        return self._searched("level", setting, score, start, budget)
+        return self._search("level", setting, score, start, budget)
 
     def quick(self, setting: ex.ExperimentSetting) -> Tuned:
         """Step sizes that reach the target test accuracy first, on separate seeds."""
@@ -69,17 +69,17 @@ class Gallery(PaperGallery[ex.Scale]):
             found = float(np.where(np.isfinite(reached), reached, self.scale.reach * (1 + short)).mean())
             return found if np.isfinite(found) else np.inf
 
-        return self._searched("speed", setting, score, self.scale.start, self.scale.retuning)
+        return self._search("speed", setting, score, self.scale.start, self.scale.retuning)
 
     def final_runs(self, setting: ex.ExperimentSetting) -> list[Trace]:
         """The runs of a setting with its own step sizes."""
-        return self.run(ex.runs(self.scale, setting, self.tuned(setting).winner, self.data))["it"]
+        return self.run(ex.runs(self.scale, setting, self.tune(setting).winner, self.data))["it"]
 
     def setting(self, problem: str, **changed: Any) -> ex.ExperimentSetting:
         """The normalized method with full participation, with changes."""
         return replace(ex.ExperimentSetting(problem, self.scale.clients, self.scale.clients), **changed)
 
-    def _searched(
+    def _search(
         self,
         aim: str,
         setting: ex.ExperimentSetting,
@@ -205,7 +205,7 @@ class Gallery(PaperGallery[ex.Scale]):
             runs = {n: self.reaching(setting) for n, setting in by_n.items()}
             curves = [seed_curve(f"$n = {n}$", *series(traces, "test_accuracy")) for n, traces in runs.items()]
             groups[kind] = [*curves, Curve(f"target {target:.0%}", curves[0].x, np.full(len(curves[0].x), target))]
-            words = (f"n = {n}: {rounds_in_words(self.rounds_to_target(traces))}" for n, traces in runs.items())
+            words = (f"n = {n}: {describe_rounds(self.rounds_to_target(traces))}" for n, traces in runs.items())
             needed.append(f"{kind.replace('$', '').replace(chr(92), '')}: {'; '.join(words)}")
         settings = {f"{kind}, n = {n}": self.quick(one) for kind, by_n in self.by_number.items()
                     for n, one in by_n.items()}  # fmt: skip
@@ -214,8 +214,8 @@ class Gallery(PaperGallery[ex.Scale]):
             x_label="round $t$",
             y_labels=["test accuracy"] * 2,
             title=title,
-            caption=f"{title}. Everyone takes part, alpha = {ex.ALPHA:g}, the same images dealt to n clients; on the "
-            "left epochs are shorter the more they are, on the right every client takes the same local steps whatever "
+            caption=f"{title}. All clients participate, alpha = {ex.ALPHA:g}, the same images dealt to n clients; on "
+            "the left epochs are shorter the more they are, on the right every client takes the same local steps whatever "
             f"n. Step sizes are tuned for each n, the best of {self.scale.retuning} settings (and more at edges) on "
             f"{self.scale.tuning} other seeds, to reach the target soonest. First round at "
             f"{target:.0%} on test images as they are, mean over seeds (the paper's target is 70 %). "
@@ -242,18 +242,18 @@ class Gallery(PaperGallery[ex.Scale]):
             title=title,
             caption=f"{title}. n = {scale.clients}, tau_i ~ Unif[2, {ex.MOST[0]}] local steps, drawn once per seed. "
             f"Each curve has step sizes of its own, with the lowest Phi on {scale.tuning} other seeds: of "
-            f"{scale.budget} settings where everyone takes part and alpha = {ex.ALPHA:g}, else of {scale.retuning} "
+            f"{scale.budget} settings where all clients participate and alpha = {ex.ALPHA:g}, else of {scale.retuning} "
             f"settings from the best of those, and up to {scale.extensions} more where it stands at an edge. "
             f"{MEASURED[problem]} {scale.words}. Mean and standard deviation over seeds.",
             alternative=f"{AXIS[problem].capitalize()} against rounds for {', '.join(settings).replace('$', '')}.",
-            provenance=self._provenance({label: self.tuned(one) for label, one in settings.items()}),
+            provenance=self._provenance({label: self.tune(one) for label, one in settings.items()}),
         )
 
     def _provenance(self, found: Mapping[str, Tuned]) -> dict[str, Any]:
         return {"scale": self.scale.words, "tuning": {label: tuned.summary() for label, tuned in found.items()}}
 
 
-def rounds_in_words(found: np.ndarray) -> str:
+def describe_rounds(found: np.ndarray) -> str:
     """The mean with its standard error, or the median and the seeds that never arrive; (seeds,)."""
     missed = int((~np.isfinite(found)).sum())
     if missed:
@@ -297,7 +297,7 @@ class Compared:
         claims, own = list[FigureClaim](), self._written(ex.NORMALIZED)
         for metric, words in ((ex.ACCURACY[self.problem], ACCURACY_WORDS[self.problem]), (ex.PHI[self.problem], "Phi")):
             ends, shows = self.ends(metric), metric == ex.ACCURACY[self.problem]
-            levels = {label: Level.of(values, self._written(label)) for label, values in ends.items()}
+            levels = {label: Level.from_values(values, self._written(label)) for label, values in ends.items()}
             runs = {self._written(label): traces for label, traces in self.runs.items()}
             limits = limits_of(self.scale.network, networks, runs, self.scale.last, metric)
             for label in (ex.NAIVE, ex.MOMENTUM):
@@ -310,7 +310,7 @@ class Compared:
                     if shows else
                     FigureClaim(source, f"{own} ends with a smaller Phi than {other} (E = {self.most})",
                           f"Phi: {_pair(ends, label)}; {self._predictions(label)}; over the last tenth Phi moves by "
-                          f"{self._moved(ex.NORMALIZED)} and {self._moved(label)}",
+                          f"{self._describe_drift(ex.NORMALIZED)} and {self._describe_drift(label)}",
                           levels[ex.NORMALIZED].below(levels[label]), f"{said}; of Phi it says nothing")
                 ])  # fmt: skip
         return claims
@@ -318,7 +318,7 @@ class Compared:
     def _written(self, label: str) -> str:
         return ex.ExperimentSetting(self.problem, 1, 1, label).written
 
-    def _moved(self, label: str) -> str:
+    def _describe_drift(self, label: str) -> str:
         return "{:+.2%} +- {:.2%}".format(*self.moves(label))
 
     def _predictions(self, label: str) -> str:
@@ -340,7 +340,7 @@ def compare(gallery: Gallery, problem: str) -> list[Compared]:
     for most in scale.robust_most if problem == ex.ROBUST else ex.MOST:
         settings = {m: ex.ExperimentSetting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
         predicted = plateau.predict_phi(scale, most) if plateau.predictable(scale, problem) else {}
-        tuned = {label: gallery.tuned(setting) for label, setting in settings.items()}
+        tuned = {label: gallery.tune(setting) for label, setting in settings.items()}
         judged = {label: gallery.final_runs(setting) for label, setting in settings.items()}
         found.append(Compared(problem, most, scale, judged, tuned, predicted))
     return found
@@ -371,7 +371,7 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
         f"from 2 to E local steps once per seed and kept, whatever it holds. Every method's four step sizes have the "
         f"lowest Phi, and what it still moves, of {scale.budget} settings (up to {scale.extensions} more where the "
         f"best stood at an edge) of the same search from the same start on {scale.tuning} other seeds. "
-        f"{'; '.join(notes)}. {_predicted_words(found)} {scale.words}. Mean and standard deviation over seeds.",
+        f"{'; '.join(notes)}. {_describe_predictions(found)} {scale.words}. Mean and standard deviation over seeds.",
         alternative="Phi and test accuracy against rounds for normalized averaging, naive averaging and momentum.",
         provenance={
             "scale": scale.words,
@@ -394,7 +394,7 @@ def picture(title: str, found: Sequence[Compared]) -> Picture:
     return drawn
 
 
-def _predicted_words(found: Sequence[Compared]) -> str:
+def _describe_predictions(found: Sequence[Compared]) -> str:
     if found[0].predicted:
         return (
             "Thin gray lines: Phi where sum_i w_i f_i is least, w_i the weights that a method counts clients with, the "

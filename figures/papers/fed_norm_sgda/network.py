@@ -9,7 +9,7 @@ from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks, r
 
 RESULT, TITLE = "fed-norm-sgda/theorem-1", "A CNN on digits against an adversary, under Theorem 1"
 SETTING = read_setting("fed_norm_sgda")
-WORDS = (
+CAPTION = (
     "Fed-Norm-SGDA for fair classification: 10 clients, all taking part with 1 to 3 local steps on "
     "batches of 32; two convolutions with GELU. The adversary weighs the classes, and her best response "
     "is known: envelope and dual gap are exact, so no attack estimates the gap from below."
@@ -30,7 +30,7 @@ def _family(
         result="fed-norm-sgda/theorem-1-at-its-steps",
         form="sharp",
         theorem=RESULT,
-        letters=("Lf", "sigmaL", "betaL", "sigmaG", "betaG", "Delta", "delta0"),
+        symbols=("Lf", "sigmaL", "betaL", "sigmaG", "betaG", "Delta", "delta0"),
         problem={"kind": "fair-images", "dataset": "digits", "network": network, "clients": 100,
                  "partition": "dirichlet", "alpha": 100.0, "batch": 4, "regularization": regularization},
         participation={"kind": "full", "clients": 100},
@@ -57,7 +57,7 @@ NETWORKS = Networks(
     RESULT,
     SETTING,
     TITLE,
-    WORDS,
+    CAPTION,
     FAMILIES,
     "Rates of networks at the steps of Theorem 1",
     "Fair classification of digits: 100 clients with nearly equal mixes of classes, all taking part with 2 local "

@@ -219,7 +219,10 @@ def claims(found: Met) -> list[FigureClaim]:
         )  # fmt: skip
         measured = _against(own[:, 1], ends[:, 1])
         text = f"and is worse there than normalized averaging, in accuracy (E = {most})"
-        own_level, naive = Level.of(100 * own[:, 1], ex.NORMALIZED), Level.of(100 * ends[:, 1], ex.NAIVE)
+        own_level, naive = (
+            Level.from_values(100 * own[:, 1], ex.NORMALIZED),
+            Level.from_values(100 * ends[:, 1], ex.NAIVE),
+        )
         made.append(FigureClaim("Section 4.1", text, measured, own_level.above(naive)))
     return made
 

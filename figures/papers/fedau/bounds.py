@@ -71,7 +71,7 @@ class ExperimentSize:
         return np.linspace(self.lowest, self.highest, self.clients)
 
     @property
-    def coins(self) -> Bernoulli:
+    def process(self) -> Bernoulli:
         """Independent participation (Assumption 4)."""
         return Bernoulli(self.clients, self.rates, normalize=False)
 
@@ -91,7 +91,7 @@ class ExperimentSize:
 
     def simulate(self, algorithm: Algorithm, shape: str, process: Process | None = None) -> Trace:
         """All seeds of one algorithm."""
-        return simulate(algorithm, self.problem(shape), process or self.coins, self.rounds, seeds=range(self.seeds))
+        return simulate(algorithm, self.problem(shape), process or self.process, self.rounds, seeds=range(self.seeds))
 
 
 def covered_algorithms(
@@ -119,7 +119,7 @@ def runs_of_theorem_2(setting: ExperimentSize | None = None) -> dict[str, dict[s
     own, theorem = setting or ExperimentSize(), load("fedau/theorem-2")
     return {
         shape: {
-            name: _compare(own.simulate(algorithm, shape), own.problem(shape), own.coins, theorem)
+            name: _compare(own.simulate(algorithm, shape), own.problem(shape), own.process, theorem)
             for name, algorithm in covered_algorithms(own).items()
         }
         for shape in SHAPES
@@ -161,7 +161,7 @@ def without_bound(setting: ExperimentSize | None = None, shape: str = "cosine") 
     own = setting or ExperimentSize(rounds=400, lowest=0.1, highest=0.9)
     N, p = own.clients, own.rates
     processes: dict[str, Process] = {
-        "Bernoulli": own.coins, "Markovian": Markovian(N, p), "cyclic": CyclicClients(N, p)
+        "Bernoulli": own.process, "Markovian": Markovian(N, p), "cyclic": CyclicClients(N, p)
     }  # fmt: skip
     algorithms = baselines(own, own.steps(max(float(np.mean(1 / p)), float(np.mean(p * CUT_OFF**2)))))
     groups: dict[str, list[Curve]] = {}

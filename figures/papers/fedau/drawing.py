@@ -36,7 +36,7 @@ class Gallery(PaperGallery[ex.Scale]):
     scale_of = staticmethod(ex.scale_of)
     usual = "glyphs"
 
-    def tuned(self, label: str, pattern: str = "Bernoulli") -> Tuned:
+    def tune(self, label: str, pattern: str = "Bernoulli") -> Tuned:
         """The tuning of a method's step sizes under a pattern by training loss: the same grid, separate seeds."""
         return self.keep(
             ("tuned", label, pattern),
@@ -51,7 +51,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def methods(self, labels: Sequence[str], pattern: str = "Bernoulli") -> dict[str, dict[str, Any]]:
         """Methods with their tuned step sizes under a pattern."""
-        return {label: ex.method(self.scale, label, **self.tuned(label, pattern).winner) for label in labels}
+        return {label: ex.method(self.scale, label, **self.tune(label, pattern).winner) for label in labels}
 
     def runs_of(self, pattern: str = "Bernoulli", **of_rates: Any) -> dict[str, list[Trace]]:
         """The seven methods under a pattern, with these rates."""
@@ -158,12 +158,12 @@ class Gallery(PaperGallery[ex.Scale]):
         return {
             "scale": self.scale.words,
             "grid": self.scale.grid,
-            "tuned": {pattern: {label: brief(self.tuned(label, pattern)) for label in labels} for pattern in patterns},
+            "tuned": {pattern: {label: brief(self.tune(label, pattern)) for label in labels} for pattern in patterns},
         }
 
     def figure_d_2(self) -> Picture:
         """Loss and accuracy against rounds."""
-        steps = "; ".join(f"{label} {self.tuned(label).words}" for label in ex.METHODS)
+        steps = "; ".join(f"{label} {self.tune(label).words}" for label in ex.METHODS)
         note = f"Bernoulli participation. Step sizes: {self._tuning}: {steps}."
         runs, start = self.by_pattern["Bernoulli"], self.scale.rounds // 10
         picture = convergence("Figure D.2: seven methods", runs, self.scale, note, start)
@@ -171,7 +171,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def tuning(self) -> Picture:
         """The score of every pair of step sizes."""
-        found = {pattern: {label: self.tuned(label, pattern) for label in ex.METHODS} for pattern in ex.PATTERNS}
+        found = {pattern: {label: self.tune(label, pattern) for label in ex.METHODS} for pattern in ex.PATTERNS}
         title = "How the step sizes were found"
         edges = [f"{label} ({pattern})" for pattern, of in found.items() for label, one in of.items() if one.edges]
         still = f" Still at the edge: {', '.join(edges)}." if edges else ""

@@ -9,8 +9,8 @@ from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks, r
 
 RESULT, TITLE = "fedau/theorem-2", "A CNN on digits under Theorem 2"
 SETTING = read_setting("fedau")
-WORDS = (
-    "FedAU with the cut-off K = 3: 20 clients that take part by coins of 0.6 to 0.95, 2 local steps on "
+CAPTION = (
+    "FedAU with the cut-off K = 3: 20 clients with participation probabilities of 0.6 to 0.95, 2 local steps on "
     "batches of 8; two convolutions with GELU."
 )
 
@@ -24,7 +24,7 @@ def _family(
         result="fedau/corollary-4",
         form="sharp",
         theorem=RESULT,
-        letters=("L", "F", "sigma", "delta"),
+        symbols=("L", "F", "sigma", "delta"),
         problem={"kind": "images", "dataset": "digits", "network": network, "clients": 20, "partition": "class-mix",
                  "alpha": 100.0, "batch": 16},
         participation={"kind": "bernoulli", "clients": 20, "probability": [0.9, 0.92, 0.94, 0.96, 0.98] * 4,
@@ -51,10 +51,10 @@ NETWORKS = Networks(
     RESULT,
     SETTING,
     TITLE,
-    WORDS,
+    CAPTION,
     FAMILIES,
     "Rates of networks at the steps of Corollary 4",
-    "Digits, 20 clients with nearly equal mixes of classes that take part by coins of 0.9 to 0.98, so that the "
+    "Digits, 20 clients with nearly equal mixes of classes and participation probabilities of 0.9 to 0.98, so that the "
     "cut-off is K = 2 for all T; 2 local steps on batches of 16. CNN: two convolutions with GELU. MLP: 32 hidden "
     "units with ReLU, whose gradient jumps: its smoothness is the largest secant that was met.",
 )

@@ -29,27 +29,27 @@ ON_TEXT = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, NO_PM)  # the last is the varian
 ABLATION = (MRN, NO_PM, NO_SM, NO_PSM, POST, SIGN, FIXED_SIGN)
 
 
-def _compressed(kind: str, **agreed: Any) -> dict[str, Any]:
+def _compressed_kind(kind: str, **agreed: Any) -> dict[str, Any]:
     return {"kind": "compressed", "compressor": {"kind": kind, **agreed}}
 
 
 _MRN: dict[str, Any] = {"kind": "fedmrn", "masks": "binary"}
 KINDS: Mapping[str, dict[str, Any]] = {
-    FEDAVG: _compressed("full-precision"),
+    FEDAVG: _compressed_kind("full-precision"),
     FEDPM: {"kind": "fedpm"},
     FEDSPARSIFY: {"kind": "fedsparsify", "share": 0.03},
-    SIGN: _compressed("stochastic-sign"),
-    FIXED_SIGN: _compressed("masked-noise", law="bernoulli", masks="signed"),  # the scale is the amplitude
-    TOP_K: _compressed("top-k", share=0.03),
-    TERNGRAD: _compressed("terngrad"),
-    DRIVE: _compressed("drive"),
-    EDEN: _compressed("eden"),
+    SIGN: _compressed_kind("stochastic-sign"),
+    FIXED_SIGN: _compressed_kind("masked-noise", law="bernoulli", masks="signed"),  # the scale is the amplitude
+    TOP_K: _compressed_kind("top-k", share=0.03),
+    TERNGRAD: _compressed_kind("terngrad"),
+    DRIVE: _compressed_kind("drive"),
+    EDEN: _compressed_kind("eden"),
     MRN: _MRN,
     MRNS: {"kind": "fedmrn", "masks": "signed"},
     NO_SM: _MRN | {"stochastic": False},
     NO_PM: _MRN | {"progressive": False},
     NO_PSM: _MRN | {"stochastic": False, "progressive": False},
-    POST: _compressed("masked-noise", masks="binary"),
+    POST: _compressed_kind("masked-noise", masks="binary"),
 }
 # Where searches begin: the middle of the paper's learning rates, its code's on text; by trials on a seed of its own,
 # amplitudes and FedPM's

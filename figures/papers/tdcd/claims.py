@@ -100,9 +100,9 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
         claims += small.apply([is_gap_growing(timed, where, runs, task.metric)])
         for metric, words, sign in (
             ("train_loss", "a higher training loss", 1),
-            (task.metric, f"a lower {task.metric_in_words}", -1),
+            (task.metric, f"a lower {task.metric_name}", -1),
         ):
-            ends = levels_by_name({Q: at_the_end(one, metric) for Q, one in runs.items()}, "Q")
+            ends = levels_by_name({Q: final_metric(one, metric) for Q, one in runs.items()}, "Q")
             found = FigureClaim(
                 counted,
                 f"with more local steps iterations end at {words} ({where})",
@@ -115,9 +115,9 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
     few, many = by_clients.values()
     for metric, words, sign in (
         ("train_loss", "a higher loss", 1),
-        (task.metric, f"a lower {task.metric_in_words}", -1),
+        (task.metric, f"a lower {task.metric_name}", -1),
     ):
-        gaps = {Q: at_the_end(many[Q], metric) - at_the_end(few[Q], metric) for Q in few}
+        gaps = {Q: final_metric(many[Q], metric) - final_metric(few[Q], metric) for Q in few}
         worse = levels_by_name({Q: sign * gap for Q, gap in gaps.items()}, "Q")
         found = FigureClaim(
             counted,
@@ -135,8 +135,8 @@ def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> 
 def silo_claims(gallery: Gallery) -> list[FigureClaim]:
     """The claims about the number of silos."""
     runs, task = gallery.over_silos(), gallery.scale.task(ex.SEQUENCES)
-    losses = levels_by_name({N: at_the_end(one, "train_loss") for N, one in runs.items()}, "N")
-    finals = levels_by_name({N: at_the_end(one, task.metric) for N, one in runs.items()}, "N")
+    losses = levels_by_name({N: final_metric(one, "train_loss") for N, one in runs.items()}, "N")
+    finals = levels_by_name({N: final_metric(one, task.metric) for N, one in runs.items()}, "N")
     target = REACHED * min(one.mean for one in finals.values())
     times = {N: time_to(one, task.metric, target, gallery.scale.shown_steps) for N, one in runs.items()}
     reached, said = (
@@ -151,7 +151,7 @@ def silo_claims(gallery: Gallery) -> list[FigureClaim]:
                   all_agree(more.above(fewer) for fewer, more in pairwise(losses.values())), said),
         ]),
         *Limits(lost.network).apply([
-            FigureClaim("Figure 9", f"more silos reach an {task.metric_in_words} later",
+            FigureClaim("Figure 9", f"more silos reach an {task.metric_name} later",
                   f"{target:.3f} after {describe_means(reached, '.0f')}",
                   all_agree(more.above(fewer) for fewer, more in pairwise(reached.values())), said),
         ]),
@@ -168,11 +168,11 @@ def is_earlier(source: str, where: str, runs: Runs, metric: str, latency: float)
     (_, one), *others = sorted(runs.items())
     parts, told_ = [], []
     for Q, more in others:
-        target = REACHED * min(float(at_the_end(some, metric).mean()) for some in (one, more))
+        target = REACHED * min(float(final_metric(some, metric).mean()) for some in (one, more))
         first = time_to(one, metric, target, round_time(1, latency, 1))
         then = time_to(more, metric, target, round_time(Q, latency, 1))
         known = first.min() > series(one, metric)[0][1] * round_time(1, latency, 1)
-        times = Level.of(then, f"time of Q = {Q}"), Level.of(first, "time of Q = 1")
+        times = Level.from_values(then, f"time of Q = {Q}"), Level.from_values(first, "time of Q = 1")
         parts.append(times[0].below(times[1]) if known else None)
         told_.append(f"Q = {Q}: {target:.3f} after {' against '.join(describe_level(v, '.0f') for v in times)}")
     text = f"more local steps reach a level earlier than one ({where}, latency {latency:g})"
@@ -186,10 +186,10 @@ def is_gap_growing(source: str, where: str, runs: Runs, metric: str) -> FigureCl
     when = min(ends.values())
     leads = []
     for latency in sorted(LATENCIES):
-        found = {Q: at_time(one, metric, when / round_time(Q, latency, 1)) for Q, one in runs.items()}
+        found = {Q: metric_at_time(one, metric, when / round_time(Q, latency, 1)) for Q, one in runs.items()}
         first = found.pop(min(found))
         leads.append(
-            {Q: Level.of(value - first, f"lead of Q = {Q}, latency {latency:g}") for Q, value in found.items()}
+            {Q: Level.from_values(value - first, f"lead of Q = {Q}, latency {latency:g}") for Q, value in found.items()}
         )
     quick, slow = leads
     told_ = ", ".join(f"Q = {Q}: {quick[Q].mean:+.3f}, then {slow[Q].mean:+.3f}" for Q in quick)
@@ -222,13 +222,13 @@ def last_tenth(runs: Sequence[Trace]) -> int:
     return int(rounds[-1] - rounds[-1 - max(1, len(rounds) // 10)])
 
 
-def at_the_end(runs: Sequence[Trace], metric: str) -> np.ndarray:
+def final_metric(runs: Sequence[Trace], metric: str) -> np.ndarray:
     """The mean over the last tenth of the records, (seeds,)."""
     values = series(runs, metric)[1]
     return values[:, -max(1, values.shape[1] // 10) :].mean(axis=1)
 
 
-def at_time(runs: Sequence[Trace], metric: str, round_: float) -> np.ndarray:
+def metric_at_time(runs: Sequence[Trace], metric: str, round_: float) -> np.ndarray:
     """A metric at a time, interpolated between records, (seeds,)."""
     rounds, values = series(runs, metric)
     return np.array([np.interp(round_, rounds, row) for row in values])
