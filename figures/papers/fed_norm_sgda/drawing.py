@@ -215,9 +215,9 @@ class Gallery(PaperGallery[ex.Scale]):
             y_labels=["test accuracy"] * 2,
             title=title,
             caption=f"{title}. All clients participate, alpha = {ex.ALPHA:g}, the same images dealt to n clients; on "
-            "the left epochs are shorter the more they are, on the right every client takes the same local steps whatever "
-            f"n. Step sizes are tuned for each n, the best of {self.scale.retuning} settings (and more at edges) on "
-            f"{self.scale.tuning} other seeds, to reach the target soonest. First round at "
+            "the left epochs are shorter the more they are, on the right every client takes the same local steps "
+            f"whatever n. Step sizes are tuned for each n, the best of {self.scale.retuning} settings (and more at "
+            f"edges) on {self.scale.tuning} other seeds, to reach the target soonest. First round at "
             f"{target:.0%} on test images as they are, mean over seeds (the paper's target is 70 %). "
             f"{'. '.join(needed)}. {self.scale.words}; here {self.scale.reach} rounds. Mean and standard deviation "
             "over seeds.",
