@@ -62,7 +62,7 @@ def convergence(title: str, traces: Traces, scale: AnyScale, note: str, start: i
     groups = {}
     for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
         curves = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
-        groups[panel] = [curve.crop(start) for curve in curves]
+        groups[panel] = [curve.since(start) for curve in curves]
     diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})
     lost = f" Diverged and not drawn from there on: {', '.join(diverged)}." if diverged else ""
     return panels(

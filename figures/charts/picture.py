@@ -71,7 +71,7 @@ def figure_outputs(path: str | Path) -> tuple[Output, ...]:
 
 
 @contextmanager
-def in_style() -> Iterator[None]:
+def styled() -> Iterator[None]:
     """Our style sheet for what is drawn inside; the caller's rcParams are untouched afterwards."""
     with mpl.rc_context(fname=str(STYLE)):
         yield
@@ -80,7 +80,7 @@ def in_style() -> Iterator[None]:
 @contextmanager
 def new_figure(width: float, height: float, title: str = "", layout: Any = None) -> Iterator[Figure]:
     """A figure in our style, which gets its title when all is drawn."""
-    with in_style():
+    with styled():
         yield (figure := Figure(figsize=(width, height), layout=layout))
         if title:
             figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
@@ -118,11 +118,11 @@ class Curve:
     high: np.ndarray | None = None
     valid: np.ndarray | None = None
 
-    def crop(self, start: float) -> Curve:
+    def since(self, start: float) -> Curve:
         """The part of the curve from `start` on."""
         return self._select(np.asarray(self.x) >= start)
 
-    def thin(self) -> Curve:
+    def thinned(self) -> Curve:
         """At most 300 points, evenly spaced in the index, first and last included."""
         count = len(self.x)
         if count <= ROWS:
@@ -193,7 +193,7 @@ class Picture:
     def _render(self, ending: str) -> bytes:
         image = io.BytesIO()
         stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        with in_style():
+        with styled():
             fit_labels(self.figure)
             self.figure.savefig(image, format=ending, metadata=stamp.get(ending))
         return image.getvalue()
@@ -203,7 +203,7 @@ class Picture:
         writer = csv.writer(text, lineterminator="\n")
         checked = any(curve.valid is not None for curve in self.curves)
         writer.writerow(["curve", "x", "y", "low", "high", *(["valid"] if checked else [])])
-        for curve in (c.thin() for c in self.curves):
+        for curve in (c.thinned() for c in self.curves):
             columns = [curve.x, curve.y, curve.low, curve.high]
             for i in range(len(curve.x)):
                 row = [

@@ -141,7 +141,7 @@ class Gallery(PaperGallery[ex.Scale]):
         start = self.scale.initial_rounds + self.scale.rounds // 10
         groups = {
             f"{panel}, eta = {eta}": [
-                seed_curve(label.partition(", ")[2], *series(some, metric), SMOOTH).crop(start)
+                seed_curve(label.partition(", ")[2], *series(some, metric), SMOOTH).since(start)
                 for label, some in runs.items()
                 if label.startswith(f"eta = {eta},")
             ]

@@ -171,4 +171,4 @@ def test_the_timeline_shows_the_window_means_of_the_participation():
 
 def test_short_curves_are_kept_whole():
     curve = Curve("c", np.arange(300.0), np.arange(300.0))
-    assert curve.thin() is curve
+    assert curve.thinned() is curve
