@@ -121,14 +121,7 @@ class FigureClaim:
 
 
 def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
-    """The claims, each with all comparisons of its source as the family that Holm's method corrects.
-
-    Example:
-        >>> zero, unsure, open_ = Level(0.0, 0.0, 5), Level(1.0, 0.3, 5), Level(1.0, 0.5, 5)  # p = 0.029 and 0.12
-        >>> claims = [FigureClaim("Figure 1", "", "", zero.below(one)) for one in (unsure, open_)]
-        >>> [claim.verdict for claim in claims], [claim.verdict for claim in correct(claims)]
-        (['agrees', 'inconclusive'], ['inconclusive', 'inconclusive'])
-    """
+    """The claims, each with all comparisons of its source as the family that Holm's method corrects."""
     made = list(claims)
     families: dict[str, list[AnyTest]] = {}
     for claim in made:
@@ -174,13 +167,6 @@ def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
         rounds: of the records, (points,).
         values: of the metric, (seeds, points); seeds that diverged are left out.
         window: the last rounds, over which a level is averaged.
-
-    Example:
-        >>> rounds, rises = np.arange(101), np.linspace(0, 1, 101)
-        >>> still_moves(rounds, np.stack([rises, rises + 0.1]), 10)
-        True
-        >>> still_moves(rounds, np.stack([np.minimum(rises, 0.5), np.minimum(rises, 0.6)]), 10)
-        False
     """
     begins = rounds[-1] - LAST_FIFTH * (rounds[-1] - rounds[0])
     finite = values[np.isfinite(values).all(axis=1)]

@@ -18,12 +18,7 @@ Facet = tuple[str, list[tuple[Look, Curve]]]
 
 
 def moving_average(values: np.ndarray, share: float) -> np.ndarray:
-    """Centered moving average over a share of the points (shorter at the ends); shape (..., points).
-
-    Example:
-        >>> moving_average(np.array([0.0, 3.0, 6.0, 3.0]), 0.75).tolist()
-        [1.5, 3.0, 4.0, 4.5]
-    """
+    """Centered moving average over a share of the points (shorter at the ends); shape (..., points)."""
     points = values.shape[-1]
     half = max(0, round(share * points) // 2)
     if half == 0:

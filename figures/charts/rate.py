@@ -44,17 +44,6 @@ def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: boo
 
     The bound extends beyond the runs to where it falls as predicted. Vertical lines mark where another term becomes the
     largest. A gray line has the predicted slope.
-
-    Example:
-        >>> import numpy as np
-        >>> from fedbounds.empirical.comparison.compare_run import confront_family
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> in_turn = np.tile(np.eye(3), (200, 1))
-        >>> family = confront_family("arbitrary-participation/corollary-3.2", toy_example(), in_turn, [60, 180, 540],
-        ...                          local_steps=1, interval=3, form="explicit")
-        >>> picture = rate({"without noise": Rate(family, since=180)}, title="Corollary 3.2")
-        >>> picture.provenance["without noise"]["predicted"]
-        -1.0
     """
     data: list[Curve] = []
     with new_figure(max(4.8, 3.35 * len(rates)), 5.6, title) as figure:

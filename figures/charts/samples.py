@@ -16,11 +16,6 @@ def sheet(dataset: Dataset, provenance: dict[str, Any] | None = None) -> Picture
     """The first training images of each class; the data of the picture are the class sizes.
 
     Images with other channels than gray or colors: all channels of one image of each class, a row for each.
-
-    Example:
-        >>> from fedbounds.empirical.data.datasets import load_dataset
-        >>> print(sheet(load_dataset("digits")).caption)
-        digits: 12 of the training images of each of 10 classes, 1442 in all, of 8 x 8 pixels.
     """
     labels, views = dataset.train_labels, dataset.image[0] not in (1, 3)
     each = 1 if views else max(1, _TILES // dataset.classes)

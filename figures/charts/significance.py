@@ -89,23 +89,11 @@ class Level:
         return is_above_zero(self.minus(other))
 
     def below(self, other: Level) -> Part:
-        """Whether it is smaller: a test, unless a seed diverged.
-
-        Example:
-            >>> low, high = Level(1.0, 0.1, 5), Level(2.0, 0.1, 5)
-            >>> [decide(part).agrees for part in (low.below(high), high.below(low), low.below(Level(1.2, 0.1, 5)))]
-            [True, False, None]
-        """
+        """Whether it is smaller: a test, unless a seed diverged."""
         return is_above_zero(other.minus(self))
 
     def near(self, other: Level, distance: float) -> Part:
-        """Whether the means differ by less than a distance (TOST); False if significantly by more.
-
-        Example:
-            >>> one = Level(1.0, 0.01, 5)
-            >>> [decide(one.near(Level(mean, 0.01, 5), 0.1)).agrees for mean in (1.02, 1.09, 1.3)]
-            [True, None, False]
-        """
+        """Whether the means differ by less than a distance (TOST); False if significantly by more."""
         gap, border = self.minus(other), Level(distance, 0.0, self.seeds, degrees=inf)
         if not isfinite(gap.mean) or not isfinite(gap.error):
             return False if abs(gap.mean) == inf else None
@@ -114,11 +102,6 @@ class Level:
     def alike(self, other: Level) -> Part:
         """Whether neither of two positive means is more than 10 % above the other (TOST); False if one significantly
         is.
-
-        Example:
-            >>> near = Level(1.0, 0.005, 5)
-            >>> [decide(near.alike(Level(mean, 0.005, 5))).agrees for mean in (1.05, 1.099, 1.2)]
-            [True, None, False]
         """
         gap = self.minus(other)
         if not isfinite(gap.mean) or not isfinite(gap.error):
@@ -286,22 +269,12 @@ def is_above_zero(level: Level) -> Part:
 
 
 def all_agree(parts: Iterable[Part]) -> PartialFinding:
-    """All of them: disagrees if one part does, undecided if one of the others is.
-
-    Example:
-        >>> [decide(all_agree(parts)).agrees for parts in ([True, True], [True, None], [None, False])]
-        [True, None, False]
-    """
+    """All of them: disagrees if one part does, undecided if one of the others is."""
     return PartialFinding(tuple(parts))
 
 
 def any_agrees(parts: Iterable[Part]) -> PartialFinding:
-    """At least one of them: disagrees if all parts do.
-
-    Example:
-        >>> [decide(any_agrees(parts)).agrees for parts in ([True, False], [False, None], [False, False])]
-        [True, None, False]
-    """
+    """At least one of them: disagrees if all parts do."""
     made = tuple(parts)
     return PartialFinding(made, 1 / len(made))
 
@@ -323,13 +296,7 @@ class Corrected:
 
 
 def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
-    """Holm's correction of all different comparisons of a family, by key.
-
-    Example:
-        >>> family = [SignTest(successes, 12, str(successes)) for successes in (12, 11, 8)]
-        >>> [round(found.p, 4) for found in holm(family).values()]
-        [0.0015, 0.0127, 0.3877]
-    """
+    """Holm's correction of all different comparisons of a family, by key."""
     family = sorted({test.key: test for test in tests}.items(), key=lambda item: item[1].p)
     corrected, largest = {}, 0.0
     for rank, (key, test) in enumerate(family):
@@ -357,13 +324,7 @@ class TestFinding:
 
 
 def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None = None) -> TestFinding:
-    """Whether a part agrees after Holm's correction of its family (default: its own tests).
-
-    Example:
-        >>> five = Level.from_values(np.array([0.1, 0.3, -0.1, 0.4, 0.2]))
-        >>> decide(is_above_zero(five)).power
-        'about 12 seeds would tell'
-    """
+    """Whether a part agrees after Holm's correction of its family (default: its own tests)."""
     known = holm(tests_in(part)) if corrected is None else corrected
     if isinstance(part, PartialFinding):
         return _decide_parts(part, [decide(one, known) for one in part.parts])

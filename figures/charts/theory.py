@@ -36,14 +36,6 @@ def horizon_label(measure: Measure, letter: str = "T") -> str:
 def breakdown(evaluation: Evaluation) -> Picture:
     """The terms of a bound: bars for one setting; for several, the bound over the varying constant and the terms'
     shares.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("arbitrary-participation/corollary-3.2")
-        >>> shares = breakdown(evaluate(theorem, dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01, sigma=1,
-        ...                                           T=[20, 2000, 200000])))
-        >>> shares.curves[0].label, shares.curves[0].x.tolist()
-        ('bound', [20.0, 2000.0, 200000.0])
     """
     dimensions = np.ndim(evaluation.value)
     if dimensions > 1:
@@ -145,15 +137,7 @@ def regime_map(
     *,
     form: str | None = None,
 ) -> Picture:
-    """The dominant term over two constants (name, values), on logarithmic axes; pale where a condition fails.
-
-    Example:
-        >>> picture = regime_map("arbitrary-participation/corollary-3.2",
-        ...     dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01),
-        ...     ("T", np.unique(np.geomspace(20, 1e6, 30).round())), ("sigma", np.geomspace(0.01, 10, 30)))
-        >>> len(picture.curves) > 1
-        True
-    """
+    """The dominant term over two constants (name, values), on logarithmic axes; pale where a condition fails."""
     result = as_result(result)
     (x_name, x_values), (y_name, y_values) = x, y
     for name, values in (x, y):
@@ -240,10 +224,6 @@ def looks(names: Iterable[str]) -> dict[str, int]:
     """The index in `COLORS` and `HATCHES` of every term of a form.
 
     An unknown name gets an index by its checksum, or the next one that is free in the form.
-
-    Example:
-        >>> looks(["gradient noise", "initial gap"])
-        {'gradient noise': 2, 'initial gap': 0}
     """
     names = list(names)
     found = {name: PLACES[name] for name in names if name in PLACES}

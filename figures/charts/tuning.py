@@ -86,11 +86,6 @@ def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = 
         scores: the scores of several settings at once, on `tuning_seeds`; smaller is better, infinite if one diverged.
         extensions: values that may be added on each side of each parameter, by the ratio of the last two, in six
         digits.
-
-    Example:
-        >>> found = tune({"step": (0.01, 0.1)}, lambda settings: [abs(one["step"] - 1) for one in settings])
-        >>> found.winner, found.searched, found.edges
-        ({'step': 1.0}, {'step': (0.01, 0.1, 1.0, 10.0)}, ())
     """
     for name, values in grid.items():
         if not values or list(values) != sorted(set(values)):
@@ -123,11 +118,6 @@ def search(
     All parameters move together by a ratio, then each by itself; a better step is followed by another in its direction.
     When no line is better the ratio becomes its square root. Every method tries exactly `budget` settings from `start`,
     and up to `extensions` more while the best is at an edge. A step must improve the score by the share `gain`.
-
-    Example:
-        >>> found = search({"x": 1.0, "y": 1.0}, lambda s: [abs(one["x"] - 9) + abs(one["y"] - 3) for one in s], 12)
-        >>> found.winner, len(found.tried)
-        ({'x': 9.0, 'y': 3.0}, 12)
     """
     if budget < 1:
         raise FedboundsError(f"budget = {budget} must be at least 1")

@@ -293,14 +293,7 @@ VALUES: dict[str, Start] = {
 
 
 def initial_value(quantity: Quantity) -> Start:
-    """The initial value of a constant.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> notation = load("fedau/theorem-2").notation
-        >>> initial_value(notation["T"]), initial_value(notation["L"]), initial_value(notation["varphi"])
-        (100000, 1.0, [0.25, 0.25, 0.25, 0.25])
-    """
+    """The initial value of a constant."""
     domain = quantity.domain
     usual = VALUES.get(quantity.concept)
     if usual is not None and bool(quantity.shape) == isinstance(usual, list):

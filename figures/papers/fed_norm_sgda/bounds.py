@@ -59,14 +59,6 @@ def least_bound(constants: Mapping[str, Value], *, capped: bool = True, form: st
     With $n\tau=T$ the noise $F$ falls like $1/T$: without the cap the least bound falls like $T^{-1/2}$
     ($\epsilon^{-4}$ rounds), with it like $T^{-1/3}$ ($\epsilon^{-6}$). No initial gap, or no noise without a cap, is
     an error: the infimum is not attained.
-
-    Example:
-        >>> one = dict(Lf=1, Gx=1, R=1, Deltabar=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, P=2, T=10**6)
-        >>> work = dict(tau=[500_000, 500_000], w=[0.5, 0.5])
-        >>> round(least_bound(one | work).Gammay, 6)  # 1/(32 Lf): 1/16 at the price nu = 2
-        0.03125
-        >>> least_bound(one | work, capped=False).Gammay > 100
-        True
     """
     here = evaluate(
         THEOREM_4, {**constants, "Gammax": 1.0, "Gammay": 1.0, "S": 2, "etax": 0, "etay": 0}, form=form, strict=False
@@ -96,13 +88,6 @@ def least_bounds(
     r"""The least bound at each T: identical, noisy clients, full participation, all other constants 1.
 
     `local_steps` is tau, by default T/n rounded up, as in the paper.
-
-    Example:
-        >>> for capped in (True, False):
-        ...     early, late = (bound.value for bound in least_bounds([10**9, 10**12], capped=capped))
-        ...     print(round(float(np.log10(late / early)) / 3, 3))
-        -0.333
-        -0.5
     """
     one = dict(Lf=1, Gx=1, R=1, Deltabar=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, P=clients)
     found = []
