@@ -55,12 +55,9 @@ def advise_command(setting: str, wanted: str | None, out: str | None, force: boo
     if out is not None:
         from fedbounds.figures.charts.advice import advice_picture
 
-        written = [str(path) for path in advice_picture(found).save(out, force=force)]
-    if as_json:
-        options.emit("advise", {"setting": setting, **found.to_dict(), "written": written})
-        return
-    click.echo(describe(found))
-    options.echo_written(written)
+        written = advice_picture(found).save(out, force=force)
+    document = {"setting": setting, **found.to_dict()}
+    options.print_answer(as_json, "advise", document, lambda: describe(found), written)
 
 
 def describe(found: Advice) -> str:

@@ -22,7 +22,7 @@ from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.registry import paper, papers
 from fedbounds.cli import completion
-from fedbounds.cli.options import echo_written, emit, json_option, paper_option
+from fedbounds.cli.options import echo_written, emit, json_option, paper_option, print_answer
 
 COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
@@ -179,17 +179,13 @@ def refute(claim: str | None, as_json: bool) -> int:
     """
     if claim is None:
         listed = [(f"{loaded.key}/erratum/{e.id}", e) for loaded in papers() for e in paper_errata(loaded.key)]
-        if as_json:
-            emit("refute", {"errata": [{"id": i, "where": e.where, "degree": e.degree} for i, e in listed]})
-        else:
-            click.echo("\n".join(f"{i}   {e.where}   {e.degree}" for i, e in listed))
+        document = {"errata": [{"id": i, "where": e.where, "degree": e.degree} for i, e in listed]}
+        print_answer(as_json, "refute", document, lambda: "\n".join(f"{i}   {e.where}   {e.degree}" for i, e in listed))
         return 0
     name, erratum = find_erratum(claim)
     verdict = judge_replay(erratum.replayed, erratum.hypotheses, erratum.id)
-    if as_json:
-        emit("refute", refutation_document(name, erratum, verdict))
-    else:
-        click.echo(refutation_text(name, erratum, verdict))
+    document = refutation_document(name, erratum, verdict)
+    print_answer(as_json, "refute", document, lambda: refutation_text(name, erratum, verdict))
     return 0 if verdict.outcome == "refuted" else 1
 
 

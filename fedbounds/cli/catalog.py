@@ -24,7 +24,7 @@ from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.statement import Statement
 from fedbounds.bounds.theory.symbols import Derived, Notation
 from fedbounds.bounds.theory.theorem_latex import theorem
-from fedbounds.cli.options import emit, form_option, json_option, key_argument, paper_option
+from fedbounds.cli.options import emit, form_option, json_option, key_argument, paper_option, print_answer
 
 QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a constant
 
@@ -69,10 +69,7 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
     """
     if style == "bibtex":
         loaded = paper(key.partition("/")[0])
-        if as_json:
-            emit("show", {"paper": loaded.key, "bibtex": loaded.bibtex})
-        else:
-            click.echo(loaded.bibtex)
+        print_answer(as_json, "show", {"paper": loaded.key, "bibtex": loaded.bibtex}, lambda: loaded.bibtex)
         return
     if (one := statement(key)) is not None:
         show_statement(one, form, style, as_json)
@@ -97,10 +94,8 @@ def show_statement(one: Statement, form: str | None, style: str | None, as_json:
     """Print a definition, an assumption, an equation or a remark."""
     if form or style == "sympy" or (style == "latex" and not one.latex):
         raise FedboundsError(f"{one.key} is a statement ({one.kind}) in words; leave out --{'form' if form else style}")
-    if as_json:
-        emit("show", statement_document(one))
-    else:
-        click.echo(one.latex if style == "latex" else statement_text(one))
+    text = one.latex if style == "latex" else statement_text(one)
+    print_answer(as_json, "show", statement_document(one), lambda: text)
 
 
 def show_equation(name: str, number: str, form: str | None, style: str | None, as_json: bool) -> None:
@@ -108,10 +103,8 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
     if form or style:
         raise FedboundsError(f"{name}/{number} is the number of an equation; leave out --{style or 'form'}")
     found = equation_places(name, number)
-    if as_json:
-        emit("show", {"paper": name, "equation": number, "places": [asdict(place) for place in found]})
-    else:
-        click.echo(places_text(name, number, found))
+    document = {"paper": name, "equation": number, "places": [asdict(place) for place in found]}
+    print_answer(as_json, "show", document, lambda: places_text(name, number, found))
 
 
 def as_text(form: Form, notation: Notation) -> str:

@@ -92,11 +92,7 @@ def compare(
     written = [] if out is None else write(table, Path(out), force)
     for key, _ in named:
         cache_result(key)
-    if as_json:
-        options.emit("compare", {**table.to_dict(), "written": [str(path) for path in written]})
-        return
-    click.echo(describe(table))
-    options.echo_written(written)
+    options.print_answer(as_json, "compare", table.to_dict(), lambda: describe(table), written)
 
 
 def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) -> None:

@@ -83,13 +83,9 @@ def confront(
             interval=interval, given=given, assume=assume, trust=trust,
         )  # fmt: skip
     written = overlay_sweep(found, sweep.name, spec=spec).save(out, force=force)
-    if as_json:
-        document = {"spec": spec, "result": result.key, "form": result.form(form).name}
-        compared = [to_dict(setting, c) for setting, c in found.items()]
-        options.emit("confront", {**document, "settings": compared, "written": [str(path) for path in written]})
-    else:
-        click.echo(describe(found))
-        options.echo_written(written)
+    compared = [to_dict(setting, c) for setting, c in found.items()]
+    document = {"spec": spec, "result": result.key, "form": result.form(form).name, "settings": compared}
+    options.print_answer(as_json, "confront", document, lambda: describe(found), written)
     return 1 if any(c.covered_crossings.size for c in found.values()) else 0
 
 

@@ -94,10 +94,7 @@ def figure(
             figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
             raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
         written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force)
-    if as_json:
-        options.emit("figure", {"written": [str(path) for path in written]})
-    else:
-        options.echo_written(written)
+    options.print_answer(as_json, "figure", {}, written=written)
 
 
 def _atlas() -> Picture:
@@ -210,7 +207,4 @@ def demo(out: str, force: bool, workers: int, scale: str, device: str | None, as
     with progress_bar("training on images") as progress:
         small = module.SMALL if scale == "smoke" else {}
         found = module.demonstrate(Path(out), workers=workers, progress=progress, device=device, force=force, **small)
-    if as_json:
-        options.emit("demo", found.to_dict())
-    else:
-        click.echo(found.text)
+    options.print_answer(as_json, "demo", found.to_dict(), lambda: found.text)

@@ -262,6 +262,22 @@ def emit(schema: str, document: Mapping[str, Any]) -> None:
     )
 
 
+def print_answer(
+    as_json: bool,
+    schema: str,
+    document: Mapping[str, Any],
+    text: Callable[[], str] | None = None,
+    written: Iterable[Path | str] | None = None,
+) -> None:
+    """Print a JSON document, or a text and the files that the command wrote."""
+    if as_json:
+        emit(schema, document if written is None else {**document, "written": [str(path) for path in written]})
+        return
+    if text is not None:
+        click.echo(text())
+    echo_written(written or ())
+
+
 def echo_written(paths: Iterable[Path | str]) -> None:
     """Print the files that a command wrote, one a line."""
     for path in paths:

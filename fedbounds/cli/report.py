@@ -85,10 +85,5 @@ def report(
             spec, folder, keys, results=results, workers=workers, device=device, given=given, assume=assume,
             force=force,
         )  # fmt: skip
-    if as_json:
-        options.emit(
-            "report", {"page": str(written[0]), "crossed": crossed, "written": [str(path) for path in written]}
-        )
-    else:
-        options.echo_written(written)
+    options.print_answer(as_json, "report", {"page": str(written[0]), "crossed": crossed}, written=written)
     return 1 if crossed else 0

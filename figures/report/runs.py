@@ -141,7 +141,10 @@ def runs_document(
                 "version": __version__,
                 "report_made_with": _build(provenance()),
                 "runs_made_with": builds,
-                "files": _checksums(written),
+                "files": {
+                    file.name: hashlib.sha256(read_bytes(file, str(file), LARGEST, noted=False)).hexdigest()
+                    for file in written
+                },
             },
             "bibtex": [*(paper(name).bibtex.strip() for name in papers), software()],
         }
@@ -196,10 +199,6 @@ def _runs(setting: SweepSetting, store: Store) -> list[dict[str, Any]]:
 def _build(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Versions and git state, without the name of the machine."""
     return {name: facts[name] for name in ("python", "platform", "packages", "git") if name in facts}
-
-
-def _checksums(files: Sequence[Path]) -> dict[str, str]:
-    return {file.name: hashlib.sha256(read_bytes(file, str(file), LARGEST, noted=False)).hexdigest() for file in files}
 
 
 def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:

@@ -26,8 +26,8 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.command_line import main
 from fedbounds.figures.explorer.mathml import ELEMENTS
-from fedbounds.figures.report.gallery import figures_in, find_committed_figures
 from fedbounds.figures.report.page import formula, prose
+from fedbounds.figures.report.papers import figures_in, find_committed_figures
 from fedbounds.figures.report.theory import result_document
 
 ALONE = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
