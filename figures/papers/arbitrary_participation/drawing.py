@@ -298,9 +298,9 @@ def horizon(rounds: int = 4000) -> Picture:
 IMAGE_CLIENTS, SEEDS = 10, 3
 # the process, the interval of amplification that the theorem needs, and the two step sizes
 PROCESSES: dict[str, tuple[Process, int, float, float]] = {
-    "everybody": (Full(IMAGE_CLIENTS), 1, 2e-4, 20.0),
-    "half of them, in turn": (Cyclic(IMAGE_CLIENTS, 2), 2, 1e-4, 20.0),
-    "two of ten, drawn": (WithoutReplacement(IMAGE_CLIENTS, 2), 1, 2e-4, 20.0),
+    "full participation": (Full(IMAGE_CLIENTS), 1, 2e-4, 20.0),
+    "cyclic halves": (Cyclic(IMAGE_CLIENTS, 2), 2, 1e-4, 20.0),
+    "2 of 10 sampled": (WithoutReplacement(IMAGE_CLIENTS, 2), 1, 2e-4, 20.0),
 }
 
 

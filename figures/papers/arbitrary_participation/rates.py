@@ -36,10 +36,10 @@ def exact_rates(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> dict[st
     """The families by panel."""
     in_turn, drawn = Cyclic(CLIENTS, GROUPS), WithoutReplacement(CLIENTS, CLIENTS // GROUPS)
     families: dict[str, tuple[str, str, float, Process, int]] = {
-        "Corollary 3.2, in turn": (KNOWING, "explicit", 0.5, in_turn, GROUPS),
-        "Corollary 3.3, in turn": (NOT_KNOWING, "sharp", 0.5, in_turn, GROUPS),
-        "Corollary 3.2, in turn, no noise": (KNOWING, "explicit", 0.0, in_turn, GROUPS),
-        "Corollary 3.2, drawn each round": (KNOWING, "explicit", 0.5, drawn, 1),
+        "Corollary 3.2, cyclic": (KNOWING, "explicit", 0.5, in_turn, GROUPS),
+        "Corollary 3.3, cyclic": (NOT_KNOWING, "sharp", 0.5, in_turn, GROUPS),
+        "Corollary 3.2, cyclic, no noise": (KNOWING, "explicit", 0.0, in_turn, GROUPS),
+        "Corollary 3.2, sampled each round": (KNOWING, "explicit", 0.5, drawn, 1),
     }
     return {name: Rate(exact_family(*numbers, rounds), since) for name, numbers in families.items()}
 

@@ -364,7 +364,7 @@ def theorem_4(setting: Concave | None = None) -> Picture:
     own = setting or Concave()
     return overlays(
         runs_of_theorem_4(own),
-        title="Theorems 4 (concave) and 3 (one-point concave): measured under what is promised",
+        title="Theorems 4 (concave) and 3 (one-point concave): measured under the bound",
         caption=f"Four clients who take 1, 2, 3 and 4 local steps, P = {own.participants}, noise {own.noise:g} per "
         f"coordinate, {own.seeds} seeds, measured every {own.every} rounds; steps inside the theorem's conditions at "
         "every S. R is the largest |y_t|^2 of these runs, so the bound is about them and no guarantee beforehand. With "

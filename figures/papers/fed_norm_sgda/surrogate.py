@@ -138,13 +138,22 @@ def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, 
             error = 2 * np.array([m.error for m in met])
             axes.plot(x, predicted, color=COLORS[k], linestyle=DASHES[k], label=f"{name}: fixed point, closed form")
             axes.errorbar(
-                x, far, error, color=COLORS[k], marker=MARKERS[k], linestyle="", label=f"{name}: met, 2 std. errors"
+                x,
+                far,
+                error,
+                color=COLORS[k],
+                marker=MARKERS[k],
+                linestyle="",
+                label=f"{name}: measured, 2 std. errors",
             )
             if name == NAIVE:  # of normalized averaging it is the saddle of F
                 limit = np.array([m.surrogate for m in met])
                 axes.plot(x, limit, color="#777777", linestyle=":", label="saddle of the surrogate, any step")
                 data.append(Curve("saddle of the surrogate", x, limit))
-            data += [Curve(f"{name}: predicted", x, predicted), Curve(f"{name}: met", x, far, far - error, far + error)]
+            data += [
+                Curve(f"{name}: predicted", x, predicted),
+                Curve(f"{name}: measured", x, far, far - error, far + error),
+            ]
             worst = max(worst, float(np.abs(far - predicted).max()))
         axes.set_xlabel("$\\tau_2/\\tau_1$, with $\\tau_1 = 2$")
         axes.set_ylabel(f"distance from the saddle of F ({PARAMETER.words})")
@@ -153,7 +162,7 @@ def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, 
         figure,
         f"Two clients, tau_1 = 2, all steps {STEP:g}, noise 0.3 per coordinate, {seeds} seeds, models averaged over "
         f"the second half of {rounds} rounds. The fixed point is known in closed form, as is the saddle of the "
-        "surrogate sum_i w_i f_i, w_i ~ tau_i, to which it tends as the local steps vanish; the distances met are "
+        "surrogate sum_i w_i f_i, w_i ~ tau_i, to which it tends as the local steps vanish; the measured distances are "
         f"within {worst:.2g} of the fixed points'.",
         "Distance from the saddle of F against tau_2/tau_1: it grows to 1.3 for naive averaging, as predicted, and "
         "stays small for normalized.",

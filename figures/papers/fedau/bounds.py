@@ -135,7 +135,7 @@ def theorem_2(setting: ExperimentSize | None = None) -> Picture:
     own = setting or ExperimentSize()
     return overlays(
         runs_of_theorem_2(own),
-        title="Theorem 2 with a bounded gradient: measured under what is promised",
+        title="Theorem 2 with a bounded gradient: measured under the bound",
         caption=f"N = {own.clients} clients with rates from {own.lowest:g} to {own.highest:g}, independent in every "
         f"round; d = {own.dimension}, I = {own.local_steps}; phi is a sum of log cosh (convex) or of 1 - cos "
         "(non-convex). The global step is the largest that the theorem allows at T = "
@@ -260,12 +260,14 @@ def wrong_objectives(
         optimum = float(FOUR.minimizer())
         x, y = np.array([m.cutoff for m in met]), np.array([m.mean - optimum for m in met])
         error = 2 * np.array([m.error for m in met])
-        right.errorbar(x, y, error, color=COLORS[0], marker=MARKERS[0], linestyle="", label="met (two standard errors)")
+        right.errorbar(
+            x, y, error, color=COLORS[0], marker=MARKERS[0], linestyle="", label="measured (two standard errors)"
+        )
         right.set(xscale="log", xlabel="cut-off $K$", ylabel=f"distance from the minimizer of f ({PARAMETER.words})")
         right.set_title("FedAU with a fixed cut-off", fontsize=9)
         right.legend(fontsize=7)
     data += [Curve("FedAU: predicted distance", everywhere, np.array(curve))]
-    data += [Curve("FedAU: distance met", x.astype(float), y, y - error, y + error)]
+    data += [Curve("FedAU: measured distance", x.astype(float), y, y - error, y + error)]
     worst = max(abs(m.mean - m.predicted) for m in met)
     return Picture(
         figure,
@@ -273,7 +275,7 @@ def wrong_objectives(
         "Constant weights settle at the minimizer of h = (1/P) sum omega_n p_n F_n (Theorem 1; the mean over "
         "participants, whose weights E[1/|S|; n in S] are no product, likewise), FedAU with a fixed K near that of "
         f"sum [1 - (1-p_n)^K] F_n. gamma = {LOCAL[0]:g}, I = {LOCAL[1]}; the largest distance between predicted and "
-        f"met is {worst:.3g}.",
+        f"measured is {worst:.3g}.",
         "Two panels: mean models settle at predicted points, and FedAU's distance from the optimum falls with K as "
         "predicted.",
         data,

@@ -68,7 +68,7 @@ def wall_clock(points: int = 60, most: int = 1000) -> Picture:
     costs = [np.interp(latency, Q, curves[-1].y) / curves[-1].y[0]
              for latency, curves in zip(LATENCIES, groups.values(), strict=True)]  # fmt: skip
     dearer = " and ".join(f"{cost - 1:.0%}" for cost in costs)
-    title = "How many local steps a given time is worth"
+    title = "How many local steps in a given time"
     return panels(
         groups,
         x_label="local steps a round, $Q$",
