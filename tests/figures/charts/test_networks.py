@@ -72,7 +72,7 @@ def rated(request, tmp_path_factory):
     """The last panel of a room, made small."""
     results = tmp_path_factory.mktemp("runs")
     gallery = SimpleNamespace(results=results, workers=1, device=None, of_runs=None)
-    name, family = list(room(request.param).FAMILIES.items())[-1]
+    name, family = list(room(request.param).NETWORKS.families.items())[-1]
     some = family.problem | {"clients": 10, "batch": 8}
     who = family.participation | {"clients": 10}
     if "probability" in who:
