@@ -94,7 +94,7 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
         "key": paper.key,
         "reference": paper.reference,
         "notations": [
-            {"letters": {q.name: _letter(q) for q in n.values()}, "floors": places(n.floors, n)} for n in notations
+            {"symbols": {q.name: _symbol(q) for q in n.values()}, "floors": places(n.floors, n)} for n in notations
         ],
         "results": results,
     }
@@ -124,7 +124,7 @@ def package_text(package: str, name: str) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def _letter(q: Quantity) -> dict[str, Any]:
+def _symbol(q: Quantity) -> dict[str, Any]:
     return {
         "name": q.name,
         "math": mathml(q.latex),

@@ -3,9 +3,9 @@
 
 const $ = id => document.getElementById(id);
 const FORMS = new Map(PAPERS.flatMap(p => p.results).flatMap(r => r.forms).map(f => [`${f.result.key}[${f.name}]`, f]));
-const CONCEPTS = new Set([...FORMS.values()].flatMap(f => Object.values(f.theory.letters)).map(letter => letter.concept));
+const CONCEPTS = new Set([...FORMS.values()].flatMap(f => Object.values(f.theory.symbols)).map(symbol => symbol.concept));
 const state = { form: null, values: {}, given: new Set(), assumed: new Set(), over: "", beside: "",
-  refused: new Map(), refusedBeside: new Map() }; // by letter, why what its field holds is no value
+  refused: new Map(), refusedBeside: new Map() }; // by symbol, why what its field holds is no value
 
 function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -20,18 +20,18 @@ function el(tag, attributes = {}, ...children) {
 const options = (select, items, chosen) => {
   select.replaceChildren(...items.map(([value, text]) => el("option", { value, selected: value === chosen }, text)));
 };
-const letterOf = name => state.form.theory.letters[name];
-const valueOf = letter => {
-  const value = state.values[letter.concept];
-  return Array.isArray(value) === letter.vector && value !== undefined ? value : letter.start;
+const symbolOf = name => state.form.theory.symbols[name];
+const valueOf = symbol => {
+  const value = state.values[symbol.concept];
+  return Array.isArray(value) === symbol.vector && value !== undefined ? value : symbol.start;
 };
-const given = () => Object.fromEntries([...state.given].map(name => [name, valueOf(letterOf(name))]));
+const given = () => Object.fromEntries([...state.given].map(name => [name, valueOf(symbolOf(name))]));
 const assumed = () => state.form.assumptions.map(a => a.name).filter(name => state.assumed.has(name));
 const relation = form => form.order_only ? "~" : "≤";
 
 // --- Constants as text and as positions of sliders -------------------------------------------------------------------
 
-function parsed(text, letter) {
+function parsed(text, symbol) {
   const one = part => {
     const [above, below, ...rest] = part.trim().replace(/^inf$/, "Infinity").split("/");
     const value = rest.length || !above.trim() || below?.trim() === "" ? NaN : Number(above) / Number(below ?? 1);
@@ -39,14 +39,14 @@ function parsed(text, letter) {
     return value;
   };
   const parts = text.split(",").filter((part, i, all) => part.trim() || i < all.length - 1);
-  const value = letter.vector ? parts.map(one) : one(text);
-  check(letter, value);
+  const value = symbol.vector ? parts.map(one) : one(text);
+  check(symbol, value);
   return value;
 }
 
 const POSITIONS = 400;
-function scaleOf(letter) {
-  const { low, high, low_open, high_open, integer, infinite } = letter.domain, usual = entries(letter.start)[0];
+function scaleOf(symbol) {
+  const { low, high, low_open, high_open, integer, infinite } = symbol.domain, usual = entries(symbol.start)[0];
   if (Number.isFinite(low) && Number.isFinite(high)) {
     const width = high - low, [a, b] = [low + (low_open ? width / POSITIONS : 0), high - (high_open ? width / POSITIONS : 0)];
     return { log: false, low: a, high: b };
@@ -57,34 +57,34 @@ function scaleOf(letter) {
     zero: low === 0 && !low_open, endless: infinite };
 }
 
-function valueAt(position, letter) {
-  const { log, low, high, zero, endless } = scaleOf(letter), share = position / POSITIONS;
+function valueAt(position, symbol) {
+  const { log, low, high, zero, endless } = scaleOf(symbol), share = position / POSITIONS;
   if (position === 0 && zero) return 0;
   if (position === POSITIONS && endless) return Infinity;
   const value = log ? low * Math.pow(high / low, share) : low + (high - low) * share;
-  return letter.domain.integer ? Math.round(value) : Math.min(high, Math.max(low, Number(value.toPrecision(3))));
+  return symbol.domain.integer ? Math.round(value) : Math.min(high, Math.max(low, Number(value.toPrecision(3))));
 }
 
-function positionOf(value, letter) {
-  const { log, low, high } = scaleOf(letter);
+function positionOf(value, symbol) {
+  const { log, low, high } = scaleOf(symbol);
   const share = log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low);
   return value === 0 && log ? 0 : Math.round(POSITIONS * Math.min(1, Math.max(0, share)));
 }
 
-function row(letter, isGiven, set) { // `set` hears a new value, or null and why the field holds none
-  const id = `constant-${isGiven ? "" : "derived-"}${letter.name}`, value = valueOf(letter);
+function row(symbol, isGiven, set) { // `set` hears a new value, or null and why the field holds none
+  const id = `constant-${isGiven ? "" : "derived-"}${symbol.name}`, value = valueOf(symbol);
   const problem = el("div", { class: "problem", id: `${id}-problem`, role: "alert" });
   const field = el("input", { id, value: isGiven ? typed(value) : "", size: 12, autocomplete: "off", spellcheck: "false",
-    "aria-describedby": `${id}-problem`, "data-letter": letter.name });
+    "aria-describedby": `${id}-problem`, "data-symbol": symbol.name });
   const tell = said => { problem.textContent = said; field.setAttribute("aria-invalid", said ? "true" : "false"); };
   const sliders = isGiven ? entries(value).map((one, i) => el("input", {
-    type: "range", min: 0, max: POSITIONS, value: positionOf(one, letter), title: letter.meaning,
-    "aria-label": `${letter.name}${letter.vector ? ` of client ${i + 1}` : ""}`,
+    type: "range", min: 0, max: POSITIONS, value: positionOf(one, symbol), title: symbol.meaning,
+    "aria-label": `${symbol.name}${symbol.vector ? ` of client ${i + 1}` : ""}`,
     oninput: event => {
-      const now = valueAt(Number(event.target.value), letter), all = valueOf(letter);
-      let next = letter.vector ? all.map((old, k) => k === i ? now : old) : now;
-      if (letter.total !== null) { // the others share what is left
-        const rest = sum(all) - all[i], left = Math.max(0, letter.total - now);
+      const now = valueAt(Number(event.target.value), symbol), all = valueOf(symbol);
+      let next = symbol.vector ? all.map((old, k) => k === i ? now : old) : now;
+      if (symbol.total !== null) { // the others share what is left
+        const rest = sum(all) - all[i], left = Math.max(0, symbol.total - now);
         next = all.map((old, k) => k === i ? now : rest > 0 ? old / rest * left : left / (all.length - 1));
       }
       field.value = typed(next);
@@ -94,19 +94,19 @@ function row(letter, isGiven, set) { // `set` hears a new value, or null and why
   })) : [];
   field.addEventListener("input", () => {
     try {
-      const next = field.value.trim() ? parsed(field.value, letter) : null;
+      const next = field.value.trim() ? parsed(field.value, symbol) : null;
       tell("");
-      if (next !== null) entries(next).forEach((one, i) => { if (sliders[i]) sliders[i].value = positionOf(one, letter); });
+      if (next !== null) entries(next).forEach((one, i) => { if (sliders[i]) sliders[i].value = positionOf(one, symbol); });
       set(next);
     } catch (error) {
       tell(error.message);
       set(null, error.message);
     }
   });
-  const name = el("label", { for: id, html: letter.math });
-  name.append(el("span", {}, `${letter.name}: ${letter.meaning}${letter.unit === "1" ? "" : ` (${letter.unit})`}`));
-  const under = letter.vector && sliders.length ? [el("details", {}, el("summary", {}, "by client"), ...sliders)] : sliders;
-  return el("div", { class: "row", title: letter.domain.text }, name, field, ...under, problem);
+  const name = el("label", { for: id, html: symbol.math });
+  name.append(el("span", {}, `${symbol.name}: ${symbol.meaning}${symbol.unit === "1" ? "" : ` (${symbol.unit})`}`));
+  const under = symbol.vector && sliders.length ? [el("details", {}, el("summary", {}, "by client"), ...sliders)] : sliders;
+  return el("div", { class: "row", title: symbol.domain.text }, name, field, ...under, problem);
 }
 
 // --- What is chosen --------------------------------------------------------------------------------------------------
@@ -114,28 +114,28 @@ function row(letter, isGiven, set) { // `set` hears a new value, or null and why
 function choose(form, names = form.given) {
   state.form = form;
   state.given = new Set(names);
-  if (!form.reach.includes(state.over) || letterOf(state.over).vector) {
-    const scalars = form.reach.filter(name => !letterOf(name).vector);
-    state.over = scalars.find(name => ["rounds", "iterations"].includes(letterOf(name).concept)) ?? scalars[0] ?? "";
+  if (!form.reach.includes(state.over) || symbolOf(state.over).vector) {
+    const scalars = form.reach.filter(name => !symbolOf(name).vector);
+    state.over = scalars.find(name => ["rounds", "iterations"].includes(symbolOf(name).concept)) ?? scalars[0] ?? "";
   }
   show();
 }
 
-function change(letter, value, problem = "") {
-  const before = state.given.has(letter.name);
-  remember(state.refused, letter, problem);
-  if (value === null) state.given.delete(letter.name);
+function change(symbol, value, problem = "") {
+  const before = state.given.has(symbol.name);
+  remember(state.refused, symbol, problem);
+  if (value === null) state.given.delete(symbol.name);
   else {
-    state.values[letter.concept] = value;
-    state.given.add(letter.name);
+    state.values[symbol.concept] = value;
+    state.given.add(symbol.name);
   }
-  if (before !== state.given.has(letter.name) && state.form.given.includes(letter.name)) placeholders();
+  if (before !== state.given.has(symbol.name) && state.form.given.includes(symbol.name)) placeholders();
   refresh();
 }
 
-function remember(refused, letter, problem) {
-  if (problem) refused.set(letter.name, problem);
-  else refused.delete(letter.name);
+function remember(refused, symbol, problem) {
+  if (problem) refused.set(symbol.name, problem);
+  else refused.delete(symbol.name);
 }
 
 function show() { // everything, as after a choice
@@ -148,16 +148,16 @@ function show() { // everything, as after a choice
   $("about").replaceChildren(
     el("span", {}, `${result.source}. ${result.statement} `), el("br"),
     el("small", {}, `${form.note}${form.reading ? `; ${form.reading}` : ""}. ${paper.reference}`));
-  const scalars = form.reach.filter(name => !letterOf(name).vector);
-  options($("over"), scalars.map(name => [name, `${name}: ${letterOf(name).meaning}`]), state.over);
+  const scalars = form.reach.filter(name => !symbolOf(name).vector);
+  options($("over"), scalars.map(name => [name, `${name}: ${symbolOf(name).meaning}`]), state.over);
   const others = [...FORMS].filter(([, f]) => f !== form), fits = f => comparable(form, f, MEASURES).ok;
   const listed = test => others.filter(([, f]) => test(f)).map(([key]) => el("option", { value: key, selected: key === state.beside }, key));
   $("beside").replaceChildren(el("option", { value: "" }, "nothing"),
     el("optgroup", { label: "comparable" }, ...listed(fits)),
     el("optgroup", { label: "not comparable (says why)" }, ...listed(f => !fits(f))));
-  $("given").replaceChildren(...form.given.map(name => row(letterOf(name), state.given.has(name), (v, problem) => change(letterOf(name), v, problem))));
+  $("given").replaceChildren(...form.given.map(name => row(symbolOf(name), state.given.has(name), (v, problem) => change(symbolOf(name), v, problem))));
   const rest = form.reach.filter(name => !form.given.includes(name));
-  $("derived").replaceChildren(...rest.map(name => row(letterOf(name), state.given.has(name), (v, problem) => change(letterOf(name), v, problem))));
+  $("derived").replaceChildren(...rest.map(name => row(symbolOf(name), state.given.has(name), (v, problem) => change(symbolOf(name), v, problem))));
   $("others").hidden = rest.length === 0;
   if (rest.some(name => state.given.has(name))) $("others").open = true;
   $("assumptions").hidden = form.assumptions.length === 0;
@@ -183,10 +183,10 @@ function show() { // everything, as after a choice
 // --- What follows ----------------------------------------------------------------------------------------------------
 
 function placeholders(known = {}) {
-  for (const field of document.querySelectorAll("#given input[data-letter], #derived input[data-letter]")) {
-    const found = known[field.dataset.letter];
-    field.placeholder = state.given.has(field.dataset.letter) ? "" : found ? number(found.value) : "not known";
-    field.title = found && !state.given.has(field.dataset.letter) ? found.note : "";
+  for (const field of document.querySelectorAll("#given input[data-symbol], #derived input[data-symbol]")) {
+    const found = known[field.dataset.symbol];
+    field.placeholder = state.given.has(field.dataset.symbol) ? "" : found ? number(found.value) : "not known";
+    field.title = found && !state.given.has(field.dataset.symbol) ? found.note : "";
   }
 }
 
@@ -243,7 +243,7 @@ function limit(c, place) { // where both sides are equal: a button, if that cons
   if (c.admissible === undefined || !c.limits) return [];
   const text = `${c.limits} at ${number(c.admissible)}`;
   if (!state.given.has(c.limits)) return [text];
-  if (!letterOf(c.limits).domain.integer) return [el("button", { type: "button", onclick: () => use(c.limits, c.admissible) }, text)];
+  if (!symbolOf(c.limits).domain.integer) return [el("button", { type: "button", onclick: () => use(c.limits, c.admissible) }, text)];
   const [low, high] = [floor(c.admissible), ceiling(c.admissible)];
   const next = [low, high, low - 1, high + 1].find(value => {
     try { return evaluate(state.form, { ...given(), [c.limits]: value }, [], false).conditions[place].holds; } catch { return false; }
@@ -254,15 +254,15 @@ function limit(c, place) { // where both sides are equal: a button, if that cons
 }
 
 function use(name, value) {
-  const letter = letterOf(name);
-  if (!contains(letter.domain, value)) return;
-  state.values[letter.concept] = value;
+  const symbol = symbolOf(name);
+  if (!contains(symbol.domain, value)) return;
+  state.values[symbol.concept] = value;
   show();
 }
 
 // The largest value of each step size that every condition with a closed form admits, the other constants as they are.
 function largest(found) {
-  const steps = [...state.given].filter(name => /step/.test(letterOf(name).concept) && !letterOf(name).vector && !letterOf(name).domain.integer);
+  const steps = [...state.given].filter(name => /step/.test(symbolOf(name).concept) && !symbolOf(name).vector && !symbolOf(name).domain.integer);
   return steps.flatMap(name => {
     const caps = found.conditions.flatMap((c, i) => {
       if (c.limits !== name || !(c.admissible > 0)) return [];
@@ -281,29 +281,29 @@ function largest(found) {
 // --- The curve -------------------------------------------------------------------------------------------------------
 
 function besideGiven(form, known) { // constants of the second form: those of the first by concept, else its own
-  const concepts = Object.fromEntries(Object.entries(known).map(([name, one]) => [letterOf(name).concept, one.value]));
-  const over = letterOf(state.over)?.concept;
-  const names = form.reach.filter(name => form.given.includes(name) || form.theory.letters[name].concept === over);
+  const concepts = Object.fromEntries(Object.entries(known).map(([name, one]) => [symbolOf(name).concept, one.value]));
+  const over = symbolOf(state.over)?.concept;
+  const names = form.reach.filter(name => form.given.includes(name) || form.theory.symbols[name].concept === over);
   return Object.fromEntries(names.map(name => {
-    const letter = form.theory.letters[name], value = concepts[letter.concept];
-    return [name, Array.isArray(value) === letter.vector && value !== undefined ? value : valueOf(letter)];
+    const symbol = form.theory.symbols[name], value = concepts[symbol.concept];
+    return [name, Array.isArray(value) === symbol.vector && value !== undefined ? value : valueOf(symbol)];
   }));
 }
 
 function own() { // constants that the second form alone has
-  const form = FORMS.get(state.beside), here = new Set(state.form.reach.map(name => letterOf(name).concept));
-  const letters = form ? form.given.map(name => form.theory.letters[name]).filter(letter => !here.has(letter.concept)) : [];
+  const form = FORMS.get(state.beside), here = new Set(state.form.reach.map(name => symbolOf(name).concept));
+  const symbols = form ? form.given.map(name => form.theory.symbols[name]).filter(symbol => !here.has(symbol.concept)) : [];
   state.refusedBeside.clear();
-  $("own").replaceChildren(...(letters.length ? [el("p", {}, `Constants that only ${state.beside} has`)] : []),
-    ...letters.map(letter => row(letter, true, (value, problem = `needs ${letter.name} (${letter.meaning})`) => {
-      remember(state.refusedBeside, letter, value === null ? problem : "");
-      if (value !== null) state.values[letter.concept] = value;
+  $("own").replaceChildren(...(symbols.length ? [el("p", {}, `Constants that only ${state.beside} has`)] : []),
+    ...symbols.map(symbol => row(symbol, true, (value, problem = `needs ${symbol.name} (${symbol.meaning})`) => {
+      remember(state.refusedBeside, symbol, value === null ? problem : "");
+      if (value !== null) state.values[symbol.concept] = value;
       refresh();
     })));
 }
 
 function curve(form, constants, concept, settings) {
-  const name = form.reach.find(one => form.theory.letters[one].concept === concept);
+  const name = form.reach.find(one => form.theory.symbols[one].concept === concept);
   return settings.map(setting => {
     try { return evaluate(form, name ? { ...constants, [name]: setting } : constants, [], false); } catch { return null; }
   });
@@ -327,16 +327,16 @@ function draw() {
   plot?.destroy();
   plot = null;
   $("caption").textContent = "";
-  const { form } = state, letter = letterOf(state.over);
-  if (!letter) return;
+  const { form } = state, symbol = symbolOf(state.over);
+  if (!symbol) return;
   if (state.refused.size) {
     $("caption").textContent = "Nothing is drawn while a constant has no value.";
     return;
   }
-  const { log } = scaleOf(letter), here = given(), second = FORMS.get(state.beside);
-  const settings = [...new Set(each(81, k => valueAt(Math.round(k * POSITIONS / 80), letter)))]
+  const { log } = scaleOf(symbol), here = given(), second = FORMS.get(state.beside);
+  const settings = [...new Set(each(81, k => valueAt(Math.round(k * POSITIONS / 80), symbol)))]
     .filter(x => Number.isFinite(x) && (x > 0 || !log)).sort((a, b) => a - b);
-  const rows = [curve(form, here, letter.concept, settings)], said = [];
+  const rows = [curve(form, here, symbol.concept, settings)], said = [];
   let fits = { ok: false, why: "" }, known = {};
   try { known = resolve(form, here); } catch { /* told by the answer */ }
   if (second) {
@@ -345,7 +345,7 @@ function draw() {
     if (fits.why) said.push(fits.ok ? fits.why : `${state.beside} is not drawn: ${fits.why}`);
     if (fits.ok) {
       const constants = besideGiven(second, known);
-      rows.push(curve(second, constants, letter.concept, settings));
+      rows.push(curve(second, constants, symbol.concept, settings));
       try { resolve(second, constants); } catch (error) { said.push(`${state.beside}: ${error.message}`); }
       said.push(...second.caveats.map(reason => `${state.beside}: ${reason}`));
     }
@@ -396,9 +396,9 @@ function link() {
   if (state.over) words.set("over", state.over);
   if (state.beside) {
     words.set("beside", state.beside);
-    for (const field of $("own").querySelectorAll("input[data-letter]")) {
-      const letter = FORMS.get(state.beside).theory.letters[field.dataset.letter];
-      words.set(letter.concept, typed(valueOf(letter)));
+    for (const field of $("own").querySelectorAll("input[data-symbol]")) {
+      const symbol = FORMS.get(state.beside).theory.symbols[field.dataset.symbol];
+      words.set(symbol.concept, typed(valueOf(symbol)));
     }
   }
   return `#${words}`;
@@ -412,18 +412,18 @@ function restore() {
   state.values = {};
   const names = [];
   for (const [name, text] of words) {
-    const letter = Object.hasOwn(form.theory.letters, name) ? form.theory.letters[name] : undefined;
-    const other = !letter && CONCEPTS.has(name) && [...FORMS.values()].flatMap(f => Object.values(f.theory.letters)).find(one => one.concept === name);
+    const symbol = Object.hasOwn(form.theory.symbols, name) ? form.theory.symbols[name] : undefined;
+    const other = !symbol && CONCEPTS.has(name) && [...FORMS.values()].flatMap(f => Object.values(f.theory.symbols)).find(one => one.concept === name);
     try {
-      if (letter || other) state.values[(letter || other).concept] = parsed(text, letter || other);
-      if (letter && form.reach.includes(name)) names.push(name);
+      if (symbol || other) state.values[(symbol || other).concept] = parsed(text, symbol || other);
+      if (symbol && form.reach.includes(name)) names.push(name);
     } catch { /* what is no legal value keeps its start */ }
   }
   state.assumed = new Set((words.get("assume") ?? "").split(","));
   if (words.get("assume") === "all") state.assumed = new Set(form.assumptions.map(a => a.name));
   state.over = form.reach.includes(words.get("over")) ? words.get("over") : "";
   state.beside = FORMS.has(words.get("beside")) ? words.get("beside") : "";
-  try { resolve(form, Object.fromEntries(names.map(name => [name, valueOf(letterOf(name))]))); } catch { names.push(...form.given); }
+  try { resolve(form, Object.fromEntries(names.map(name => [name, valueOf(symbolOf(name))]))); } catch { names.push(...form.given); }
   choose(form, names);
   return true;
 }

@@ -35,9 +35,9 @@ const typed = x => Array.isArray(x) ? x.map(typed).join(",") + (x.length === 1 ?
 // --- A paper as it is read -------------------------------------------------------------------------------------------
 
 function assembled(paper, functions) {
-  const theories = paper.notations.map(({ letters, floors }) => {
-    for (const { domain } of Object.values(letters)) [domain.low, domain.high] = [Number(domain.low), Number(domain.high)];
-    return { letters, floors, rules: paper.rules };
+  const theories = paper.notations.map(({ symbols, floors }) => {
+    for (const { domain } of Object.values(symbols)) [domain.low, domain.high] = [Number(domain.low), Number(domain.high)];
+    return { symbols, floors, rules: paper.rules };
   });
   let place = 0;
   for (const result of paper.results) {
@@ -57,21 +57,21 @@ function contains(domain, v) {
   return inside && (endless || (Number.isFinite(v) && !(domain.integer && v !== Math.floor(v))));
 }
 
-function check(letter, value) {
-  if (letter.vector !== Array.isArray(value) || entries(value).length === 0) {
-    throw Error(`${letter.name} needs ${letter.vector ? "one number per client" : "one number"}: ${letter.meaning}`);
+function check(symbol, value) {
+  if (symbol.vector !== Array.isArray(value) || entries(value).length === 0) {
+    throw Error(`${symbol.name} needs ${symbol.vector ? "one number per client" : "one number"}: ${symbol.meaning}`);
   }
   entries(value).forEach((v, n) => {
-    const name = letter.vector ? `${letter.name}[${n}]` : letter.name;
-    if (!contains(letter.domain, v)) {
-      throw Error(`${name} = ${number(v, 12)} is outside its domain ${letter.domain.text}: ${letter.meaning}`);
+    const name = symbol.vector ? `${symbol.name}[${n}]` : symbol.name;
+    if (!contains(symbol.domain, v)) {
+      throw Error(`${name} = ${number(v, 12)} is outside its domain ${symbol.domain.text}: ${symbol.meaning}`);
     }
     if (Number.isFinite(v) && v !== 0 && !(Math.abs(v) <= REACH && Math.abs(v) >= 1 / REACH)) {
       throw Error(`${name} = ${number(v, 12)}: this page computes between 1e-30 and 1e+30; fedbounds eval goes beyond`);
     }
   });
-  if (letter.total !== null && !(Math.abs(sum(value) - letter.total) <= SUM)) {
-    throw Error(`${letter.name} sums to ${number(sum(value), 12)}, not to ${letter.total}: ${letter.meaning}`);
+  if (symbol.total !== null && !(Math.abs(sum(value) - symbol.total) <= SUM)) {
+    throw Error(`${symbol.name} sums to ${number(sum(value), 12)}, not to ${symbol.total}: ${symbol.meaning}`);
   }
 }
 
@@ -88,7 +88,7 @@ function derive(form, name, known, pending = []) {
     if (!rule.inputs.every(i => derive(form, i, known, inside))) continue;
     const value = applied(rule, known);
     try {
-      check(form.theory.letters[name], value);
+      check(form.theory.symbols[name], value);
     } catch (error) {
       const from = rule.inputs.map(i => `${i} = ${number(known[i].value, 12)}`).join(", ");
       throw Error(`${error.message}; it follows from ${from} (${rule.why})`);
@@ -96,7 +96,7 @@ function derive(form, name, known, pending = []) {
     known[name] = { value, source: "derived", note: rule.why };
     return true;
   }
-  const standard = form.theory.letters[name].default;
+  const standard = form.theory.symbols[name].default;
   if (standard !== null) known[name] = { value: standard, source: "given", note: "default" };
   return name in known;
 }
@@ -111,8 +111,8 @@ function agree(form, rule, given) {
   } catch { return; } // what cannot be computed has to be given
   entries(given[rule.name].value).forEach((value, n) => {
     if (admits(rule.free, value, derived[n])) return;
-    const relation = { upwards: "is below", downwards: "is above" }[rule.free] ?? "contradicts";
-    throw Error(`${rule.name} = ${number(value, 12)} ${relation} ${number(derived[n], 12)}, which follows`
+    const relation = { upwards: "is below", downwards: "is above" }[rule.free] ?? "conflicts with";
+    throw Error(`${rule.name} = ${number(value, 12)} ${relation} ${number(derived[n], 12)}, computed`
       + `${rule.inputs.length ? " from " : ""}${rule.inputs.join(", ")} (${rule.why})`);
   });
 }
@@ -120,23 +120,23 @@ function agree(form, rule, given) {
 function resolve(form, given) {
   const known = {};
   for (const [name, value] of Object.entries(given)) {
-    check(form.theory.letters[name], value);
+    check(form.theory.symbols[name], value);
     known[name] = { value, source: "given", note: "" };
   }
-  const lengths = Object.keys(given).filter(n => form.theory.letters[n].vector).map(n => [n, given[n].length]);
+  const lengths = Object.keys(given).filter(n => form.theory.symbols[n].vector).map(n => [n, given[n].length]);
   if (new Set(lengths.map(([, length]) => length)).size > 1) {
     throw Error(`the vectors over clients differ in length: ${lengths.map(([n, k]) => `${n} has ${k}`).join(", ")}`);
   }
   for (const [vector, length] of lengths.slice(0, 1)) {
-    for (const name of Object.keys(given).filter(n => form.theory.letters[n].concept === "clients")) {
+    for (const name of Object.keys(given).filter(n => form.theory.symbols[n].concept === "clients")) {
       if (given[name] !== length) {
-        throw Error(`${name} = ${number(given[name], 12)} contradicts ${length}, which follows from ${vector} `
+        throw Error(`${name} = ${number(given[name], 12)} conflicts with ${length}, computed from ${vector} `
           + `(the length of ${vector})`);
       }
     }
   }
   const missing = form.needed.filter(name => !derive(form, name, known));
-  if (missing.length) throw Error(`needs ${missing.map(n => `${n} (${form.theory.letters[n].meaning})`).join(", ")}`);
+  if (missing.length) throw Error(`needs ${missing.map(n => `${n} (${form.theory.symbols[n].meaning})`).join(", ")}`);
   const asGiven = Object.fromEntries(Object.keys(given).map(name => [name, known[name]]));
   for (const rule of form.rules.map(k => form.theory.rules[k])) {
     if (rule.name in given && rule.free !== true) agree(form, rule, asGiven);
@@ -168,17 +168,17 @@ function impossible(form, together, known) { // why these constants do not occur
   const { text, why, witness, left, op, right } = said.find(relation => !relation.witness) ?? said[0] ?? {};
   if (witness === undefined) return [];
   const [a, b] = [number(left, 6), number(right, 6)], names = form.computed_from.join(", ");
-  if (witness && names) return [`no problem is known to have these constants: give ${names} instead of what follows from them`];
+  if (witness && names) return [`no problem is known to have these constants: give ${names} instead of the constants computed from them`];
   return [witness ? `no problem is known to have these constants: those that are (${why}) need ${a} ${op} ${b}`
     : `no problem has these constants: ${text} (${why}), got ${a} ${opposite[op]} ${b}`];
 }
 
 function excessParticipants(form, known, conditions) { // why no run has as many, whether the form uses them or not
-  const letters = form.theory.letters;
-  const named = concept => Object.keys(known).find(name => letters[name].concept === concept);
+  const symbols = form.theory.symbols;
+  const named = concept => Object.keys(known).find(name => symbols[name].concept === concept);
   const part = named("participating_clients"), whole = named("clients");
   if (!part || !whole || !conditions.every(c => c.holds) || known[part].value <= known[whole].value) return [];
-  return [`no run has these constants: ${part} = ${number(known[part].value, 6)} (${letters[part].meaning}) exceeds `
+  return [`no run has these constants: ${part} = ${number(known[part].value, 6)} (${symbols[part].meaning}) exceeds `
     + `${whole} = ${number(known[whole].value, 6)} (number of clients); give ${part} <= ${whole}`];
 }
 

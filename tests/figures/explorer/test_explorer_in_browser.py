@@ -124,7 +124,7 @@ def test_what_is_typed_wrong_is_said_beside_the_field_and_leaves_no_bound(page, 
 
 def test_of_a_constant_of_the_second_form_that_is_typed_wrong_no_second_curve_is_drawn(tab, pages):
     tab.open((pages / "index.html").as_uri() + "#result=fedau/theorem-2&form=sharp", READY)
-    own_fields = "document.querySelectorAll('#own input[data-letter]')"
+    own_fields = "document.querySelectorAll('#own input[data-symbol]')"
     beside = f"(state.beside = key, own(), {own_fields}.length)"
     fits = "comparable(state.form, f, MEASURES).ok"
     assert tab.js(f"[...FORMS].some(([key, f]) => f !== state.form && {fits} && {beside} && (refresh(), true))")

@@ -388,7 +388,7 @@ SMALL = dict(
         (dict(mu=5), "mu is at most Lf: kappa >= 1 fails"),
         (dict(w=(0.5, 0.4, 0.3)), r"w sums to 1\.2, not to 1: weight of client i at the server"),
         (dict(w=(0.5, 0.5)), "differ in length"),
-        (dict(kappa=5), "kappa = 5 contradicts 4, which follows from Lf, mu"),
+        (dict(kappa=5), "kappa = 5 conflicts with 4, computed from Lf, mu"),
         (dict(amax=(0.5, 1, 1)), "amax is the largest of the coefficients"),
     ],
 )
