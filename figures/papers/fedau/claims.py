@@ -100,12 +100,10 @@ def table_1(where: str, found: Found) -> list[FigureClaim]:
     return [
         FigureClaim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
               better(ex.PARTICIPATING, ex.ALL), SAID["top"]),
-        FigureClaim("Table 1", f"FedAU is better than FedVarp and MIFA ({where})", measured, better(ex.FEDVARP,
-                    ex.MIFA),
-              SAID["all"]),
+        FigureClaim("Table 1", f"FedAU is better than FedVarp and MIFA ({where})", measured,
+              better(ex.FEDVARP, ex.MIFA), SAID["all"]),
         FigureClaim("Table 1", f"FedAU is better than known participation statistics ({where})", measured,
-                    better(ex.KNOWN),
-              SAID["known"]),
+              better(ex.KNOWN), SAID["known"]),
     ]  # fmt: skip
 
 

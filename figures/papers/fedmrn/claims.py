@@ -201,8 +201,7 @@ def text_claims(found: Found) -> list[FigureClaim]:
         ]  # fmt: skip
     return claims + [
         FigureClaim("Table 3", f"EDEN is better than {sign} (text made here)", measured,
-                    found[ex.EDEN].above(found[sign]),
-              SAID["tasks"])
+                    found[ex.EDEN].above(found[sign]), SAID["tasks"])
         for sign in (ex.SIGN, ex.FIXED_SIGN)
     ]  # fmt: skip
 

@@ -112,7 +112,7 @@ def test_the_floor_is_below_the_exact_law_of_fedau():
     ("key", "constants", "says"),
     [
         ("fedau/theorem-2", dict(p=[0.1, 0.1], W=0, Q=1, G=1), "^Q = 1 is below 10, computed from p, W "),
-        ("fedau/theorem-2-option-1", dict(p=[0.5, 0.5], Wmax=0, W=0, Q=1e-3), "^Q = 0.001 is below 2, computed .* p, W "),
+        ("fedau/theorem-2-option-1", dict(p=[0.5, 0.5], Wmax=0, W=0, Q=1e-3), "^Q = 0.001 is below 2, .* from p, W "),
         ("fedau/theorem-2-option-1", dict(p=[0.5, 0.5], Wmax=0.001, Q=0.01), r"^Q = 0.01 is below 1.87"),
         ("fedau/theorem-2-option-1", dict(N=2, Wmax=1e-4, Q=1e-9), "^Q = 1e-09 is below 0.9801, computed from W "),
     ],
