@@ -146,9 +146,9 @@ def _agree(form: CompiledForm, rule: NumericRule, given: Mapping[str, Constant])
     if wrong.any():
         relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "conflicts with")
         rest = "" if relation == "conflicts with" else " or a value beyond it"
+        origin = f", computed from {', '.join(rule.inputs)}" if rule.inputs else ""
         raise FedboundsError(
-            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}, "
-            f"computed{' from ' if rule.inputs else ''}{', '.join(rule.inputs)} ({rule.why}); "
+            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}{origin} ({rule.why}); "
             f"{'give only one of the two' if rule.inputs else f'leave {rule.name} out'}{rest}"
         )
 

@@ -112,8 +112,8 @@ function agree(form, rule, given) {
   entries(given[rule.name].value).forEach((value, n) => {
     if (admits(rule.free, value, derived[n])) return;
     const relation = { upwards: "is below", downwards: "is above" }[rule.free] ?? "conflicts with";
-    throw Error(`${rule.name} = ${number(value, 12)} ${relation} ${number(derived[n], 12)}, computed`
-      + `${rule.inputs.length ? " from " : ""}${rule.inputs.join(", ")} (${rule.why})`);
+    throw Error(`${rule.name} = ${number(value, 12)} ${relation} ${number(derived[n], 12)}`
+      + `${rule.inputs.length ? `, computed from ${rule.inputs.join(", ")}` : ""} (${rule.why})`);
   });
 }
 
