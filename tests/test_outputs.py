@@ -259,6 +259,12 @@ def test_a_users_table_that_begins_as_ours_do_is_kept(name: str, text: str, here
     assert status == 2 and "fedbounds did not write it" in err and Path(name).read_text() == text
 
 
+def test_a_table_replaces_the_data_of_a_figure(here: Path) -> None:
+    for name in ("x.png", "x.csv"):
+        status, _, err = run(*COMPARED.split(), "--out", name)
+        assert status == 0, err
+
+
 def test_a_certificate_that_was_changed_is_kept(here: Path) -> None:
     line = f"certify {THEOREM} --form explicit:I=P=1 --out proof.json".split()
     assert run(*line)[0] == 0 == run(*line)[0]

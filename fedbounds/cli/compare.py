@@ -163,7 +163,7 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
 def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
     """The files that this path asks for, by its ending."""
     if path.suffix == ".csv" or (path.suffix in PGF and not matrix):
-        return [Output(path)]
+        return [Output(path, manifests=(path.with_suffix(".json"),))]
     from fedbounds.figures.charts.picture import FORMATS, figure_outputs
 
     if path.suffix not in FORMATS:
@@ -175,7 +175,7 @@ def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
 def write(table: BoundComparison, path: Path, force: bool = False) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        write_output(Output(path), table.to_csv().encode(), force)
+        write_output(Output(path, manifests=(path.with_suffix(".json"),)), table.to_csv().encode(), force)
         return [path]
     if path.suffix in PGF:
         from fedbounds.figures.charts.comparison import save_pgf
