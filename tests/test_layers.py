@@ -370,6 +370,7 @@ OPENERS = {
     "empirical/data/synthetic_images.py",
     "empirical/sweep/keys.py",
     "figures/papers/arbitrary_participation/experiments.py",
+    "figures/charts/networks.py",
     "figures/charts/printed.py",
 }
 

@@ -75,7 +75,7 @@ CASES = [
     Case(COMPARED, "x.tex", ("x.tex",), "fedbounds.cli.compare.compare_bounds"),
     Case("compare --matrix", "x.csv", ("x.csv",), "fedbounds.cli.compare.comparability_matrix"),
     Case("compare --matrix", "x.svg", ("x.svg",), "fedbounds.cli.compare.comparability_matrix"),
-    Case("explore --paper fedau", "e", ("e/fedau.html", "e/index.html"), "fedbounds.figures.explorer.pages.script"),
+    Case("explore --paper fedau", "e", ("e/fedau.html", "e/index.html"), "fedbounds.figures.explorer.document.script"),
     Case(FEDAVG_SEARCH, "x.json", ("x.json",), "fedbounds.empirical.falsification.adversary.adversary"),
     Case("adversary --paper fedau", "x.json", ("x.json",), "fedbounds.empirical.falsification.adversary_table.rows"),
     Case(f"certify {THEOREM} --form explicit", "x.json", ("x.json",), "fedbounds.cli.certify.certificate"),
@@ -257,6 +257,12 @@ def test_a_users_table_that_begins_as_ours_do_is_kept(name: str, text: str, here
     Path(name).write_text(text)
     status, _, err = run(*line.split(), name)
     assert status == 2 and "fedbounds did not write it" in err and Path(name).read_text() == text
+
+
+def test_a_table_replaces_the_data_of_a_figure(here: Path) -> None:
+    for name in ("x.png", "x.csv"):
+        status, _, err = run(*COMPARED.split(), "--out", name)
+        assert status == 0, err
 
 
 def test_a_certificate_that_was_changed_is_kept(here: Path) -> None:

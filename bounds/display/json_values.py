@@ -18,3 +18,8 @@ def json_value(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def attributes(thing: Any, names: str) -> dict[str, Any]:
+    """The attributes of a thing by name; the names are separated by blanks."""
+    return {name: getattr(thing, name) for name in names.split()}

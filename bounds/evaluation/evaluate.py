@@ -468,7 +468,7 @@ def _described(evaluation: Evaluation) -> str:
     if any(float(term) < 0 for term in evaluation.terms.values()):
         lines.append("  (shares of the sum of their sizes, as a term is negative)")
     elif not math.isfinite(value) and not all(c.holds for c in evaluation.conditions):
-        lines.append("  (beyond its conditions this form says nothing)")
+        lines.append("  (outside its conditions this form gives no bound)")
     legal = [c for c in evaluation.conditions if c.condition.legal]
     if own := [c for c in evaluation.conditions if not c.condition.legal]:
         lines += ["", "conditions"]

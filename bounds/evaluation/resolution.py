@@ -144,12 +144,12 @@ def _agree(form: CompiledForm, rule: NumericRule, given: Mapping[str, Constant])
     value, derived = np.broadcast_arrays(np.asarray(given[rule.name].value, dtype=float), derived)
     wrong = ~rule.admits(value, derived)
     if wrong.any():
-        relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "contradicts")
-        rest = "" if relation == "contradicts" else " or a value beyond it"
+        relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "conflicts with")
+        rest = "" if relation == "conflicts with" else " or a value beyond it"
+        origin = f", computed from {', '.join(rule.inputs)}" if rule.inputs else ""
         raise FedboundsError(
-            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}, "
-            f"which follows{' from ' if rule.inputs else ''}{', '.join(rule.inputs)} ({rule.why}); "
-            f"give {'one or the other' if rule.inputs else 'none'}{rest}"
+            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}{origin} ({rule.why}); "
+            f"{'give only one of the two' if rule.inputs else f'leave {rule.name} out'}{rest}"
         )
 
 
@@ -222,6 +222,6 @@ def _same_clients(result: CompiledResult, given: Mapping[str, Constant]) -> None
         counts, vector = np.ravel(constant.value), next(iter(lengths), "")
         if vector and result.notation[name].concept == "clients" and (wrong := counts != lengths[vector]).any():
             raise FedboundsError(
-                f"{name} = {counts[wrong][0]:.12g} contradicts {lengths[vector]}, which follows from {vector} "
-                f"(the length of {vector}); give one or the other"
+                f"{name} = {counts[wrong][0]:.12g} conflicts with {lengths[vector]}, computed from {vector} "
+                f"(the length of {vector}); give only one of the two"
             )

@@ -248,6 +248,5 @@ def _unknown(words: list[str]) -> FedboundsError:
     near |= dict.fromkeys(t for t in texts if words[0] in t.split())
     hint = f"did you mean {' or '.join(list(near)[:4])}? " if near else ""
     return FedboundsError(
-        f"{words[0]!r} is not a property of a setting that is known here; {hint}"
-        "(fedbounds covers, without words, lists what can be said)"
+        f"unknown property of a setting {words[0]!r}; {hint}(fedbounds covers without arguments lists all properties)"
     )

@@ -1,4 +1,4 @@
-"""The vocabulary of settings: on each axis the kinds, what each means, and the phrases people say for it."""
+"""The vocabulary of settings: the kinds on each axis, with their meanings and phrases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """One answer: its name, what is known if it is given, and what people call it."""
+    """One kind on an axis: its name, its meaning, and the phrases for it."""
 
     name: str
     meaning: str
@@ -17,13 +17,13 @@ class Kind:
 
 @dataclass(frozen=True)
 class Axis:
-    """One question about a setting.
+    """One property of a setting.
 
     Args:
-        name: how it is called, as in AXIS=KIND.
-        question: in words.
+        name: as in AXIS=KIND.
+        question: the property as a phrase.
         kinds: by name, in order.
-        usual: the kind that is taken for granted where nothing is said, always with a note ("" for none).
+        usual: the default kind, which the output names ("" for none).
     """
 
     name: str
@@ -50,8 +50,8 @@ _LISTED = (
     ),
     _axis(
         "ascent",
-        "the player that maximizes, if the problem is min max",
-        ("none", "nobody maximizes", "minimization, minimize, single objective"),
+        "the maximization, if the problem is min-max",
+        ("none", "no maximization", "minimization, minimize, single objective"),
         (
             "strongly-concave",
             "every client's function is strongly concave in y",
@@ -69,7 +69,7 @@ _LISTED = (
     ),
     _axis(
         "partition",
-        "what clients have of the data",
+        "how the data are split over clients",
         (
             "horizontal",
             "different samples, with all their features",
@@ -82,81 +82,86 @@ _LISTED = (
         ),
         (
             "tiered",
-            "silos different features, and the clients of a silo different samples",
+            "silos have different features, the clients of a silo different samples",
             "tiered, tiered partition, multi tier, vertical horizontal, both partitions, silos with clients",
         ),
         usual="horizontal",
     ),
     _axis(
         "participation",
-        "who takes part in a round",
+        "which clients participate in a round",
         (
             "all",
-            "everybody in every round, with equal weight",
+            "all clients in every round, with equal weights",
             "full participation, all clients, all clients participate, everybody, everyone, full, all participate",
         ),
         (
             "uniform-sampling",
-            "a fixed number, drawn uniformly without replacement, afresh in every round",
+            "a fixed number, sampled uniformly without replacement, independently in every round",
             "uniform, uniform sampling, uniform without replacement, without replacement, sampled uniformly, "
             "client sampling, sampling without replacement, uniformly sampled clients, random sampling",
         ),
         (
             "with-replacement",
-            "a fixed number of uniform draws with replacement, afresh in every round",
+            "a fixed number, sampled uniformly with replacement, independently in every round",
             "with replacement, sampling with replacement, uniform with replacement",
         ),
         (
             "independent-rounds",
-            "somebody, drawn afresh and in the same way in every round, all clients equally often on average",
+            "at least one client, sampled independently and from one distribution in every round, with equal means",
             "independent rounds, independent over rounds, iid rounds",
         ),
         (
             "coins-known-rates",
-            "each client by itself, afresh in every round, with its own known probability; a round may be empty",
+            "each client independently in every round, with its own known probability; a round may be empty",
             "known rates, bernoulli known rates, known participation statistics, known probabilities",
         ),
         (
             "coins-unknown-rates",
-            "each client by itself, afresh in every round, with its own unknown probability; a round may be empty",
+            "each client independently in every round, with its own unknown probability; a round may be empty",
             "unknown rates, bernoulli unknown rates, unknown participation statistics, unknown probabilities, "
             "unknown statistics",
         ),
         (
             "in-turn",
-            "everybody equally often in every window of P rounds, in an order that is fixed",
-            "in turn, periodic, cyclic, periodic participation, regularized, regularized participation, round robin",
+            "every client equally often in each window of P rounds, in a fixed order",
+            "cyclic, cyclic participation, periodic, periodic participation, in turn, regularized, "
+            "regularized participation, round robin",
         ),
         (
             "reshuffled",
-            "everybody equally often in every window of P rounds, in an order that is drawn anew for each",
+            "every client equally often in each window of P rounds, in a random order for each window",
             "reshuffled, random reshuffling, permutation, shuffled, random permutations",
         ),
         (
             "mixing",
-            "somebody in every round, stationary and soon forgetting the past, all clients equally often on average",
+            "at least one client in every round, stationary and mixing, all clients equally often on average",
             "mixing, markov, markovian, markov chain, group markov, correlated over time, mixing participation",
         ),
         (
             "ergodic",
-            "somebody in every round, all clients equally often on average and in the long run",
+            "at least one client in every round, all clients equally often on average and in the long run",
             "ergodic, ergodic participation",
         ),
         (
             "arbitrary",
-            "somebody in every round, in any pattern that does not depend on the gradients",
+            "at least one client in every round, in any pattern that does not depend on the gradients",
             "arbitrary, arbitrary participation, any participation, recorded, adversarial participation, no pattern",
         ),
         (
             "depends-on-gradients",
-            "who is chosen or comes depends on losses or gradients",
+            "participation depends on losses or gradients",
             "depends on gradients, chosen by loss, power of choice, biased selection, selected by loss",
         ),
     ),
     _axis(
         "compression",
-        "what happens to updates on their way to the server",
-        ("none", "they arrive as they are", "no compression, uncompressed, without compression, full precision"),
+        "the compression of updates",
+        (
+            "none",
+            "updates are sent in full precision",
+            "no compression, uncompressed, without compression, full precision",
+        ),
         (
             "unbiased",
             "an unbiased operator whose error is at most q times the update: quantization, random sparsification",
@@ -181,19 +186,19 @@ _LISTED = (
         ),
         (
             "different",
-            "a number of each client's own, the same in all rounds",
+            "a different number for each client, the same in all rounds",
             "unequal local steps, different local steps, heterogeneous local steps, system heterogeneity",
         ),
         (
             "changing",
-            "a number that changes from round to round or is drawn",
+            "a number that changes from round to round or is random",
             "changing local steps, random local steps, time varying local steps",
         ),
     ),
     _axis(
         "heterogeneity",
-        "how far clients' gradients are from their mean",
-        ("none", "nowhere: all clients have the same function", "iid, homogeneous, identical data, no heterogeneity"),
+        "the distance of clients' gradients from their mean",
+        ("none", "zero: all clients have the same function", "iid, homogeneous, identical data, no heterogeneity"),
         (
             "bounded",
             "at most a constant, everywhere",
@@ -201,7 +206,7 @@ _LISTED = (
         ),
         (
             "relative",
-            "at most a constant and a multiple of the mean's own length",
+            "at most a constant plus a multiple of the norm of the mean",
             "relative heterogeneity, gradient dissimilarity, relative dissimilarity",
         ),
         (
@@ -212,26 +217,26 @@ _LISTED = (
     ),
     _axis(
         "noise",
-        "how noisy a client's gradient is",
-        ("none", "not at all", "full gradients, deterministic, no noise, exact gradients, noiseless"),
+        "the noise of a client's gradient",
+        ("none", "no noise", "full gradients, deterministic, no noise, exact gradients, noiseless"),
         ("bounded", "unbiased, with at most a constant variance", "bounded variance, bounded noise"),
         (
             "growing",
             "unbiased, with a variance of at most a constant and a multiple of the squared gradient",
             "growing variance, growing noise, relative noise, multiplicative noise",
         ),
-        ("heavy-tailed", "unbiased, without variance", "heavy tailed, heavy tailed noise, infinite variance"),
+        ("heavy-tailed", "unbiased, with infinite variance", "heavy tailed, heavy tailed noise, infinite variance"),
     ),
     _axis(
         "gradients",
-        "how long gradients become",
-        ("bounded", "no client's is longer than a constant", "bounded gradients, lipschitz functions"),
+        "the norm of the gradients",
+        ("bounded", "at most a constant, for every client", "bounded gradients, lipschitz functions"),
         ("unbounded", "no bound is known", "unbounded gradients, no gradient bound, gradients not bounded"),
     ),
     _axis(
         "smoothness",
-        "whether gradients are Lipschitz continuous",
-        ("smooth", "every client's are", "smooth, lipschitz gradients"),
+        "the Lipschitz continuity of gradients",
+        ("smooth", "every client's gradient is Lipschitz continuous", "smooth, lipschitz gradients"),
         ("non-smooth", "not known to be", "non-smooth, nonsmooth"),
         usual="smooth",
     ),

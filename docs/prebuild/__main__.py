@@ -11,7 +11,7 @@ from pathlib import Path
 from fedbounds.bounds.theory.registry import results
 from fedbounds.empirical.monitoring.request_schema import question_schema
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
-from fedbounds.figures.explorer.pages import explore
+from fedbounds.figures.explorer.document import explore
 from prebuild.examples import draw_examples
 from prebuild.formulas import typeset
 from prebuild.lines import ROOT, written_out

@@ -15,7 +15,7 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Result
 from fedbounds.figures.charts.picture import Picture
 from fedbounds.figures.charts.theory import breakdown
-from fedbounds.figures.explorer.start import Start, initial_constants, initial_value
+from fedbounds.figures.explorer.document import Start, initial_constants, initial_value
 from prebuild.statements import plain
 
 HORIZONS = np.unique(np.geomspace(10, 1e7, 60).round())

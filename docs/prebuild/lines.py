@@ -15,7 +15,7 @@ from fedbounds.bounds.comparison.comparability import CODES, comparability_matri
 from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
 from fedbounds.bounds.theory.registry import PAPERS, paper
-from fedbounds.figures.report.gallery import claims_html, gallery_html
+from fedbounds.figures.report.papers import claims_html, gallery_html
 from prebuild import listings
 from prebuild.reference import public_tables
 from prebuild.statements import plain, statements

@@ -84,7 +84,7 @@ class RunSetting:
         """Why the run may not be one of this algorithm."""
         if not self.logged:
             return ()
-        claim = f"that it is a run of {self.algorithm.kind} with these numbers is its author's claim"
+        claim = f"fedbounds cannot check that it is a run of {self.algorithm.kind} with these numbers"
         return (f"not known to cover this run: it was made elsewhere, and {claim}",)
 
     def decided(self, found: Mapping[str, bool]) -> dict[str, bool]:

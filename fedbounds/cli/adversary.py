@@ -14,18 +14,8 @@ from fedbounds.bounds.display.json_values import json_value
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import DOCUMENT, Output, check_outputs, is_ours, write_output
-from fedbounds.cli import completion
-from fedbounds.cli.options import (
-    Count,
-    OutputPath,
-    PathArgument,
-    echo_written,
-    emit,
-    force_option,
-    form_option,
-    json_option,
-    paper_option,
-)
+from fedbounds.cli import completion, options
+from fedbounds.cli.options import Count, OutputPath, PathArgument
 
 if TYPE_CHECKING:
     from fedbounds.empirical.falsification.adversary import WorstInstance
@@ -33,8 +23,8 @@ if TYPE_CHECKING:
 
 @click.command("adversary")
 @click.argument("key", required=False, shell_complete=completion.keys)
-@form_option
-@paper_option
+@options.form_option
+@options.paper_option
 @click.option(
     "--effort",
     type=click.Choice(["families", "light", "deep"]),
@@ -46,8 +36,8 @@ if TYPE_CHECKING:
 @click.option("--replay", metavar="FILE", type=PathArgument(), help="Recompute an instance that --out wrote.")
 @click.option("--merge", metavar="FILE", type=PathArgument(), help="With --paper: add rows of other searches.")
 @click.option("--out", metavar="FILE", type=OutputPath(), help="Write the instance, or with --paper the table, here.")
-@force_option
-@json_option
+@options.force_option
+@options.json_option
 def adversary_command(
     key: str | None,
     form: str | None,
@@ -92,11 +82,11 @@ def adversary_command(
             raise FedboundsError("--paper searches every form; leave out --form")
         table = update_table(wanted, effort, seed, merge, out, force)
         if as_json:
-            emit("worst-ratios", table)
+            options.emit("worst-ratios", table)
         else:
             for row in table["rows"]:
                 click.echo(f"{row['key']}[{row['form']}]: {describe_row(row)}")
-            echo_written([table["file"]])
+            options.echo_written([table["file"]])
         return 0
     if replay:
         read_document(Path(replay))  # records it as an input
@@ -109,7 +99,7 @@ def adversary_command(
     if out:
         write(found, Path(out), force)
     if as_json:
-        emit("adversary", found.as_document())
+        options.emit("adversary", found.as_document())
     else:
         click.echo(str(found))
         if out:

@@ -10,16 +10,8 @@ import click
 
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.inputs.output_files import check_outputs
-from fedbounds.cli.options import (
-    OutputPath,
-    PathArgument,
-    echo_written,
-    emit,
-    force_option,
-    hanging,
-    json_option,
-    paper_option,
-)
+from fedbounds.cli import options
+from fedbounds.cli.options import OutputPath, PathArgument
 
 if TYPE_CHECKING:
     from fedbounds.bounds.advice.advise import Advice, Advised
@@ -29,12 +21,15 @@ LONG = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 @click.command("advise")
 @click.argument("setting", metavar="SETTING.toml", type=PathArgument())
-@paper_option
+@options.paper_option
 @click.option(
-    "--out", metavar="F", type=OutputPath(), help="Draw cost over local steps (.png, .pdf, .svg); its data beside it."
+    "--out",
+    metavar="F",
+    type=OutputPath(),
+    help="Draw cost over local steps (.png, .pdf, .svg); its data beside it.",
 )
-@force_option
-@json_option
+@options.force_option
+@options.json_option
 def advise_command(setting: str, wanted: str | None, out: str | None, force: bool, as_json: bool) -> None:
     """Recommend a method and step sizes for the setting in SETTING.toml.
 
@@ -60,26 +55,23 @@ def advise_command(setting: str, wanted: str | None, out: str | None, force: boo
     if out is not None:
         from fedbounds.figures.charts.advice import advice_picture
 
-        written = [str(path) for path in advice_picture(found).save(out, force=force)]
-    if as_json:
-        emit("advise", {"setting": setting, **found.to_dict(), "written": written})
-        return
-    click.echo(describe(found))
-    echo_written(written)
+        written = advice_picture(found).save(out, force=force)
+    document = {"setting": setting, **found.to_dict()}
+    options.print_answer(as_json, "advise", document, lambda: describe(found), written)
 
 
 def describe(found: Advice) -> str:
     """The setting as understood, the advice by left-hand side, and all other results with the reasons."""
-    lines = [piece for line in found.headline.splitlines() for piece in hanging("", line, 2)]
+    lines = [piece for line in found.headline.splitlines() for piece in options.hanging("", line, 2)]
     for measure, rows in found.groups:
-        lines += ["", *hanging("Bounds the ", str(measure), 2)]
+        lines += ["", *options.hanging("Bounds the ", str(measure), 2)]
         for row in rows:
             lines += _reached(row)
     if not found.groups:
         lines += ["", "No result that covers the setting reaches the target, or the setting has too few constants."]
     if found.relations:
         lines += ["", "Results that bound different things are not ranked against each other"]
-        lines += [piece for line in found.relations for piece in hanging("  - ", line)]
+        lines += [piece for line in found.relations for piece in options.hanging("  - ", line)]
     others = [row for row in found.results if row.status != "reached"]
     if others:
         lines += ["", "Results that cover the setting, or may, and give no advice"]
@@ -87,7 +79,7 @@ def describe(found: Advice) -> str:
             lines += _other(row)
     if found._versions:
         lines += ["", "Results of which another version answers"]
-        lines += [piece for key, why in found._versions.items() for piece in hanging(f"  {key}: ", why, 6)]
+        lines += [piece for key, why in found._versions.items() for piece in options.hanging(f"  {key}: ", why, 6)]
     if found.excluded:
         lines += ["", "Not covered (fedbounds covers states these assumptions)"]
         for paper, of_paper in groupby(found.excluded, lambda row: row.key.partition("/")[0]):
@@ -96,7 +88,7 @@ def describe(found: Advice) -> str:
                 by_assumptions.setdefault(", ".join(a.name for a in row.excluded), []).append(row.key.partition("/")[2])
             lines.append(f"  {paper}")
             for names, keys in by_assumptions.items():
-                lines += hanging(f"    by {names}: ", ", ".join(keys), 8)
+                lines += options.hanging(f"    by {names}: ", ", ".join(keys), 8)
     return "\n".join(lines)
 
 
@@ -105,41 +97,43 @@ def _reached(row: Advised) -> Iterator[str]:
     assert evaluation is not None and costs is not None
     mark = f", {row.coverage.mark}" if row.coverage.mark else ""
     yield f"  {row.key} [{row.coverage.form}{mark}]   guarantee: {evaluation.guarantee_text}"
-    yield from hanging("      choose     ", ", ".join(f"{name} = {value:.6g}" for name, value in row.at.items()) or "-")
+    yield from options.hanging(
+        "      choose     ", ", ".join(f"{name} = {value:.6g}" for name, value in row.at.items()) or "-"
+    )
     spent = [f"{costs.rounds} rounds"]
     spent += [f"{value:.6g} {name}" for name, value in (("gradients", costs.gradients), ("bits", costs.bits)) if value]
     spent += [] if costs.seconds is None else [duration(costs.seconds)]
-    yield from hanging("      costs      ", ", ".join(spent))
+    yield from options.hanging("      costs      ", ", ".join(spent))
     if row.lacking:
         unknown = [f"{name} (needs {needs})" for name, needs in row.lacking.items()]
-        yield from hanging("      unknown    ", ", ".join(unknown))
+        yield from options.hanging("      unknown    ", ", ".join(unknown))
     shares = sorted(evaluation.shares.items(), key=lambda item: -item[1])
-    yield from hanging("      terms      ", ", ".join(f"{name} {float(part):.0%}" for name, part in shares))
+    yield from options.hanging("      terms      ", ", ".join(f"{name} {float(part):.0%}" for name, part in shares))
     if row.active:
-        yield from hanging("      limited by ", "; ".join(row.active))
+        yield from options.hanging("      limited by ", "; ".join(row.active))
     if row.sensitivity:
         text = ", ".join(f"{name} {value:+.2f}" for name, value in row.sensitivity.items())
-        yield from hanging("      1% more of ", f"changes the bound by (%) {text}")
+        yield from options.hanging("      1% more of ", f"changes the bound by (%) {text}")
     if row.note:
-        yield from hanging("      note       ", row.note)
+        yield from options.hanging("      note       ", row.note)
     for i, reason in enumerate(row.why_not):
-        yield from hanging("      because    " if not i else " " * 17, reason)
+        yield from options.hanging("      because    " if not i else " " * 17, reason)
 
 
 def _other(row: Advised) -> Iterator[str]:
     mark = f", {row.coverage.mark}" if row.coverage.mark else ""
     start = f"  {row.key} [{row.coverage.form}{mark}]: {row.status}"
     if not row.missing:
-        yield from hanging(f"{start}: ", row.why, 6)
+        yield from options.hanging(f"{start}: ", row.why, 6)
         return
     yield start
     for name, meaning in row.missing.items():
-        yield from hanging(f"      needs {name}: ", meaning)
+        yield from options.hanging(f"      needs {name}: ", meaning)
     if row.best_case is not None and row.best_case.costs is not None:
         text = f"at least {row.best_case.costs.rounds} rounds by this result, if all of these are 0"
-        yield from hanging("      without: ", text)
+        yield from options.hanging("      without: ", text)
     elif row.best_case is not None:
-        yield from hanging("      without: ", f"not reached even if all of these are 0: {row.best_case.why}")
+        yield from options.hanging("      without: ", f"not reached even if all of these are 0: {row.best_case.why}")
 
 
 def duration(seconds: float) -> str:

@@ -17,11 +17,12 @@ from fedbounds.bounds.audit.errata import paper_errata, refuted_claims
 from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
 from fedbounds.bounds.audit.tested_conditions import Noticed, describe_untested, read_conditions
 from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
+from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.registry import paper, papers
 from fedbounds.cli import completion
-from fedbounds.cli.options import echo_written, emit, json_option, paper_option
+from fedbounds.cli.options import echo_written, emit, json_option, paper_option, print_answer
 
 COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
@@ -66,7 +67,10 @@ def audit(
     chosen = [row for row in rows if only is None or row.verdict == only]
     if as_json:
         document = {
-            "claims": [as_document(row) for row in chosen],
+            "claims": [
+                attributes(row, "id paper text kind verdict checker method evidence axioms flags may_hide")
+                for row in chosen
+            ],
             "counts": counts(rows),
             "differences": lines,
             "without_ledger": without,
@@ -108,23 +112,6 @@ def compare_with_ledgers(names: Sequence[str], rows: Sequence[ClaimRow], key: st
         found = ledger_entries(row for row in rows if row.paper == name)
         lines += differences(found, {i: entry for i, entry in committed.items() if i.startswith(key)})
     return lines, without
-
-
-def as_document(row: ClaimRow) -> dict[str, Any]:
-    """One row for JSON."""
-    return {
-        "id": row.id,
-        "paper": row.paper,
-        "text": row.text,
-        "kind": row.kind,
-        "verdict": row.verdict,
-        "checker": row.checker,
-        "method": row.method,
-        "evidence": row.evidence,
-        "axioms": list(row.axioms),
-        "flags": list(row.flags),
-        "may_hide": list(row.may_hide),
-    }
 
 
 def show_rows(rows: Sequence[ClaimRow]) -> None:
@@ -192,17 +179,13 @@ def refute(claim: str | None, as_json: bool) -> int:
     """
     if claim is None:
         listed = [(f"{loaded.key}/erratum/{e.id}", e) for loaded in papers() for e in paper_errata(loaded.key)]
-        if as_json:
-            emit("refute", {"errata": [{"id": i, "where": e.where, "degree": e.degree} for i, e in listed]})
-        else:
-            click.echo("\n".join(f"{i}   {e.where}   {e.degree}" for i, e in listed))
+        document = {"errata": [{"id": i, "where": e.where, "degree": e.degree} for i, e in listed]}
+        print_answer(as_json, "refute", document, lambda: "\n".join(f"{i}   {e.where}   {e.degree}" for i, e in listed))
         return 0
     name, erratum = find_erratum(claim)
     verdict = judge_replay(erratum.replayed, erratum.hypotheses, erratum.id)
-    if as_json:
-        emit("refute", refutation_document(name, erratum, verdict))
-    else:
-        click.echo(refutation_text(name, erratum, verdict))
+    document = refutation_document(name, erratum, verdict)
+    print_answer(as_json, "refute", document, lambda: refutation_text(name, erratum, verdict))
     return 0 if verdict.outcome == "refuted" else 1
 
 
@@ -241,15 +224,14 @@ def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[s
         "where": erratum.where,
         "text": erratum.claim,
         "degree": erratum.degree,
-        "quotes": [{"text": quote.text, "where": quote.where} for quote in erratum.quotes],
+        "quotes": [attributes(quote, "text where") for quote in erratum.quotes],
         "verdict": verdict.outcome,
         "evidence": verdict.evidence,
         "flags": list(verdict.flags),
         "instance": replay.instance,
         "hypotheses": [
             {
-                "of": c.of,
-                "text": c.text,
+                **attributes(c, "of text"),
                 "legal": legal,
                 "left": str(c.left),
                 "op": c.op,

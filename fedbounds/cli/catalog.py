@@ -1,33 +1,32 @@
-"""fedbounds list and fedbounds show: all results, and one result as the paper prints it."""
+"""fedbounds list and fedbounds show: all results; a result, a statement or the places of an equation."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 import click
 import sympy as sp
 
-from fedbounds.bounds.audit.ledger import audit_note, caveat, committed_verdict, trusted_premise
+from fedbounds.bounds.audit.errata import paper_errata, paper_wording
+from fedbounds.bounds.audit.ledger import audit_note, caveat, committed_verdict, read_ledger, trusted_premise
 from fedbounds.bounds.audit.tested_conditions import untested_conditions
 from fedbounds.bounds.comparison.worst_ratios import describe_row, worst_ratio
-from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.display.json_values import attributes
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
-from fedbounds.bounds.theory.registry import load, paper, papers, statements
+from fedbounds.bounds.theory.registry import load, paper, paper_names, papers, statements
 from fedbounds.bounds.theory.result import Form, Result, reachable
 from fedbounds.bounds.theory.statement import Statement
 from fedbounds.bounds.theory.symbols import Derived, Notation
 from fedbounds.bounds.theory.theorem_latex import theorem
-from fedbounds.cli.options import emit, form_option, json_option, key_argument, paper_option
-from fedbounds.cli.statements import (
-    equation_number,
-    equation_places,
-    places_text,
-    statement,
-    statement_document,
-    statement_text,
-)
+from fedbounds.cli.options import emit, form_option, json_option, key_argument, paper_option, print_answer
+
+QUANTITY = ("meaning", "concept", "domain", "dimension")  # what JSON has of a constant
 
 
 @click.command("list")
@@ -38,14 +37,8 @@ def list_results(wanted: str | None, as_json: bool) -> None:
     found = [paper(wanted)] if wanted else list(papers())
     if as_json:
         rows = [
-            {
-                "key": r.key,
-                "kind": r.kind,
-                "title": r.title,
-                "source": str(r.source),
-                "forms": [f.name for f in r.forms],
-                "default": r.default,
-            }
+            {**attributes(r, "key kind title"), "source": str(r.source), "forms": [f.name for f in r.forms]}
+            | attributes(r, "default")
             for one in found
             for r in one.results
         ]
@@ -76,10 +69,7 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
     """
     if style == "bibtex":
         loaded = paper(key.partition("/")[0])
-        if as_json:
-            emit("show", {"paper": loaded.key, "bibtex": loaded.bibtex})
-        else:
-            click.echo(loaded.bibtex)
+        print_answer(as_json, "show", {"paper": loaded.key, "bibtex": loaded.bibtex}, lambda: loaded.bibtex)
         return
     if (one := statement(key)) is not None:
         show_statement(one, form, style, as_json)
@@ -104,10 +94,8 @@ def show_statement(one: Statement, form: str | None, style: str | None, as_json:
     """Print a definition, an assumption, an equation or a remark."""
     if form or style == "sympy" or (style == "latex" and not one.latex):
         raise FedboundsError(f"{one.key} is a statement ({one.kind}) in words; leave out --{'form' if form else style}")
-    if as_json:
-        emit("show", statement_document(one))
-    else:
-        click.echo(one.latex if style == "latex" else statement_text(one))
+    text = one.latex if style == "latex" else statement_text(one)
+    print_answer(as_json, "show", statement_document(one), lambda: text)
 
 
 def show_equation(name: str, number: str, form: str | None, style: str | None, as_json: bool) -> None:
@@ -115,10 +103,8 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
     if form or style:
         raise FedboundsError(f"{name}/{number} is the number of an equation; leave out --{style or 'form'}")
     found = equation_places(name, number)
-    if as_json:
-        emit("show", {"paper": name, "equation": number, "places": [asdict(place) for place in found]})
-    else:
-        click.echo(places_text(name, number, found))
+    document = {"paper": name, "equation": number, "places": [asdict(place) for place in found]}
+    print_answer(as_json, "show", document, lambda: places_text(name, number, found))
 
 
 def as_text(form: Form, notation: Notation) -> str:
@@ -131,9 +117,7 @@ def as_text(form: Form, notation: Notation) -> str:
 def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
     """All that `show` prints, for JSON."""
     return {
-        "key": result.key,
-        "kind": result.kind,
-        "title": result.title,
+        **attributes(result, "key kind title"),
         "source": str(result.source),
         "statement": result.statement,
         "measure": str(result.measure),
@@ -157,7 +141,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                     {"text": c.words(result.notation), "why": c.why, "necessary": c not in declared.witnessed}
                     for c in declared.all
                 ],
-                "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in f.assumptions],
+                "assumptions": [attributes(a, "name statement label") for a in f.assumptions],
                 "prescribes": {
                     name: plain(as_printed(e, result.notation).expression) for name, e in f.prescribes.items()
                 },
@@ -165,8 +149,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                     name: {"exact": plain(exact), "value": float(exact)}
                     for name, exact in name_shared_parts(f.expressions, result.notation).numbers.items()
                 },
-                "order_only": f.order_only,
-                "refuted_by": f.refuted_by,
+                **attributes(f, "order_only refuted_by"),
                 "reading": f.generous,
                 "verdict": committed_verdict(result, f),
                 "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
@@ -178,12 +161,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
             for f in forms
         ],
         "constants": {
-            s.name: {
-                "meaning": result.notation[s.name].meaning,
-                "concept": result.notation[s.name].concept,
-                "domain": str(result.notation[s.name].domain),
-                "dimension": str(result.notation[s.name].dimension),
-            }
+            s.name: {name: str(getattr(result.notation[s.name], name)) for name in QUANTITY}
             for s in used_symbols(result, forms)
         },
     }
@@ -260,4 +238,146 @@ def describe(result: Result, forms: list[Form]) -> str:
     lines += ["", "Assumptions"]
     seen = {a.name: a for f in forms for a in f.assumptions}
     lines += [f"  {a.name:<24} {a.statement}   [{a.label}]" for a in seen.values()]
+    return "\n".join(lines)
+
+
+REMARKS = ("erratum/", "wording/")
+NUMBER = re.compile(r"^(?:equation-|eq[.-]?)?\(?((?:[a-z]\.)?\d+(?:\.\d+)*[a-z]?)\)?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of an equation or of a remark.
+
+    Args:
+        id: of a result, a statement or a step of a proof.
+        kind: theorem, definition, step, ...
+        says: what it says, in one line.
+        verdict: of the committed ledger (empty if it has none).
+    """
+
+    id: str
+    kind: str
+    says: str
+    verdict: str = ""
+
+
+def statement(key: str) -> Statement | None:
+    """The statement with this key, if there is one."""
+    name = key.partition("/")[0]
+    if name not in paper_names():
+        return None
+    return next((one for one in statements(name) if one.key == key), None)
+
+
+def statement_text(one: Statement) -> str:
+    """A statement as text, with the verdicts of the claims that state it and the remarks on its use."""
+    lines = [f"{one.key}   {one.source}", f"{one.kind.capitalize()}: {one.title}.", "", one.says]
+    lines += ["", one.note] if one.note else []
+    lines += ["", "Verified as"] if any(_claims(one)) else []
+    lines += [f"  {place.id}: {place.verdict or 'not verified yet'}" for place in _claims(one)]
+    remarks = list(_remarks(one))
+    lines += ["", "Remarks on it or its use"] if remarks else []
+    for place in remarks:
+        lines.append(f"  {place.id} ({place.kind}): {place.says}")
+    return "\n".join(lines)
+
+
+def statement_document(one: Statement) -> dict[str, Any]:
+    """The statement for JSON."""
+    return {
+        **attributes(one, "key kind title"),
+        "source": str(one.source),
+        "statement": one.says,
+        "latex": one.latex,
+        "note": one.note,
+        "claims": [{"id": place.id, "verdict": place.verdict or None} for place in _claims(one)],
+        "remarks": [{"id": place.id, "degree": place.kind, "says": place.says} for place in _remarks(one)],
+    }
+
+
+def _claims(one: Statement) -> Iterator[Place]:
+    """The claims that state or prove it; errata about its use are remarks."""
+    for local in one.claims:
+        if not local.startswith(REMARKS):
+            claim = f"{one.paper}/{local}"
+            yield Place(claim, "claim", "", _verdict(one.paper, claim))
+
+
+def _remarks(one: Statement) -> Iterator[Place]:
+    """The errata and slips of wording about it, with their degrees."""
+    errata = {erratum.id: erratum for erratum in paper_errata(one.paper)}
+    slips = {slip.id: slip for slip in paper_wording(one.paper)}
+    for local in one.claims:
+        name = local.partition("/")[2]
+        if local.startswith("erratum/"):
+            erratum = errata[name]
+            yield Place(f"{one.paper}/{local}", erratum.degree, f"{erratum.where}: {erratum.claim}")
+        elif local.startswith("wording/"):
+            slip = slips[name]
+            yield Place(f"{one.paper}/{local}", "wording", f"{slip.where}: {slip.says}; rather: {slip.should}")
+
+
+def _verdict(name: str, claim: str) -> str:
+    return str(read_ledger(name).get(claim, {}).get("verdict", ""))
+
+
+def equation_number(key: str) -> str:
+    """The number of the equation that a key asks for ("" if it asks for none).
+
+    Example:
+        >>> equation_number("fedau/(B.4.4)"), equation_number("fedau/equation-7"), equation_number("fedau/theorem-2")
+        ('B.4.4', '7', '')
+    """
+    found = NUMBER.match(key.partition("/")[2])
+    return found[1].upper() if found else ""
+
+
+def equation_places(name: str, number: str) -> list[Place]:
+    """Every result, statement and step of a proof that is about one equation of a paper.
+
+    Raises:
+        FedboundsError: there is none; says which equations there are.
+    """
+    cited = [(Place(result.key, result.kind, result.title), result.source) for result in paper(name).results]
+    cited += [(Place(one.key, one.kind, one.says), one.source) for one in statements(name)]
+    places = [(place, {equation.upper() for equation in source.equations}) for place, source in cited]
+    places += [(place, equations_in(place.says)) for place in _steps(name)]
+    known = set().union(*(numbers for _, numbers in places))
+    if not known:
+        raise FedboundsError(f"{name} lists no equation; fedbounds list --paper {name} shows what it lists")
+    if number not in known:
+        raise unknown_name(f"equation of {name}", number, sorted(known))
+    return [place for place, numbers in places if number in numbers]
+
+
+@lru_cache(maxsize=16)
+def _steps(name: str) -> tuple[Place, ...]:
+    """The steps of a paper's proofs, with the verdicts of the ledger."""
+    from fedbounds.bounds.audit.claim_set import paper_claims  # the proofs need the solvers, the results do not
+
+    return tuple(
+        Place(claim.id, "step", claim.text, _verdict(name, claim.id))
+        for claim in paper_claims(name)
+        if claim.kind == "step"
+    )
+
+
+def equations_in(text: str) -> set[str]:
+    """The numbers of the equations that a text names, from the first to the last where it says so."""
+    numbers = r"\(((?:[A-Z]\.)?\d+(?:\.\d+)*[a-z]?)\)"
+    found = {number.upper() for number in re.findall(numbers, text)}
+    for first, last in re.findall(rf"{numbers}(?: to |-|\u2013){numbers}", text):
+        stem, _, low = first.rpartition(".")
+        other, _, high = last.rpartition(".")
+        if stem == other and low.isdigit() and high.isdigit():
+            found |= {f"{stem}.{k}".lstrip(".") for k in range(int(low), int(high) + 1)}
+    return found
+
+
+def places_text(name: str, number: str, found: Iterable[Place]) -> str:
+    """The places of an equation as text for people."""
+    lines = [f"{name}, eq. ({number})"]
+    for place in found:
+        lines.append(f"  {place.kind:<11} {place.id}   {place.says}" + (f": {place.verdict}" if place.verdict else ""))
     return "\n".join(lines)

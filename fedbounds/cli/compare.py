@@ -17,26 +17,14 @@ from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.form_cache import as_compiled, cache_result
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
-from fedbounds.cli import completion
-from fedbounds.cli.options import (
-    OutputPath,
-    constant_names,
-    constants_options,
-    echo_written,
-    emit,
-    force_option,
-    json_option,
-    optimize_option,
-    ranges,
-    read_constants,
-    within_option,
-)
+from fedbounds.cli import completion, options
+from fedbounds.cli.options import OutputPath
 
 PGF = (".pgf", ".tex")
 
 
 @click.command("compare")
-@constants_options
+@options.constants_options
 @click.option(
     "--vary",
     metavar="NAME=LOW:HIGH:log:COUNT",
@@ -44,13 +32,16 @@ PGF = (".pgf", ".tex")
     help="The constant that varies; also NAME=V1,V2,...",
 )
 @click.option("--matrix", is_flag=True, help="Show which left-hand sides are comparable, of all results or of KEYs.")
-@optimize_option
-@within_option
+@options.optimize_option
+@options.within_option
 @click.option(
-    "--out", metavar="F", type=OutputPath(), help="Write a table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex)."
+    "--out",
+    metavar="F",
+    type=OutputPath(),
+    help="Write a table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex).",
 )
-@force_option
-@json_option
+@options.force_option
+@options.json_option
 def compare(
     settings: tuple[str, ...],
     source: str | None,
@@ -74,7 +65,7 @@ def compare(
     fedbounds compare --matrix --out matrix.csv      which bounds of all papers are comparable
     """
     keys = [word for word in bare if "=" not in word]
-    constants = read_constants(settings, source, [word for word in bare if "=" in word])
+    constants = options.read_constants(settings, source, [word for word in bare if "=" in word])
     if out is not None:
         check_outputs(_outputs(Path(out), matrix), force)
     if matrix:
@@ -94,18 +85,14 @@ def compare(
             named,
             (name, whole_settings(results, name, values)),
             constants,
-            optimize=constant_names(optimize) if optimize else (),
-            within=ranges(within) or None,
+            optimize=options.constant_names(optimize) if optimize else (),
+            within=options.ranges(within) or None,
             watch=watch,
         )
     written = [] if out is None else write(table, Path(out), force)
     for key, _ in named:
         cache_result(key)
-    if as_json:
-        emit("compare", {**table.to_dict(), "written": [str(path) for path in written]})
-        return
-    click.echo(describe(table))
-    echo_written(written)
+    options.print_answer(as_json, "compare", table.to_dict(), lambda: describe(table), written)
 
 
 def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) -> None:
@@ -117,16 +104,16 @@ def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) ->
         write_output(Output(Path(out)), full.to_csv().encode(), force)
         written = [Path(out)]
     elif out is not None:
-        from fedbounds.figures.charts.comparability import matrix_picture
+        from fedbounds.figures.charts.comparison import matrix_picture
 
         written = matrix_picture(shown).save(Path(out), force=force)
     if as_json:
-        emit("comparability", {**full.to_dict(), "written": [str(path) for path in written]})
+        options.emit("comparability", {**full.to_dict(), "written": [str(path) for path in written]})
         return
     click.echo(describe_matrix(shown))
     if hidden := len(full.measures) - len(shown.measures):
         click.echo(f"{hidden} more, of lemmas and of single rounds or windows: --json, --out F.csv, or by KEY")
-    echo_written(written)
+    options.echo_written(written)
 
 
 def describe_matrix(matrix: Matrix) -> str:
@@ -176,7 +163,7 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
 def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
     """The files that this path asks for, by its ending."""
     if path.suffix == ".csv" or (path.suffix in PGF and not matrix):
-        return [Output(path)]
+        return [Output(path, manifests=(path.with_suffix(".json"),))]
     from fedbounds.figures.charts.picture import FORMATS, figure_outputs
 
     if path.suffix not in FORMATS:
@@ -188,7 +175,7 @@ def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
 def write(table: BoundComparison, path: Path, force: bool = False) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        write_output(Output(path), table.to_csv().encode(), force)
+        write_output(Output(path, manifests=(path.with_suffix(".json"),)), table.to_csv().encode(), force)
         return [path]
     if path.suffix in PGF:
         from fedbounds.figures.charts.comparison import save_pgf

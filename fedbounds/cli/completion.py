@@ -132,14 +132,14 @@ def papers(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) ->
 def forms(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """Forms of the result whose key is on the line."""
     found = forms_by_key()
-    return matching_prefix((form for key in typed_keys() for form in found[key]), incomplete)
+    return matching_prefix((form for key in line_keys() for form in found[key]), incomplete)
 
 
 def constants(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """NAME= for the constants that are not given yet; for `compare` keys too."""
     by_key = any(each.name == "key" for each in ctx.command.params)
     found = [] if by_key or parameter.name != "bare" else keys(ctx, parameter, incomplete)
-    given = {word.partition("=")[0] for word in typed_words()}
+    given = {word.partition("=")[0] for word in line_words()}
     return [*found, *matching_prefix((f"{name}=" for name in symbols() if name not in given), incomplete)]
 
 
@@ -159,7 +159,7 @@ def assumptions(_ctx: click.Context, _parameter: click.Parameter, incomplete: st
     """Names of assumptions of the results on the line, and "all"."""
     from fedbounds.bounds.theory.registry import load
 
-    known = (form.assumptions for key in typed_keys() for form in load(key).forms)
+    known = (form.assumptions for key in line_keys() for form in load(key).forms)
     return matching_prefix(["all", *dict.fromkeys(each.name for some in known for each in some)], incomplete)
 
 
@@ -168,20 +168,20 @@ def symbols() -> list[str]:
     from fedbounds.bounds.theory.registry import load
     from fedbounds.bounds.theory.result import reachable
 
-    results = [load(key) for key in typed_keys()]
+    results = [load(key) for key in line_keys()]
     used = {name for result in results for form in result.forms for name in reachable(form)}
     return list(dict.fromkeys(name for result in results for name in result.notation if name in used))
 
 
-def typed_words() -> list[str]:
+def line_words() -> list[str]:
     """The words on the line. (click forgets all arguments where the option before the cursor lacks its value.)"""
     return split_arg_string(os.environ.get("COMP_WORDS", ""))
 
 
-def typed_keys() -> list[str]:
+def line_keys() -> list[str]:
     """The words on the line that are keys of results."""
     found = forms_by_key()
-    return [key for key in (word.partition(":")[0] for word in typed_words()) if key in found]
+    return [key for key in (word.partition(":")[0] for word in line_words()) if key in found]
 
 
 FIRST_WORDS = {

@@ -9,28 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.theory.registry import load
-from fedbounds.cli.options import (
-    Count,
-    OutputPath,
-    PathArgument,
-    align_columns,
-    assume_option,
-    constants_options,
-    device_option,
-    echo_written,
-    emit,
-    force_option,
-    form_option,
-    json_option,
-    key_argument,
-    read_constants,
-    results_option,
-    trust_option,
-    workers_option,
-)
+from fedbounds.cli import options
+from fedbounds.cli.options import Count, OutputPath, PathArgument
 
 if TYPE_CHECKING:
     from fedbounds.empirical.comparison.compare_run import Confrontation
@@ -39,20 +23,24 @@ if TYPE_CHECKING:
 
 @click.command("confront")
 @click.argument("spec", metavar="SPEC.toml", type=PathArgument())
-@key_argument
-@form_option
-@constants_options
+@options.key_argument
+@options.form_option
+@options.constants_options
 @click.option("--interval", metavar="P", type=Count(), help="P of the analysis, if the algorithm has no interval.")
-@assume_option
-@trust_option
+@options.assume_option
+@options.trust_option
 @click.option(
-    "--out", required=True, metavar="F", type=OutputPath(), help="The figure (.png, .pdf, .svg); its data beside it."
+    "--out",
+    required=True,
+    metavar="F",
+    type=OutputPath(),
+    help="The figure (.png, .pdf, .svg); its data beside it.",
 )
-@force_option
-@results_option
-@workers_option
-@device_option
-@json_option
+@options.force_option
+@options.results_option
+@options.workers_option
+@options.device_option
+@options.json_option
 def confront(
     spec: str,
     key: str,
@@ -80,7 +68,7 @@ def confront(
     fedbounds confront examples/fedau.toml fedau/theorem-2 --workers 2 --out fedau.png
     """
     result = load(key)
-    given = read_constants(settings, source, bare)
+    given = options.read_constants(settings, source, bare)
     from fedbounds.empirical.comparison.compare_sweep import confront_sweep
     from fedbounds.empirical.sweep import read_sweep
     from fedbounds.empirical.sweep.executor import runs_bar
@@ -95,13 +83,9 @@ def confront(
             interval=interval, given=given, assume=assume, trust=trust,
         )  # fmt: skip
     written = overlay_sweep(found, sweep.name, spec=spec).save(out, force=force)
-    if as_json:
-        document = {"spec": spec, "result": result.key, "form": result.form(form).name}
-        compared = [to_dict(setting, c) for setting, c in found.items()]
-        emit("confront", {**document, "settings": compared, "written": [str(path) for path in written]})
-    else:
-        click.echo(describe(found))
-        echo_written(written)
+    compared = [to_dict(setting, c) for setting, c in found.items()]
+    document = {"spec": spec, "result": result.key, "form": result.form(form).name, "settings": compared}
+    options.print_answer(as_json, "confront", document, lambda: describe(found), written)
     return 1 if any(c.covered_crossings.size for c in found.values()) else 0
 
 
@@ -127,7 +111,7 @@ def describe(found: Mapping[SweepSetting, Confrontation]) -> str:
         f"{first.result.key} [{first.form.name}]   {first.result.source}",
         str(first.measure),
         "",
-        *align_columns(lines),
+        *options.align_columns(lines),
     ]
     for setting, c in found.items():
         text += ["", f"{setting.label}: {c.label}"]
@@ -154,23 +138,12 @@ def to_dict(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
         "keys": [run.key for run in setting.runs],
         "sampled": c.label,
         "measure": str(c.measure),
-        "rounds": c.rounds,
-        "measured": c.measured,
-        "standard_error": c.standard_error,
-        "bound": c.bound,
-        "ratio": c.ratio,
-        "terms": dict(c.terms),
-        "valid": c.valid,
-        "guarantee": c.guarantee,
-        "why_not": list(c.why_not),
+        **attributes(c, "rounds measured standard_error bound ratio terms valid guarantee why_not"),
         "conditional_on": c.evaluation.conditional_on,
-        "crossings": c.crossings,
-        "covered_crossings": c.covered_crossings,
+        **attributes(c, "crossings covered_crossings"),
         "constants": {
             name: {
-                "value": constant.value,
-                "source": constant.source,
-                "note": constant.note,
+                **attributes(constant, "value source note"),
                 "meaning": c.result.notation[name].meaning,
                 "used": name not in c.evaluation.unused,
             }

@@ -12,7 +12,7 @@ from fedbounds.bounds.advice.coverage import Coverage, Covered, covers
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
-from fedbounds.cli.options import OutputPath, echo_written, emit, force_option, hanging, json_option, paper_option
+from fedbounds.cli.options import OutputPath, force_option, hanging, json_option, paper_option, print_answer
 
 HEADINGS = {"covered": "Covered, if the assumptions to check hold", "if": "Covered if more is known"}
 
@@ -34,14 +34,12 @@ def covers_command(
     \b
     fedbounds covers non-convex, unknown rates, bounded heterogeneity, bounded variance
     fedbounds covers nonconvex strongly-concave minimax, uniform sampling, unequal local steps
-    fedbounds covers participation=in-turn heterogeneity=bounded --paper arbitrary-participation
+    fedbounds covers cyclic participation, heterogeneity=bounded --paper arbitrary-participation
     """
     if not words:
-        if as_json:
-            axes = {a.name: {k.name: k.meaning for k in a.kinds.values()} for a in AXES.values()}
-            emit("vocabulary", {"axes": axes, "phrases": {p: [n, k.split()] for p, (n, k) in GROUPS.items()}})
-        else:
-            click.echo(vocabulary())
+        axes = {a.name: {k.name: k.meaning for k in a.kinds.values()} for a in AXES.values()}
+        phrases = {p: [n, k.split()] for p, (n, k) in GROUPS.items()}
+        print_answer(as_json, "vocabulary", {"axes": axes, "phrases": phrases}, vocabulary)
         return
     target = None if out is None else Path(out)
     if target is not None and target.suffix != ".csv":
@@ -50,11 +48,7 @@ def covers_command(
     found = covers(" ".join(words), paper=wanted)
     if target is not None:
         write_output(Output(target), found.to_csv().encode(), force)
-    if as_json:
-        emit("covers", {**found.to_dict(), "written": [str(target)] if target else []})
-        return
-    click.echo(describe(found, everything))
-    echo_written([target] if target else [])
+    print_answer(as_json, "covers", found.to_dict(), lambda: describe(found, everything), [target] if target else [])
 
 
 def vocabulary() -> str:

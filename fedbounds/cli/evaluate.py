@@ -8,26 +8,16 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.evaluation.evaluate import evaluate_form
 from fedbounds.bounds.evaluation.form_cache import as_compiled, cache_result
 from fedbounds.bounds.search.other_forms import forms_that_hold
-from fedbounds.cli.options import (
-    assume_option,
-    constants_options,
-    emit,
-    form_option,
-    json_option,
-    key_argument,
-    read_constants,
-    refuse_lists,
-    trust_option,
-)
+from fedbounds.cli import options
 
 
 @click.command("eval")
-@key_argument
-@form_option
-@constants_options
-@assume_option
-@trust_option
-@json_option
+@options.key_argument
+@options.form_option
+@options.constants_options
+@options.assume_option
+@options.trust_option
+@options.json_option
 def evaluate(
     key: str,
     form: str | None,
@@ -45,12 +35,12 @@ def evaluate(
         --set L=1 F=5 I=2 P=2 T=8 gamma=1/48 eta=6 rho=0.7072 sigma=0.5 nu=2 beta=0.5 delta=0
     """
     result = as_compiled(key)
-    constants = read_constants(settings, source, bare)
-    refuse_lists(result, constants)
+    constants = options.read_constants(settings, source, bare)
+    options.refuse_lists(result, constants)
     evaluation = evaluate_form(result.form(form), constants, assume=assume, trust=trust)
     others = forms_that_hold(evaluation, constants) if form is None else {}
     if as_json:
-        emit("eval", {**evaluation.to_dict(), "holds_here": others})
+        options.emit("eval", {**evaluation.to_dict(), "holds_here": others})
     else:
         click.echo(str(evaluation))
         if others:

@@ -7,7 +7,7 @@ import click
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.cli import completion
 from fedbounds.cli.options import OutputPath, emit, force_option, json_option
-from fedbounds.figures.explorer.pages import explore as write_pages
+from fedbounds.figures.explorer.document import explore as write_pages
 
 
 @click.command("explore")

@@ -13,18 +13,8 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.theory.registry import paper_names, paper_submodule, paper_submodules
-from fedbounds.cli import completion
-from fedbounds.cli.options import (
-    Count,
-    OutputPath,
-    PathArgument,
-    device_option,
-    echo_written,
-    emit,
-    force_option,
-    json_option,
-    results_option,
-)
+from fedbounds.cli import completion, options
+from fedbounds.cli.options import Count, OutputPath, PathArgument
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -52,16 +42,16 @@ def figure_names(
 @click.command("figure")
 @click.argument("name", metavar="NAME|SPEC.toml", shell_complete=figure_names)
 @click.option("--out", required=True, metavar="F", type=OutputPath(), help="A file (.png, .pdf, .svg), or a directory.")
-@force_option
-@results_option
+@options.force_option
+@options.results_option
 @click.option("--dataset", help="glyphs, digits, or a data set of the paper (default: see the gallery).")
 @click.option("--data", metavar="DIR", type=PathArgument(), help="The folder of the official files of the data set.")
 @click.option("--network", help="mlp, linear or a CNN (default: mlp on glyphs and digits, else the paper's).")
 @click.option("--full", is_flag=True, help="Use the paper's numbers of clients, rounds and seeds; takes days.")
 @click.option("--metric", help="The metric to draw from SPEC.toml (default: a loss or a gradient norm).")
 @workers_option
-@device_option
-@json_option
+@options.device_option
+@options.json_option
 def figure(
     name: str,
     out: str,
@@ -104,14 +94,11 @@ def figure(
             figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
             raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
         written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force)
-    if as_json:
-        emit("figure", {"written": [str(path) for path in written]})
-    else:
-        echo_written(written)
+    options.print_answer(as_json, "figure", {}, written=written)
 
 
 def _atlas() -> Picture:
-    from fedbounds.figures.charts.atlas import atlas
+    from fedbounds.figures.charts.tightness import atlas
 
     with progress_bar("worst cases") as progress:
         return atlas(progress=progress)
@@ -200,7 +187,7 @@ def _figure_path(out: str | Path, name: str, force: bool, spec: str = "", result
 
 @click.command("demo")
 @click.option("--out", default="demo", show_default=True, metavar="DIR", type=OutputPath(), help="Where to write.")
-@force_option
+@options.force_option
 @click.option("--workers", type=Count(1, 1024), default=2, show_default=True, help="Local processes for the runs.")
 @click.option(
     "--scale",
@@ -209,8 +196,8 @@ def _figure_path(out: str | Path, name: str, force: bool, spec: str = "", result
     show_default=True,
     help="smoke: in seconds, too small for results; to test an installation.",
 )
-@device_option
-@json_option
+@options.device_option
+@options.json_option
 def demo(out: str, force: bool, workers: int, scale: str, device: str | None, as_json: bool) -> None:
     """Compare generalized FedAvg with its baselines on images, and with its theorem, in about two minutes.
 
@@ -220,7 +207,4 @@ def demo(out: str, force: bool, workers: int, scale: str, device: str | None, as
     with progress_bar("training on images") as progress:
         small = module.SMALL if scale == "smoke" else {}
         found = module.demonstrate(Path(out), workers=workers, progress=progress, device=device, force=force, **small)
-    if as_json:
-        emit("demo", found.to_dict())
-    else:
-        click.echo(found.text)
+    options.print_answer(as_json, "demo", found.to_dict(), lambda: found.text)

@@ -18,35 +18,19 @@ from fedbounds.bounds.search.optimize import optimize as optimize_result
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.cli.options import (
-    caveats,
-    constant_names,
-    constants_options,
-    effort_option,
-    emit,
-    evaluations_bar,
-    form_option,
-    guarantee_line,
-    json_option,
-    key_argument,
-    over_option,
-    ranges,
-    read_functions,
-    refuse_lists,
-    within_option,
-)
+from fedbounds.cli import options
 
 ASSUME_HINT = "fedbounds eval --assume all at these constants"
 
 
 @click.command("optimize")
-@key_argument
-@over_option
-@within_option
-@form_option
-@constants_options
-@effort_option
-@json_option
+@options.key_argument
+@options.over_option
+@options.within_option
+@options.form_option
+@options.constants_options
+@options.effort_option
+@options.json_option
 def optimize(
     key: str,
     over: str,
@@ -70,26 +54,26 @@ def optimize(
         --set L=1 F=5 I=2 P=2 T=800 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
     """
     result = load(key)
-    names = constant_names(over)
-    constants, functions = read_functions(result, names, settings, source, bare)
-    refuse_lists(result, constants)
-    with evaluations_bar() as watch:
+    names = options.constant_names(over)
+    constants, functions = options.read_functions(result, names, settings, source, bare)
+    options.refuse_lists(result, constants)
+    with options.evaluations_bar() as watch:
         answer = optimize_result(
             result,
             constants,
             names,
-            within=ranges(within),
+            within=options.ranges(within),
             form=form,
             functions=functions,
             effort=effort,
             watch=watch,
         )
     if as_json:
-        emit("optimize", {"key": key, "form": result.form(form).name, **answer.to_dict()})
+        options.emit("optimize", {"key": key, "form": result.form(form).name, **answer.to_dict()})
     elif isinstance(answer, Minimum):
         chosen = result.form(form)
         norm = (chosen.measure or result.measure).norm_text(answer.value)
-        click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(compiled_form(result, chosen), constants)]))
+        click.echo("\n".join([f"{key} [{chosen.name}]", *options.caveats(compiled_form(result, chosen), constants)]))
         click.echo(
             f"  <= {number(answer.value)} at "
             + ", ".join(f"{n} = {v}" for n, v in round_for_copying(answer, constants))
@@ -100,7 +84,7 @@ def optimize(
         click.echo(f"  largest term: {answer.evaluation.dominant}   ({answer.method})")
         if answer.note:
             click.echo(f"  {answer.note}")
-        click.echo(f"  guarantee: {guarantee_line(answer.evaluation, ASSUME_HINT)}")
+        click.echo(f"  guarantee: {options.guarantee_line(answer.evaluation, ASSUME_HINT)}")
     elif isinstance(answer, Infeasible | Undecided):
         click.echo(f"{key} [{result.form(form).name}]\n  {answer.status}: {answer.why}")
     else:

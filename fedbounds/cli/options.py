@@ -131,7 +131,7 @@ within_option = click.option(
     "--within",
     multiple=True,
     metavar="NAME=LOW:HIGH",
-    shell_complete=complete_late("ranged"),
+    shell_complete=complete_late("range_completion"),
     help="A range for an optimized constant, e.g. eta=1:100. May be repeated.",
 )
 effort_option = click.option(
@@ -260,6 +260,22 @@ def emit(schema: str, document: Mapping[str, Any]) -> None:
     click.echo(
         json.dumps({"schema": f"fedbounds.{schema}/1", "version": __version__, **json_value(document)}, indent=2)
     )
+
+
+def print_answer(
+    as_json: bool,
+    schema: str,
+    document: Mapping[str, Any],
+    text: Callable[[], str] | None = None,
+    written: Iterable[Path | str] | None = None,
+) -> None:
+    """Print a JSON document, or a text and the files that the command wrote."""
+    if as_json:
+        emit(schema, document if written is None else {**document, "written": [str(path) for path in written]})
+        return
+    if text is not None:
+        click.echo(text())
+    echo_written(written or ())
 
 
 def echo_written(paths: Iterable[Path | str]) -> None:

@@ -8,21 +8,8 @@ import click
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import check_folder
-from fedbounds.cli import completion
-from fedbounds.cli.options import (
-    OutputPath,
-    PathArgument,
-    assume_option,
-    constants_options,
-    device_option,
-    echo_written,
-    emit,
-    force_option,
-    json_option,
-    read_constants,
-    results_option,
-    workers_option,
-)
+from fedbounds.cli import completion, options
+from fedbounds.cli.options import OutputPath, PathArgument
 
 
 @click.command("report")
@@ -32,7 +19,7 @@ from fedbounds.cli.options import (
     help="Report on a paper instead: results, verdicts, errata, figures, claims.",
 )  # fmt: skip
 @click.option("--out", required=True, metavar="DIR", type=OutputPath(), help="The folder to write to.")
-@force_option
+@options.force_option
 @click.option(
     "--key", "keys", multiple=True, metavar="KEY", shell_complete=completion.keys,
     help="A result to compare the runs with, e.g. fedau/theorem-2 or 'fedau/theorem-2[printed]'. May be repeated. "
@@ -42,12 +29,12 @@ from fedbounds.cli.options import (
     "--figures", metavar="DIR", type=PathArgument(),
     help="With --paper: the folder that `fedbounds figure P --out DIR` wrote (default: the gallery).",
 )  # fmt: skip
-@constants_options
-@assume_option
-@results_option
-@workers_option
-@device_option
-@json_option
+@options.constants_options
+@options.assume_option
+@options.results_option
+@options.workers_option
+@options.device_option
+@options.json_option
 def report(
     spec: str | None,
     paper: str | None,
@@ -78,7 +65,7 @@ def report(
         raise FedboundsError("report needs exactly one of SPEC.toml and --paper P")
     folder = Path(out)
     check_folder(folder)
-    given = read_constants(settings, source, bare)
+    given = options.read_constants(settings, source, bare)
     if paper is not None:
         if keys or given or assume:
             raise FedboundsError("--key, --set, --from and --assume are for runs: give SPEC.toml instead of --paper")
@@ -98,8 +85,5 @@ def report(
             spec, folder, keys, results=results, workers=workers, device=device, given=given, assume=assume,
             force=force,
         )  # fmt: skip
-    if as_json:
-        emit("report", {"page": str(written[0]), "crossed": crossed, "written": [str(path) for path in written]})
-    else:
-        echo_written(written)
+    options.print_answer(as_json, "report", {"page": str(written[0]), "crossed": crossed}, written=written)
     return 1 if crossed else 0

@@ -14,30 +14,12 @@ from fedbounds.bounds.inputs.value_grammar import parse_assignments
 from fedbounds.bounds.search.other_forms import forms_that_reach
 from fedbounds.bounds.search.rounds import Between, Largest, Never, Reached
 from fedbounds.bounds.search.rounds import rounds as count_rounds
-from fedbounds.cli import completion
-from fedbounds.cli.options import (
-    Count,
-    assume_option,
-    caveats,
-    constant_names,
-    constants_options,
-    effort_option,
-    emit,
-    evaluations_bar,
-    form_option,
-    guarantee_line,
-    json_option,
-    key_argument,
-    optimize_option,
-    ranges,
-    read_functions,
-    refuse_lists,
-    within_option,
-)
+from fedbounds.cli import completion, options
+from fedbounds.cli.options import Count
 
 
 @click.command("rounds")
-@key_argument
+@options.key_argument
 @click.option("--epsilon", required=True, metavar="E", help="The target for the left-hand side (often a squared norm).")
 @click.option(
     "--solve",
@@ -45,14 +27,14 @@ from fedbounds.cli.options import (
     shell_complete=completion.names,
     help="Find the largest NAME that reaches epsilon in the given number of rounds.",
 )
-@optimize_option
+@options.optimize_option
 @click.option("--dimension", type=Count(), metavar="D", help="The number of parameters, to count the bits sent.")
-@within_option
-@form_option
-@constants_options
-@assume_option
-@effort_option
-@json_option
+@options.within_option
+@options.form_option
+@options.constants_options
+@options.assume_option
+@options.effort_option
+@options.json_option
 def rounds(
     key: str,
     epsilon: str,
@@ -84,10 +66,10 @@ def rounds(
     """
     result = as_compiled(key)
     target = parse_assignments({"epsilon": epsilon})["epsilon"]
-    optimized = constant_names(optimize) if optimize else []
-    constants, functions = read_functions(result, optimized, settings, source, bare)
-    refuse_lists(result, constants)
-    with evaluations_bar() as watch:
+    optimized = options.constant_names(optimize) if optimize else []
+    constants, functions = options.read_functions(result, optimized, settings, source, bare)
+    options.refuse_lists(result, constants)
+    with options.evaluations_bar() as watch:
 
         def ask(name: str | None, effort: float, assume: tuple[str, ...]) -> Reached | Never | Largest | Between:
             return count_rounds(
@@ -95,7 +77,7 @@ def rounds(
                 target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
                 constants,
                 optimize=optimized,
-                within=ranges(within) or None,
+                within=options.ranges(within) or None,
                 functions=functions or None,
                 form=name,
                 dimension=dimension,
@@ -112,12 +94,12 @@ def rounds(
             others = forms_that_reach(result.form(), lambda name: ask(name, effort / 4, ()))
     cache_result(key)
     if as_json:
-        emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": others})
+        options.emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": others})
         return
     chosen = result.form(form)
     norm = chosen.measure.norm_text(answer.epsilon)
     head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
-    notes = caveats(chosen, constants)
+    notes = options.caveats(chosen, constants)
     click.echo("\n".join([head, *notes]))
     if isinstance(answer, Between):
         more = "; more with --effort" if (answer.low or 0) < 2**53 else ""
@@ -152,7 +134,7 @@ def rounds(
             click.echo(f"  {name} = {number(value)}")
         if answer.evaluation is not None:
             refused = any("no guarantee" in line for line in notes)
-            click.echo(f"  guarantee: {'no' if refused else guarantee_line(answer.evaluation, '--assume all')}")
+            click.echo(f"  guarantee: {'no' if refused else options.guarantee_line(answer.evaluation, '--assume all')}")
 
 
 def _show_other_forms(result: CompiledResult, forms: Mapping[str, int]) -> None:

@@ -17,17 +17,8 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import check_outputs
-from fedbounds.cli import completion
-from fedbounds.cli.options import (
-    Count,
-    OutputPath,
-    PathArgument,
-    align_columns,
-    device_option,
-    emit,
-    force_option,
-    json_option,
-)
+from fedbounds.cli import completion, options
+from fedbounds.cli.options import Count, OutputPath, PathArgument
 
 if TYPE_CHECKING:
     from fedbounds.empirical.algorithms.algorithm import LinkLoad
@@ -51,7 +42,7 @@ PROBE_SECONDS = 10
     "--cluster", metavar="ADDRESS", help="A Dask scheduler whose workers make the runs, e.g. tcp://host:8786."
 )
 @click.option("--shard", "part", metavar="I/N", help="Part I of N of the runs, for job arrays that share one folder.")
-@device_option
+@options.device_option
 @click.option("--dry-run", is_flag=True, help="List the runs with estimates of time and memory; write nothing.")
 @click.option(
     "--probe",
@@ -61,7 +52,7 @@ PROBE_SECONDS = 10
 )
 @click.option("--retry-failed", is_flag=True, help="Make runs again that failed before.")
 @out_option
-@json_option
+@options.json_option
 def run(
     spec: str,
     workers: int | None,
@@ -114,7 +105,7 @@ def run(
     failed = [outcome for outcome in outcomes if outcome.failed]
     if as_json:
         listed = [{**_describe(o.run), "status": o.status, "made": o.made, "before": o.before} for o in outcomes]
-        emit("run", {**head, "counts": _count(outcomes), "runs": listed})
+        options.emit("run", {**head, "counts": _count(outcomes), "runs": listed})
     else:
         click.echo(f"{name}: {_sentence(outcomes)}; results in {store.directory}")
         if len(runs) < len(study):
@@ -136,11 +127,11 @@ def run(
 
 @click.command("results")
 @spec_argument
-@device_option
+@options.device_option
 @click.option("--csv", "csv_path", metavar="F", type=OutputPath(), help="Write the table to a CSV file.")
-@force_option
+@options.force_option
 @out_option
-@json_option
+@options.json_option
 def results(spec: str, device: str | None, csv_path: str | None, force: bool, out: str | None, as_json: bool) -> int:
     """Print the table of a TOML file's runs: labels, status, and the final and best value of each metric.
 
@@ -172,7 +163,7 @@ def results(spec: str, device: str | None, csv_path: str | None, force: bool, ou
             for row in rows
         ]
         head = {"name": name, "directory": str(store.directory), "provenance": made, "mixed": [*mixed]}
-        emit("results", {**head, "runs": listed})
+        options.emit("results", {**head, "runs": listed})
     else:
         _print_table(rows)
         if mixed:
@@ -339,7 +330,7 @@ def _show_plan(
             for run in runs
         ]
         summed = {key: value for key, value in found._asdict().items() if key != "seconds"}
-        emit("run", {**head, "dry_run": True, "runs": listed, "estimate": {"workers": workers, **summed}})
+        options.emit("run", {**head, "dry_run": True, "runs": listed, "estimate": {"workers": workers, **summed}})
         return
     about = "about" if found.measured or found.tried else "at least"
     for run in runs:
@@ -390,4 +381,4 @@ def _print_table(rows: Sequence[RunRow]) -> None:
             found = row.metrics.get(metric)
             cells.append(f"{number(found.final)} ({number(found.best)})" if found else "")
         lines.append(cells)
-    click.echo("\n".join(align_columns(lines)))
+    click.echo("\n".join(options.align_columns(lines)))

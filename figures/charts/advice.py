@@ -41,7 +41,7 @@ def advice_picture(found: Advice) -> Picture:
         for _, rows in found.groups for row in rows[:1] if row.curve
     )  # fmt: skip
     caption = (
-        f"{UNITS[goal].capitalize()} over local steps, {target}, by bounds: what is promised, not what a run takes. "
+        f"{UNITS[goal].capitalize()} over local steps, {target}, by bounds, not by runs. "
         "For each number of local steps, step sizes and the other whole numbers are the best inside the conditions. "
         f"Least at {best}. Panels bound different things and are not ranked against each other. "
         + (f"Not a guarantee where: {'; '.join(reasons)}." if reasons else "")

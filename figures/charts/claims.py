@@ -121,14 +121,7 @@ class FigureClaim:
 
 
 def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
-    """The claims, each with all comparisons of its source as the family that Holm's method corrects.
-
-    Example:
-        >>> zero, unsure, open_ = Level(0.0, 0.0, 5), Level(1.0, 0.3, 5), Level(1.0, 0.5, 5)  # p = 0.029 and 0.12
-        >>> claims = [FigureClaim("Figure 1", "", "", zero.below(one)) for one in (unsure, open_)]
-        >>> [claim.verdict for claim in claims], [claim.verdict for claim in correct(claims)]
-        (['agrees', 'inconclusive'], ['inconclusive', 'inconclusive'])
-    """
+    """The claims, each with all comparisons of its source as the family that Holm's method corrects."""
     made = list(claims)
     families: dict[str, list[AnyTest]] = {}
     for claim in made:
@@ -138,9 +131,7 @@ def correct(claims: Iterable[FigureClaim]) -> list[FigureClaim]:
 
 @dataclass(frozen=True)
 class Limits:
-    """Why a scale does not test claims about the end of training: a smaller network (or ""), settings that still
-    move.
-    """
+    """Why a scale does not test claims on the end of training: a smaller network (or ""), settings that still move."""
 
     network: str = ""
     moving: frozenset[str] = frozenset()
@@ -164,9 +155,7 @@ class Limits:
 def limits_of(
     network: str, own: Iterable[str], runs: Mapping[Any, Sequence[Trace]], window: int, metric: str
 ) -> Limits:
-    """The limits of runs by setting, where `own` are the networks as large as the paper's, for means over the last
-    `window`.
-    """
+    """The limits of runs by setting, for means over the last `window`; `own` are networks as large as the paper's."""
     moving = frozenset(str(name) for name, traces in runs.items() if still_moves(*series(traces, metric), window))
     return replace(Limits.of_network(network, own), moving=moving)
 
@@ -178,13 +167,6 @@ def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
         rounds: of the records, (points,).
         values: of the metric, (seeds, points); seeds that diverged are left out.
         window: the last rounds, over which a level is averaged.
-
-    Example:
-        >>> rounds, rises = np.arange(101), np.linspace(0, 1, 101)
-        >>> still_moves(rounds, np.stack([rises, rises + 0.1]), 10)
-        True
-        >>> still_moves(rounds, np.stack([np.minimum(rises, 0.5), np.minimum(rises, 0.6)]), 10)
-        False
     """
     begins = rounds[-1] - LAST_FIFTH * (rounds[-1] - rounds[0])
     finite = values[np.isfinite(values).all(axis=1)]
@@ -197,7 +179,9 @@ def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
 
 def levels_by_name(found: Mapping[Any, np.ndarray], letter: str = "") -> dict[Any, Level]:
     """Levels of one number for each seed, named by method, or by a symbol and its value."""
-    return {key: Level.of(values, f"{letter} = {key:g}" if letter else str(key)) for key, values in found.items()}
+    return {
+        key: Level.from_values(values, f"{letter} = {key:g}" if letter else str(key)) for key, values in found.items()
+    }
 
 
 def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss", name: str = "") -> Level:
@@ -205,7 +189,7 @@ def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss", name:
     rounds, values = series(traces, metric)
     last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
     ids = [int(seed) for trace in traces for seed in trace.arrays.get("seed", ())]
-    return Level.of(1 - last if metric.endswith(("_accuracy", "_f1")) else last, name, ids)
+    return Level.from_values(1 - last if metric.endswith(("_accuracy", "_f1")) else last, name, ids)
 
 
 def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:
@@ -217,18 +201,21 @@ def describe_levels(found: Mapping[str, Level], against: str) -> str:
     """The levels, best first, with their distances from a reference in brackets.
 
     Example:
-        >>> describe_levels({"a": Level.of(np.array([1.0, 2.0])), "b": Level.of(np.array([1.1, 2.3]))}, "a")
+        >>> values = {"a": np.array([1.0, 2.0]), "b": np.array([1.1, 2.3])}
+        >>> describe_levels(levels_by_name(values), "a")
         'a 1.5000 +- 0.5000; b 1.7000 +- 0.6000 (0.2000 +- 0.1000 above)'
     """
     base = found[against]
 
-    def held(value: Level) -> str:
+    def describe(value: Level) -> str:
         gap = value.minus(base)
         if value is base or not np.isfinite(gap.mean):
             return str(value)
         return f"{value} ({abs(gap.mean):.4f} +- {gap.error:.4f} {'above' if gap.mean > 0 else 'below'})"
 
-    return "; ".join(f"{label} {held(value)}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
+    return "; ".join(
+        f"{label} {describe(value)}" for label, value in sorted(found.items(), key=lambda item: item[1].mean)
+    )
 
 
 def claims_output(path: Path) -> Output:
@@ -250,7 +237,7 @@ def describe_level(found: Level, form: str = ".2f") -> str:
     """A mean over seeds and its standard error.
 
     Example:
-        >>> one = Level.of(np.array([1.0, 2.0]))
+        >>> one = Level.from_values(np.array([1.0, 2.0]))
         >>> describe_level(one), describe_level(one, "+.1f")
         ('1.50 +- 0.50', '+1.5 +- 0.5')
     """

@@ -1,18 +1,21 @@
-"""Bounds over a varying constant as a figure: a picture, or pgfplots, which takes the fonts of the paper around it."""
+"""Bounds over a varying constant as a picture or for pgfplots, and the matrix of comparable bounds."""
 
 from __future__ import annotations
 
 from itertools import cycle
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
+from matplotlib.colors import ListedColormap
 
+from fedbounds.bounds.comparison.comparability import CODES, Matrix
 from fedbounds.bounds.comparison.compare import BoundComparison, BoundRow
 from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import tex
 from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.figures.charts.curves import compare_curves
-from fedbounds.figures.charts.picture import COLORS, ROWS, Curve, Picture
+from fedbounds.figures.charts.picture import COLORS, ROWS, Curve, Picture, new_figure
 
 STYLES = ("solid", "dashed", "dash dot", "densely dashed", "loosely dashed", "dash dot dot")
 MARK = "% written by fedbounds\n"
@@ -102,3 +105,48 @@ def _curve(settings: np.ndarray, row: BoundRow, color: str, style: str) -> list[
         lines.append(f"  coordinates {{{points}}};")
         lines += [rf"\addlegendentry{{{tex(row.name)}}}"] if look != "dotted" else []
     return lines
+
+
+SHADES = ("#ffffff", "#0072B2", "#56B4E9", "#56B4E9")  # not comparable, the same, <=, >=
+RELATIONS = ("", "=", "<=", ">=")
+SIGNS = {"=": "=", "<": r"$\leq$", ">": r"$\geq$"}
+
+
+def matrix_picture(matrix: Matrix) -> Picture:
+    """The comparable left-hand sides, shaded; elsewhere the codes of what differs."""
+    places = range(len(matrix.measures))
+    relations = np.array([[RELATIONS.index(matrix.relation(i, j)) for j in places] for i in places])
+    names = [_name(i, matrix) for i in places]
+    letters = ", ".join(f"{letter}: {part}" for part, letter in CODES.items())
+    with new_figure(6.5 + 0.42 * len(names), 0.6 + 0.48 * len(names), layout="constrained") as figure:
+        axes = figure.add_subplot()
+        axes.imshow(relations, cmap=ListedColormap(SHADES), vmin=0, vmax=3, aspect="auto")
+        for i in places:
+            for j in places:
+                code = matrix.code(i, j)
+                axes.text(j, i, SIGNS.get(code, code), ha="center", va="center", fontsize=7,
+                          color="white" if relations[i, j] == 1 else "black")  # fmt: skip
+        axes.set_xticks(places, [str(j + 1) for j in places])
+        axes.set_yticks(places, names, fontsize=6.5)
+        axes.tick_params(length=0)
+        axes.xaxis.tick_top()
+        axes.set_xticks(np.arange(len(names) + 1) - 0.5, minor=True)
+        axes.set_yticks(np.arange(len(names) + 1) - 0.5, minor=True)
+        axes.grid(visible=False)
+        axes.grid(visible=True, which="minor", color="#cccccc", linewidth=0.5)
+        axes.tick_params(which="minor", length=0)
+        axes.set_xlabel(f"not comparable where these differ: {letters}")
+    pairs = "; ".join(f"{i + 1} is at most {j + 1} ({matrix.why(i, j)})" for i, j in matrix.pairs)
+    return Picture(
+        figure,
+        "Left-hand sides of the results, row against column: = the same; shaded if one is never larger than the other "
+        f"on any run; else what differs ({letters}). {pairs or 'No two that differ are comparable'}.",
+        f"{len(names)} left-hand sides against each other; of pairs that differ {len(matrix.pairs)} are comparable.",
+        [Curve(str(m), np.arange(len(names)) + 1.0, relations[i] * 1.0) for i, m in enumerate(matrix.measures)],
+        {**matrix.to_dict(), "codes": dict(enumerate(RELATIONS))},
+    )
+
+
+def _name(place: int, matrix: Matrix) -> str:
+    papers = ", ".join(dict.fromkeys(form.partition("/")[0] for form in matrix.forms[place]))
+    return fill(f"{place + 1}. {matrix.measures[place]} ({papers})", 76, break_on_hyphens=False)

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from fedbounds.figures.charts.picture import COLORS, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.charts.picture import COLORS, DASHES, DOTTED, Curve, Picture, new_figure
 
 Scale = Literal["linear", "log"]
 MOST = len(COLORS)  # curves that one pair of axes tells apart
@@ -19,12 +18,7 @@ Facet = tuple[str, list[tuple[Look, Curve]]]
 
 
 def moving_average(values: np.ndarray, share: float) -> np.ndarray:
-    """Centered moving average over a share of the points (shorter at the ends); shape (..., points).
-
-    Example:
-        >>> moving_average(np.array([0.0, 3.0, 6.0, 3.0]), 0.75).tolist()
-        [1.5, 3.0, 4.0, 4.5]
-    """
+    """Centered moving average over a share of the points (shorter at the ends); shape (..., points)."""
     points = values.shape[-1]
     half = max(0, round(share * points) // 2)
     if half == 0:
@@ -78,9 +72,7 @@ def facets(curves: Sequence[Curve]) -> list[Facet]:
 
 
 def draw(axes: Any, curves: Sequence[tuple[Look, Curve]]) -> None:
-    """Draw curves by color and dash, dotted where a condition fails; on a log axis a band ends at a tenth of its
-    mean.
-    """
+    """Draw curves by color and dash, dotted if a condition fails; a band ends at a tenth of its mean on a log axis."""
     for (color, dash), curve in curves:
         style: dict[str, Any] = {"color": COLORS[color % MOST], "marker": "o" if len(curve.x) < 3 else ""}
         valid = np.ones(len(curve.x), dtype=bool) if curve.valid is None else curve.valid
@@ -129,9 +121,8 @@ def panels(
     cells = split[0] if count == 1 else [of[k] if k < len(of) else None
                                          for k in range(max(map(len, split))) for of in split]  # fmt: skip
     names = [""] * len(cells) if count == 1 else [*groups] * (len(cells) // count)
-    with styled():
-        width, height = max(4.8, 3.6 * columns if columns < 3 else 3.1 * columns), 3.9
-        figure = Figure(figsize=(width, height))
+    width, height = max(4.8, 3.6 * columns if columns < 3 else 3.1 * columns), 3.9
+    with new_figure(width, height, title) as figure:
         rows = -(-len(cells) // columns)
         grid = figure.subplots(rows, columns, squeeze=False, sharex=many, sharey="col" if many and count > 1 else many)
         for i, panel in enumerate(grid.ravel()):
@@ -143,8 +134,7 @@ def panels(
             if y_scales is not None:
                 panel.set_yscale(y_scales[group])
             draw(panel, cell[1])
-            panel.set_title(", ".join(filter(None, (names[i], cell[0]))))
-            panel.set_xlabel(x_label)
+            panel.set(title=", ".join(filter(None, (names[i], cell[0]))), xlabel=x_label)
             if not many or count > 1 or i % columns == 0:
                 panel.set_ylabel(y_labels[group])
             if many or legends:
@@ -158,7 +148,6 @@ def panels(
             across = int(np.clip(figure.get_figwidth() // inches, 1, max(1, len(labels))))
             figure.set_figheight(height + 0.2 * max(0, -(-len(labels) // across) - 3))
             figure.legend(handles, labels, loc="outside lower center", ncols=across)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     data = [
         replace(c, label=f"{name}: {c.label}" if count > 1 else c.label)
         for name, curves in groups.items()

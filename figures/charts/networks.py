@@ -5,8 +5,10 @@ Over T every run has the step sizes that a result sets, with constants from a pi
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,11 @@ from fedbounds.figures.charts.significance import LEVEL
 SEEDS, PILOT_SEEDS = (0, 1, 2, 3), (100, 101)
 POINTS = 64
 ONE_START = {"initialization": 0}  # of all runs, so that the initial gap is one number
+
+
+def read_setting(paper: str) -> dict[str, Any]:
+    """The sweep `network.toml` in a paper's package, a link to an example."""
+    return tomllib.loads(files(f"fedbounds.figures.papers.{paper}").joinpath("network.toml").read_text("utf-8"))
 
 
 def compare_with_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], result: str) -> Confrontation:
@@ -88,7 +95,7 @@ class NetworkFamily:
     Attributes:
         name: of the directory of the runs.
         result, form: set the step sizes.
-        theorem: compared with the pilot run; measures the constants `letters`.
+        theorem: compared with the pilot run; measures the constants `symbols`.
         problem, participation: of all runs, as in a sweep.
         pilot: the pilot's algorithm, as in a sweep, and its number of rounds.
         rounds, since: T, and the least T of the fits.
@@ -100,7 +107,7 @@ class NetworkFamily:
     result: str
     form: str
     theorem: str
-    letters: tuple[str, ...]
+    symbols: tuple[str, ...]
     problem: Mapping[str, Any]
     participation: Mapping[str, Any]
     pilot: tuple[Mapping[str, Any], int]
@@ -132,7 +139,7 @@ def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate
     pilot = pilot_comparison(gallery, family)
     note = f"of a pilot run: {family.pilot[1]} rounds, {len(PILOT_SEEDS)} other seeds"
     given = {
-        name: Constant(float(np.asarray(pilot.constants[name].value)), "estimated", note) for name in family.letters
+        name: Constant(float(np.asarray(pilot.constants[name].value)), "estimated", note) for name in family.symbols
     }
 
     def run(algorithm: Algorithm, T: int) -> Trace:
@@ -164,21 +171,21 @@ class Networks:
     words: str
     families: Mapping[str, NetworkFamily] = field(default_factory=dict)
     rates_title: str = ""
-    rates_words: str = ""
+    rates_caption: str = ""
 
-    def along(self, gallery: PaperGallery[Any]) -> Confrontation:
+    def compare(self, gallery: PaperGallery[Any]) -> Confrontation:
         """The runs of the setting, and the bound."""
         return compare_with_run(gallery, self.setting, self.result)
 
     def picture(self, gallery: PaperGallery[Any]) -> Picture:
         """The gradient norm under the bound."""
-        return network_picture(self.along(gallery), self.title, self.setting, self.words)
+        return network_picture(self.compare(gallery), self.title, self.setting, self.words)
 
     def rates(self, gallery: PaperGallery[Any]) -> Picture:
         """The gradient norms over T, a panel for each family."""
         records = " or ".join(str(points) for points in dict.fromkeys(one.points for one in self.families.values()))
         caption = (
-            f"{self.rates_words} No guarantee: constants are measured once, along a pilot run of {len(PILOT_SEEDS)} "
+            f"{self.rates_caption} No guarantee: constants are measured once, along a pilot run of {len(PILOT_SEEDS)} "
             f"other seeds from the same start, and say nothing beyond it. Runs have {records} records at most: a "
             "minimum is over those, an average over straight lines between them."
         )
@@ -186,7 +193,7 @@ class Networks:
 
     def claims(self, gallery: PaperGallery[Any]) -> list[FigureClaim]:
         """The claims about the setting, and about the rates over T."""
-        return [bound_claim(self.along(gallery)), *rate_claims(self._family_rates(gallery))]
+        return [bound_claim(self.compare(gallery)), *rate_claims(self._family_rates(gallery))]
 
     def _family_rates(self, gallery: PaperGallery[Any]) -> dict[str, Rate]:
         return {name: network_rate(gallery, family) for name, family in self.families.items()}

@@ -8,7 +8,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import SOFT
@@ -21,11 +20,10 @@ from fedbounds.figures.charts.picture import (
     Curve,
     Picture,
     as_text,
+    new_figure,
     shared_legend,
-    styled,
 )
-from fedbounds.figures.charts.terms import HATCHES, looks
-from fedbounds.figures.charts.theory import axis_label, describe_conditions, horizon_label
+from fedbounds.figures.charts.theory import HATCHES, axis_label, describe_conditions, horizon_label, looks
 
 if TYPE_CHECKING:
     from fedbounds.empirical.comparison.compare_run import Confrontation
@@ -61,14 +59,12 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
     """
     c = comparison
     T, floor = c.rounds.astype(float), _floor(c)
-    with styled():
-        figure = Figure(figsize=(6.6, 4.6))
+    with new_figure(6.6, 4.6) as figure:
         axes = figure.subplots()
         thin = _draw_all(axes, c, floor)
         axes.text(0.98, 0.97, _verdict(c), transform=axes.transAxes, fontsize=8, va="top", ha="right")
         _make_room(axes, c, _verdict(c))
-        axes.set_xlabel(horizon_label(c.measure, c.letter))
-        axes.set_ylabel(axis_label(c.measure))
+        axes.set(xlabel=horizon_label(c.measure, c.letter), ylabel=axis_label(c.measure))
         axes.set_title(title or f"{c.result.source} [{c.form.name}]")
         figure.legend(loc="outside lower center", ncols=3)
     crossing, hidden = _crossing(c), f"Too small to see: {', '.join(thin)}. " if thin else ""
@@ -80,7 +76,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
         f"{_constants(c)} {_notes(c)}".strip(),
         f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at {c.letter} = {int(T[-1])}. {crossing}",
         [
-            _measured(c, f"measured ({c.label})", slice(None)),
+            _measured_curve(c, f"measured ({c.label})", slice(None)),
             Curve("bound", T, c.bound, valid=c.valid),
             *(Curve(f"term: {name}", T, c.terms[name]) for name in c.terms),
         ],
@@ -95,8 +91,7 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
     everything = list(comparisons.values())
     first, columns = everything[0], min(3, len(everything))
     rows, floor = -(-len(everything) // columns), min(_floor(c) for c in everything)
-    with styled():
-        figure = Figure(figsize=(max(4.8, 3.2 * columns), 1.3 + 2.7 * rows))
+    with new_figure(max(4.8, 3.2 * columns), 1.3 + 2.7 * rows, title) as figure:
         grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for axes in grid.ravel()[len(everything) :]:
             axes.set_visible(False)
@@ -111,13 +106,12 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
         for axes in grid[:, 0]:
             axes.set_ylabel(axis_label(first.measure), fontsize=8)
         shared_legend(figure, grid.ravel(), 3)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     data = []
     for label, c in comparisons.items():
         some = np.unique(np.geomspace(1, len(c.rounds), TABULATED).round().astype(int)) - 1
         T = c.rounds[some].astype(float)
         data += [
-            _measured(c, f"{label}: measured ({c.label})", some),
+            _measured_curve(c, f"{label}: measured ({c.label})", some),
             Curve(f"{label}: bound", T, c.bound[some], valid=c.valid[some]),
         ]
     said = [
@@ -161,16 +155,14 @@ def overlays(
     everything = [c for forms in flat.values() for c in forms]
     names = list(dict.fromkeys(c.form.name for c in everything))
     floor = min(float(c.measured[c.measured > 0].min(initial=np.inf)) for c in everything) / 3
-    with styled():
-        figure = Figure(figsize=(max(4.8, 2.7 * len(columns)), 0.9 + 2.5 * len(rows)))
+    with new_figure(max(4.8, 2.7 * len(columns)), 0.9 + 2.5 * len(rows), title) as figure:
         grid = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey="col")
         for (row, panel), axes in zip(flat, grid.ravel(), strict=True):
             forms = flat[row, panel]
-            axes.set_yscale("log")
-            axes.set_xscale("log")
+            axes.set(yscale="log", xscale="log")
             for c in forms:
                 if c.form.name == shaded:
-                    order = order or _by_size(c)
+                    order = order or _sort_terms(c)
                     _draw_terms(axes, c, floor, order)
             for c in forms:
                 k = names.index(c.form.name)
@@ -192,7 +184,6 @@ def overlays(
         across = max(1, min(4, int(figure.get_figwidth() // (0.065 * max(map(len, handles)) + 0.6))))
         figure.set_figheight(figure.get_figheight() + 0.2 * max(0, -(-len(handles) // across) - 2))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=across)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     said = [
         f"{', '.join(filter(None, place))} [{c.form.name}]: {_leads(c)}{_crossing(c)} "
         f"{describe_conditions(c.evaluation)}"
@@ -204,7 +195,7 @@ def overlays(
         name, first = ", ".join(filter(None, place)), forms[0]
         some = np.unique(np.geomspace(1, len(first.rounds), TABULATED).round().astype(int)) - 1
         T = first.rounds[some].astype(float)
-        data.append(_measured(first, f"{name}: measured ({first.label})", some))
+        data.append(_measured_curve(first, f"{name}: measured ({first.label})", some))
         data += [Curve(f"{name}: bound [{c.form.name}]", T, c.bound[some]) for c in forms]
     crossings = sum(len(c.crossings) for c in everything)
     return Picture(
@@ -239,7 +230,7 @@ def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
     axes.set_yscale("log")
     if T[-1] > 30 * T[0]:
         axes.set_xscale("log")
-    thin = _draw_terms(axes, c, floor, _by_size(c))
+    thin = _draw_terms(axes, c, floor, _sort_terms(c))
     _draw_bound(axes, c, "bound")
     _draw_measured(axes, c, floor)
     axes.set_ylim(bottom=floor)
@@ -257,7 +248,7 @@ def _make_room(axes: Any, c: Confrontation, words: str) -> None:
         axes.set_ylim(bottom, bottom * (top / bottom) ** (highest / free))
 
 
-def _by_size(c: Confrontation) -> list[str]:
+def _sort_terms(c: Confrontation) -> list[str]:
     """The terms, the smallest at the largest T first."""
     return sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
 
@@ -281,7 +272,7 @@ def _draw_terms(axes: Any, c: Confrontation, floor: float, order: Sequence[str])
     return thin
 
 
-def _measured(c: Confrontation, label: str, some: Any) -> Curve:
+def _measured_curve(c: Confrontation, label: str, some: Any) -> Curve:
     """The measured curve at some horizons, with its band of two standard errors."""
     T, y = c.rounds[some].astype(float), c.measured[some]
     if c.standard_error is None:

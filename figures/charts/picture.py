@@ -77,6 +77,15 @@ def styled() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def new_figure(width: float, height: float, title: str = "", layout: Any = None) -> Iterator[Figure]:
+    """A figure in our style, which gets its title when all is drawn."""
+    with styled():
+        yield (figure := Figure(figsize=(width, height), layout=layout))
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+
+
 def shared_legend(figure: Figure, panels: Iterable[Axes], columns: int) -> None:
     """One legend below all panels, in which each label is once."""
     handles = dict[str, Artist]()
@@ -111,17 +120,16 @@ class Curve:
 
     def since(self, start: float) -> Curve:
         """The part of the curve from `start` on."""
-        return self._at(np.asarray(self.x) >= start)
+        return self._select(np.asarray(self.x) >= start)
 
     def thinned(self) -> Curve:
-        """At most 300 points, first and last included, evenly spaced in the index (logarithmically in a long curve
-        whose x starts at 0 or 1)."""
+        """At most 300 points, evenly spaced in the index, first and last included."""
         count = len(self.x)
         if count <= ROWS:
             return self
-        return self._at(np.unique(np.round(np.linspace(0, count - 1, ROWS)).astype(int)))
+        return self._select(np.unique(np.round(np.linspace(0, count - 1, ROWS)).astype(int)))
 
-    def _at(self, points: np.ndarray) -> Curve:
+    def _select(self, points: np.ndarray) -> Curve:
         band = (None if a is None else np.asarray(a)[points] for a in (self.low, self.high, self.valid))
         return Curve(self.label, np.asarray(self.x)[points], np.asarray(self.y)[points], *band)
 
@@ -146,7 +154,7 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         """The image in a notebook."""
-        return self._drawn("png")
+        return self._render("png")
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
         """Write the figure, its data (.csv) and its manifest (.json) beside it; returns what was written.
@@ -161,7 +169,7 @@ class Picture:
         outputs = figure_outputs(path)
         check_outputs(outputs, force)
         target, manifest_path = outputs[0].path, outputs[2].path
-        image = self._drawn(target.suffix[1:])
+        image = self._render(target.suffix[1:])
         drawn = with_palette(image) if target.suffix == ".png" else image
         data = self._data()
         # the same figure in another format may be there
@@ -182,7 +190,7 @@ class Picture:
         write_outputs(outputs, [drawn, data, (json.dumps(manifest, indent=2) + "\n").encode()], force)
         return [output.path for output in outputs]
 
-    def _drawn(self, ending: str) -> bytes:
+    def _render(self, ending: str) -> bytes:
         image = io.BytesIO()
         stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
         with styled():

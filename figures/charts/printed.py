@@ -82,9 +82,7 @@ def is_alike(column: Column, one: str, other: str) -> PartialFinding:
 
 
 def is_decreasing(gains: Sequence[Level]) -> PartialFinding:
-    """Whether each level is below the one before; disagrees only if a later one is significantly above an earlier
-    one.
-    """
+    """Whether each level is below the one before; disagrees only if a later one is significantly larger."""
     below = all(a.mean > b.mean for a, b in pairwise(gains))
     return means_finding(below, (a.above(b) for a, b in combinations(gains, 2)))
 

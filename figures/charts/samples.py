@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.empirical.data.datasets import Dataset, checksum
-from fedbounds.figures.charts.picture import Curve, Picture, styled
+from fedbounds.figures.charts.picture import Curve, Picture, new_figure
 
 _COLUMNS, _TILES = 12, 120
 
@@ -17,11 +16,6 @@ def sheet(dataset: Dataset, provenance: dict[str, Any] | None = None) -> Picture
     """The first training images of each class; the data of the picture are the class sizes.
 
     Images with other channels than gray or colors: all channels of one image of each class, a row for each.
-
-    Example:
-        >>> from fedbounds.empirical.data.datasets import load_dataset
-        >>> print(sheet(load_dataset("digits")).caption)
-        digits: 12 of the training images of each of 10 classes, 1442 in all, of 8 x 8 pixels.
     """
     labels, views = dataset.train_labels, dataset.image[0] not in (1, 3)
     each = 1 if views else max(1, _TILES // dataset.classes)
@@ -37,8 +31,7 @@ def sheet(dataset: Dataset, provenance: dict[str, Any] | None = None) -> Picture
     tiles[:count] = (chosen_images - darkest) * 255 // (brightest - darkest)  # the digits' is 16
     grid = tiles.reshape(rows, columns, channels, high, wide).transpose(0, 3, 1, 4, 2)
     image = grid.reshape(rows * high, columns * wide, channels)
-    with styled():
-        figure = Figure(figsize=(6.0, 6.0 * rows * high / (columns * wide)))
+    with new_figure(6.0, 6.0 * rows * high / (columns * wide)) as figure:
         figure.set_layout_engine("none")
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()

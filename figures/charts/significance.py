@@ -41,7 +41,7 @@ class Level:
     degrees: float | None = None
 
     @staticmethod
-    def of(values: np.ndarray, name: str = "", ids: Iterable[int] = ()) -> Level:
+    def from_values(values: np.ndarray, name: str = "", ids: Iterable[int] = ()) -> Level:
         """The level of one number for each seed; infinite if a seed diverged."""
         seeds = len(values)
         if not np.isfinite(values).all():
@@ -59,7 +59,7 @@ class Level:
         scaled = tuple(factor * value for value in self.values)
         return replace(self, mean=factor * self.mean, error=abs(factor) * self.error, values=scaled)
 
-    def paired(self, other: Level) -> bool:
+    def is_paired_with(self, other: Level) -> bool:
         """Whether both have a value for each of the same seeds."""
         return bool(self.values) and len(self.values) == len(other.values) and self.ids == other.ids
 
@@ -67,7 +67,7 @@ class Level:
         """The difference: paired if both are over the same seeds, else with Welch's degrees of freedom.
 
         Example:
-            >>> one, other = Level.of(np.array([1.0, 3.0])), Level.of(np.array([0.9, 2.7]))
+            >>> one, other = Level.from_values(np.array([1.0, 3.0])), Level.from_values(np.array([0.9, 2.7]))
             >>> paired = one.minus(other)
             >>> unpaired = Level(one.mean, one.error, 2).minus(other)
             >>> [(round(d.mean, 3), round(d.error, 3), round(d.freedom, 2)) for d in (paired, unpaired)]
@@ -76,8 +76,8 @@ class Level:
         name = " - ".join(filter(None, (self.name, other.name)))
         if not isfinite(self.mean - other.mean):
             return Level(self.mean - other.mean, 0.0, max(self.seeds, other.seeds), name=name)
-        if self.paired(other):
-            return replace(Level.of(np.subtract(self.values, other.values), name), ids=self.ids)
+        if self.is_paired_with(other):
+            return replace(Level.from_values(np.subtract(self.values, other.values), name), ids=self.ids)
         squares, freedoms = (self.error**2, other.error**2), (self.freedom, other.freedom)
         parts = [s**2 / f for s, f in zip(squares, freedoms, strict=True) if s and f]
         degrees = sum(squares) ** 2 / sum(parts) if parts and isfinite(sum(squares)) else min(freedoms)
@@ -89,23 +89,11 @@ class Level:
         return is_above_zero(self.minus(other))
 
     def below(self, other: Level) -> Part:
-        """Whether it is smaller: a test, unless a seed diverged.
-
-        Example:
-            >>> low, high = Level(1.0, 0.1, 5), Level(2.0, 0.1, 5)
-            >>> [decide(part).agrees for part in (low.below(high), high.below(low), low.below(Level(1.2, 0.1, 5)))]
-            [True, False, None]
-        """
+        """Whether it is smaller: a test, unless a seed diverged."""
         return is_above_zero(other.minus(self))
 
     def near(self, other: Level, distance: float) -> Part:
-        """Whether the means differ by less than a distance (TOST); False if significantly by more.
-
-        Example:
-            >>> one = Level(1.0, 0.01, 5)
-            >>> [decide(one.near(Level(mean, 0.01, 5), 0.1)).agrees for mean in (1.02, 1.09, 1.3)]
-            [True, None, False]
-        """
+        """Whether the means differ by less than a distance (TOST); False if significantly by more."""
         gap, border = self.minus(other), Level(distance, 0.0, self.seeds, degrees=inf)
         if not isfinite(gap.mean) or not isfinite(gap.error):
             return False if abs(gap.mean) == inf else None
@@ -114,11 +102,6 @@ class Level:
     def alike(self, other: Level) -> Part:
         """Whether neither of two positive means is more than 10 % above the other (TOST); False if one significantly
         is.
-
-        Example:
-            >>> near = Level(1.0, 0.005, 5)
-            >>> [decide(near.alike(Level(mean, 0.005, 5))).agrees for mean in (1.05, 1.099, 1.2)]
-            [True, None, False]
         """
         gap = self.minus(other)
         if not isfinite(gap.mean) or not isfinite(gap.error):
@@ -192,8 +175,8 @@ class Test:
         """The difference with its 95 % interval, the p-value and the corrected one.
 
         Example:
-            >>> test = Level.of(np.array([3.0, 4.0, 5.0]), "a").above(Level.of(np.array([1.0, 2.1, 2.9]), "b"))
-            >>> test.words(0.01)
+            >>> high, low = np.array([3.0, 4.0, 5.0]), np.array([1.0, 2.1, 2.9])
+            >>> Level.from_values(high, "a").above(Level.from_values(low, "b")).words(0.01)
             'a - b: +2 [+1.75, +2.25], 2 degrees of freedom, p 0.00083, corrected 0.01'
         """
         low, high = self.gap.interval()
@@ -214,37 +197,37 @@ class Test:
 
 @dataclass(frozen=True)
 class SignTest:
-    """Whether something holds in more than half of the seeds (`held` of `seeds`), by the binomial test."""
+    """Whether something holds in more than half of the seeds (`successes` of `seeds`), by the binomial test."""
 
-    held: int
+    successes: int
     seeds: int
     name: str
 
     @property
     def key(self) -> tuple[object, ...]:
         """A key that is the same for both directions of a comparison."""
-        return self.name, self.seeds, max(self.held, self.seeds - self.held)
+        return self.name, self.seeds, max(self.successes, self.seeds - self.successes)
 
     @cached_property
     def p(self) -> float:
         """The two-sided p-value."""
-        fewer = min(self.held, self.seeds - self.held)
+        fewer = min(self.successes, self.seeds - self.successes)
         return min(1.0, 2 * float(bdtr(fewer, self.seeds, 0.5))) if self.seeds else 1.0
 
     @property
     def claimed(self) -> bool:
         """Whether it holds in more than half of the seeds."""
-        return 2 * self.held > self.seeds
+        return 2 * self.successes > self.seeds
 
     def seeds_needed(self, level: float) -> float:
         """The number of seeds that would decide with power 0.8 at the same share, by the normal approximation."""
-        share = self.held / self.seeds if self.seeds else 0.5
+        share = self.successes / self.seeds if self.seeds else 0.5
         centered = Level(share - 0.5, (share * (1 - share) / max(self.seeds, 1)) ** 0.5, self.seeds, degrees=inf)
         return least_number(lambda seeds: power_of(centered, seeds, level / 2, under=0.5), self.seeds)
 
     def words(self, p: float) -> str:
         """The number of seeds, the p-value and the corrected one."""
-        return f"{self.name}: in {self.held} of {self.seeds} seeds, p {self.p:.2g}, corrected {p:.2g}"
+        return f"{self.name}: in {self.successes} of {self.seeds} seeds, p {self.p:.2g}, corrected {p:.2g}"
 
     @property
     def kind(self) -> str:
@@ -286,22 +269,12 @@ def is_above_zero(level: Level) -> Part:
 
 
 def all_agree(parts: Iterable[Part]) -> PartialFinding:
-    """All of them: disagrees if one part does, undecided if one of the others is.
-
-    Example:
-        >>> [decide(all_agree(parts)).agrees for parts in ([True, True], [True, None], [None, False])]
-        [True, None, False]
-    """
+    """All of them: disagrees if one part does, undecided if one of the others is."""
     return PartialFinding(tuple(parts))
 
 
 def any_agrees(parts: Iterable[Part]) -> PartialFinding:
-    """At least one of them: disagrees if all parts do.
-
-    Example:
-        >>> [decide(any_agrees(parts)).agrees for parts in ([True, False], [False, None], [False, False])]
-        [True, None, False]
-    """
+    """At least one of them: disagrees if all parts do."""
     made = tuple(parts)
     return PartialFinding(made, 1 / len(made))
 
@@ -323,13 +296,7 @@ class Corrected:
 
 
 def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
-    """Holm's correction of all different comparisons of a family, by key.
-
-    Example:
-        >>> family = [SignTest(held, 12, str(held)) for held in (12, 11, 8)]
-        >>> [round(found.p, 4) for found in holm(family).values()]
-        [0.0015, 0.0127, 0.3877]
-    """
+    """Holm's correction of all different comparisons of a family, by key."""
     family = sorted({test.key: test for test in tests}.items(), key=lambda item: item[1].p)
     corrected, largest = {}, 0.0
     for rank, (key, test) in enumerate(family):
@@ -341,9 +308,7 @@ def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
 
 @dataclass(frozen=True)
 class TestFinding:
-    """Whether something agrees (None: undecided), the seeds that would decide it (0: none), and the side of the
-    means.
-    """
+    """Whether something agrees (None: undecided), the seeds that would decide it (0: none), the side of the means."""
 
     agrees: bool | None
     seeds_needed: float = 0
@@ -359,13 +324,7 @@ class TestFinding:
 
 
 def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None = None) -> TestFinding:
-    """Whether a part agrees after Holm's correction of its family (default: its own tests).
-
-    Example:
-        >>> five = Level.of(np.array([0.1, 0.3, -0.1, 0.4, 0.2]))
-        >>> decide(is_above_zero(five)).power
-        'about 12 seeds would tell'
-    """
+    """Whether a part agrees after Holm's correction of its family (default: its own tests)."""
     known = holm(tests_in(part)) if corrected is None else corrected
     if isinstance(part, PartialFinding):
         return _decide_parts(part, [decide(one, known) for one in part.parts])
@@ -409,9 +368,7 @@ def upper_tail(mean: Level) -> float:
 
 
 def power_of(mean: Level, seeds: int, level: float, under: float = nan) -> float:
-    """The power of a one-sided t-test with this many seeds; `under` is the deviation of a seed at mean zero, if
-    different.
-    """
+    """The power of a one-sided t-test with so many seeds; `under`: the deviation of a seed at mean zero, if another."""
     deviation = mean.error * mean.seeds**0.5
     degrees = mean.freedom * (seeds - 1) / (mean.seeds - 1) if mean.seeds > 1 else nan
     if not isfinite(deviation) or not degrees > 0:

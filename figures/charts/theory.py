@@ -1,13 +1,13 @@
-"""Pictures of bounds: their terms, and the regimes in which each term dominates."""
+"""Pictures of bounds: their terms, with one color and hatch for each name, and the dominant term over two constants."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from fedbounds.bounds.errors import FedboundsError
@@ -17,8 +17,7 @@ from fedbounds.bounds.theory.registry import as_result
 from fedbounds.bounds.theory.result import Result
 from fedbounds.bounds.theory.symbols import Notation
 from fedbounds.figures.charts.curves import draw
-from fedbounds.figures.charts.picture import COLORS, Curve, Picture, styled
-from fedbounds.figures.charts.terms import HATCHES, looks
+from fedbounds.figures.charts.picture import COLORS, Curve, Picture, new_figure
 
 TIE = 1e-9  # terms this close are equal (a prescribed step size often balances two of them); the first is shown
 BLACK = COLORS.index("#000000")
@@ -37,14 +36,6 @@ def horizon_label(measure: Measure, letter: str = "T") -> str:
 def breakdown(evaluation: Evaluation) -> Picture:
     """The terms of a bound: bars for one setting; for several, the bound over the varying constant and the terms'
     shares.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> theorem = load("arbitrary-participation/corollary-3.2")
-        >>> shares = breakdown(evaluate(theorem, dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01, sigma=1,
-        ...                                           T=[20, 2000, 200000])))
-        >>> shares.curves[0].label, shares.curves[0].x.tolist()
-        ('bound', [20.0, 2000.0, 200000.0])
     """
     dimensions = np.ndim(evaluation.value)
     if dimensions > 1:
@@ -57,8 +48,7 @@ def _bars(evaluation: Evaluation) -> Picture:
     names = sorted(evaluation.terms, key=lambda name: -float(evaluation.terms[name]))
     values = np.array([float(evaluation.terms[name]) for name in names])
     total, look = float(evaluation.value), looks(evaluation.terms)
-    with styled():
-        figure = Figure(figsize=(6.4, 1.2 + 0.36 * len(names)))
+    with new_figure(6.4, 1.2 + 0.36 * len(names)) as figure:
         axes = figure.subplots()
         for i, (name, v) in enumerate(zip(names, values, strict=True)):
             share = float(evaluation.shares[name])
@@ -96,8 +86,7 @@ def _over_one_constant(evaluation: Evaluation) -> Picture:
     terms = {name: np.broadcast_to(term, settings)[order] for name, term in evaluation.terms.items()}
     shares = {name: np.broadcast_to(share, settings)[order] for name, share in evaluation.shares.items()}
     look, ratio = looks(terms), float(x[-1] / x[0]) if x[0] > 0 else 0.0
-    with styled():
-        figure = Figure(figsize=(6.4, 5.2))
+    with new_figure(6.4, 5.2) as figure:
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
         above.set_yscale("log" if (value[np.isfinite(value)] > 0).all() else "linear")
         above.set_xscale("log" if ratio > 30 else "linear")
@@ -111,8 +100,7 @@ def _over_one_constant(evaluation: Evaluation) -> Picture:
                                alpha=0.45, linewidth=0, label=name if seen else "_")  # fmt: skip
             base = base + share
         below.set_ylim(0, 1)
-        below.set_ylabel("share of the bound")
-        below.set_xlabel(f"{axis}: {notation[axis].meaning}" if axis else "setting")
+        below.set(ylabel="share of the bound", xlabel=f"{axis}: {notation[axis].meaning}" if axis else "setting")
         figure.legend(loc="outside lower center", ncols=3)
     with_it = [name for name in varying if name != axis]
     said = f" {', '.join(with_it)} {'vary' if len(with_it) > 1 else 'varies'} with it." if with_it else ""
@@ -149,15 +137,7 @@ def regime_map(
     *,
     form: str | None = None,
 ) -> Picture:
-    """The dominant term over two constants (name, values), on logarithmic axes; pale where a condition fails.
-
-    Example:
-        >>> picture = regime_map("arbitrary-participation/corollary-3.2",
-        ...     dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01),
-        ...     ("T", np.unique(np.geomspace(20, 1e6, 30).round())), ("sigma", np.geomspace(0.01, 10, 30)))
-        >>> len(picture.curves) > 1
-        True
-    """
+    """The dominant term over two constants (name, values), on logarithmic axes; pale where a condition fails."""
     result = as_result(result)
     (x_name, x_values), (y_name, y_values) = x, y
     for name, values in (x, y):
@@ -171,8 +151,7 @@ def regime_map(
     winner = np.argmax(stack >= (1 - TIE) * stack.max(axis=0), axis=0)
     valid = np.broadcast_to(evaluation.valid, shape)
     present = [i for i in range(len(names)) if (winner == i).any()]
-    with styled():
-        figure = Figure(figsize=(6.4, 4.4))
+    with new_figure(6.4, 4.4) as figure:
         axes = figure.subplots()
         axes.grid(visible=False)
         colors = ListedColormap([COLORS[look[name]] for name in names])
@@ -197,11 +176,9 @@ def regime_map(
                 x_values, y_values, height, levels=lines, colors="black", linewidths=0.7, linestyles="solid"
             )
             axes.clabel(contours, fmt=lambda v: f"$10^{{{v:.3g}}}$", fontsize=7)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        axes.set(xscale="log", yscale="log")
         meaning = result.notation
-        axes.set_xlabel(f"{x_name}: {_meaning(meaning, x_name)}")
-        axes.set_ylabel(f"{y_name}: {_meaning(meaning, y_name)}")
+        axes.set(xlabel=f"{x_name}: {_meaning(meaning, x_name)}", ylabel=f"{y_name}: {_meaning(meaning, y_name)}")
         handles = [
             Patch(facecolor=COLORS[look[names[i]]], alpha=0.55, hatch=HATCHES[look[names[i]]], label=names[i])
             for i in present
@@ -223,3 +200,36 @@ def regime_map(
 def _meaning(notation: Notation, name: str) -> str:
     quantity = notation.resolve(name)
     return quantity.meaning if quantity is not None else ""
+
+
+HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
+# One line per color; terms of one form are on different lines.
+_LINES = (
+    "initial gap, order, dual gap, rounds, initial distance, slope, decrease, last block, above the tangent",
+    "local drift, local updates, cohort divergence, bias, noise and heterogeneity, concavity, cut off, "
+    "maximizer mismatch, excess",
+    "gradient noise, noise, update noise, stale snapshot, weighted objective, limit, bias squared, all three",
+    "window divergence, participation, partial participation, masking, direction, mean direction, "
+    "masking and sampling, masking of the upload, first",
+    "weight error, participation divergence, divergence, initial dual gap, smoothness, sampling, optimization, second",
+    "drift noise, descent, rate, ascent from the snapshot, without a cut-off, gap at the snapshot, capped ascent, "
+    "mean square, masking in local steps",
+    "gradient, descent noise, variance, client sampling, proximal mismatch, growing noise, weight mismatch, squares",
+    "full synchronization, local noise, heterogeneity, restart, both, mean, ascent noise, growth",
+)
+PLACES: Mapping[str, int] = {name: k for k, line in enumerate(_LINES) for name in line.split(", ")}
+
+
+def looks(names: Iterable[str]) -> dict[str, int]:
+    """The index in `COLORS` and `HATCHES` of every term of a form.
+
+    An unknown name gets an index by its checksum, or the next one that is free in the form.
+    """
+    names = list(names)
+    found = {name: PLACES[name] for name in names if name in PLACES}
+    for name in names:
+        if name not in found:
+            start = zlib.crc32(name.encode())
+            free = [k for k in range(len(COLORS)) if k not in found.values()] or [*range(len(COLORS))]
+            found[name] = min(free, key=lambda k: (k - start) % len(COLORS))
+    return {name: found[name] for name in names}

@@ -1,21 +1,22 @@
-"""Tightness: bound, worst case and measured value at the same constants, against each constant that varies."""
+"""Tightness: bound, worst case and measured value against each constant that varies; the atlas of all results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
+from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.theory.registry import load
+from fedbounds.bounds.theory.registry import Paper, load, paper_submodule, paper_submodules, papers
+from fedbounds.bounds.theory.result import Result
 from fedbounds.empirical.comparison.compare_run import Confrontation
-from fedbounds.figures.charts.picture import BOUND, COLORS, DOTTED, Curve, Picture, styled
+from fedbounds.figures.charts.picture import BOUND, COLORS, DOTTED, Curve, Picture, new_figure
 from fedbounds.figures.charts.theory import axis_label
 
 if TYPE_CHECKING:
@@ -89,8 +90,7 @@ def tightness(key: str, form: str, panels: Panels, *, title: str, caption: str) 
     result = load(key)
     measure = result.form(form).measure or result.measure
     data: list[Curve] = []
-    with styled():
-        figure = Figure(figsize=(max(4.8, 2.4 * len(panels)), 3.5))
+    with new_figure(max(4.8, 2.4 * len(panels)), 3.5, title) as figure:
         grid = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
         for axes, (name, at) in zip(grid, panels.items(), strict=True):
             data += [replace(curve, label=f"{name}: {curve.label}") for curve in _draw_panel(axes, at)]
@@ -111,7 +111,6 @@ def tightness(key: str, form: str, panels: Panels, *, title: str, caption: str) 
             Line2D([], [], color=MEASURED, marker=".", linestyle="--", label="measured on a quadratic"),
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     return Picture(
         figure,
         f"{title}: {measure}, {result.source}. {caption} {_describe(every)}",
@@ -169,8 +168,7 @@ def _draw_panel(axes: Axes, at: Mapping[float, Tight]) -> list[Curve]:
     for kind in (True, False):
         axes.plot(x[attained == kind], worst[attained == kind], "o", color=WORST, markerfacecolor=_fill(kind))
     axes.plot(x, measured, color=MEASURED, marker=".", linestyle="--")
-    axes.set_xscale("log" if x.min() > 0 else "linear")
-    axes.set_yscale("log")
+    axes.set(xscale="log" if x.min() > 0 else "linear", yscale="log")
     if len(x) <= 6:
         axes.set_xticks(x, [f"{v:g}" for v in x])
         axes.set_xticks([], minor=True)
@@ -184,3 +182,144 @@ def _draw_panel(axes: Axes, at: Mapping[float, Tight]) -> list[Curve]:
         ),
         Curve("measured", x, measured, valid=valid),
     ]
+
+
+FOUND = COLORS[2]
+LEAST = 1e-4  # smaller values are drawn here, as triangles
+
+
+@dataclass(frozen=True)
+class LargestRatio:
+    """The largest known ratios of left-hand side to bound of the default form: by an adversary, and at settings."""
+
+    result: Result
+    found: float
+    settings: Sequence[Tight] = ()
+
+    @property
+    def name(self) -> str:
+        """Key and form."""
+        return f"{self.result.key.partition('/')[2]} [{self.result.form().name}]"
+
+
+def largest_ratios(paper: Paper, with_worst_cases: bool = True, progress: Progress | None = None) -> list[LargestRatio]:
+    """The results of a paper that have a known ratio; with worst cases it solves the programs of the paper (15 s)."""
+    module = paper_submodule(paper.key, "figures", "tightness") if with_worst_cases else None
+    rows = []
+    for result in paper.results:
+        row = worst_ratio(result, result.form()) if result.forms else None
+        ratio = row["ratio"] if row else None
+        own: Panels = {}
+        if module is not None and result.key == module.KEY:
+            own = tight_panels(module.evaluate_setting, module.SETTINGS, progress)
+        settings = [tight for at in own.values() for tight in at.values()]
+        if isinstance(ratio, int | float) or settings:
+            rows.append(LargestRatio(result, float(ratio) if isinstance(ratio, int | float) else np.nan, settings))
+    return rows
+
+
+def atlas(with_worst_cases: bool = True, progress: Progress | None = None) -> Picture:
+    """All papers on one axis; with worst cases it solves the programs of all papers (a minute)."""
+    modules = paper_submodules("figures", "tightness") if with_worst_cases else {}
+    sizes = {key: count(module.SETTINGS) for key, module in modules.items()}
+    rows, before = dict[str, Sequence[LargestRatio]](), 0
+    for one in papers():
+
+        def solved(done: int, _: int, before: int = before) -> None:
+            if progress is not None:
+                progress(before + done, sum(sizes.values()))
+
+        rows[one.key] = largest_ratios(one, one.key in modules, solved)
+        before += sizes.get(one.key, 0)
+    return draw_atlas(rows)
+
+
+def draw_atlas(rows: Mapping[str, Sequence[LargestRatio]]) -> Picture:
+    """Draw a row for each result and a panel for each paper."""
+    rows = {paper: some for paper, some in rows.items() if some}
+    columns = _columns({paper: len(some) + 2 for paper, some in rows.items()})
+    height = max(sum(len(rows[paper]) + 2 for paper in column) for column in columns)
+    data: list[Curve] = []
+    with new_figure(10.5, 1.0 + 0.19 * height, "The tightness atlas: left side / bound") as figure:
+        outer = figure.add_gridspec(1, len(columns))
+        for place, column in enumerate(columns):
+            heights = [len(rows[paper]) + 2 for paper in column]
+            rest = [height - sum(heights)] if sum(heights) < height else []
+            inner = outer[0, place].subgridspec(len(heights) + len(rest), 1, height_ratios=[*heights, *rest])
+            for k, paper in enumerate(column):
+                axes = figure.add_subplot(inner[k])
+                data += _panel(axes, paper, rows[paper])
+            axes.set_xlabel("left side / bound")
+        marks = [
+            Line2D([], [], color=FOUND, marker="D", linestyle="", label="largest found, at any setting"),
+            Line2D([], [], color=WORST, marker="o", label="worst case at the settings of a figure (filled: attained)"),
+            Line2D([], [], color=MEASURED, marker=".", label="measured there"),
+            Line2D([], [], color="0.4", marker="<", linestyle="", label=f"below {LEAST:g}"),
+            Line2D([], [], color=BOUND, label="the bound"),
+        ]
+        figure.legend(handles=marks, loc="outside lower center", ncols=5)
+    every = [row for some in rows.values() for row in some]
+    near = sum(row.found >= 0.5 for row in every)
+    return Picture(
+        figure,
+        f"The tightness atlas: left side over bound of {len(every)} results, each in its default form; at 1 the bound "
+        "is attained. Diamonds: the largest found by an adversary over instances, participation and step sizes "
+        f"within the caps ({near} of {len(every)} within a factor of two); its budgets are in the tables beside the "
+        "ledgers. A result that is missing has an order, a limit or nothing that can be measured. Circles: the worst "
+        "case over all functions, by performance estimation, from the least to the largest over the settings of its "
+        "paper's figure `tightness`; filled where some function attains it, else an upper bound. A diamond is of a "
+        "setting of its own, and may so lie right of the circles. Dots: exact moments of a quadratic at the settings "
+        f"of the circles. What is below {LEAST:g} is a triangle there. Constants are exact, derived or given, but for "
+        "the bound on gradients of FedMRN and what TDCD's clients differ by, which are those of a run.",
+        f"Rows of marks, one for each of {len(every)} results, on a logarithmic axis that ends at 1.",
+        data,
+        {"papers": {paper: [row.result.key for row in some] for paper, some in rows.items()}},
+    )
+
+
+def _columns(sizes: Mapping[str, int]) -> list[list[str]]:
+    """Papers in two columns of about the same height, the longest first."""
+    columns: list[list[str]] = [[], []]
+    for paper in sorted(sizes, key=lambda one: -sizes[one]):
+        min(columns, key=lambda column: sum(sizes[one] for one in column)).append(paper)
+    return [column for column in columns if column]
+
+
+def _panel(axes: Axes, paper: str, rows: Sequence[LargestRatio]) -> list[Curve]:
+    """One paper, and its data: y counts the rows."""
+    data = []
+    for y, row in enumerate(rows):
+        if row.settings:
+            valid = [t for t in row.settings if t.valid and np.isfinite(t.value)]
+            worst = [t.value / t.bound for t in valid]
+            attained = [t.value / t.bound for t in valid if t.attained]
+            measured = [t.measured / t.bound for t in valid]
+            _range(axes, measured, y + 0.22, MEASURED, ".")
+            _range(axes, worst, y - 0.12, WORST, "o")
+            _marks(axes, attained, y - 0.12, WORST, "o")
+            for label, some in (("measured", measured), ("worst case", worst), ("worst case, attained", attained)):
+                data += [Curve(f"{row.result.key}: {label}", np.array(some), np.full(len(some), y))] if some else []
+        if np.isfinite(row.found):
+            _marks(axes, [row.found], y, FOUND, "D")
+            data.append(Curve(f"{row.result.key}: largest found", np.array([row.found]), np.array([y])))
+    axes.axvline(1, color=BOUND)
+    axes.set_xscale("log")
+    axes.set_xlim(LEAST / 1.4, 1.8)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=7)
+    axes.set_title(paper, fontsize=8.5)
+    return data
+
+
+def _range(axes: Axes, values: Sequence[float], y: float, color: str, marker: str) -> None:
+    """A line from the least to the largest, hollow at its ends."""
+    ends = [min(values), max(values)]
+    axes.plot(np.maximum(ends, LEAST), [y, y], color=color, linewidth=0.9)
+    _marks(axes, ends, y, color, marker, hollow=marker == "o")
+
+
+def _marks(axes: Axes, values: Sequence[float], y: float, color: str, marker: str, hollow: bool = False) -> None:
+    """A mark for each, a triangle at the edge for what is below it."""
+    for x in values:
+        shape = marker if x >= LEAST else "<"
+        axes.plot(max(x, LEAST), y, shape, color=color, markerfacecolor="white" if hollow else color)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.empirical.sweep import Sweep
+from fedbounds.empirical.sweep import Sweep, resolve
 from fedbounds.figures.charts.claims import level
 from fedbounds.figures.charts.paper_gallery import Traces, series
 
@@ -86,11 +86,6 @@ def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = 
         scores: the scores of several settings at once, on `tuning_seeds`; smaller is better, infinite if one diverged.
         extensions: values that may be added on each side of each parameter, by the ratio of the last two, in six
         digits.
-
-    Example:
-        >>> found = tune({"step": (0.01, 0.1)}, lambda settings: [abs(one["step"] - 1) for one in settings])
-        >>> found.winner, found.searched, found.edges
-        ({'step': 1.0}, {'step': (0.01, 0.1, 1.0, 10.0)}, ())
     """
     for name, values in grid.items():
         if not values or list(values) != sorted(set(values)):
@@ -123,11 +118,6 @@ def search(
     All parameters move together by a ratio, then each by itself; a better step is followed by another in its direction.
     When no line is better the ratio becomes its square root. Every method tries exactly `budget` settings from `start`,
     and up to `extensions` more while the best is at an edge. A step must improve the score by the share `gain`.
-
-    Example:
-        >>> found = search({"x": 1.0, "y": 1.0}, lambda s: [abs(one["x"] - 9) + abs(one["y"] - 3) for one in s], 12)
-        >>> found.winner, len(found.tried)
-        ({'x': 9.0, 'y': 3.0}, 12)
     """
     if budget < 1:
         raise FedboundsError(f"budget = {budget} must be at least 1")
@@ -148,13 +138,13 @@ def search(
     best, least, factor = dict(start), score(start), ratio
     while len(known) < budget and factor > FINEST:
         if least == inf:  # smaller steps until one does not diverge
-            best = _along(best, names, 1 / factor)
+            best = _multiply(best, names, 1 / factor)
             least = score(best)
             continue
         before = least
         for line in lines:
             for step in (factor, 1 / factor):
-                while (value := score(moved := _along(best, line, step))) < least - gain * abs(least):
+                while (value := score(moved := _multiply(best, line, step))) < least - gain * abs(least):
                     best, least = moved, value
         if least == before:
             factor = factor**0.5
@@ -168,19 +158,17 @@ def search(
     while len(known) < allowed and (edges := [name for name in found().edges if name not in flat]):
         best, least, name = found().winner, min(known.values()), edges[0]
         outward = ratio if best[name] == found().searched[name][-1] else 1 / ratio
-        if not score(_along(best, (name,), outward)) < least - gain * abs(least):
+        if not score(_multiply(best, (name,), outward)) < least - gain * abs(least):
             flat.add(name)
     return found()
 
 
-def _along(setting: TunedSetting, line: Sequence[str], step: float) -> dict[str, float]:
+def _multiply(setting: TunedSetting, line: Sequence[str], step: float) -> dict[str, float]:
     return {name: float(f"{value * step:.6g}") if name in line else value for name, value in setting.items()}
 
 
-def settled_level(traces: Sequence[Trace], last: int, metric: str) -> float:
-    """The mean of a loss over the last rounds, plus its change from as many rounds before; infinite if a seed
-    diverged.
-    """
+def level_with_drift(traces: Sequence[Trace], last: int, metric: str) -> float:
+    """The mean of a loss over the last rounds plus its change from the rounds before; infinite if a seed diverged."""
     before, after = stretches(traces, last, metric)
     score = after.mean() + abs(after.mean() - before.mean())
     return float(score) if np.isfinite(score) else inf
@@ -221,3 +209,49 @@ def _wider(values: Sequence[float], side: int) -> tuple[float, ...]:
     edge, inner = (values[0], values[1]) if side == 0 else (values[-1], values[-2])
     more = float(f"{edge * edge / inner:.6g}")
     return (more, *values) if side == 0 else (*values, more)
+
+
+class Fields(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+ScaleT = TypeVar("ScaleT", bound=Fields)
+
+
+def scale_named(scales: Mapping[str, ScaleT], dataset: str, network: str | None = None) -> ScaleT:
+    """The scale of a data set, with another network if one is given."""
+    if dataset not in scales:
+        raise unknown_name("data set", dataset, scales)
+    return scales[dataset] if network is None else replace(scales[dataset], network=network)
+
+
+def sweep_of(name: str, documents: Iterable[Mapping[str, Any]]) -> Sweep:
+    """One sweep of the tasks of several documents."""
+    return Sweep(name, tuple(task for document in documents for task in resolve(document, name).tasks), name)
+
+
+def with_data(problem: dict[str, Any], data: str | None) -> dict[str, Any]:
+    """A problem with the directory of its local files, if there is one."""
+    return problem if data is None else {**problem, "data": data}
+
+
+def images_of(dataset: str, size: tuple[int, int] | None) -> str | dict[str, Any]:
+    """A data set as specifications have it: a name, or a table with the numbers of generated images.
+
+    Example:
+        >>> images_of("digits", None), images_of("glyphs", (3000, 1000))
+        ('digits', {'kind': 'glyphs', 'train': 3000, 'test': 1000})
+    """
+    return dataset if size is None else {"kind": dataset, "train": size[0], "test": size[1]}
+
+
+def describe_images(dataset: str, size: tuple[int, int] | None) -> str:
+    """The data set for captions.
+
+    Example:
+        >>> describe_images("glyphs", (3000, 1000))
+        'glyphs (3,000 images, 1,000 for tests)'
+    """
+    return dataset if size is None else f"{dataset} ({size[0]:,} images, {size[1]:,} for tests)"

@@ -1,28 +1,38 @@
-"""The data of an explorer page: one paper as JavaScript."""
+"""The data of an explorer page: one paper as JavaScript, with the initial values of its constants."""
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from fedbounds.bounds.audit.counterexample import Erratum
+import sympy as sp
+from sympy.printing.jscode import JavascriptCodePrinter
+
+from fedbounds.bounds._version import __version__
 from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, trusted_premise
+from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.evaluation.evaluate import status_reasons
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
+from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_outputs
+from fedbounds.bounds.search.effort import Watch
+from fedbounds.bounds.theory.client_reductions import OverClients
+from fedbounds.bounds.theory.expressions import parts
 from fedbounds.bounds.theory.feasible_set import feasible_set
 from fedbounds.bounds.theory.measures import Measure
+from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.printing import latex as in_latex
-from fedbounds.bounds.theory.registry import Paper, paper_module
-from fedbounds.bounds.theory.result import Form, Result, reachable
+from fedbounds.bounds.theory.registry import Paper, paper, paper_module
+from fedbounds.bounds.theory.registry import papers as every_paper
+from fedbounds.bounds.theory.result import Condition, Form, Result, reachable
 from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity
-from fedbounds.figures.explorer.javascript import form_function, rule_function
 from fedbounds.figures.explorer.mathml import mathml
-from fedbounds.figures.explorer.start import initial_constants, initial_value
 
 TEXT, LONG = re.compile(r'"(?:[^"\\]|\\.)*"'), 60
 SIGNS = {"<=": r"\le", ">=": r"\ge", "==": "="}
@@ -37,11 +47,7 @@ def measures_document(measures: Sequence[Measure]) -> list[dict[str, Any]]:
     """The left-hand sides in words, each with the indices of those that are never smaller."""
     return [
         {
-            "aggregate": m.aggregate,
-            "over": m.over,
-            "of": m.of,
-            "expectation": m.expectation,
-            "given": m.given,
+            **attributes(m, "aggregate over of expectation given"),
             "text": str(m),
             "math": mathml(m.latex),
             "at_most": [k for k, other in enumerate(measures) if m.is_at_most(other)],
@@ -59,15 +65,15 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
         found = []
         for rule in derived:
             if function := rule_function(rule, notation):
-                said = {"name": rule.name, "inputs": rule.inputs, "why": rule.why, "free": rule.free}
-                text = f"{{...{json_text(said)}, compute: {function}}}"
+                rule_text = json_text(attributes(rule, "name inputs why free"))
+                text = f"{{...{rule_text}, compute: {function}}}"
                 found.append(rules.setdefault(text, len(rules)))
         return found
 
     notations = list({id(result.notation): result.notation for result in paper.results}.values())
     results = []
     for result in paper.results:
-        about = [_erratum(e) for e in errata_about(result)]
+        about = [attributes(e, "id degree where claim fails instead") for e in errata_about(result)]
         forms = []
         for form in result.forms:
             declared = feasible_set(result, form)
@@ -75,7 +81,14 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
             place = measures.index(form.measure or result.measure)
             forms.append({**_form(result, form), "measure": place, "rules": places(form.derived, result.notation)})
         results.append(
-            {**_result(result), "notation": notations.index(result.notation), "errata": about, "forms": forms}
+            {
+                **attributes(result, "key kind title"),
+                "source": str(result.source),
+                **attributes(result, "statement default"),
+                "notation": notations.index(result.notation),
+                "errata": about,
+                "forms": forms,
+            }
         )
     document = {
         "key": paper.key,
@@ -115,33 +128,17 @@ def _symbol(q: Quantity) -> dict[str, Any]:
     return {
         "name": q.name,
         "math": mathml(q.latex),
-        "meaning": q.meaning,
-        "concept": q.concept,
+        **attributes(q, "meaning concept"),
         "unit": str(q.dimension),
         "vector": bool(q.shape),
-        "default": q.default,
-        "total": q.total,
+        **attributes(q, "default total"),
         "start": initial_value(q),
         "domain": {
             "low": str(q.domain.low).replace("inf", "Infinity"),
             "high": str(q.domain.high).replace("inf", "Infinity"),
-            "low_open": q.domain.low_open,
-            "high_open": q.domain.high_open,
-            "integer": q.domain.integer,
-            "infinite": q.domain.infinite,
+            **attributes(q.domain, "low_open high_open integer infinite"),
             "text": str(q.domain),
         },
-    }
-
-
-def _result(result: Result) -> dict[str, Any]:
-    return {
-        "key": result.key,
-        "kind": result.kind,
-        "title": result.title,
-        "source": str(result.source),
-        "statement": result.statement,
-        "default": result.default,
     }
 
 
@@ -156,11 +153,9 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
     needed = {s.name for e in form.expressions for s in e.free_symbols}
     declared = feasible_set(result, form)
     return {
-        "name": form.name,
-        "note": form.note,
+        **attributes(form, "name note"),
         "reading": form.generous,
-        "hides": form.hides,
-        "order_only": form.order_only,
+        **attributes(form, "hides order_only"),
         "signed": (form.measure or result.measure).signed,
         "verdict": committed_verdict(result, form),
         "caveats": status_reasons(compiled_form(result, form)),
@@ -187,7 +182,7 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
             {"op": c.op, "text": c.as_printed(notation).text, "why": c.why, "witness": c in declared.witnessed}
             for c in declared.all
         ],
-        "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in form.assumptions],
+        "assumptions": [attributes(a, "name statement label") for a in form.assumptions],
         "needed": sorted(needed),
         "reach": [name for name in notation if name in reachable(form, prescribed=True)],
         "given": initial_constants(result, form),
@@ -195,12 +190,175 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
     }
 
 
-def _erratum(erratum: Erratum) -> dict[str, str]:
-    return {
-        "id": erratum.id,
-        "degree": erratum.degree,
-        "where": erratum.where,
-        "claim": erratum.claim,
-        "fails": erratum.fails,
-        "instead": erratum.instead,
+class _Printer(JavascriptCodePrinter):
+    """Constants are properties of `c`; the symbol of a vector is its n-th entry, as in a reduction over clients."""
+
+    def __init__(self, notation: Notation) -> None:
+        super().__init__({"allow_unknown_functions": True})
+        self.vectors = {q.symbol for q in notation.values() if q.shape}
+
+    def _print_Symbol(self, expr: sp.Symbol) -> str:
+        return f"c.{expr.name}[n]" if expr in self.vectors else f"c.{expr.name}"
+
+    def _print_floor(self, expr: sp.Expr) -> str:
+        return f"floor({self._print(expr.args[0])})"
+
+    def _print_ceiling(self, expr: sp.Expr) -> str:
+        return f"ceiling({self._print(expr.args[0])})"
+
+    def _print_NamedNumber(self, expr: NamedNumber) -> str:
+        return repr(float(sp.N(expr.exact, 17)))
+
+    def _reduction(self, expr: OverClients) -> str:
+        return self.of_clients(expr.word, parts(expr)[0])
+
+    _print_SumOverClients = _print_MeanOverClients = _print_MaxOverClients = _print_MedianOverClients = _reduction
+
+    def of_clients(self, function: str, expr: sp.Expr) -> str:
+        """A call with the number of clients and a function of the index of one."""
+        vectors = sorted(str(s) for s in expr.free_symbols & self.vectors)
+        count = f"c.{vectors[0]}.length" if vectors else "1"
+        return f"{function}({count}, n => {self._print(expr)})"
+
+
+def javascript(expression: sp.Expr, notation: Notation) -> str:
+    """The expression in JavaScript.
+
+    Example:
+        >>> from fedbounds.bounds.theory.registry import load
+        >>> theorem = load("fed-norm-sgda/theorem-1")
+        >>> javascript(theorem.form("printed").conditions[0].left, theorem.notation)
+        'sum_clients(c.w.length, n => c.w[n])'
+    """
+    return _Printer(notation).doprint(expression)
+
+
+def form_function(form: Form, feasible: Iterable[Condition], notation: Notation) -> str:
+    """A function of the constants: terms, prescribed values, sides and extremes of conditions, and feasible sides."""
+    conditions = [
+        _array((c.left, c.right, *([] if c.extreme is None else [c.extreme])), notation) for c in form.conditions
+    ]
+    terms = _array((t.expression for t in form.terms), notation)
+    steps, together = (
+        _array(form.prescribes.values(), notation),
+        [_array((c.left, c.right), notation) for c in feasible],
+    )
+    return f"c => [{terms}, {steps}, [{', '.join(conditions)}], [{', '.join(together)}]]"
+
+
+def _array(expressions: Iterable[sp.Expr], notation: Notation) -> str:
+    return f"[{', '.join(javascript(e, notation) for e in expressions)}]"
+
+
+def rule_function(rule: Derived, notation: Notation) -> str:
+    """A function of the constants that returns a derived one; empty if the rule exists only in numpy."""
+    if isinstance(rule.rule, sp.Expr):
+        printer = _Printer(notation)
+        each = notation[rule.name].shape
+        return "c => " + (printer.of_clients("each", rule.rule) if each else printer.doprint(rule.rule))
+    return f"c => ({rule.javascript})({', '.join(f'c.{name}' for name in rule.inputs)})" if rule.javascript else ""
+
+
+Start = float | list[float]
+
+# an everyday setting in which most results hold; every other constant starts by its domain
+VALUES: dict[str, Start] = {
+    "rounds": 100_000,
+    "iterations": 100_000,
+    "local_steps": 5,
+    "local_steps_by_client": [5, 5, 5, 5],
+    "clients": 4,
+    "clients_of_each_silo": [4, 4, 4, 4],
+    "participating_clients": 2,
+    "interval": 2,
+    "unavailable_rounds": 2,
+    "local_step_size": 1e-3,
+    "local_ascent_step_size": 1e-3,
+    "step_size_at_t": 1e-3,
+    "server_step_size": 1e-6,
+    "server_ascent_step_size": 1e-3,
+    "effective_step": 5e-6,
+    "effective_ascent_step": 1e-3,
+    "scaled_step": 1e-3,
+    "cutoff_interval": 5,
+    "participation_rates": [0.25, 0.5, 0.75, 1],
+    "aggregation_weights": [0.25, 0.25, 0.25, 0.25],
+    "weight_error": 1e-3,
+    "largest_weight_error": 1e-3,
+    "failure_probability": 0.1,
+    "time_budget": 100_000,
+    "strong_convexity": 0.5,
+    "strong_concavity": 0.5,
+}
+
+
+def initial_value(quantity: Quantity) -> Start:
+    """The initial value of a constant."""
+    domain = quantity.domain
+    usual = VALUES.get(quantity.concept)
+    if usual is not None and bool(quantity.shape) == isinstance(usual, list):
+        return usual
+    middle = quantity.total / 4 if quantity.total else min(1.0, (max(domain.low, 0) + domain.high) / 2)
+    value = quantity.default if quantity.default is not None else max(domain.low, middle)
+    return [value] * 4 if quantity.shape else value
+
+
+def initial_constants(result: Result, form: Form) -> list[str]:
+    """A minimal set of constants from which all others of a form follow, in the order of the notation."""
+    wanted = reachable(form, prescribed=True)
+    needed = {s.name for e in form.expressions for s in e.free_symbols}
+    defaults = {q.name for q in result.notation.values() if q.default is not None}
+    given = set(wanted)
+    for name in [*(rule.name for rule in form.derived), *result.notation]:
+        left = given - {name} | defaults
+        while more := {r.name for r in form.derived if {*r.inputs} <= left} - left:
+            left |= more
+        if needed <= left:
+            given.discard(name)
+    return [name for name in result.notation if name in given]
+
+
+ALL = "index"  # the file of all papers
+
+
+def explore(
+    out: str | Path, papers: Sequence[str] = (), watch: Watch | None = None, *, force: bool = False
+) -> list[Path]:
+    """Write one HTML file for each paper (default: all), and `index.html` for all of them; return the paths."""
+    chosen = [paper(name) for name in papers] or [*every_paper()]
+    outputs = [Output(Path(out, f"{name}.html")) for name in (*(one.key for one in chosen), ALL)]
+    check_outputs(outputs, force)
+    measures = measures_of(chosen)
+    scripts: dict[str, str] = {}
+    for one in chosen:
+        scripts[one.key] = script(one, measures)
+        if watch is not None:
+            watch(len(scripts), len(chosen))
+    pages = {name: page(name, theory([text], measures)) for name, text in scripts.items()}
+    pages[ALL] = page("all papers", theory([*scripts.values()], measures))
+    write_outputs(outputs, [pages[output.path.stem].encode() for output in outputs], force)
+    return [output.path for output in outputs]
+
+
+def page(about: str, computes: str) -> str:
+    """The HTML of one explorer."""
+    parts = {
+        "TITLE": f"fedbounds explorer: {html.escape(about)}",
+        "VERSION": __version__,
+        "STYLE": _asset("uPlot.min.css") + _asset("page.css"),
+        "LIBRARY": f"/*\n{_asset('uPlot-LICENSE.txt')}*/\n{_asset('uPlot.iife.min.js')}",
+        "THEORY": computes,
+        "PAGE": _asset("page.js"),
     }
+    return re.sub(r"@([A-Z]+)@", lambda name: parts[name[1]], _asset("page.html"))
+
+
+def theory(scripts: Sequence[str], measures: Sequence[Measure]) -> str:
+    """The computations of a page in JavaScript."""
+    listed = json_text(measures_document(measures))
+    papers = ",\n".join(scripts)
+    return f"{_asset('theory.js')}\nconst MEASURES = {listed};\nconst PAPERS = [{papers}];\n"
+
+
+def _asset(name: str) -> str:
+    return package_text("fedbounds.figures.explorer", name)

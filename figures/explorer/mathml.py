@@ -35,17 +35,17 @@ GUARDED = {ord(c): 0xE000 + ord(c) for c in "\\{}$&#_%^~<>|"}  # to characters f
 UNGUARDED = {private: letter for letter, private in GUARDED.items()}
 
 
-def _guarded(plain: re.Match[str]) -> str:
+def _guard(plain: re.Match[str]) -> str:
     text = ESCAPE.sub(lambda said: ESCAPED[said[0]], plain[1])
     shown = (visible(c) if c < " " else c for c in text)
     return rf"\text{{{''.join(shown).translate(GUARDED)}}}"
 
 
-def _text(said: str | None) -> str:
+def _escape_text(said: str | None) -> str:
     return html.escape((said or "").translate(UNGUARDED), quote=False)
 
 
-def _styled(letter: re.Match[str]) -> str:
+def _style_letter(letter: re.Match[str]) -> str:
     style, name = letter[1].upper(), f"{'CAPITAL' if letter[2].isupper() else 'SMALL'} {letter[2].upper()}"
     for start in (f"MATHEMATICAL {style}", style):  # some are older than the rest of their alphabet
         with suppress(KeyError):
@@ -65,7 +65,7 @@ def mathml(tex: str, display: str = "inline") -> str:
         fedbounds.bounds.errors.FedboundsError: <script> is no part of a formula: '\\text{<script>alert(1)</script>}'
     """
     try:
-        found = convert(PLAIN.sub(_guarded, tex), display=display).replace(
+        found = convert(PLAIN.sub(_guard, tex), display=display).replace(
             ' xmlns="http://www.w3.org/1998/Math/MathML"', ""
         )
         root = ElementTree.fromstring(found)
@@ -73,7 +73,7 @@ def mathml(tex: str, display: str = "inline") -> str:
         raise FedboundsError(f"no formula: {tex!r} ({type(error).__name__})") from None
     if unknown := re.search(r">\s*(\\\w+)", found):
         raise FedboundsError(f"no MathML for {unknown[1]} in {tex!r}")
-    return STYLED.sub(_styled, _markup(root, tex))
+    return STYLED.sub(_style_letter, _markup(root, tex))
 
 
 def _markup(element: ElementTree.Element, tex: str) -> str:
@@ -83,5 +83,5 @@ def _markup(element: ElementTree.Element, tex: str) -> str:
     if other := element.attrib.keys() - ATTRIBUTES:
         raise FedboundsError(f"the attribute {min(other)} is none of formulas: {tex!r}")
     said = "".join(f' {name}="{html.escape(value)}"' for name, value in element.attrib.items())
-    inside = _text(element.text) + "".join(_markup(child, tex) + _text(child.tail) for child in element)
+    inside = _escape_text(element.text) + "".join(_markup(child, tex) + _escape_text(child.tail) for child in element)
     return f"<{element.tag}{said}>{inside}</{element.tag}>"

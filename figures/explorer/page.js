@@ -213,11 +213,11 @@ function answer() {
   }
   placeholders(found.known);
   const value = Number.isNaN(found.value) ? "no value" : `${relation(form)} ${number(found.value)}`;
-  const guarantee = found.guarantee ? `yes${form.conditional_on ? `, conditional on ${form.conditional_on} (${form.verdict})` : ""}` : "no";
+  const promise = found.guarantee ? `yes${form.conditional_on ? `, conditional on ${form.conditional_on} (${form.verdict})` : ""}` : "no";
   $("bound").replaceChildren(
     el("div", { html: measure.math }), el("div", {}, measure.text),
     el("div", { class: "value", id: "value" }, value),
-    el("div", {}, "guarantee: ", el("b", { class: found.guarantee ? "yes" : "no", id: "guarantee" }, guarantee),
+    el("div", {}, "guarantee: ", el("b", { class: found.guarantee ? "yes" : "no", id: "guarantee" }, promise),
       ` · valid: ${found.valid ? "yes" : "no"} · verdict: ${form.verdict} · dominant: ${found.dominant || "none"}`),
     el("ul", {}, ...found.why_not.map(reason => el("li", {}, reason))));
   if (form.hides) $("bound").append(el("p", {}, `hides ${form.hides}`));
@@ -338,7 +338,7 @@ function draw() {
     .filter(x => Number.isFinite(x) && (x > 0 || !log)).sort((a, b) => a - b);
   const rows = [curve(form, here, symbol.concept, settings)], said = [];
   let fits = { ok: false, why: "" }, known = {};
-  try { known = resolve(form, here); } catch { /* the answer shows it */ }
+  try { known = resolve(form, here); } catch { /* told by the answer */ }
   if (second) {
     fits = comparable(form, second, MEASURES);
     for (const why of state.refusedBeside.values()) fits = { ok: false, why };
@@ -357,7 +357,7 @@ function draw() {
   const places = x.map(value => settings.indexOf(value));
   const data = [x, ...rows.flatMap(row => [v => v, v => !v].map(test => places.map(k => k < 0 ? undefined : pick(test)(row[k]))))];
   let now = null;
-  try { now = evaluate(form, here, [], false).value; } catch { /* the answer shows it */ }
+  try { now = evaluate(form, here, [], false).value; } catch { /* told by the answer */ }
   data.push(x.map(value => value === current && Number.isFinite(now) ? now : null));
   const flat = data.slice(1).flat().filter(v => v !== null && v !== undefined), positive = flat.every(v => v > 0);
   const ink = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

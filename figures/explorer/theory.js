@@ -111,9 +111,9 @@ function agree(form, rule, given) {
   } catch { return; } // what cannot be computed has to be given
   entries(given[rule.name].value).forEach((value, n) => {
     if (admits(rule.free, value, derived[n])) return;
-    const relation = { upwards: "is below", downwards: "is above" }[rule.free] ?? "contradicts";
-    throw Error(`${rule.name} = ${number(value, 12)} ${relation} ${number(derived[n], 12)}, which follows`
-      + `${rule.inputs.length ? " from " : ""}${rule.inputs.join(", ")} (${rule.why})`);
+    const relation = { upwards: "is below", downwards: "is above" }[rule.free] ?? "conflicts with";
+    throw Error(`${rule.name} = ${number(value, 12)} ${relation} ${number(derived[n], 12)}`
+      + `${rule.inputs.length ? `, computed from ${rule.inputs.join(", ")}` : ""} (${rule.why})`);
   });
 }
 
@@ -130,7 +130,7 @@ function resolve(form, given) {
   for (const [vector, length] of lengths.slice(0, 1)) {
     for (const name of Object.keys(given).filter(n => form.theory.symbols[n].concept === "clients")) {
       if (given[name] !== length) {
-        throw Error(`${name} = ${number(given[name], 12)} contradicts ${length}, which follows from ${vector} `
+        throw Error(`${name} = ${number(given[name], 12)} conflicts with ${length}, computed from ${vector} `
           + `(the length of ${vector})`);
       }
     }
@@ -168,7 +168,7 @@ function impossible(form, together, known) { // why these constants do not occur
   const { text, why, witness, left, op, right } = said.find(relation => !relation.witness) ?? said[0] ?? {};
   if (witness === undefined) return [];
   const [a, b] = [number(left, 6), number(right, 6)], names = form.computed_from.join(", ");
-  if (witness && names) return [`no problem is known to have these constants: give ${names} instead of what follows from them`];
+  if (witness && names) return [`no problem is known to have these constants: give ${names} instead of the constants computed from them`];
   return [witness ? `no problem is known to have these constants: those that are (${why}) need ${a} ${op} ${b}`
     : `no problem has these constants: ${text} (${why}), got ${a} ${opposite[op]} ${b}`];
 }

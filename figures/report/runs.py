@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds._version import __version__
-from fedbounds.bounds.display.json_values import json_value
+from fedbounds.bounds.display.json_values import attributes, json_value
 from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.inputs.output_files import Output, check_outputs
 from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_text, record_inputs
@@ -141,7 +141,10 @@ def runs_document(
                 "version": __version__,
                 "report_made_with": _build(provenance()),
                 "runs_made_with": builds,
-                "files": _checksums(written),
+                "files": {
+                    file.name: hashlib.sha256(read_bytes(file, str(file), LARGEST, noted=False)).hexdigest()
+                    for file in written
+                },
             },
             "bibtex": [*(paper(name).bibtex.strip() for name in papers), software()],
         }
@@ -149,9 +152,7 @@ def runs_document(
 
 
 def figures_of_runs(out: Path, keys: Sequence[str], settings: int) -> Iterator[Output]:
-    """Every figure file that a report may write, for these results (default: those that cover the runs) and so many
-    settings.
-    """
+    """Every figure file that a report may write, for results (default: those that cover the runs) and many settings."""
     for compared in promises_named(keys) if keys else promises_of_runs():
         for number in range(-(-settings // MOST_PANELS) + 1):
             yield from figure_outputs(out / f"{_name(compared, number)}.png")
@@ -200,10 +201,6 @@ def _build(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: facts[name] for name in ("python", "platform", "packages", "git") if name in facts}
 
 
-def _checksums(files: Sequence[Path]) -> dict[str, str]:
-    return {file.name: hashlib.sha256(read_bytes(file, str(file), LARGEST, noted=False)).hexdigest() for file in files}
-
-
 def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
     """One setting under one result at its largest number of rounds, and all crossings."""
     notation = c.result.notation
@@ -220,8 +217,7 @@ def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
         "valid": bool(c.valid[-1]),
         "guarantee": c.guarantee,
         "promise": c.evaluation.guarantee_text,
-        "revoked": c.revoked,
-        "why_not": list(c.why_not),
+        **attributes(c, "revoked why_not"),
         "crossings": len(c.crossings),
         "covered_crossings": len(c.covered_crossings),
         "compared": len(c.rounds),
@@ -230,9 +226,7 @@ def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
                 "name": name,
                 "tex": notation[name].latex,
                 "meaning": notation[name].meaning,
-                "value": constant.value,
-                "source": constant.source,
-                "note": constant.note,
+                **attributes(constant, "value source note"),
             }
             for name, constant in c.constants.items()
             if name not in c.evaluation.unused
@@ -243,7 +237,7 @@ def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
             for check in c.evaluation.conditions
         ],
         "assumptions": [
-            {"name": a.name, "statement": a.statement, "label": a.label, "status": c.evaluation.assumptions[a.name]}
+            {**attributes(a, "name statement label"), "status": c.evaluation.assumptions[a.name]}
             for a in c.form.assumptions
         ],
         "notes": list(c.notes),

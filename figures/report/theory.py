@@ -8,6 +8,7 @@ from fedbounds.bounds.audit.counterexample import Erratum
 from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, mark, read_ledger, trusted_premise
 from fedbounds.bounds.audit.verdict import CHECKERS
+from fedbounds.bounds.display.json_values import attributes
 from fedbounds.bounds.display.tables import tex
 from fedbounds.bounds.evaluation.evaluate import status_reasons
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
@@ -26,8 +27,7 @@ def result_document(result: Result, form: Form) -> dict[str, Any]:
         "key": result.key,
         "form": form.name,
         "claim": f"{result.key}[{form.name}]",
-        "kind": result.kind,
-        "title": result.title,
+        **attributes(result, "kind title"),
         "source": str(result.source),
         "statement": result.statement,
         "measure": str(form.measure or result.measure),
@@ -39,9 +39,8 @@ def result_document(result: Result, form: Form) -> dict[str, Any]:
         "conditions": [{"tex": said, "text": c.text, "why": c.why} for said, c in conditions],
         "steps": list(parts.steps),
         "names": list(parts.names),
-        "note": form.note,
-        "generous": form.generous,
-        "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in form.assumptions],
+        **attributes(form, "note generous"),
+        "assumptions": [attributes(a, "name statement label") for a in form.assumptions],
         "caveats": list(status_reasons(compiled_form(result, form))),
         "conditional_on": trusted_premise(result, form),
         "verdicts": [verdict_document(result, form)],
@@ -62,25 +61,18 @@ def verdict_document(result: Result, form: Form) -> dict[str, Any]:
         "trusts": [str(axiom) for axiom in axioms] if isinstance(axioms, list) else [],
         "units": str(units.get("verdict", "unknown")),
         "mark": mark(result, form),
-        "refuted_by": form.refuted_by,
-        "note": form.note,
+        **attributes(form, "refuted_by note"),
         "replay": f'fedbounds audit "{claim}"',
     }
 
 
 def erratum_document(erratum: Erratum) -> dict[str, Any]:
     """One erratum, with the smallest counterexample and the command that replays it."""
-    replay = erratum.replayed
     return {
-        "id": erratum.id,
-        "degree": erratum.degree,
-        "where": erratum.where,
-        "quotes": [{"text": quote.text, "where": quote.where} for quote in erratum.quotes],
-        "claim": erratum.claim,
-        "fails": erratum.fails,
-        "instance": replay.instance,
-        "comparison": replay.comparison,
-        "instead": erratum.instead,
-        "repeats": erratum.repeats,
+        **attributes(erratum, "id degree where"),
+        "quotes": [attributes(quote, "text where") for quote in erratum.quotes],
+        **attributes(erratum, "claim fails"),
+        **attributes(erratum.replayed, "instance comparison"),
+        **attributes(erratum, "instead repeats"),
         "replay": f"fedbounds refute {erratum.id}",
     }

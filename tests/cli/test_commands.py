@@ -99,7 +99,7 @@ CONSTANTS = [
     ([*GOOD.split(), "L=2"], "L is given twice on the command line"),
     ([*GOOD.split(), "--set", "L=1"], "L is given twice on the command line"),
     ([*GOOD.split(), "smoothness=2"], "L is given twice, unequal"),
-    ([*GOOD.split(), "S=4"], "rho = 0.75 contradicts 0.5, which follows from S"),
+    ([*GOOD.split(), "S=4"], "rho = 0.75 conflicts with 0.5, computed from S"),
     ([*GOOD.split(), "L"], "'L' is not NAME=VALUE, e.g. L=1"),
     ([*GOOD.split(), "=3"], "'=3' is not NAME=VALUE, e.g. L=1"),
     ([*GOOD.split(), "--from"], "'--from' requires an argument"),
@@ -264,7 +264,7 @@ def test_a_form_that_says_nothing_shows_no_shares():
         "eta=1",
     ]
     status, out, _ = run("eval", "fedau/theorem-2", *known)
-    assert status == 0 and "%" not in out and "beyond its conditions this form says nothing" in out
+    assert status == 0 and "%" not in out and "outside its conditions this form gives no bound" in out
     found = document("eval", "fedau/theorem-2", *known)
     assert found["value"] == "inf" and set(found["shares"].values()) == {"nan"} and found["dominant"] == ""
 

@@ -46,6 +46,7 @@ def ask(shell: str, script: str, said: str = "") -> str:
         (f"fedbounds eval {THEOREM} --set L=1 ", {"gamma=", "eta="}, {"L="}),
         (f"fedbounds eval {THEOREM} L=1 --assume ", {"all"}, {"gamma="}),
         (f"fedbounds optimize {THEOREM} --over gamma,e", {"gamma,eta"}, {"gamma,gamma"}),
+        (f"fedbounds optimize {THEOREM} --within et", {"eta="}, {"gamma="}),
         (f"fedbounds compare {THEOREM}:sha", {"sharp", "sharp:worst"}, {"explicit"}),
         ("fedbounds refute fedau/erratum/", {"fedau/erratum/rate-above-one"}, {THEOREM}),
         ("fedbounds refute ", {"fedau/erratum/rate-above-one"}, {THEOREM}),

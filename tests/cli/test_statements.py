@@ -10,7 +10,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.result import Source
 from fedbounds.bounds.theory.statement import Statement
-from fedbounds.cli import statements as places
+from fedbounds.cli import catalog as places
 
 PAPER = "arbitrary-participation"
 YOUNG = Statement(

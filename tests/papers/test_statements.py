@@ -6,7 +6,7 @@ import pytest
 
 from fedbounds.bounds.audit.claim_set import paper_claims
 from fedbounds.bounds.theory.registry import statements
-from fedbounds.cli.statements import equation_places
+from fedbounds.cli.catalog import equation_places
 
 NUMBERS = {
     "arbitrary-participation": [*map(str, range(8, 19)), *(f"C.{k}" for k in range(1, 17))],

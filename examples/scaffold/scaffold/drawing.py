@@ -6,7 +6,7 @@ import numpy as np
 
 import fedbounds as fb
 from fedbounds.algorithms import AverageParticipating
-from fedbounds.charts import Curve, PaperGallery, Picture, draw_by_name, panels
+from fedbounds.charts import Curve, PaperGallery, Picture, panels
 from scaffold.algorithms import Scaffold
 from scaffold.results import THEOREM
 
@@ -48,8 +48,3 @@ def drift(gallery: Gallery) -> Picture:
 
 
 FIGURES = {"drift": drift}
-
-
-def draw(gallery: Gallery, name: str) -> Picture:
-    """One figure by name."""
-    return draw_by_name("scaffold", FIGURES, gallery, name)

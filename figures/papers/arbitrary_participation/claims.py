@@ -137,7 +137,7 @@ def figure_d_3(found: Mapping[str, Level]) -> list[FigureClaim]:
 def toy_claims(gallery: Gallery) -> list[FigureClaim]:
     """Appendix B.1: at equal gamma*eta, small steps with amplification end nearer to the optimum."""
     larger = {f"gamma = {g:g}": ex.step("fedavg", g) | {"local_steps": 1} for g in (0.05, 0.1, 0.25, 0.5)}
-    amplified = {f"eta = {e:g}": ex.generalized(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
+    amplified = {f"eta = {e:g}": ex.generalized_fedavg(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
     optimum = CENTERS.mean(axis=0)
 
     def distances(name: str, runs: Mapping[str, Mapping[str, object]]) -> list[float]:

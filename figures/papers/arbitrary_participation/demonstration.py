@@ -1,16 +1,18 @@
-"""The demo: generalized FedAvg against its baselines on images, and under Theorem 3.1 on a quadratic and on digits."""
+"""The demo: generalized FedAvg against its baselines on images, and under Theorem 3.1."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import check_outputs
+from fedbounds.bounds.participation.constants import window_means
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.compare_run import Confrontation, confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
@@ -20,14 +22,12 @@ from fedbounds.empirical.simulation.moments import moments
 from fedbounds.figures.charts.claims import FigureClaim, claims_output, correct, level, write_claims
 from fedbounds.figures.charts.overlay import overlay
 from fedbounds.figures.charts.paper_gallery import Traces
-from fedbounds.figures.charts.participation import participation_timeline
-from fedbounds.figures.charts.picture import figure_outputs
+from fedbounds.figures.charts.picture import COLORS, Curve, Picture, figure_outputs, new_figure
 from fedbounds.figures.charts.theory import breakdown
 from fedbounds.figures.charts.verdicts import COLUMNS, NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation.claims import ordering
-from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery
+from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery, compare_all, guarantee_picture
 from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE, Scale, demo_scale
-from fedbounds.figures.papers.arbitrary_participation.real_data import compare_all, guarantee_picture
 
 WIDTH = 110  # of a line of the summary
 EXACT = ("explicit", "sharp")  # forms of the theorem
@@ -137,7 +137,7 @@ def demonstrate(
     gallery = Gallery(out / "runs", workers=workers, scale=scale, progress=progress, device=device)
     traces = gallery.four_methods()
     claims = correct(ordering(scale, traces))
-    note = f"Amplification eta = 10. Local step sizes: {gallery.tuning_words()}"
+    note = f"Amplification eta = 10. Local step sizes: {gallery.describe_tuning()}"
     title = "Periodic availability: amplified FedAvg and its baselines"
     written = gallery.convergence(title, traces, note).save(out / "periodic.png", force=force)
     written.append(write_claims(claims, out / "claims.csv", force=force))
@@ -152,7 +152,7 @@ def demonstrate(
     real = compare_all(real_rounds)
     written += guarantee_picture(real).save(out / "guarantee.png", force=force)
     levels = _levels(traces, scale)
-    return Demonstration(scale.words, gallery.tuning_words(), levels, claims, comparisons, real, written)
+    return Demonstration(scale.words, gallery.describe_tuning(), levels, claims, comparisons, real, written)
 
 
 def periodic(clients: int, participants: int, slot: int) -> PeriodicGroups:
@@ -194,3 +194,44 @@ def _levels(traces: Traces, scale: Scale) -> dict[str, dict[str, float]]:
             "test_accuracy_error": wrong.error,
         }
     return rows
+
+
+def participation_timeline(weights: np.ndarray, interval: int, provenance: Mapping[str, Any] | None = None) -> Picture:
+    """Weights q (rounds, clients) by round, above the range of the clients' mean weights in windows of P rounds."""
+    q = np.asarray(weights, dtype=float)
+    if q.ndim != 2 or len(q) < interval:
+        raise FedboundsError(f"participation timeline: shape {q.shape} is not (rounds >= {interval}, clients)")
+    means = window_means(q, interval)
+    starts = interval * np.arange(len(means))
+    with new_figure(6.8, 4.6) as figure:
+        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
+        top.grid(visible=False)
+        image = top.imshow(q.T, aspect="auto", interpolation="nearest", cmap="Greys", origin="lower",
+                           extent=(-0.5, len(q) - 0.5, 0.5, q.shape[1] + 0.5))  # fmt: skip
+        figure.colorbar(image, ax=top, label="weight $q_t^n$", shrink=0.9)
+        top.yaxis.get_major_locator().set_params(integer=True)
+        top.set_ylabel("client $n$")
+        for start in starts[1:]:
+            top.axvline(start - 0.5, color=COLORS[0], linewidth=0.6, alpha=0.6)
+        edges = interval * np.arange(len(means) + 1)
+        bottom.stairs(means.max(axis=1), edges, baseline=None, color=COLORS[1], label="largest", linewidth=1.6)
+        bottom.stairs(
+            means.min(axis=1), edges, baseline=None, color=COLORS[0], label="smallest", linewidth=1.6, linestyle="--"
+        )
+        bottom.axhline(1 / q.shape[1], color="black", linewidth=0.8, linestyle=":", label="$1/N$")
+        bottom.set(ylabel="mean weight\nper window", xlabel="round $t$")
+        bottom.margins(y=0.35)
+        bottom.legend(ncols=3, loc="upper right")
+        top.set_title(f"Participation of {q.shape[1]} clients, windows of {interval} rounds")
+    return Picture(
+        figure,
+        f"Weights of {q.shape[1]} clients over {len(q)} rounds (above) and the largest and smallest mean weight of a "
+        f"client over each window of {interval} rounds (below); equal means make the window divergence vanish.",
+        f"Timeline of participation; window means range from {means.min():.3g} to {means.max():.3g}.",
+        [
+            Curve("largest window mean", starts.astype(float), means.max(axis=1)),
+            Curve("smallest window mean", starts.astype(float), means.min(axis=1)),
+            Curve("participants", np.arange(len(q), dtype=float), (q > 0).sum(axis=1).astype(float)),
+        ],
+        provenance or {},
+    )

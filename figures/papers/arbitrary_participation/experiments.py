@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep, resolve
-from fedbounds.figures.charts.scales import scale_named
+from fedbounds.figures.charts.tuning import scale_named
 
 AMPLIFIED, PLAIN = "amplified", "no amplification"
 WAIT_MINIBATCH, WAIT_FULL = "wait-minibatch", "wait-full"
@@ -81,7 +81,7 @@ class Scale:
         images = "" if self.train is None else f" ({self.train:,} images)"
         return (
             f"{self.dataset}{images}, network {self.network}, N = {self.clients}, S = {self.participants}, I = 5, "
-            f"batch 16, five groups of two classes available for {self.slot} rounds in turn, P = {self.interval}, "
+            f"batch 16, five groups of two classes available for {self.slot} rounds cyclically, P = {self.interval}, "
             f"{self.rounds} rounds after {self.initial_rounds} initial ones, {self.seeds} seeds{left_out}; the "
             "paper has N = 250, S = 10, slots of 100 rounds, P = 500 and 300,000 rounds or more"
         )
@@ -109,9 +109,7 @@ def demo_scale() -> Scale:
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale of a data set, with another network if given; with `full` the paper's clients, rounds, seeds and
-    grid.
-    """
+    """The scale of a data set, with another network if given; `full`: the paper's clients, rounds, seeds and grid."""
     scale = scale_named(SCALES, dataset, network)
     if not full:
         return scale
@@ -130,7 +128,7 @@ def four_methods(scale: Scale, steps: Mapping[str, float]) -> dict[str, dict[str
 def method(scale: Scale, name: str, size: float) -> dict[str, Any]:
     """One of the methods with a step size."""
     if name == AMPLIFIED:
-        return generalized(size, 10.0, scale.interval)
+        return generalized_fedavg(size, 10.0, scale.interval)
     return step("fedavg", size) if name == PLAIN else step(name, size, interval=scale.interval)
 
 
@@ -139,7 +137,7 @@ def step(kind: str, size: float, **more: Any) -> dict[str, Any]:
     return {"kind": kind, "local_step_size": size, "local_steps": 5, **more}
 
 
-def generalized(size: float, multiplier: float, interval: int) -> dict[str, Any]:
+def generalized_fedavg(size: float, multiplier: float, interval: int) -> dict[str, Any]:
     """Algorithm 1."""
     return step("generalized-fedavg", size, server_multiplier=multiplier, interval=interval)
 

@@ -2,88 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
-from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks
+from fedbounds.figures.charts.networks import NetworkFamily, Networks, read_setting
 
-RESULT, TITLE = "arbitrary-participation/theorem-3.1", "A CNN on glyphs under Theorem 3.1"
-SETTING: dict[str, Any] = {
-    "name": "network-in-turn",
-    "rounds": 1000,
-    "seeds": 4,
-    "seeds_per_run": 2,
-    "record_every": 20,
-    "record_models": True,
-    "record_participation": True,
-    "problem": {
-        "kind": "images",
-        "dataset": {"kind": "glyphs", "train": 1000, "test": 200},
-        "network": "cnn-small-smooth",
-        "clients": 10,
-        "partition": "majority-class",
-        "similarity": 0.3,
-        "batch": 16,
-        "gradient_norm": True,
-    },
-    "participation": {"kind": "cyclic", "clients": 10, "groups": 2},
-    "algorithm": {
-        "kind": "generalized-fedavg",
-        "local_step_size": 8e-05,
-        "local_steps": 2,
-        "server_multiplier": 20,
-        "interval": 2,
-    },
-}  # as in examples/arbitrary-participation.toml
-WORDS = (
-    "Generalized FedAvg: 10 clients with 1,000 glyphs in all, mostly of one class each; two groups of "
-    "five in turn, 2 local steps on batches of 16, amplified every 2 rounds; two convolutions with GELU."
+RESULT = "arbitrary-participation/theorem-3.1"
+SETTING = read_setting("arbitrary_participation")
+CNN = NetworkFamily(
+    name="network-rate-in-turn-cnn-small-smooth",
+    result="arbitrary-participation/corollary-3.2",
+    form="explicit",
+    theorem=RESULT,
+    symbols=("L", "F", "sigma", "nu", "beta", "delta"),
+    problem={"kind": "images", "dataset": "digits", "network": "cnn-small-smooth", "clients": 10,
+             "partition": "majority-class", "similarity": 0.3, "batch": 24},
+    participation={"kind": "cyclic", "clients": 10, "groups": 2},
+    pilot=({"kind": "generalized-fedavg", "local_step_size": 0.005, "local_steps": 2, "interval": 2}, 2048),
+    rounds=(128, 256, 512, 1024, 4096, 16384),
+    since=256,
+    local_steps=2,
+    interval=2,
+)  # fmt: skip
+MLP = replace(
+    CNN,
+    name="network-rate-in-turn-mlp",
+    problem={**CNN.problem, "network": "mlp"},
+    pilot=({**CNN.pilot[0], "local_step_size": 0.02}, 1024),
+    rounds=tuple(2**k for k in range(7, 15)),
+    since=4096,
 )
-
-
-def _family(
-    network: str, pilot: tuple[Mapping[str, Any], int], rounds: tuple[int, ...], since: int, points: int = POINTS
-) -> NetworkFamily:
-    """Corollary 3.2 for one network on digits."""
-    clients = {"kind": "cyclic", "clients": 10, "groups": 2}
-    return NetworkFamily(
-        name=f"network-rate-in-turn-{network}",
-        result="arbitrary-participation/corollary-3.2",
-        form="explicit",
-        theorem=RESULT,
-        letters=("L", "F", "sigma", "nu", "beta", "delta"),
-        problem={"kind": "images", "dataset": "digits", "network": network, "clients": 10,
-                 "partition": "majority-class", "similarity": 0.3, "batch": 24},
-        participation=clients,
-        pilot=pilot,
-        rounds=rounds,
-        since=since,
-        local_steps=2,
-        interval=2,
-        points=points,
-    )  # fmt: skip
-
-
-def _pilot(step: float) -> dict[str, Any]:
-    return {"kind": "generalized-fedavg", "local_step_size": step, "local_steps": 2, "interval": 2}
-
-
-FAMILIES = {
-    "CNN, Corollary 3.2": _family(
-        "cnn-small-smooth", (_pilot(0.005), 2048), (*(2**k for k in range(7, 11)), 4096, 16384), 256
-    ),
-    "MLP (ReLU), Corollary 3.2": _family("mlp", (_pilot(0.02), 1024), tuple(2**k for k in range(7, 15)), 4096),
-}
-
-
 NETWORKS = Networks(
     RESULT,
     SETTING,
-    TITLE,
-    WORDS,
-    FAMILIES,
+    "A CNN on glyphs under Theorem 3.1",
+    "Generalized FedAvg: 10 clients with 1,000 glyphs in all, mostly of one class each; two cyclic "
+    "groups of five, 2 local steps on batches of 16, amplified every 2 rounds; two convolutions with GELU.",
+    {"CNN, Corollary 3.2": CNN, "MLP (ReLU), Corollary 3.2": MLP},
     "Rates of networks at the steps of Corollary 3.2",
-    "Digits, 10 clients, mostly of one class each; two groups of five in turn, 2 local steps on batches of 24, "
+    "Digits, 10 clients, mostly of one class each; two cyclic groups of five, 2 local steps on batches of 24, "
     "P = 2. CNN: two convolutions with GELU. MLP: 32 hidden units with ReLU, whose gradient jumps: its smoothness "
     "is the largest secant that was met.",
 )

@@ -12,8 +12,7 @@ from fedbounds.empirical.participation import Cyclic, Process, WithoutReplacemen
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
+from fedbounds.figures.charts.rate import rate, rate_claims, ratio_claims, ratio_panels, ratios
 
 CLIENTS, GROUPS, LOCAL_STEPS, DIMENSION = 20, 5, 5, 10
 KNOWING, NOT_KNOWING = "arbitrary-participation/corollary-3.2", "arbitrary-participation/corollary-3.3"
@@ -37,10 +36,10 @@ def exact_rates(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> dict[st
     """The families by panel."""
     in_turn, drawn = Cyclic(CLIENTS, GROUPS), WithoutReplacement(CLIENTS, CLIENTS // GROUPS)
     families: dict[str, tuple[str, str, float, Process, int]] = {
-        "Corollary 3.2, in turn": (KNOWING, "explicit", 0.5, in_turn, GROUPS),
-        "Corollary 3.3, in turn": (NOT_KNOWING, "sharp", 0.5, in_turn, GROUPS),
-        "Corollary 3.2, in turn, no noise": (KNOWING, "explicit", 0.0, in_turn, GROUPS),
-        "Corollary 3.2, drawn each round": (KNOWING, "explicit", 0.5, drawn, 1),
+        "Corollary 3.2, cyclic": (KNOWING, "explicit", 0.5, in_turn, GROUPS),
+        "Corollary 3.3, cyclic": (NOT_KNOWING, "sharp", 0.5, in_turn, GROUPS),
+        "Corollary 3.2, cyclic, no noise": (KNOWING, "explicit", 0.0, in_turn, GROUPS),
+        "Corollary 3.2, sampled each round": (KNOWING, "explicit", 0.5, drawn, 1),
     }
     return {name: Rate(exact_family(*numbers, rounds), since) for name, numbers in families.items()}
 
@@ -51,7 +50,7 @@ def exact_rate(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> Picture:
         exact_rates(rounds, since),
         title="Rates of Corollaries 3.2 and 3.3, exactly",
         caption=f"A quadratic with one Hessian, N = {CLIENTS}, d = {DIMENSION}, I = {LOCAL_STEPS}; a fifth of the "
-        f"clients in every round, in turn (P = {GROUPS}, the window divergence is 0) or drawn without replacement "
+        f"clients in every round, cyclically (P = {GROUPS}, the window divergence is 0) or sampled without replacement "
         "(P = 1, it does not fall with T, and so neither does the bound; what is measured does).",
     )
 
@@ -91,7 +90,7 @@ def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
     return ratios(
         exact_ratios(rounds),
         title="How tight Corollary 3.2 is, exactly",
-        caption=f"T = {rounds:,} at the steps that it sets; a quadratic, d = {DIMENSION}, groups of clients in turn, "
+        caption=f"T = {rounds:,} at the steps that it sets; a quadratic, d = {DIMENSION}, cyclic groups of clients, "
         "noise 0.5 per coordinate; unless it varies, N = 20, P = 5, I = 5, heterogeneity 1.",
     )
 

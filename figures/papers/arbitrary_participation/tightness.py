@@ -55,9 +55,9 @@ SETTINGS: Settings = {
     r"divergence $\tilde\beta$": {beta: {"heterogeneity": beta} for beta in (0.125, 0.5, 1.0, 2.0, 4.0)},
     r"noise $\sigma$": {sigma: {"noise": sigma} for sigma in (0.125, 0.5, 2.0, 8.0)},
 }
-TITLE = "Theorem 3.1 and the worst that can happen"
+TITLE = "Theorem 3.1 and its worst case"
 CAPTION = (
-    f"One of N clients in each round, in turn (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
+    f"One of N clients in each round, cyclically (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
     f"{MULTIPLIER:g}, L = F = 1; unless it varies N = 2, I = 2, T = 64 (48 in the first panel), divergence and "
     f"noise 0.5. Measured: exact moments on quadratics with one Hessian, d = {DIMENSION}."
 )

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value, evaluate
@@ -31,7 +30,7 @@ from fedbounds.empirical.problems import (
 from fedbounds.empirical.simulation.moments import moments
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.figures.charts.overlay import overlays
-from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
+from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, new_figure
 
 ALMOST = 1 - 1e-9  # of the largest step, so that rounding breaks no condition
 FORMS = ("repaired", "sharp")
@@ -60,14 +59,6 @@ def least_bound(constants: Mapping[str, Value], *, capped: bool = True, form: st
     With $n\tau=T$ the noise $F$ falls like $1/T$: without the cap the least bound falls like $T^{-1/2}$
     ($\epsilon^{-4}$ rounds), with it like $T^{-1/3}$ ($\epsilon^{-6}$). No initial gap, or no noise without a cap, is
     an error: the infimum is not attained.
-
-    Example:
-        >>> one = dict(Lf=1, Gx=1, R=1, Deltabar=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, P=2, T=10**6)
-        >>> work = dict(tau=[500_000, 500_000], w=[0.5, 0.5])
-        >>> round(least_bound(one | work).Gammay, 6)  # 1/(32 Lf): 1/16 at the price nu = 2
-        0.03125
-        >>> least_bound(one | work, capped=False).Gammay > 100
-        True
     """
     here = evaluate(
         THEOREM_4, {**constants, "Gammax": 1.0, "Gammay": 1.0, "S": 2, "etax": 0, "etay": 0}, form=form, strict=False
@@ -97,13 +88,6 @@ def least_bounds(
     r"""The least bound at each T: identical, noisy clients, full participation, all other constants 1.
 
     `local_steps` is tau, by default T/n rounded up, as in the paper.
-
-    Example:
-        >>> for capped in (True, False):
-        ...     early, late = (bound.value for bound in least_bounds([10**9, 10**12], capped=capped))
-        ...     print(round(float(np.log10(late / early)) / 3, 3))
-        -0.333
-        -0.5
     """
     one = dict(Lf=1, Gx=1, R=1, Deltabar=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, P=clients)
     found = []
@@ -115,9 +99,7 @@ def least_bounds(
 
 @dataclass(frozen=True)
 class Headline:
-    """The least bound of Theorem 4 over T, with n tau = T, and the effective step in y where it is attained; all
-    (k,).
-    """
+    """The least bound of Theorem 4 over T, with n tau = T, and its effective step in y; all (k,)."""
 
     rounds: np.ndarray
     value: np.ndarray
@@ -147,8 +129,7 @@ def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
     found = headlines(T, clients)
     names = {True: "with the theorem's cap", False: "without it"}
     data = []
-    with styled():
-        figure = Figure(figsize=(7.4, 3.4))
+    with new_figure(7.4, 3.4, "Rounds for nonconvex-concave problems") as figure:
         left, right = figure.subplots(1, 2)
         for k, (capped, line) in enumerate(found.items()):
             name = names[capped]
@@ -164,16 +145,13 @@ def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
                 Curve(f"step in y {name}", line.rounds, line.ascent),
             ]
         for axes in (left, right):
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-            axes.set_xlabel("number of rounds $T$, with $n\\tau = T$")
+            axes.set(xscale="log", yscale="log", xlabel="number of rounds $T$, with $n\\tau = T$")
             axes.legend(fontsize=7.5)
         left.set_ylim(bottom=left.get_ylim()[0] / 300)  # room for the legend
         left.set_ylabel(f"least bound on the squared gradient ({(GRADIENT**2).words})")
         left.set_title("Theorem 4, least over both steps and $S$", fontsize=9)
         right.set_ylabel("best effective step $\\Gamma_y$ (units $1/L_f$)")
         right.set_title("The step in y that this takes", fontsize=9)
-        figure.suptitle("Rounds for nonconvex-concave problems", x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     slopes = {names[capped]: line.slope for capped, line in found.items()}
     return Picture(
         figure,
@@ -272,8 +250,7 @@ def theorem_1(setting: QuadraticRun | None = None) -> Picture:
     own = setting or QuadraticRun()
     found = runs_of_theorem_1(own)
     data, said, failed = [], {}, 0
-    with styled():
-        figure = Figure(figsize=(9.4, 4.8))
+    with new_figure(9.4, 4.8, "Theorem 1 against exact moments") as figure:
         grid = figure.subplots(len(found), len(AXES), sharex="col", sharey="row", squeeze=False)
         for row, (start, by_panel) in enumerate(found.items()):
             for axes, (panel, by_value) in zip(grid[row], by_panel.items(), strict=True):
@@ -304,7 +281,6 @@ def theorem_1(setting: QuadraticRun | None = None) -> Picture:
             grid[row][0].set_ylabel(f"{start}\nmean of $|\\nabla\\Phi|^2$ ({(GRADIENT**2).words})", fontsize=8)
         handles, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
-        figure.suptitle("Theorem 1 against exact moments", x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     runs, floors = ([v for k, v in said.items() if k.startswith(start)] for start in STARTS)
     factors = [f"{_times(min(v[0] for v in part))} to {_times(max(v[1] for v in part))}" for part in (runs, floors)]
     conditions = "All conditions hold in every run." if not failed else f"A condition fails in {failed} comparisons."
@@ -340,9 +316,7 @@ def _power(value: float) -> str:
 
 @dataclass(frozen=True)
 class Concave:
-    """Runs of Fed-Norm-SGDA+ with bounded gradients in x: P of four clients, T, record interval, seeds, S (divides T),
-    noise.
-    """
+    """Runs of Fed-Norm-SGDA+ with bounded gradients in x: P of four clients, T, record interval, seeds, S, noise."""
 
     participants: int = 2
     rounds: int = 4000
@@ -390,7 +364,7 @@ def theorem_4(setting: Concave | None = None) -> Picture:
     own = setting or Concave()
     return overlays(
         runs_of_theorem_4(own),
-        title="Theorems 4 (concave) and 3 (one-point concave): measured under what is promised",
+        title="Theorems 4 (concave) and 3 (one-point concave): measured under the bound",
         caption=f"Four clients who take 1, 2, 3 and 4 local steps, P = {own.participants}, noise {own.noise:g} per "
         f"coordinate, {own.seeds} seeds, measured every {own.every} rounds; steps inside the theorem's conditions at "
         "every S. R is the largest |y_t|^2 of these runs, so the bound is about them and no guarantee beforehand. With "

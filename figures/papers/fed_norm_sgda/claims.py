@@ -17,7 +17,7 @@ from fedbounds.figures.charts.significance import Level, PartialFinding, SignTes
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate
-from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Gallery, rounds_in_words
+from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Gallery, describe_rounds
 from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
 
 ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
@@ -46,7 +46,7 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
     limits, found = accuracies(gallery, gallery.by_fair_participants, fair, "P")
     text = "worst-class accuracy improves with P"
     claims += limits.apply([increases("Figure 8", text, found, "Text on Figure 8: it improves with P")])
-    return [*claims, fewer_rounds(), floor_of_noise(), *rates.claims(), *NETWORKS.claims(gallery)]
+    return [*claims, fewer_rounds(), noise_limit(), *rates.claims(), *NETWORKS.claims(gallery)]
 
 
 def accuracies(
@@ -60,9 +60,7 @@ def accuracies(
 
 
 def increases(source: str, text: str, found: Found, paper: str) -> FigureClaim:
-    """Each setting is better than the one before it, none significantly worse, the last significantly better than the
-    first.
-    """
+    """Each setting is better than the one before, none significantly worse, the last significantly above the first."""
     ordered = [found[value] for value in sorted(found)]
     steps = [
         PartialFinding((more.above(less),), by_means=more.mean > less.mean or None) for less, more in pairwise(ordered)
@@ -87,14 +85,17 @@ def speed_up(where: str, rounds: Mapping[int, np.ndarray]) -> FigureClaim:
     """Figure 7: k-fold more clients need almost k-fold fewer rounds; by seeds if some never arrive."""
     fewest, most = min(rounds), max(rounds)
     k = most / fewest
-    words = "; ".join(f"n = {n}: {rounds_in_words(found)}" for n, found in rounds.items())
+    words = "; ".join(f"n = {n}: {describe_rounds(found)}" for n, found in rounds.items())
     text = f"k-fold more clients need fewer rounds, at least {ALMOST:g} k-fold ({where})"
     said = f"Text on Figure 7: k-fold more clients need almost k-fold fewer rounds; {ALMOST:g} k is our border"
     before, after = rounds[fewest], ALMOST * k * rounds[most]
     if np.isfinite([*before, *after]).all():
         gained = float(before.mean() / rounds[most].mean())
         measured = f"{words}; {k:g}-fold more clients, {gained:.2f}-fold fewer rounds"
-        levels = Level.of(before, f"rounds of n = {fewest}"), Level.of(after, f"{ALMOST * k:g} rounds of n = {most}")
+        levels = (
+            Level.from_values(before, f"rounds of n = {fewest}"),
+            Level.from_values(after, f"{ALMOST * k:g} rounds of n = {most}"),
+        )
         return FigureClaim("Figure 7", text, measured, levels[0].above(levels[1]), said)
     so = before > after
     differ = before != after  # seeds that reach the target with at least one
@@ -145,7 +146,7 @@ def fewer_rounds(rounds: Sequence[int] = (10**9, 10**10, 10**11, 10**12)) -> Fig
     )  # fmt: skip
 
 
-def floor_of_noise(fewest: int = 2, most: int = 32, rounds: int = 5000) -> FigureClaim:
+def noise_limit(fewest: int = 2, most: int = 32, rounds: int = 5000) -> FigureClaim:
     """Corollary 1.2: n clients average the noise like one client with n times the batch."""
     floors = []
     for n in (fewest, most):

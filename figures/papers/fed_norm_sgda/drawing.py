@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from fedbounds.empirical.simulation.trace import Trace
-from fedbounds.figures.charts.curves import panels, seed_curve
-from fedbounds.figures.charts.paper_gallery import PaperGallery, final_accuracy, series
+from fedbounds.figures.charts.claims import FigureClaim, limits_of
+from fedbounds.figures.charts.curves import Scale, panels, seed_curve
+from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
-from fedbounds.figures.charts.significance import error_of_mean
+from fedbounds.figures.charts.significance import Level, error_of_mean
 from fedbounds.figures.charts.tightness import module_tightness
-from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search, settled_level
+from fedbounds.figures.charts.tuning import Tuned, TunedSetting, level_with_drift, search, stretches
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
-from fedbounds.figures.papers.fed_norm_sgda import comparison, plateau, rates, surrogate, tightness
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
+from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate, tightness
 from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
 
 AXIS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "accuracy in the worst class"}
@@ -41,7 +42,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     scale_of = staticmethod(ex.scale_of)
 
-    def tuned(self, setting: ex.ExperimentSetting) -> Tuned:
+    def tune(self, setting: ex.ExperimentSetting) -> Tuned:
         """Step sizes with the lowest final Phi (plus its change), on separate seeds.
 
         For other alpha or P than the comparison of methods a shorter search starts at that comparison's winner.
@@ -50,13 +51,13 @@ class Gallery(PaperGallery[ex.Scale]):
         base = replace(setting, alpha=ex.ALPHA, participants=setting.clients)
         start, budget = self.scale.start, self.scale.budget
         if setting != base:
-            start, budget = self.tuned(base).winner, self.scale.retuning
+            start, budget = self.tune(base).winner, self.scale.retuning
 
         def score(steps: TunedSetting) -> float:
             runs = ex.runs(self.scale, setting, steps, self.data, tuning=True)
-            return settled_level(self.run(runs)["it"], last, phi)
+            return level_with_drift(self.run(runs)["it"], last, phi)
 
-        return self._searched("level", setting, score, start, budget)
+        return self._search("level", setting, score, start, budget)
 
     def quick(self, setting: ex.ExperimentSetting) -> Tuned:
         """Step sizes that reach the target test accuracy first, on separate seeds."""
@@ -68,17 +69,17 @@ class Gallery(PaperGallery[ex.Scale]):
             found = float(np.where(np.isfinite(reached), reached, self.scale.reach * (1 + short)).mean())
             return found if np.isfinite(found) else np.inf
 
-        return self._searched("speed", setting, score, self.scale.start, self.scale.retuning)
+        return self._search("speed", setting, score, self.scale.start, self.scale.retuning)
 
     def final_runs(self, setting: ex.ExperimentSetting) -> list[Trace]:
         """The runs of a setting with its own step sizes."""
-        return self.run(ex.runs(self.scale, setting, self.tuned(setting).winner, self.data))["it"]
+        return self.run(ex.runs(self.scale, setting, self.tune(setting).winner, self.data))["it"]
 
     def setting(self, problem: str, **changed: Any) -> ex.ExperimentSetting:
         """The normalized method with full participation, with changes."""
         return replace(ex.ExperimentSetting(problem, self.scale.clients, self.scale.clients), **changed)
 
-    def _searched(
+    def _search(
         self,
         aim: str,
         setting: ex.ExperimentSetting,
@@ -100,14 +101,14 @@ class Gallery(PaperGallery[ex.Scale]):
         return self.run(runs)["it"]
 
     @cached_property
-    def robust_methods(self) -> list[comparison.Compared]:
+    def robust_methods(self) -> list[Compared]:
         """Figure 3's runs."""
-        return comparison.compare(self, ex.ROBUST)
+        return compare(self, ex.ROBUST)
 
     @cached_property
-    def fair_methods(self) -> list[comparison.Compared]:
+    def fair_methods(self) -> list[Compared]:
         """Figure 5's runs."""
-        return comparison.compare(self, ex.FAIR)
+        return compare(self, ex.FAIR)
 
     @cached_property
     def plateaus(self) -> plateau.Met:
@@ -169,11 +170,11 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def figure_3(self) -> Picture:
         """Robust training by three methods."""
-        return comparison.picture("Figure 3: robust training by three tuned methods", self.robust_methods)
+        return picture("Figure 3: robust training by three tuned methods", self.robust_methods)
 
     def figure_5(self) -> Picture:
         """Fair classification by three methods."""
-        return comparison.picture("Figure 5: fair classification by three tuned methods", self.fair_methods)
+        return picture("Figure 5: fair classification by three tuned methods", self.fair_methods)
 
     def plateau(self) -> Picture:
         """The levels of runs, against the predicted ones."""
@@ -204,7 +205,7 @@ class Gallery(PaperGallery[ex.Scale]):
             runs = {n: self.reaching(setting) for n, setting in by_n.items()}
             curves = [seed_curve(f"$n = {n}$", *series(traces, "test_accuracy")) for n, traces in runs.items()]
             groups[kind] = [*curves, Curve(f"target {target:.0%}", curves[0].x, np.full(len(curves[0].x), target))]
-            words = (f"n = {n}: {rounds_in_words(self.rounds_to_target(traces))}" for n, traces in runs.items())
+            words = (f"n = {n}: {describe_rounds(self.rounds_to_target(traces))}" for n, traces in runs.items())
             needed.append(f"{kind.replace('$', '').replace(chr(92), '')}: {'; '.join(words)}")
         settings = {f"{kind}, n = {n}": self.quick(one) for kind, by_n in self.by_number.items()
                     for n, one in by_n.items()}  # fmt: skip
@@ -213,10 +214,10 @@ class Gallery(PaperGallery[ex.Scale]):
             x_label="round $t$",
             y_labels=["test accuracy"] * 2,
             title=title,
-            caption=f"{title}. Everyone takes part, alpha = {ex.ALPHA:g}, the same images dealt to n clients; on the "
-            "left epochs are shorter the more they are, on the right every client takes the same local steps whatever "
-            f"n. Step sizes are tuned for each n, the best of {self.scale.retuning} settings (and more at edges) on "
-            f"{self.scale.tuning} other seeds, to reach the target soonest. First round at "
+            caption=f"{title}. All clients participate, alpha = {ex.ALPHA:g}, the same images dealt to n clients; on "
+            "the left epochs are shorter the more they are, on the right every client takes the same local steps "
+            f"whatever n. Step sizes are tuned for each n, the best of {self.scale.retuning} settings (and more at "
+            f"edges) on {self.scale.tuning} other seeds, to reach the target soonest. First round at "
             f"{target:.0%} on test images as they are, mean over seeds (the paper's target is 70 %). "
             f"{'. '.join(needed)}. {self.scale.words}; here {self.scale.reach} rounds. Mean and standard deviation "
             "over seeds.",
@@ -241,18 +242,18 @@ class Gallery(PaperGallery[ex.Scale]):
             title=title,
             caption=f"{title}. n = {scale.clients}, tau_i ~ Unif[2, {ex.MOST[0]}] local steps, drawn once per seed. "
             f"Each curve has step sizes of its own, with the lowest Phi on {scale.tuning} other seeds: of "
-            f"{scale.budget} settings where everyone takes part and alpha = {ex.ALPHA:g}, else of {scale.retuning} "
+            f"{scale.budget} settings where all clients participate and alpha = {ex.ALPHA:g}, else of {scale.retuning} "
             f"settings from the best of those, and up to {scale.extensions} more where it stands at an edge. "
             f"{MEASURED[problem]} {scale.words}. Mean and standard deviation over seeds.",
             alternative=f"{AXIS[problem].capitalize()} against rounds for {', '.join(settings).replace('$', '')}.",
-            provenance=self._provenance({label: self.tuned(one) for label, one in settings.items()}),
+            provenance=self._provenance({label: self.tune(one) for label, one in settings.items()}),
         )
 
     def _provenance(self, found: Mapping[str, Tuned]) -> dict[str, Any]:
         return {"scale": self.scale.words, "tuning": {label: tuned.summary() for label, tuned in found.items()}}
 
 
-def rounds_in_words(found: np.ndarray) -> str:
+def describe_rounds(found: np.ndarray) -> str:
     """The mean with its standard error, or the median and the seeds that never arrive; (seeds,)."""
     missed = int((~np.isfinite(found)).sum())
     if missed:
@@ -260,6 +261,166 @@ def rounds_in_words(found: np.ndarray) -> str:
         within = f"median {middle:g}, " if np.isfinite(middle) else ""
         return f"{within}not within the rounds by {missed} of {len(found)} seeds"
     return f"{found.mean():.2f} +- {error_of_mean(found):.2f} rounds"
+
+
+PHI_WORDS = {ex.ROBUST: "$\\Phi$, from below by attack", ex.FAIR: "$\\Phi$, exact"}
+ACCURACY_WORDS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "test accuracy, worst class"}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One problem and E: each method's runs and tuning, and the predicted Phi (seeds,) by method where known."""
+
+    problem: str
+    most: int
+    scale: ex.Scale
+    runs: Traces
+    tuned: Mapping[str, Tuned]
+    predicted: Mapping[str, np.ndarray]
+
+    def ends(self, metric: str) -> dict[str, np.ndarray]:
+        """The mean over the last tenth of the rounds, (seeds,), by method."""
+        return {label: stretches(traces, self.scale.last, metric)[1] for label, traces in self.runs.items()}
+
+    def moves(self, label: str) -> tuple[float, float]:
+        """The relative change of a method's Phi between the last two tenths, and its standard error."""
+        before, after = stretches(self.runs[label], self.scale.last, ex.PHI[self.problem])
+        change = after - before
+        return float(change.mean() / before.mean()), float(error_of_mean(change) / before.mean())
+
+    def chi_squared(self, label: str) -> float:
+        r"""$\chi^2_{p\|w}$ of a method's effective weights, the mean over seeds."""
+        return float(np.mean(plateau.mismatch(self.scale, self.problem, label, self.most)))
+
+    def claims(self, source: str, networks: Iterable[str]) -> list[FigureClaim]:
+        """The normalized method against the others in accuracy and Phi; `networks` are as large as the paper's."""
+        claims, own = list[FigureClaim](), self._written(ex.NORMALIZED)
+        for metric, words in ((ex.ACCURACY[self.problem], ACCURACY_WORDS[self.problem]), (ex.PHI[self.problem], "Phi")):
+            ends, shows = self.ends(metric), metric == ex.ACCURACY[self.problem]
+            levels = {label: Level.from_values(values, self._written(label)) for label, values in ends.items()}
+            runs = {self._written(label): traces for label, traces in self.runs.items()}
+            limits = limits_of(self.scale.network, networks, runs, self.scale.last, metric)
+            for label in (ex.NAIVE, ex.MOMENTUM):
+                other = self._written(label)
+                said = f"Text on {source}: {own} is better than {other}"
+                claims += limits.apply([
+                    FigureClaim(source, f"{own} is better than {other} (E = {self.most})",
+                          f"{words} in %: {_pair(ends, label, 100)}; chi^2 {self.chi_squared(label):.2f}",
+                          levels[ex.NORMALIZED].times(100).above(levels[label].times(100)), said)
+                    if shows else
+                    FigureClaim(source, f"{own} ends with a smaller Phi than {other} (E = {self.most})",
+                          f"Phi: {_pair(ends, label)}; {self._predictions(label)}; over the last tenth Phi moves by "
+                          f"{self._describe_drift(ex.NORMALIZED)} and {self._describe_drift(label)}",
+                          levels[ex.NORMALIZED].below(levels[label]), f"{said}; of Phi it says nothing")
+                ])  # fmt: skip
+        return claims
+
+    def _written(self, label: str) -> str:
+        return ex.ExperimentSetting(self.problem, 1, 1, label).written
+
+    def _describe_drift(self, label: str) -> str:
+        return "{:+.2%} +- {:.2%}".format(*self.moves(label))
+
+    def _predictions(self, label: str) -> str:
+        if not self.predicted:
+            return "no prediction, as it is not concave in y"
+        return f"predicted {self.predicted[ex.NORMALIZED].mean():.4f} against {self.predicted[label].mean():.4f}"
+
+
+def _pair(found: Mapping[str, np.ndarray], label: str, unit: float = 1) -> str:
+    """The levels of the normalized method and another, and their difference by seed, with standard errors."""
+    gap = found[label] - found[ex.NORMALIZED]
+    parts = [f"{unit * v.mean():.4g} +- {error_of_mean(unit * v):.2g}" for v in (found[ex.NORMALIZED], found[label])]
+    return f"{' against '.join(parts)} ({unit * gap.mean():+.3g} +- {error_of_mean(unit * gap):.2g})"
+
+
+def compare(gallery: Gallery, problem: str) -> list[Compared]:
+    """Tune every method by Phi on separate seeds, then run it."""
+    scale, found = gallery.scale, []
+    for most in scale.robust_most if problem == ex.ROBUST else ex.MOST:
+        settings = {m: ex.ExperimentSetting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
+        predicted = plateau.predict_phi(scale, most) if plateau.predictable(scale, problem) else {}
+        tuned = {label: gallery.tune(setting) for label, setting in settings.items()}
+        judged = {label: gallery.final_runs(setting) for label, setting in settings.items()}
+        found.append(Compared(problem, most, scale, judged, tuned, predicted))
+    return found
+
+
+def picture(title: str, found: Sequence[Compared]) -> Picture:
+    """Phi and accuracy against rounds, a panel for each E."""
+    groups: dict[str, list[Curve]] = {}
+    labels, notes = [], []
+    for metric, head in ((ex.PHI, "$\\Phi$"), (ex.ACCURACY, "Accuracy")):
+        for one in found:
+            groups[f"{head}, $E = {one.most}$"] = [
+                seed_curve(ex.ExperimentSetting(one.problem, 1, 1, label).written, *series(traces, metric[one.problem]))
+                for label, traces in one.runs.items()
+            ]
+            labels.append((PHI_WORDS if metric is ex.PHI else ACCURACY_WORDS)[one.problem])
+    for one in found:
+        chi = ", ".join(f"{one.chi_squared(label):.2f} of {label}" for label in one.runs)
+        notes.append(f"E = {one.most}: chi^2 {chi}")
+    scale = found[0].scale
+    scales: list[Scale] = ["log" if metric is ex.PHI else "linear" for metric in (ex.PHI, ex.ACCURACY) for _ in found]
+    drawn = panels(
+        groups,
+        x_label="round $t$",
+        y_labels=labels,
+        title=title,
+        caption=f"{title}. n = {scale.clients}, alpha = {ex.ALPHA:g}, all taking part. Each client's tau_i is drawn "
+        f"from 2 to E local steps once per seed and kept, whatever it holds. Every method's four step sizes have the "
+        f"lowest Phi, and what it still moves, of {scale.budget} settings (up to {scale.extensions} more where the "
+        f"best stood at an edge) of the same search from the same start on {scale.tuning} other seeds. "
+        f"{'; '.join(notes)}. {_describe_predictions(found)} {scale.words}. Mean and standard deviation over seeds.",
+        alternative="Phi and test accuracy against rounds for normalized averaging, naive averaging and momentum.",
+        provenance={
+            "scale": scale.words,
+            "search": {"start": dict(scale.start), "budget": scale.budget, "extensions": scale.extensions},
+            "tuning": {f"E = {one.most}": {k: tuned.summary() for k, tuned in one.tuned.items()} for one in found},
+            "moves over the last tenth": {
+                f"E = {one.most}": {label: list(one.moves(label)) for label in one.runs} for one in found
+            },
+        },
+        y_scales=scales,
+    )
+    _draw_predictions(drawn, found)
+    lowest = min(float(ends.mean()) for one in found for ends in one.ends(ex.ACCURACY[one.problem]).values())
+    for axes in drawn.figure.axes:
+        if axes.get_yscale() == "log":
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("{x:g}")
+        else:
+            axes.set_ylim(bottom=max(0.0, lowest - 0.25))
+    return drawn
+
+
+def _describe_predictions(found: Sequence[Compared]) -> str:
+    if found[0].predicted:
+        return (
+            "Thin gray lines: Phi where sum_i w_i f_i is least, w_i the weights that a method counts clients with, the "
+            "mean over seeds, found by L-BFGS without a run: where a method settles as its local steps vanish (figure "
+            "`plateau`). A tuned one need not: with larger local steps clients come near to minimizers of their own, "
+            "and it matters less how many steps they take."
+        )
+    return (
+        "What a method must settle at is not predicted: the loss is not concave in the perturbation, and there is no "
+        "saddle to settle at."
+    )
+
+
+def _draw_predictions(drawn: Picture, found: Sequence[Compared]) -> None:
+    """A thin line and the method's end for each prediction."""
+    for axes, one in zip(drawn.figure.axes, found, strict=False):
+        for label, values in one.predicted.items():
+            axes.axhline(float(values.mean()), color="#777777", linewidth=0.8, zorder=1)
+            axes.annotate(
+                _short(label), (1, float(values.mean())), xycoords=("axes fraction", "data"), xytext=(-2, 1),
+                textcoords="offset points", fontsize=6.5, ha="right", va="bottom", color="#555555",
+            )  # fmt: skip
+
+
+def _short(label: str) -> str:
+    return {ex.NORMALIZED: "least", ex.NAIVE: "naive", ex.MOMENTUM: "momentum"}[label] + ", predicted"
 
 
 FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {

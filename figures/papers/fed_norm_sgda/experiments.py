@@ -7,8 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.scales import describe_images, images_of, scale_named, sweep_of, with_data
-from fedbounds.figures.charts.tuning import TunedSetting, tuning_seeds
+from fedbounds.figures.charts.tuning import (
+    TunedSetting,
+    describe_images,
+    images_of,
+    scale_named,
+    sweep_of,
+    tuning_seeds,
+    with_data,
+)
 
 NORMALIZED, NAIVE, MOMENTUM = "Fed-Norm-SGDA", "Local SGDA", "Local SGDA with momentum"
 METHODS = (NORMALIZED, NAIVE, MOMENTUM)

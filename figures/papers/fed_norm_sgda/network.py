@@ -2,91 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
-from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks
+from fedbounds.figures.charts.networks import NetworkFamily, Networks, read_setting
 
-RESULT, TITLE = "fed-norm-sgda/theorem-1", "A CNN on digits against an adversary, under Theorem 1"
-SETTING: dict[str, Any] = {
-    "name": "network-fair",
-    "rounds": 2000,
-    "seeds": 4,
-    "seeds_per_run": 2,
-    "record_every": 40,
-    "record_models": True,
-    "record_participation": True,
-    "problem": {
-        "kind": "fair-images",
-        "dataset": "digits",
-        "network": "cnn-small-smooth",
-        "clients": 10,
-        "partition": "dirichlet",
-        "alpha": 1.0,
-        "batch": 32,
-        "regularization": 28,
-        "gradient_norm": True,
-    },
-    "participation": {"kind": "full", "clients": 10},
-    "algorithm": {
-        "kind": "fed-norm-sgda",
-        "local_step_size": 2e-05,
-        "local_ascent_step_size": 2e-05,
-        "server_step_size": 4.3e-06,
-        "server_ascent_step_size": 0.0012,
-        "local_steps": [1, 1, 2, 2, 2, 2, 3, 3, 3, 3],
-    },
-}  # as in examples/fed-norm-sgda.toml
-WORDS = (
-    "Fed-Norm-SGDA for fair classification: 10 clients, all taking part with 1 to 3 local steps on "
-    "batches of 32; two convolutions with GELU. The adversary weighs the classes, and her best response "
-    "is known: envelope and dual gap are exact, so no attack estimates the gap from below."
+RESULT = "fed-norm-sgda/theorem-1"
+SETTING = read_setting("fed_norm_sgda")
+CNN = NetworkFamily(
+    name="network-rate-fair-cnn-small-smooth",
+    result="fed-norm-sgda/theorem-1-at-its-steps",
+    form="sharp",
+    theorem=RESULT,
+    symbols=("Lf", "sigmaL", "betaL", "sigmaG", "betaG", "Delta", "delta0"),
+    problem={"kind": "fair-images", "dataset": "digits", "network": "cnn-small-smooth", "clients": 100,
+             "partition": "dirichlet", "alpha": 100.0, "batch": 4, "regularization": 4.0},
+    participation={"kind": "full", "clients": 100},
+    pilot=({"kind": "fed-norm-sgda", "local_step_size": 1e-3, "local_ascent_step_size": 1e-3,
+            "server_step_size": 1e-3, "server_ascent_step_size": 3e-3, "local_steps": 2}, 512),
+    rounds=(64, 128, 256, 512, 2048, 16384),
+    since=64,
+    local_steps=2,
+)  # fmt: skip
+MLP = replace(
+    CNN,
+    name="network-rate-fair-mlp",
+    problem={**CNN.problem, "network": "mlp", "regularization": 12.0},
+    rounds=(256, 1024, 4096),
+    since=256,
+    points=256,
 )
-
-
-def _family(
-    network: str,
-    regularization: float,
-    pilot: tuple[Mapping[str, Any], int],
-    rounds: tuple[int, ...],
-    since: int,
-    points: int = POINTS,
-) -> NetworkFamily:
-    """Theorem 1 at its steps for one network on fair digits."""
-    return NetworkFamily(
-        name=f"network-rate-fair-{network}",
-        result="fed-norm-sgda/theorem-1-at-its-steps",
-        form="sharp",
-        theorem=RESULT,
-        letters=("Lf", "sigmaL", "betaL", "sigmaG", "betaG", "Delta", "delta0"),
-        problem={"kind": "fair-images", "dataset": "digits", "network": network, "clients": 100,
-                 "partition": "dirichlet", "alpha": 100.0, "batch": 4, "regularization": regularization},
-        participation={"kind": "full", "clients": 100},
-        pilot=pilot,
-        rounds=rounds,
-        since=since,
-        local_steps=2,
-        points=points,
-    )  # fmt: skip
-
-
-def _pilot(step: float) -> dict[str, Any]:
-    return {"kind": "fed-norm-sgda", "local_step_size": 1e-3, "local_ascent_step_size": 1e-3,
-            "server_step_size": step, "server_ascent_step_size": 3e-3, "local_steps": 2}  # fmt: skip
-
-
-FAMILIES = {
-    "CNN, Theorem 1": _family("cnn-small-smooth", 4.0, (_pilot(1e-3), 512), (64, 128, 256, 512, 2048, 16384), 64),
-    "MLP (ReLU), Theorem 1": _family("mlp", 12.0, (_pilot(1e-3), 512), tuple(4**k for k in range(4, 7)), 256, 256),
-}
-
-
 NETWORKS = Networks(
     RESULT,
     SETTING,
-    TITLE,
-    WORDS,
-    FAMILIES,
+    "A CNN on digits against an adversary, under Theorem 1",
+    "Fed-Norm-SGDA for fair classification: 10 clients, all taking part with 1 to 3 local steps on "
+    "batches of 32; two convolutions with GELU. The adversary weighs the classes, and her best response "
+    "is known: envelope and dual gap are exact, so no attack estimates the gap from below.",
+    {"CNN, Theorem 1": CNN, "MLP (ReLU), Theorem 1": MLP},
     "Rates of networks at the steps of Theorem 1",
     "Fair classification of digits: 100 clients with nearly equal mixes of classes, all taking part with 2 local "
     "steps on batches of 4. CNN: two convolutions with GELU. MLP: 32 hidden units with ReLU, whose gradient "

@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from scipy.optimize import minimize
 
 from fedbounds.empirical.algorithms import algorithm_from_spec
@@ -25,7 +24,7 @@ from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.empirical.sweep import Sweep
 from fedbounds.figures.charts.claims import FigureClaim
-from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, styled
+from fedbounds.figures.charts.picture import COLORS, DASHES, MARKERS, Curve, Picture, new_figure
 from fedbounds.figures.charts.significance import Level, error_of_mean
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda.surrogate import chi_squared
@@ -159,8 +158,8 @@ def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Pi
     """Measured against predicted levels, and predictions by weight decay."""
     rho, data = np.array(list(decays)), []
     levels = levels_by_decay(scale, rho)
-    with styled():
-        figure = Figure(figsize=(9.6, 3.9))
+    title = "Naive averaging settles where its surrogate objective is least"
+    with new_figure(9.6, 3.9, title) as figure:
         scatter, gap, accuracy = figure.subplots(1, 3)
         for (method, most), (expected, ends) in found.items():
             color, marker = COLORS[ex.METHODS.index(method)], MARKERS[ex.MOST.index(most)]
@@ -171,8 +170,7 @@ def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Pi
         ends = scatter.get_xlim()
         scatter.plot(ends, ends, color="#777777", linewidth=0.8, zorder=1)
         scatter.set_xlabel("predicted: $\\Phi$ where $\\sum_iw_if_i$ is least")
-        scatter.set_ylabel("met: $\\Phi$ at the end of a run")
-        scatter.set_title("Met against predicted, each seed")
+        scatter.set(ylabel="met: $\\Phi$ at the end of a run", title="Met against predicted, each seed")
         scatter.legend(fontsize=6.5, loc="upper left")
         for axes, place, words in ((gap, 0, "$\\Phi$"), (accuracy, 1, "test accuracy, worst class")):
             for k, (method, values) in enumerate(levels.items()):
@@ -183,13 +181,9 @@ def picture(scale: ex.Scale, found: Met, decays: Iterable[float] = DECAYS) -> Pi
                 axes.fill_between(rho, mean - spread, mean + spread, color=COLORS[k], alpha=0.15, linewidth=0)
                 data.append(Curve(f"{words} by decay: {method}", rho, mean, mean - spread, mean + spread))
             axes.axvline(scale.weight_decay, color="#777777", linestyle=":", linewidth=1)
-            axes.set_xscale("log")
-            axes.set_xlabel("weight decay $\\rho$ (dotted: of the runs)")
-            axes.set_ylabel(words)
+            axes.set(xscale="log", xlabel="weight decay $\\rho$ (dotted: of the runs)", ylabel=words)
             axes.set_title(f"Predicted, $E = {ex.MOST[0]}$")
         gap.legend(fontsize=7, loc="upper left")
-        title = "Naive averaging settles where its surrogate objective is least"
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     worst = max(float(np.abs(ends[:, 0] / expected[:, 0] - 1).max()) for expected, ends in found.values())
     chi = {f"{method}, E = {most}": float(mismatch(scale, ex.FAIR, method, most).mean()) for method, most in found}
     return Picture(
@@ -225,7 +219,10 @@ def claims(found: Met) -> list[FigureClaim]:
         )  # fmt: skip
         measured = _against(own[:, 1], ends[:, 1])
         text = f"and is worse there than normalized averaging, in accuracy (E = {most})"
-        own_level, naive = Level.of(100 * own[:, 1], ex.NORMALIZED), Level.of(100 * ends[:, 1], ex.NAIVE)
+        own_level, naive = (
+            Level.from_values(100 * own[:, 1], ex.NORMALIZED),
+            Level.from_values(100 * ends[:, 1], ex.NAIVE),
+        )
         made.append(FigureClaim("Section 4.1", text, measured, own_level.above(naive)))
     return made
 

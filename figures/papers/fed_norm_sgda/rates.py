@@ -10,8 +10,7 @@ from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax, random_quadratic_minimax
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
+from fedbounds.figures.charts.rate import rate, rate_claims, ratio_claims, ratio_panels, ratios
 
 THEOREM = "fed-norm-sgda/theorem-1-at-its-steps"
 CLIENTS, LOCAL_STEPS, NOISE = 64, 8, 0.3

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER, Constant
@@ -18,7 +17,7 @@ from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax
 from fedbounds.empirical.simulation.moments import fixed_point, moments
 from fedbounds.empirical.simulation.simulate import simulate
-from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
+from fedbounds.figures.charts.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, new_figure
 
 NORMALIZED, NAIVE = "normalized", "naive"
 STEP = 0.05  # the local steps, and the server's step in y per local step; that in x likewise
@@ -45,8 +44,7 @@ def method(name: str, steps: tuple[int, ...], size: float = STEP) -> FedNormSGDA
 def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
     """Two clients with 2 and 5 local steps: trajectories and limits of naive and normalized averaging."""
     data = []
-    with styled():
-        figure = Figure(figsize=(7.4, 3.6))
+    with new_figure(7.4, 3.6, "Figure 1: naive averaging is pulled to the client with more steps") as figure:
         plane, distance = figure.subplots(1, 2)
         for i, tau in enumerate(steps):
             own = client_saddle(TWO, i)
@@ -69,18 +67,11 @@ def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
             ]
         plane.set_aspect("equal", adjustable="datalim")
         plane.margins(0.15)
-        plane.set_xlabel("x")
-        plane.set_ylabel("y")
+        plane.set(xlabel="x", ylabel="y")
         plane.set_title("Models, and where they settle (open)", fontsize=9)
-        distance.set_xlabel("round $t$")
-        distance.set_ylabel(f"distance from the saddle of F ({PARAMETER.words})")
-        distance.set_yscale("log")
+        distance.set(xlabel="round $t$", ylabel=f"distance from the saddle of F ({PARAMETER.words})", yscale="log")
         distance.set_title("Dotted: predicted in closed form", fontsize=9)
         figure.legend(*plane.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        figure.suptitle(
-            "Figure 1: naive averaging is pulled to the client with more steps",
-            x=0.01, ha="left", fontsize=10.5, fontweight="bold",
-        )  # fmt: skip
     ends = {name: float(np.linalg.norm(fixed_point(method(name, steps), TWO))) for name in (NORMALIZED, NAIVE)}
     return Picture(
         figure,
@@ -138,8 +129,7 @@ def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, 
     """The distances of naive and normalized averaging from the saddle of F: predicted, and of noisy runs."""
     data, tau = [], list(more)
     worst = 0.0
-    with styled():
-        figure = Figure(figsize=(5.6, 3.8))
+    with new_figure(5.6, 3.8, "The mismatch of naive averaging") as figure:
         axes = figure.subplots()
         for k, name in enumerate((NORMALIZED, NAIVE)):
             met = mismatches(name, tau, rounds, seeds)
@@ -148,23 +138,31 @@ def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, 
             error = 2 * np.array([m.error for m in met])
             axes.plot(x, predicted, color=COLORS[k], linestyle=DASHES[k], label=f"{name}: fixed point, closed form")
             axes.errorbar(
-                x, far, error, color=COLORS[k], marker=MARKERS[k], linestyle="", label=f"{name}: met, 2 std. errors"
+                x,
+                far,
+                error,
+                color=COLORS[k],
+                marker=MARKERS[k],
+                linestyle="",
+                label=f"{name}: measured, 2 std. errors",
             )
             if name == NAIVE:  # of normalized averaging it is the saddle of F
                 limit = np.array([m.surrogate for m in met])
                 axes.plot(x, limit, color="#777777", linestyle=":", label="saddle of the surrogate, any step")
                 data.append(Curve("saddle of the surrogate", x, limit))
-            data += [Curve(f"{name}: predicted", x, predicted), Curve(f"{name}: met", x, far, far - error, far + error)]
+            data += [
+                Curve(f"{name}: predicted", x, predicted),
+                Curve(f"{name}: measured", x, far, far - error, far + error),
+            ]
             worst = max(worst, float(np.abs(far - predicted).max()))
         axes.set_xlabel("$\\tau_2/\\tau_1$, with $\\tau_1 = 2$")
         axes.set_ylabel(f"distance from the saddle of F ({PARAMETER.words})")
         figure.legend(loc="outside lower center", ncols=2, fontsize=7.5)
-        figure.suptitle("The mismatch of naive averaging", x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     return Picture(
         figure,
         f"Two clients, tau_1 = 2, all steps {STEP:g}, noise 0.3 per coordinate, {seeds} seeds, models averaged over "
         f"the second half of {rounds} rounds. The fixed point is known in closed form, as is the saddle of the "
-        "surrogate sum_i w_i f_i, w_i ~ tau_i, to which it tends as the local steps vanish; the distances met are "
+        "surrogate sum_i w_i f_i, w_i ~ tau_i, to which it tends as the local steps vanish; the measured distances are "
         f"within {worst:.2g} of the fixed points'.",
         "Distance from the saddle of F against tau_2/tau_1: it grows to 1.3 for naive averaging, as predicted, and "
         "stays small for normalized.",
@@ -204,8 +202,7 @@ def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> 
     picked = np.geomspace(0.02, 1.0, 10) if shares is None else list(shares)
     panels = {"equal maximizers, $d_i = 0$": 0.0, "different maximizers": 0.3}
     data, ratios = [], {}
-    with styled():
-        figure = Figure(figsize=(7.4, 3.9))
+    with new_figure(7.4, 3.9, "Corollary 1.1: weights that are not those of F") as figure:
         for axes, (panel, spread) in zip(figure.subplots(1, 2, sharey=True), panels.items(), strict=True):
             found = departures(picked, rounds, spread)
             x = np.array(list(found))
@@ -229,8 +226,7 @@ def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> 
                     {"color": COLORS[0], "linestyle": "", "marker": "o"},
                 ),
             }
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+            axes.set(xscale="log", yscale="log")
             for label, (y, style) in lines.items():
                 if y.max() > 0:
                     axes.plot(x, y, label=label, **style)
@@ -246,8 +242,6 @@ def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> 
             if spread:
                 figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
         figure.axes[0].set_ylabel(f"least $|\\nabla\\Phi|^2$ of the run ({(GRADIENT**2).words})")
-        figure.suptitle("Corollary 1.1: weights that are not those of F", x=0.01, ha="left", fontsize=10.5,
-                        fontweight="bold")  # fmt: skip
     words = "; ".join(f"{panel.replace('$', '')}: {low:.2g} to {high:.2g}" for panel, (low, high) in ratios.items())
     return Picture(
         figure,

@@ -56,7 +56,7 @@ SETTINGS: Settings = {
         sigma: {"clients": 2, "heterogeneity": sigma} for sigma in (0.125, 0.25, 0.5)
     },
 }
-TITLE = "Theorem 1 and the worst that can happen"
+TITLE = "Theorem 1 and its worst case"
 CAPTION = (
     "All clients, local SGDA, the largest steps, L_f = 1; unless it varies n = 1, tau = 2, T = 1000, kappa "
     "= 4, sigma_G = 0.5, noise 0.1. The worst case is that of one round with the potential of the proof, which "

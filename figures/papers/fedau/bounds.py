@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER
@@ -36,7 +35,7 @@ from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
 from fedbounds.figures.charts.overlay import overlays
-from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, styled
+from fedbounds.figures.charts.picture import COLORS, MARKERS, Curve, Picture, new_figure
 
 SHAPES = {"log-cosh": "convex", "cosine": "non-convex"}
 FORMS = ("explicit", "sharp")
@@ -72,7 +71,7 @@ class ExperimentSize:
         return np.linspace(self.lowest, self.highest, self.clients)
 
     @property
-    def coins(self) -> Bernoulli:
+    def process(self) -> Bernoulli:
         """Independent participation (Assumption 4)."""
         return Bernoulli(self.clients, self.rates, normalize=False)
 
@@ -92,7 +91,7 @@ class ExperimentSize:
 
     def simulate(self, algorithm: Algorithm, shape: str, process: Process | None = None) -> Trace:
         """All seeds of one algorithm."""
-        return simulate(algorithm, self.problem(shape), process or self.coins, self.rounds, seeds=range(self.seeds))
+        return simulate(algorithm, self.problem(shape), process or self.process, self.rounds, seeds=range(self.seeds))
 
 
 def covered_algorithms(
@@ -120,7 +119,7 @@ def runs_of_theorem_2(setting: ExperimentSize | None = None) -> dict[str, dict[s
     own, theorem = setting or ExperimentSize(), load("fedau/theorem-2")
     return {
         shape: {
-            name: _compare(own.simulate(algorithm, shape), own.problem(shape), own.coins, theorem)
+            name: _compare(own.simulate(algorithm, shape), own.problem(shape), own.process, theorem)
             for name, algorithm in covered_algorithms(own).items()
         }
         for shape in SHAPES
@@ -136,7 +135,7 @@ def theorem_2(setting: ExperimentSize | None = None) -> Picture:
     own = setting or ExperimentSize()
     return overlays(
         runs_of_theorem_2(own),
-        title="Theorem 2 with a bounded gradient: measured under what is promised",
+        title="Theorem 2 with a bounded gradient: measured under the bound",
         caption=f"N = {own.clients} clients with rates from {own.lowest:g} to {own.highest:g}, independent in every "
         f"round; d = {own.dimension}, I = {own.local_steps}; phi is a sum of log cosh (convex) or of 1 - cos "
         "(non-convex). The global step is the largest that the theorem allows at T = "
@@ -162,7 +161,7 @@ def without_bound(setting: ExperimentSize | None = None, shape: str = "cosine") 
     own = setting or ExperimentSize(rounds=400, lowest=0.1, highest=0.9)
     N, p = own.clients, own.rates
     processes: dict[str, Process] = {
-        "Bernoulli": own.coins, "Markovian": Markovian(N, p), "cyclic": CyclicClients(N, p)
+        "Bernoulli": own.process, "Markovian": Markovian(N, p), "cyclic": CyclicClients(N, p)
     }  # fmt: skip
     algorithms = baselines(own, own.steps(max(float(np.mean(1 / p)), float(np.mean(p * CUT_OFF**2)))))
     groups: dict[str, list[Curve]] = {}
@@ -246,8 +245,7 @@ def wrong_objectives(
     everywhere = np.unique(np.geomspace(1, max(each.cutoff for each in met), 60).round())
     curve = [predicted_bias(FedAU(*LOCAL, 1.0, K), FOUR, RATES) for K in everywhere]
     data = []
-    with styled():
-        figure = Figure(figsize=(7.4, 3.6))
+    with new_figure(7.4, 3.6, "The objective that is minimized instead of f") as figure:
         left, right = figure.subplots(1, 2)
         for k, (name, algorithm) in enumerate(constant.items()):
             path = moments(algorithm, FOUR, RATES, rounds // 2).mean[:, 0]
@@ -255,25 +253,21 @@ def wrong_objectives(
             left.plot(t, path, color=COLORS[k], label=name)
             left.axhline(target, color=COLORS[k], linestyle=":", linewidth=1)
             data += [Curve(f"{name}: E x_t", t, path), Curve(f"{name}: predicted", t[-1:], np.array([target]))]
-        left.set_xlabel("round $t$")
-        left.set_ylabel(r"mean model $\mathbb{E}\,x_t$")
+        left.set(xlabel="round $t$", ylabel=r"mean model $\mathbb{E}\,x_t$")
         left.set_title("Constant weights, exact; dotted: predicted", fontsize=9)
         left.legend(fontsize=7)
         right.plot(everywhere, curve, color=COLORS[3], label=r"predicted, weights $1-(1-p_n)^K$")
         optimum = float(FOUR.minimizer())
         x, y = np.array([m.cutoff for m in met]), np.array([m.mean - optimum for m in met])
         error = 2 * np.array([m.error for m in met])
-        right.errorbar(x, y, error, color=COLORS[0], marker=MARKERS[0], linestyle="", label="met (two standard errors)")
-        right.set_xscale("log")
-        right.set_xlabel("cut-off $K$")
-        right.set_ylabel(f"distance from the minimizer of f ({PARAMETER.words})")
+        right.errorbar(
+            x, y, error, color=COLORS[0], marker=MARKERS[0], linestyle="", label="measured (two standard errors)"
+        )
+        right.set(xscale="log", xlabel="cut-off $K$", ylabel=f"distance from the minimizer of f ({PARAMETER.words})")
         right.set_title("FedAU with a fixed cut-off", fontsize=9)
         right.legend(fontsize=7)
-        figure.suptitle(
-            "The objective that is minimized instead of f", x=0.01, ha="left", fontsize=10.5, fontweight="bold"
-        )
     data += [Curve("FedAU: predicted distance", everywhere, np.array(curve))]
-    data += [Curve("FedAU: distance met", x.astype(float), y, y - error, y + error)]
+    data += [Curve("FedAU: measured distance", x.astype(float), y, y - error, y + error)]
     worst = max(abs(m.mean - m.predicted) for m in met)
     return Picture(
         figure,
@@ -281,7 +275,7 @@ def wrong_objectives(
         "Constant weights settle at the minimizer of h = (1/P) sum omega_n p_n F_n (Theorem 1; the mean over "
         "participants, whose weights E[1/|S|; n in S] are no product, likewise), FedAU with a fixed K near that of "
         f"sum [1 - (1-p_n)^K] F_n. gamma = {LOCAL[0]:g}, I = {LOCAL[1]}; the largest distance between predicted and "
-        f"met is {worst:.3g}.",
+        f"measured is {worst:.3g}.",
         "Two panels: mean models settle at predicted points, and FedAU's distance from the optimum falls with K as "
         "predicted.",
         data,

@@ -56,29 +56,29 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
     for pattern, runs in gallery.by_pattern.items():
         for name, metric in ACCURACIES.items():
             where = f"{pattern}, {name} accuracy"
-            columns[where] = measured_of(gallery, runs, metric)
+            columns[where] = accuracy_levels(gallery, runs, metric)
             claims += limits(gallery, runs, metric).apply(table_1(where, columns[where]))
     small = Limits.of_network(gallery.scale.network, ex.PAPER_NETWORKS)
     claims += small.apply([cutoff_claim(columns)])
     for name, metric in ACCURACIES.items():
-        found = {a: measured_of(gallery, runs, metric) for a, runs in gallery.by_alpha.items()}
+        found = {a: accuracy_levels(gallery, runs, metric) for a, runs in gallery.by_alpha.items()}
         claims += small.apply(table_d_1_1(f"{name} accuracy", found))
     for name, metric in CLIENT_METRICS.items():
         spread = {label: metrics[metric].std(axis=1) for label, metrics in gallery.by_client.items()}
         claims += small.apply(table_d_3_1(name, levels_by_name(spread)))
     for mean, runs in gallery.by_mean.items():
         for name, metric in ACCURACIES.items():
-            found = measured_of(gallery, runs, metric)
+            found = accuracy_levels(gallery, runs, metric)
             claims += limits(gallery, runs, metric).apply(table_d_6_1(f"mean rate {mean:g}, {name} accuracy", found))
     for floor, by_K in gallery.by_cutoff.items():
         runs = {f"K = {K:g}": traces for K, traces in by_K.items()}
-        levels = measured_of(gallery, runs, "test_accuracy").values()
+        levels = accuracy_levels(gallery, runs, "test_accuracy").values()
         found = dict(zip(by_K, levels, strict=True))
         claims += limits(gallery, runs, "test_accuracy").apply(figure_1(floor, found))
     return [*claims, *printed_claims(), *rates.claims(), *NETWORKS.claims(gallery)]
 
 
-def measured_of(gallery: Gallery, runs: Traces, metric: str) -> dict[str, Level]:
+def accuracy_levels(gallery: Gallery, runs: Traces, metric: str) -> dict[str, Level]:
     """Accuracies over the last rounds."""
     return levels_by_name({label: gallery.accuracy(traces, metric) for label, traces in runs.items()})
 
@@ -100,12 +100,10 @@ def table_1(where: str, found: Found) -> list[FigureClaim]:
     return [
         FigureClaim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
               better(ex.PARTICIPATING, ex.ALL), SAID["top"]),
-        FigureClaim("Table 1", f"FedAU is better than FedVarp and MIFA ({where})", measured, better(ex.FEDVARP,
-                    ex.MIFA),
-              SAID["all"]),
+        FigureClaim("Table 1", f"FedAU is better than FedVarp and MIFA ({where})", measured,
+              better(ex.FEDVARP, ex.MIFA), SAID["all"]),
         FigureClaim("Table 1", f"FedAU is better than known participation statistics ({where})", measured,
-                    better(ex.KNOWN),
-              SAID["known"]),
+              better(ex.KNOWN), SAID["known"]),
     ]  # fmt: skip
 
 

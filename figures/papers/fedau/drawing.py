@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.curves import panels
-from fedbounds.figures.charts.dots import dot_chart
-from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, final_accuracy
-from fedbounds.figures.charts.picture import Curve, Picture, styled
+from fedbounds.figures.charts.paper_gallery import PaperGallery, Traces, convergence, dot_chart, final_accuracy
+from fedbounds.figures.charts.picture import Curve, Picture, new_figure
 from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, tune_by_runs
 from fedbounds.figures.papers.fedau import bounds as theorems
@@ -38,7 +36,7 @@ class Gallery(PaperGallery[ex.Scale]):
     scale_of = staticmethod(ex.scale_of)
     usual = "glyphs"
 
-    def tuned(self, label: str, pattern: str = "Bernoulli") -> Tuned:
+    def tune(self, label: str, pattern: str = "Bernoulli") -> Tuned:
         """The tuning of a method's step sizes under a pattern by training loss: the same grid, separate seeds."""
         return self.keep(
             ("tuned", label, pattern),
@@ -53,7 +51,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def methods(self, labels: Sequence[str], pattern: str = "Bernoulli") -> dict[str, dict[str, Any]]:
         """Methods with their tuned step sizes under a pattern."""
-        return {label: ex.method(self.scale, label, **self.tuned(label, pattern).winner) for label in labels}
+        return {label: ex.method(self.scale, label, **self.tune(label, pattern).winner) for label in labels}
 
     def runs_of(self, pattern: str = "Bernoulli", **of_rates: Any) -> dict[str, list[Trace]]:
         """The seven methods under a pattern, with these rates."""
@@ -160,12 +158,12 @@ class Gallery(PaperGallery[ex.Scale]):
         return {
             "scale": self.scale.words,
             "grid": self.scale.grid,
-            "tuned": {pattern: {label: brief(self.tuned(label, pattern)) for label in labels} for pattern in patterns},
+            "tuned": {pattern: {label: brief(self.tune(label, pattern)) for label in labels} for pattern in patterns},
         }
 
     def figure_d_2(self) -> Picture:
         """Loss and accuracy against rounds."""
-        steps = "; ".join(f"{label} {self.tuned(label).words}" for label in ex.METHODS)
+        steps = "; ".join(f"{label} {self.tune(label).words}" for label in ex.METHODS)
         note = f"Bernoulli participation. Step sizes: {self._tuning}: {steps}."
         runs, start = self.by_pattern["Bernoulli"], self.scale.rounds // 10
         picture = convergence("Figure D.2: seven methods", runs, self.scale, note, start)
@@ -173,7 +171,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def tuning(self) -> Picture:
         """The score of every pair of step sizes."""
-        found = {pattern: {label: self.tuned(label, pattern) for label in ex.METHODS} for pattern in ex.PATTERNS}
+        found = {pattern: {label: self.tune(label, pattern) for label in ex.METHODS} for pattern in ex.PATTERNS}
         title = "How the step sizes were found"
         edges = [f"{label} ({pattern})" for pattern, of in found.items() for label, one in of.items() if one.edges]
         still = f" Still at the edge: {', '.join(edges)}." if edges else ""
@@ -277,8 +275,7 @@ def heat_maps(
     gammas, etas = (sorted({v for one in searches for v in one.searched[name]}) for name in ("gamma", "eta"))
     best = min(score for one in searches for _, score in one.tried)
     data = []
-    with styled():
-        figure = Figure(figsize=(11.5, 1.1 + 1.65 * len(found)))
+    with new_figure(11.5, 1.1 + 1.65 * len(found), title) as figure:
         grid = figure.subplots(len(found), len(next(iter(found.values()))), sharex=True, sharey=True, squeeze=False)
         for row, (pattern, of) in zip(grid, found.items(), strict=True):
             for axes, (label, one) in zip(row, of.items(), strict=True):
@@ -302,7 +299,6 @@ def heat_maps(
             axes.set_xticks(range(len(gammas)), [f"{gamma:.2g}" for gamma in gammas], rotation=60)
             axes.set_xlabel("$\\gamma$")
         figure.colorbar(image, ax=grid, label="training loss", extend="max", pad=0.01)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     alternative = f"Maps of the training loss over gamma and eta for {', '.join(found)} and each method."
     return Picture(figure, caption, alternative, data, provenance)
 

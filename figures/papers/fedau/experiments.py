@@ -14,8 +14,7 @@ from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import class_mix_partition
 from fedbounds.empirical.participation.rates import class_frequencies, dirichlet_frequencies, participation_rates
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.scales import describe_images, images_of, scale_named, sweep_of, with_data
-from fedbounds.figures.charts.tuning import tuning_seeds
+from fedbounds.figures.charts.tuning import describe_images, images_of, scale_named, sweep_of, tuning_seeds, with_data
 
 FEDAU_INF, FEDAU = "FedAU, K = inf", "FedAU, K = 50"
 PARTICIPATING, ALL = "average participating", "average all"

@@ -2,84 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
-from fedbounds.figures.charts.networks import POINTS, NetworkFamily, Networks
+from fedbounds.figures.charts.networks import NetworkFamily, Networks, read_setting
 
-RESULT, TITLE = "fedau/theorem-2", "A CNN on digits under Theorem 2"
-SETTING: dict[str, Any] = {
-    "name": "network-fedau",
-    "rounds": 4000,
-    "seeds": 4,
-    "seeds_per_run": 2,
-    "record_every": 80,
-    "record_models": True,
-    "record_participation": True,
-    "problem": {
-        "kind": "images",
-        "dataset": "digits",
-        "network": "cnn-small-smooth",
-        "clients": 20,
-        "partition": "class-mix",
-        "alpha": 1.0,
-        "batch": 8,
-        "gradient_norm": True,
-    },
-    "participation": {
-        "kind": "bernoulli",
-        "clients": 20,
-        "probability": [0.6, 0.7, 0.8, 0.9, 0.95] * 4,
-        "normalize": False,
-    },
-    "algorithm": {"kind": "fedau", "local_step_size": 0.0001, "local_steps": 2, "server_multiplier": 5, "cutoff": 3},
-}  # as in examples/fedau.toml
-WORDS = (
-    "FedAU with the cut-off K = 3: 20 clients that take part by coins of 0.6 to 0.95, 2 local steps on "
-    "batches of 8; two convolutions with GELU."
+RESULT = "fedau/theorem-2"
+SETTING = read_setting("fedau")
+CNN = NetworkFamily(
+    name="network-rate-fedau-cnn-small-smooth",
+    result="fedau/corollary-4",
+    form="sharp",
+    theorem=RESULT,
+    symbols=("L", "F", "sigma", "delta"),
+    problem={"kind": "images", "dataset": "digits", "network": "cnn-small-smooth", "clients": 20,
+             "partition": "class-mix", "alpha": 100.0, "batch": 16},
+    participation={"kind": "bernoulli", "clients": 20, "probability": [0.9, 0.92, 0.94, 0.96, 0.98] * 4,
+                   "normalize": False},
+    pilot=({"kind": "fedau", "local_step_size": 0.005, "local_steps": 2, "cutoff": 2}, 2048),
+    rounds=(128, 256, 512, 1024, 2048, 4096, 16384),
+    since=512,
+    local_steps=2,
+)  # fmt: skip
+MLP = replace(
+    CNN,
+    name="network-rate-fedau-mlp",
+    problem={**CNN.problem, "network": "mlp"},
+    pilot=({**CNN.pilot[0], "local_step_size": 0.02}, 1024),
+    rounds=tuple(2**k for k in range(7, 13)),
+    since=1024,
+    points=1024,
 )
-
-
-def _family(
-    network: str, pilot: tuple[Mapping[str, Any], int], rounds: tuple[int, ...], since: int, points: int = POINTS
-) -> NetworkFamily:
-    """Corollary 4 for one network on digits."""
-    return NetworkFamily(
-        name=f"network-rate-fedau-{network}",
-        result="fedau/corollary-4",
-        form="sharp",
-        theorem=RESULT,
-        letters=("L", "F", "sigma", "delta"),
-        problem={"kind": "images", "dataset": "digits", "network": network, "clients": 20, "partition": "class-mix",
-                 "alpha": 100.0, "batch": 16},
-        participation={"kind": "bernoulli", "clients": 20, "probability": [0.9, 0.92, 0.94, 0.96, 0.98] * 4,
-                       "normalize": False},
-        pilot=pilot,
-        rounds=rounds,
-        since=since,
-        local_steps=2,
-        points=points,
-    )  # fmt: skip
-
-
-def _pilot(step: float) -> dict[str, Any]:
-    return {"kind": "fedau", "local_step_size": step, "local_steps": 2, "cutoff": 2}
-
-
-FAMILIES = {
-    "CNN, FedAU": _family("cnn-small-smooth", (_pilot(0.005), 2048), (*(2**k for k in range(7, 12)), 4096, 16384), 512),
-    "MLP (ReLU), FedAU": _family("mlp", (_pilot(0.02), 1024), tuple(2**k for k in range(7, 13)), 1024, 1024),
-}
-
-
 NETWORKS = Networks(
     RESULT,
     SETTING,
-    TITLE,
-    WORDS,
-    FAMILIES,
+    "A CNN on digits under Theorem 2",
+    "FedAU with the cut-off K = 3: 20 clients with participation probabilities of 0.6 to 0.95, 2 local steps on "
+    "batches of 8; two convolutions with GELU.",
+    {"CNN, FedAU": CNN, "MLP (ReLU), FedAU": MLP},
     "Rates of networks at the steps of Corollary 4",
-    "Digits, 20 clients with nearly equal mixes of classes that take part by coins of 0.9 to 0.98, so that the "
+    "Digits, 20 clients with nearly equal mixes of classes and participation probabilities of 0.9 to 0.98, so that the "
     "cut-off is K = 2 for all T; 2 local steps on batches of 16. CNN: two convolutions with GELU. MLP: 32 hidden "
     "units with ReLU, whose gradient jumps: its smoothness is the largest secant that was met.",
 )

@@ -13,8 +13,7 @@ from fedbounds.empirical.problems import random_bounded_gradient, random_quadrat
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.picture import Picture
-from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
+from fedbounds.figures.charts.rate import rate, rate_claims, ratio_claims, ratio_panels, ratios
 
 CLIENTS, LOCAL_STEPS, DIMENSION, SEEDS, NOISE = 12, 5, 5, 8, 0.3
 KNOWN, ESTIMATED = "fedau/appendix-a.3-unequal", "fedau/corollary-4"
@@ -22,7 +21,7 @@ ROUNDS, SINCE = tuple(125 * 4**k for k in range(6)), 8000
 SAMPLED, SAMPLED_SINCE = tuple(64 * 4**k for k in range(5)), 1024
 
 
-def coins() -> Bernoulli:
+def process() -> Bernoulli:
     """Clients with rates from 0.3 to 1, independent in every round."""
     return Bernoulli(CLIENTS, np.linspace(0.3, 1.0, CLIENTS), normalize=False)
 
@@ -39,7 +38,7 @@ def known_rates(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> dict[st
         problem = random_quadratic(
             CLIENTS, DIMENSION, heterogeneity=apart, condition=10.0, noise=noise, initial_gap=1.0, seed=0
         )
-        family = confront_family(KNOWN, problem, coins(), rounds, local_steps=LOCAL_STEPS, form="explicit")
+        family = confront_family(KNOWN, problem, process(), rounds, local_steps=LOCAL_STEPS, form="explicit")
         families[name] = Rate(family, since)
     return families
 
@@ -53,8 +52,8 @@ def estimated_rates(
         CLIENTS, DIMENSION, "log-cosh", heterogeneity=1.0, noise=NOISE, spread=1.5, seed=1
     )
     family = confront_family(
-        ESTIMATED, problem, coins(), rounds, local_steps=LOCAL_STEPS, form="sharp",
-        run=lambda algorithm, T: simulate(algorithm, problem, coins(), T, seeds=range(seeds)),
+        ESTIMATED, problem, process(), rounds, local_steps=LOCAL_STEPS, form="sharp",
+        run=lambda algorithm, T: simulate(algorithm, problem, process(), T, seeds=range(seeds)),
     )  # fmt: skip
     return {"FedAU, K = log_c T": Rate(family, since)}
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from fedbounds.bounds.papers.fedau.weight_error import mean_weight
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.participation.rates import dirichlet_frequencies
 from fedbounds.figures.charts.curves import panels
-from fedbounds.figures.charts.picture import COLORS, Curve, Picture, styled
+from fedbounds.figures.charts.picture import COLORS, Curve, Picture, new_figure
 from fedbounds.figures.papers.fedau import experiments as ex
 
 BUSY = 0.527  # the rate of the client that the paper follows
@@ -31,8 +30,7 @@ def figure_c_6_1() -> Picture:
     """One client with rate 52.7 % under the three patterns."""
     rounds, rows = 400, {name: pattern_of_rate(name, [BUSY], 400)[:, 0] for name in ex.PATTERNS}
     title = "Figure C.6.1: one client under three patterns"
-    with styled():
-        figure = Figure(figsize=(6.8, 3.0))
+    with new_figure(6.8, 3.0, title) as figure:
         axes = figure.subplots(len(rows), 1, sharex=True)
         for panel, (name, present) in zip(axes, rows.items(), strict=True):
             panel.grid(visible=False)
@@ -40,7 +38,6 @@ def figure_c_6_1() -> Picture:
             panel.set_yticks([0, 1], ["absent", "present"])
             panel.set_title(f"{name}: {present.mean():.1%} of these rounds", fontsize=9)
         axes[-1].set_xlabel("round $t$")
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     return Picture(
         figure,
         f"{title}: {rounds} rounds of a client with mean rate {BUSY}. Markovian: it comes with probability 0.05 a "
@@ -61,8 +58,7 @@ def figure_c_6_2() -> Picture:
     parts = classes * ex.MEAN * kappa * printed
     p = parts.sum(axis=1)
     title = "Figure C.6.2: class shares, availability and rates"
-    with styled():
-        figure = Figure(figsize=(7.4, 3.4))
+    with new_figure(7.4, 3.4, title) as figure:
         left, middle, right = figure.subplots(1, 3, width_ratios=[1.5, 1, 1.5])
         for panel in (left, middle, right):
             panel.grid(visible=False)
@@ -79,7 +75,6 @@ def figure_c_6_2() -> Picture:
         right.set_ylim(clients - 0.5, -0.5)
         for axis in (left.xaxis, left.yaxis, middle.xaxis, right.yaxis):
             axis.get_major_locator().set_params(integer=True)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     return Picture(
         figure,
         f"{title}. The paper's example q = (.02, .05, .12, 0, 0, .78, 0, 0, .02, 0), which is rounded and here scaled "
@@ -117,8 +112,7 @@ def weights_over_time(pattern: str, number: str, rounds: int = 10_000) -> Pictur
         columns[name] = curves
     title = f"Figure {number}: aggregation weights, {pattern} participation"
     exactly = "Dash-dotted: 1/p." + (" Dotted: the exact expectation for K = 50." if pattern == "Bernoulli" else "")
-    with styled():
-        figure = Figure(figsize=(12.0, 3.3))
+    with new_figure(12.0, 3.3, title) as figure:
         for panel, (name, curves) in zip(figure.subplots(1, len(columns)), columns.items(), strict=True):
             for i, curve in enumerate(curves):
                 width = 1.0 if i < 2 else 1.2
@@ -133,7 +127,6 @@ def weights_over_time(pattern: str, number: str, rounds: int = 10_000) -> Pictur
         axes[0].set_ylabel(r"weight $\omega_t^n$")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     ends = "; ".join(f"client {n}: took part in {rate[n]:.2%} of the rounds" for n in range(4))
     return Picture(
         figure,

@@ -56,7 +56,7 @@ SETTINGS: Settings = {
     r"divergence $\delta$": {delta: {"divergence": delta} for delta in (0.125, 0.5, 1.0, 2.0, 4.0)},
     "rate $p$": {p: {"rate": p} for p in (0.25, 0.35, 0.5, 0.7, 1.0)},
 }
-TITLE = "FedAvg with weights 1/p, and the worst that can happen"
+TITLE = "FedAvg with weights 1/p, and its worst case"
 CAPTION = (
     f"Weights 1/p, so that h = f; gamma I = {STEP:g}, gamma eta I = {GLOBAL_STEP:g}, L = F = 1; unless it "
     "varies N = 2, I = 2, T = 64, p = 0.5, divergence and noise 0.5. Measured: exact moments on quadratics with "

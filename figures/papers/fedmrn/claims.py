@@ -126,32 +126,32 @@ def trained_claims(gallery: Gallery) -> list[FigureClaim]:
     """The claims about tables and figures."""
     claims, found = list[FigureClaim](), {}
     for split, runs in gallery.by_partition.items():
-        found[split] = measured_of(gallery, runs)
+        found[split] = accuracy_levels(gallery, runs)
         claims += limits(gallery, runs).apply(table_1(split, found[split]))
     here = gallery.convolutional
     convolved = here.runs_of(here.scale.labels, ex.LABELS)
-    claims += limits(here, convolved).apply(table_1(f"{ex.LABELS}, convolutions", measured_of(here, convolved)))
+    claims += limits(here, convolved).apply(table_1(f"{ex.LABELS}, convolutions", accuracy_levels(here, convolved)))
     limit = Limits.of_network(gallery.scale.network, ex.PAPER_NETWORKS)
     claims += limit.apply(partition_claim(k, [column[k] for column in found.values()]) for k in gallery.scale.labels)
     text = gallery.sequential
     spoken = text.runs_of(ex.ON_TEXT, ex.SPEAKERS)
-    claims += limits(text, spoken).apply(text_claims(measured_of(text, spoken)))
+    claims += limits(text, spoken).apply(text_claims(accuracy_levels(text, spoken)))
     claims.append(equal_bits_claim(gallery))
-    claims += limits(gallery, gallery.ablation).apply(figure_4(measured_of(gallery, gallery.ablation)))
+    claims += limits(gallery, gallery.ablation).apply(figure_4(accuracy_levels(gallery, gallery.ablation)))
     here = gallery.on_digits
     fedavg = here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG][: here.scale.noise_seeds]
-    level = Level.of(here.accuracy(fedavg), ex.FEDAVG)
+    level = Level.from_values(here.accuracy(fedavg), ex.FEDAVG)
     for label, laws in here.by_amplitude.items():
         of = {law: {f"{law} {a:.3g}": runs for a, runs in by.items()} for law, by in laws.items()}
         every_run = {name: runs for by in of.values() for name, runs in by.items()}
-        by_law = {law: list(measured_of(here, by).values()) for law, by in of.items()}
+        by_law = {law: list(accuracy_levels(here, by).values()) for law, by in of.items()}
         claims += limits(here, {**every_run, ex.FEDAVG: fedavg}).apply(figure_5(label, by_law, level))
     for network, times in gallery.times.items():
         claims += Limits.of_network(network, ex.PAPER_NETWORKS).apply(figure_6(network, times))
     return claims
 
 
-def measured_of(gallery: Gallery, runs: Traces) -> dict[str, Level]:
+def accuracy_levels(gallery: Gallery, runs: Traces) -> dict[str, Level]:
     """Accuracies over the last rounds."""
     return levels_by_name({label: gallery.accuracy(traces) for label, traces in runs.items()})
 
@@ -201,8 +201,7 @@ def text_claims(found: Found) -> list[FigureClaim]:
         ]  # fmt: skip
     return claims + [
         FigureClaim("Table 3", f"EDEN is better than {sign} (text made here)", measured,
-                    found[ex.EDEN].above(found[sign]),
-              SAID["tasks"])
+                    found[ex.EDEN].above(found[sign]), SAID["tasks"])
         for sign in (ex.SIGN, ex.FIXED_SIGN)
     ]  # fmt: skip
 

@@ -12,8 +12,7 @@ from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.claims import level
 from fedbounds.figures.charts.curves import panels, seed_curve
-from fedbounds.figures.charts.dots import dot_chart
-from fedbounds.figures.charts.paper_gallery import PaperGallery, final_accuracy, series
+from fedbounds.figures.charts.paper_gallery import PaperGallery, dot_chart, final_accuracy, series
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.tightness import module_tightness
 from fedbounds.figures.charts.tuning import Tuned, TunedSetting, search
@@ -39,7 +38,7 @@ class Gallery(PaperGallery[ex.Scale]):
     scale_of = staticmethod(ex.scale_of)
     usual = "glyphs"
 
-    def tuned(self, label: str, split: str) -> Tuned:
+    def tune(self, label: str, split: str) -> Tuned:
         """The tuning of a method on a partition by training accuracy: the same search, separate seeds."""
 
         def scores(settings: Sequence[TunedSetting]) -> list[float]:
@@ -54,7 +53,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def runs_of(self, labels: Sequence[str], split: str) -> dict[str, list[Trace]]:
         """Methods on a partition, each with its tuned settings."""
-        settings = {label: self.tuned(ex.AS_IN.get(label, label), split).winner for label in labels}
+        settings = {label: self.tune(ex.AS_IN.get(label, label), split).winner for label in labels}
         methods = {label: ex.method(self.scale, label, setting) for label, setting in settings.items()}
         return self.run(ex.training_sweep(self.scale, methods, split, self.data))
 
@@ -104,9 +103,9 @@ class Gallery(PaperGallery[ex.Scale]):
     def by_amplitude(self) -> dict[str, dict[str, dict[float, list[Trace]]]]:
         """Figure 5's runs: masks to law to amplitude, at the learning rates of Non-IID-2."""
         found: dict[str, dict[str, dict[float, list[Trace]]]] = {}
-        largest = self.tuned(ex.MRN, ex.LABELS).winner["amplitude"]
+        largest = self.tune(ex.MRN, ex.LABELS).winner["amplitude"]
         for label in (ex.MRN, ex.MRNS):
-            step = self.tuned(label, ex.LABELS).winner["local_step_size"]
+            step = self.tune(label, ex.LABELS).winner["local_step_size"]
             for law in ex.LAWS:
                 methods = {
                     f"{alpha:.6g}": ex.method(self.scale, label, {"local_step_size": step, "amplitude": alpha})
@@ -221,7 +220,7 @@ class Gallery(PaperGallery[ex.Scale]):
             level_ = here.accuracy(here.runs_of([ex.FEDAVG], ex.LABELS)[ex.FEDAVG])[: here.scale.noise_seeds]
             groups[label].append(seed_curve("FedAvg", np.array(list(runs)), np.tile(level_[:, None], len(runs))))
         title = "Figure 5: the amplitude of the noise, on digits, Non-IID-2"
-        steps = ", ".join(f"{here.tuned(k, ex.LABELS).winner['local_step_size']:.3g} for {k}" for k in groups)
+        steps = ", ".join(f"{here.tune(k, ex.LABELS).winner['local_step_size']:.3g} for {k}" for k in groups)
         picture = panels(
             groups,
             x_label="amplitude $\\alpha$",
@@ -274,7 +273,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def _provenance(self, splits: Sequence[str], labels: Sequence[str] = ()) -> dict[str, object]:
         found = {
-            split: {label: self.tuned(label, split).summary() for label in labels or self.scale.labels}
+            split: {label: self.tune(label, split).summary() for label in labels or self.scale.labels}
             for split in splits
         }
         return {"scale": self.scale.words, "tuned": found}

@@ -8,8 +8,15 @@ from functools import cache
 from typing import Any
 
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.scales import describe_images, images_of, scale_named, sweep_of, with_data
-from fedbounds.figures.charts.tuning import TunedSetting, tuning_seeds
+from fedbounds.figures.charts.tuning import (
+    TunedSetting,
+    describe_images,
+    images_of,
+    scale_named,
+    sweep_of,
+    tuning_seeds,
+    with_data,
+)
 
 FEDAVG, FEDPM, FEDSPARSIFY, TOP_K = "FedAvg", "FedPM", "FedSparsify", "Top-k"
 SIGN, FIXED_SIGN = "SignSGD", "SignSGD, tuned scale"
@@ -22,27 +29,27 @@ ON_TEXT = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, NO_PM)  # the last is the varian
 ABLATION = (MRN, NO_PM, NO_SM, NO_PSM, POST, SIGN, FIXED_SIGN)
 
 
-def _compressed(kind: str, **agreed: Any) -> dict[str, Any]:
+def _compressed_kind(kind: str, **agreed: Any) -> dict[str, Any]:
     return {"kind": "compressed", "compressor": {"kind": kind, **agreed}}
 
 
 _MRN: dict[str, Any] = {"kind": "fedmrn", "masks": "binary"}
 KINDS: Mapping[str, dict[str, Any]] = {
-    FEDAVG: _compressed("full-precision"),
+    FEDAVG: _compressed_kind("full-precision"),
     FEDPM: {"kind": "fedpm"},
     FEDSPARSIFY: {"kind": "fedsparsify", "share": 0.03},
-    SIGN: _compressed("stochastic-sign"),
-    FIXED_SIGN: _compressed("masked-noise", law="bernoulli", masks="signed"),  # the scale is the amplitude
-    TOP_K: _compressed("top-k", share=0.03),
-    TERNGRAD: _compressed("terngrad"),
-    DRIVE: _compressed("drive"),
-    EDEN: _compressed("eden"),
+    SIGN: _compressed_kind("stochastic-sign"),
+    FIXED_SIGN: _compressed_kind("masked-noise", law="bernoulli", masks="signed"),  # the scale is the amplitude
+    TOP_K: _compressed_kind("top-k", share=0.03),
+    TERNGRAD: _compressed_kind("terngrad"),
+    DRIVE: _compressed_kind("drive"),
+    EDEN: _compressed_kind("eden"),
     MRN: _MRN,
     MRNS: {"kind": "fedmrn", "masks": "signed"},
     NO_SM: _MRN | {"stochastic": False},
     NO_PM: _MRN | {"progressive": False},
     NO_PSM: _MRN | {"stochastic": False, "progressive": False},
-    POST: _compressed("masked-noise", masks="binary"),
+    POST: _compressed_kind("masked-noise", masks="binary"),
 }
 # Where searches begin: the middle of the paper's learning rates, its code's on text; by trials on a seed of its own,
 # amplitudes and FedPM's
@@ -152,9 +159,7 @@ SMOKE = Scale("digits", "linear", 4, 2, 8, 2, clients=12, participants=4, seeds=
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The scale of a data set, with another network if given; `full` has the paper's clients, rounds, local steps and
-    samples.
-    """
+    """The scale of a data set, with another network if given; `full`: the paper's clients, rounds and samples."""
     scale = scale_named(SCALES, dataset, network)
     if not full:
         return scale

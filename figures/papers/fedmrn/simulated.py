@@ -126,7 +126,7 @@ def masking_error(iterations: int) -> Picture:
         caption=f"{title}. Signed masks on the convolutional network of the figure `network`, {len(used)} rounds, one "
         f"seed, d = {d}. In the first use of every round u = 0, and the error is not: it is infinite, and not drawn. "
         f"Later it is {least:.3g} at least, and {float(np.nanmax(high)):.3g} at most. Measured along one run: it says "
-        "that no finite q satisfies Assumption 4 here, and promises nothing. Band: from the least to the largest.",
+        "that no finite q satisfies Assumption 4 here, and is no guarantee. Band: from the least to the largest.",
         alternative="Relative error of masks against the use in a round: it falls, and stays far above one.",
         provenance={"algorithm": ON_NETWORK.spec(), "problem": NETWORK, "dimension": d},
         y_scales=["log"],

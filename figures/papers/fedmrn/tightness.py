@@ -62,7 +62,7 @@ SETTINGS: Settings = {
     r"heterogeneity": {d: {"heterogeneity": d} for d in (0.125, 0.5, 1.0, 2.0, 4.0)},
     "error of the operator $q$": {q: {"error": q} for q in (0.125, 0.25, 0.5, 1.0, 2.0)},
 }
-TITLE = "Theorem 2 and the worst that can happen"
+TITLE = "Theorem 2 and its worst case"
 CAPTION = (
     "An unbiased operator, half of the clients in each average, the step 1/(L sqrt(T)), L = F = 1; unless "
     "it varies N = 2, S = 2, T = 64, q = 0.5, heterogeneity and noise 0.5. Measured: exact moments of a sparsifier "

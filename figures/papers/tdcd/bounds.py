@@ -68,15 +68,15 @@ def wall_clock(points: int = 60, most: int = 1000) -> Picture:
     costs = [np.interp(latency, Q, curves[-1].y) / curves[-1].y[0]
              for latency, curves in zip(LATENCIES, groups.values(), strict=True)]  # fmt: skip
     dearer = " and ".join(f"{cost - 1:.0%}" for cost in costs)
-    title = "How many local steps a given time is worth"
+    title = "How many local steps in a given time"
     return panels(
         groups,
         x_label="local steps a round, $Q$",
         y_labels=[r"bound on the mean of $E\|\nabla f\|^2$", ""],
         title=title,
         caption=f"{title}. Theorem 1 (sharp:B3) with R = floor(W/(3 tcomm + Q tcomp)) rounds, W = 10^6, tcomp = 1, L = "
-        f"Lmax = S = 1, f(x_0) - inf f = 1, all chosen. A curve ends where a condition fails, from where on nothing is "
-        f"promised. Least: {numbers}. With a small step size that is given, many local steps are worth it, the more "
+        f"Lmax = S = 1, f(x_0) - inf f = 1, all chosen. A curve ends where a condition fails, beyond which there "
+        f"is no bound. Least: {numbers}. With a small step size that is given, many local steps are worth it, the more "
         "the slower the links; with the step size that is best for each Q one local step is best at either latency, "
         "as the bound sees eta Q alone and a round of one step is the shortest; as many as an exchange takes in time "
         f"cost {dearer} then. These are bounds, not runs.",

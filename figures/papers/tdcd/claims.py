@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.convergence_slopes import least_squares
-from fedbounds.figures.charts.claims import FigureClaim
-from fedbounds.figures.papers.tdcd import network, runs
+from fedbounds.empirical.papers.tdcd.traffic import round_time
+from fedbounds.empirical.simulation.trace import Trace
+from fedbounds.figures.charts.claims import FigureClaim, Limits, describe_level, levels_by_name, still_moves
+from fedbounds.figures.charts.paper_gallery import series
+from fedbounds.figures.charts.significance import ALIKE, Level, all_agree, is_above_zero
+from fedbounds.figures.papers.tdcd import experiments as ex
+from fedbounds.figures.papers.tdcd import runs as exact
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_bound_in_time, bound_in_time, steps_up_to
 from fedbounds.figures.papers.tdcd.drawing import Gallery
-from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
 
 AT = {"L": 1.0, "Lmax": 1.0, "Deltainf": 1.0, "Q": 4, "R": 1000, "eta": 0.01}
 SMALL = 1e-4  # a step size at which one local step is far from enough
@@ -19,7 +26,7 @@ SMALL = 1e-4  # a step size at which one local step is far from enough
 
 def all_claims(gallery: Gallery) -> list[FigureClaim]:
     """Every claim of the paper."""
-    return [*bound_claims(gallery), *runs.claims(), *network.NETWORKS.claims(gallery), *all_trained_claims(gallery)]
+    return [*bound_claims(gallery), *exact.claims(), *exact.NETWORKS.claims(gallery), *all_trained_claims(gallery)]
 
 
 def bound_claims(gallery: Gallery) -> list[FigureClaim]:
@@ -51,3 +58,197 @@ def bound_claims(gallery: Gallery) -> list[FigureClaim]:
               "noise times "
               f"{two / one:.3g} with two silos, its parameters being divided", abs(two / one - 2) < 0.01),
     ]  # fmt: skip
+
+
+REACHED = 0.95  # of the smallest of the final metrics
+FIGURES = {
+    ex.IMAGES: ("Figure 3", "Figure 6"),
+    ex.SEQUENCES: ("Figure 4", "Figure 7"),
+    ex.VIEWS: ("Figure 5", "Figure 8"),
+}
+
+Runs = Mapping[int, Sequence[Trace]]  # by Q, K or N
+
+
+def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
+    """C1 to C7, the claims of the text on the experiments."""
+    claims = []
+    for name in gallery.scale.tasks:
+        by_clients = {clients: gallery.over_steps(name, clients) for clients in gallery.scale.task(name).clients}
+        claims += task_claims(gallery, name, by_clients)
+    return [*claims, *silo_claims(gallery)]
+
+
+def limits(task: ex.Task, letter: str, runs: Runs, metric: str) -> Limits:
+    """Why a scale does not test the paper's claims about the end of training."""
+    network, moving = str(task.problem["network"]), set[str]()
+    for value, one in runs.items():
+        if still_moves(*series(one, metric), last_tenth(one)):
+            moving.add(f"{letter} = {value}")
+    return Limits("" if network in ex.PAPER_NETWORKS else network, frozenset(moving))
+
+
+def task_claims(gallery: Gallery, name: str, by_clients: Mapping[int, Runs]) -> list[FigureClaim]:
+    """The claims about one task."""
+    task, (timed, counted) = gallery.scale.task(name), FIGURES[name]
+    claims = []
+    for clients, runs in by_clients.items():
+        where = f"{name}, K = {clients}"
+        small = Limits(limits(task, "Q", runs, task.metric).network)
+        for latency in LATENCIES:
+            claims += small.apply([is_earlier(timed, where, runs, task.metric, latency)])
+        claims += small.apply([is_gap_growing(timed, where, runs, task.metric)])
+        for metric, words, sign in (
+            ("train_loss", "a higher training loss", 1),
+            (task.metric, f"a lower {task.metric_name}", -1),
+        ):
+            ends = levels_by_name({Q: final_metric(one, metric) for Q, one in runs.items()}, "Q")
+            found = FigureClaim(
+                counted,
+                f"with more local steps iterations end at {words} ({where})",
+                describe_means(ends),
+                all_agree(more.times(sign).above(fewer.times(sign)) for fewer, more in pairwise(ends.values())),
+                f"Text on {counted}: the larger Q, the slower per iteration, and the worse the final loss and metric",
+            )
+            claims += limits(task, "Q", runs, metric).apply([found])
+        claims += small.apply([converges(counted, where, runs)])
+    few, many = by_clients.values()
+    for metric, words, sign in (
+        ("train_loss", "a higher loss", 1),
+        (task.metric, f"a lower {task.metric_name}", -1),
+    ):
+        gaps = {Q: final_metric(many[Q], metric) - final_metric(few[Q], metric) for Q in few}
+        worse = levels_by_name({Q: sign * gap for Q, gap in gaps.items()}, "Q")
+        found = FigureClaim(
+            counted,
+            f"more clients in a silo end at {words} ({name})",
+            f"by {describe_means(worse, '+.4f')}",
+            all_agree(map(is_above_zero, worse.values())),
+            f"Text on {counted}: more clients in a silo end at a slightly higher loss and a slightly lower metric",
+        )
+        moving = [limits(task, "Q", runs, metric) for runs in by_clients.values()]
+        both = Limits(moving[0].network, moving[0].moving | moving[1].moving)
+        claims += both.apply([found])
+    return claims
+
+
+def silo_claims(gallery: Gallery) -> list[FigureClaim]:
+    """The claims about the number of silos."""
+    runs, task = gallery.over_silos(), gallery.scale.task(ex.SEQUENCES)
+    losses = levels_by_name({N: final_metric(one, "train_loss") for N, one in runs.items()}, "N")
+    finals = levels_by_name({N: final_metric(one, task.metric) for N, one in runs.items()}, "N")
+    target = REACHED * min(one.mean for one in finals.values())
+    times = {N: time_to(one, task.metric, target, gallery.scale.shown_steps) for N, one in runs.items()}
+    reached, said = (
+        levels_by_name(times, "N"),
+        "Text on Figure 9: more silos end at a higher loss and reach an F1 later",
+    )
+    most, fewest = max(finals), min(finals)
+    lost, scored = (limits(task, "N", runs, metric) for metric in ("train_loss", task.metric))
+    return [
+        *lost.apply([
+            FigureClaim("Figure 9", "more silos end at a higher training loss", describe_means(losses),
+                  all_agree(more.above(fewer) for fewer, more in pairwise(losses.values())), said),
+        ]),
+        *Limits(lost.network).apply([
+            FigureClaim("Figure 9", f"more silos reach an {task.metric_name} later",
+                  f"{target:.3f} after {describe_means(reached, '.0f')}",
+                  all_agree(more.above(fewer) for fewer, more in pairwise(reached.values())), said),
+        ]),
+        *scored.apply([
+            FigureClaim("Introduction", f"more silos degrade little (our border: {ALIKE:.0%})", describe_means(finals),
+                  finals[most].alike(finals[fewest]),
+                  "Introduction: little degrades as vertical and horizontal partitions increase"),
+        ]),
+    ]  # fmt: skip
+
+
+def is_earlier(source: str, where: str, runs: Runs, metric: str, latency: float) -> FigureClaim:
+    """Whether every Q > 1 reaches the common final level before Q = 1; None if Q = 1 is there at its first record."""
+    (_, one), *others = sorted(runs.items())
+    parts, told_ = [], []
+    for Q, more in others:
+        target = REACHED * min(float(final_metric(some, metric).mean()) for some in (one, more))
+        first = time_to(one, metric, target, round_time(1, latency, 1))
+        then = time_to(more, metric, target, round_time(Q, latency, 1))
+        known = first.min() > series(one, metric)[0][1] * round_time(1, latency, 1)
+        times = Level.from_values(then, f"time of Q = {Q}"), Level.from_values(first, "time of Q = 1")
+        parts.append(times[0].below(times[1]) if known else None)
+        told_.append(f"Q = {Q}: {target:.3f} after {' against '.join(describe_level(v, '.0f') for v in times)}")
+    text = f"more local steps reach a level earlier than one ({where}, latency {latency:g})"
+    said = f"Text on {source}: in time Q > 1 reaches a given test metric earlier than Q = 1"
+    return FigureClaim(source, text, "; ".join(told_), all_agree(parts), said)
+
+
+def is_gap_growing(source: str, where: str, runs: Runs, metric: str) -> FigureClaim:
+    """Whether the lead of others over Q = 1 is larger on slow links than on fast ones when the first run ends."""
+    ends = {Q: series(one, metric)[0][-1] * round_time(Q, max(LATENCIES), 1) for Q, one in runs.items()}
+    when = min(ends.values())
+    leads = []
+    for latency in sorted(LATENCIES):
+        found = {Q: metric_at_time(one, metric, when / round_time(Q, latency, 1)) for Q, one in runs.items()}
+        first = found.pop(min(found))
+        leads.append(
+            {Q: Level.from_values(value - first, f"lead of Q = {Q}, latency {latency:g}") for Q, value in found.items()}
+        )
+    quick, slow = leads
+    told_ = ", ".join(f"Q = {Q}: {quick[Q].mean:+.3f}, then {slow[Q].mean:+.3f}" for Q in quick)
+    return FigureClaim(
+        source,
+        f"the lead over Q = 1 at a time grows with the latency ({where})",
+        f"at {when:.0f}: {told_}",
+        all_agree(slow[Q].above(quick[Q]) for Q in quick),
+        f"Text on {source}: at a given time the gap between Q > 1 and Q = 1 grows with the latency",
+    )
+
+
+def converges(source: str, where: str, runs: Runs) -> FigureClaim:
+    """Whether the training loss of every seed is lower in the last quarter of a run than in the first."""
+    falls = []
+    for one in runs.values():
+        values = series(one, "train_loss")[1][:, 1:]
+        quarter = -(-values.shape[1] // 4)
+        falls.append(bool((values[:, -quarter:].mean(1) < values[:, :quarter].mean(1)).all()))
+    told_ = ", ".join(f"Q = {Q}: {'yes' if fell else 'no'}" for Q, fell in zip(runs, falls, strict=True))
+    return FigureClaim(
+        source, f"TDCD converges: every seed's loss is lower in the last quarter than in the first ({where})", told_,
+        all(falls), "Text on Figures 3 to 9: TDCD converges for all Q, K and N that were tried"
+    )  # fmt: skip
+
+
+def last_tenth(runs: Sequence[Trace]) -> int:
+    """The rounds of the last tenth of the records."""
+    rounds = runs[0].arrays["round"]
+    return int(rounds[-1] - rounds[-1 - max(1, len(rounds) // 10)])
+
+
+def final_metric(runs: Sequence[Trace], metric: str) -> np.ndarray:
+    """The mean over the last tenth of the records, (seeds,)."""
+    values = series(runs, metric)[1]
+    return values[:, -max(1, values.shape[1] // 10) :].mean(axis=1)
+
+
+def metric_at_time(runs: Sequence[Trace], metric: str, round_: float) -> np.ndarray:
+    """A metric at a time, interpolated between records, (seeds,)."""
+    rounds, values = series(runs, metric)
+    return np.array([np.interp(round_, rounds, row) for row in values])
+
+
+def time_to(runs: Sequence[Trace], metric: str, target: float, each: float) -> np.ndarray:
+    """The first time at which a metric reaches a level, interpolated between records, (seeds,); else the end."""
+    rounds, values = (found[..., 1:] for found in series(runs, metric))
+    found = []
+    for row in values:
+        best = np.maximum.accumulate(row)
+        at = int(np.searchsorted(best, target))
+        if at in (0, len(best)):
+            found.append(rounds[min(at, len(rounds) - 1)] * each)
+        else:
+            share = (target - best[at - 1]) / (best[at] - best[at - 1])
+            found.append((rounds[at - 1] + share * (rounds[at] - rounds[at - 1])) * each)
+    return np.array(found, float)
+
+
+def describe_means(found: Mapping[int, Level], form: str = ".4f") -> str:
+    """Means with standard errors, by Q, K or N."""
+    return ", ".join(f"{one.name}: {describe_level(one, form)}" for one in found.values())

@@ -11,9 +11,9 @@ from fedbounds.figures.charts.curves import Scale, panels, seed_curve
 from fedbounds.figures.charts.paper_gallery import PaperGallery, series
 from fedbounds.figures.charts.picture import Curve, Picture
 from fedbounds.figures.charts.tightness import module_tightness
-from fedbounds.figures.charts.tuning import Tuned, TunedSetting, settled_level, tune
+from fedbounds.figures.charts.tuning import Tuned, TunedSetting, level_with_drift, tune
 from fedbounds.figures.papers.tdcd import experiments as ex
-from fedbounds.figures.papers.tdcd import network, runs, tightness
+from fedbounds.figures.papers.tdcd import runs, tightness
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, family, wall_clock
 
 Cell = tuple[str, int, int, int]  # task, clients per silo, silos, local steps
@@ -29,7 +29,7 @@ class Gallery(PaperGallery[ex.Scale]):
     def _tuned(self) -> dict[Cell, Tuned]:
         return {}
 
-    def tuned(self, name: str, clients: int, silos: int, local_steps: int) -> Tuned:
+    def tune(self, name: str, clients: int, silos: int, local_steps: int) -> Tuned:
         """The tuning of a learning rate by the training loss over the last tenth of the runs."""
         cell = (name, clients, silos, local_steps)
         if cell not in self._tuned:
@@ -40,14 +40,14 @@ class Gallery(PaperGallery[ex.Scale]):
             def scores(settings: Sequence[TunedSetting]) -> list[float]:
                 steps = [one["step size"] for one in settings]
                 runs = self.run(ex.sweep(self.scale, name, clients, local_steps, steps, silos, True, self.data))
-                return [settled_level(runs[f"{eta:g}"], last, "train_loss") for eta in steps]
+                return [level_with_drift(runs[f"{eta:g}"], last, "train_loss") for eta in steps]
 
             self._tuned[cell] = tune({"step size": task.step_sizes}, scores, self.scale.extensions)
         return self._tuned[cell]
 
     def runs_of(self, name: str, clients: int, silos: int, local_steps: int) -> list[Trace]:
         """The runs with the tuned learning rate."""
-        eta = self.tuned(name, clients, silos, local_steps).winner["step size"]
+        eta = self.tune(name, clients, silos, local_steps).winner["step size"]
         found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, False, self.data))
         return found[f"{eta:g}"]
 
@@ -70,21 +70,21 @@ class Gallery(PaperGallery[ex.Scale]):
                     curve_over_time(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
                     for Q, runs in self.over_steps(name, clients).items()
                 ]
-        title = f"Figure {figure}: {task.metric_in_words} against time on {name}"
+        title = f"Figure {figure}: {task.metric_name} against time on {name}"
         note = "Time is counted in local steps: a round takes 3 link latencies and Q of them."
-        return self._panels(groups, "simulated time", [task.metric_in_words] * 4, title, note, name, "log")
+        return self._panels(groups, "simulated time", [task.metric_name] * 4, title, note, name, "log")
 
     def by_iterations(self, figure: int, name: str) -> Picture:
         """Training loss and test metric against iterations, for two K."""
         task, groups, labels = self.scale.task(name), {}, []
         for clients in task.clients:
             runs = self.over_steps(name, clients)
-            for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_in_words)):
+            for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_name)):
                 groups[f"K = {clients}: {words}"] = [
                     curve_over_time(f"Q = {Q}", one, metric, Q) for Q, one in runs.items()
                 ]
                 labels.append(words)
-        title = f"Figure {figure}: training loss and {task.metric_in_words} against iterations on {name}"
+        title = f"Figure {figure}: training loss and {task.metric_name} against iterations on {name}"
         return self._panels(groups, "iteration $t$", labels, title, "", name, "linear")
 
     def figure_9(self) -> Picture:
@@ -92,7 +92,7 @@ class Gallery(PaperGallery[ex.Scale]):
         task, runs, Q = self.scale.task(ex.SEQUENCES), self.over_silos(), self.scale.shown_steps
         groups = {
             words: [curve_over_time(f"N = {N}", one, metric, Q) for N, one in runs.items()]
-            for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_in_words))
+            for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_name))
         }
         title = f"Figure 9: numbers of silos on {ex.SEQUENCES}, K = {task.clients[1]}, Q = {Q}"
         note = "A silo's network has the features of the silo as its inputs, so that all of them together grow with N."
@@ -115,7 +115,7 @@ class Gallery(PaperGallery[ex.Scale]):
             f"N = {N}, K = {K}, Q = {Q}": found.summary() for (of, K, N, Q), found in self._tuned.items() if of == name
         }
         task = self.scale.task(name)
-        words = task.words_of(silos) if silos else task.words
+        words = task.caption_with(silos) if silos else task.words
         return panels(
             groups,
             x_label=x,
@@ -169,7 +169,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "misread": lambda gallery: runs.misread(),
     "rate": lambda gallery: runs.exact_rate(),
     "ratio": lambda gallery: runs.exact_ratio(),
-    "network": network.NETWORKS.picture,
+    "network": runs.NETWORKS.picture,
     "tightness": lambda gallery: module_tightness(tightness, gallery.progress),
     **TRAINED,
 }

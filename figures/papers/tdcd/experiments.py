@@ -8,8 +8,7 @@ from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.sweep import Sweep
-from fedbounds.figures.charts.scales import sweep_of, with_data
-from fedbounds.figures.charts.tuning import tuning_seeds
+from fedbounds.figures.charts.tuning import sweep_of, tuning_seeds, with_data
 
 PAPER_NETWORKS = ("vgg-11", "lstm")  # of the size of the paper's, which are ResNet-18 and an LSTM of unknown width
 IMAGES, SEQUENCES, VIEWS = "image halves", "sequences", "views"
@@ -24,7 +23,7 @@ class Task:
         silos: N.
         clients: the two numbers of clients per silo that are compared.
         iterations: T of every run.
-        metric, metric_in_words: drawn beside the training loss.
+        metric, metric_name: drawn beside the training loss.
         step_sizes: the grid of learning rates.
         paper: the paper's task.
     """
@@ -34,16 +33,16 @@ class Task:
     clients: tuple[int, int]
     iterations: int
     metric: str
-    metric_in_words: str
+    metric_name: str
     step_sizes: tuple[float, ...]
     paper: str
 
     @property
     def words(self) -> str:
         """The task and the paper's task, for captions."""
-        return self.words_of(f"{self.silos} silos")
+        return self.caption_with(f"{self.silos} silos")
 
-    def words_of(self, silos: str) -> str:
+    def caption_with(self, silos: str) -> str:
         """The same with another number of silos."""
         data = self.problem["dataset"]
         size = "" if isinstance(data, str) else f"{data['train']:,} samples of "

@@ -7,6 +7,7 @@ guarantees. `misread` shows what the theorem does not bound.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +20,10 @@ from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
 from fedbounds.empirical.simulation.moments import TierMoments, moments
 from fedbounds.figures.charts.claims import FigureClaim
 from fedbounds.figures.charts.curves import panels
+from fedbounds.figures.charts.networks import Networks
 from fedbounds.figures.charts.overlay import overlays
 from fedbounds.figures.charts.picture import Curve, Picture
-from fedbounds.figures.charts.rate import rate, rate_claims
-from fedbounds.figures.charts.ratio import ratio_claims, ratio_panels, ratios
+from fedbounds.figures.charts.rate import rate, rate_claims, ratio_claims, ratio_panels, ratios
 
 THEOREM, REMARK = "tdcd/theorem-1", "tdcd/remark-5"
 PARAMETERS, CLIENTS, NOISE, CONDITION = 12, 3, 0.1, 10.0
@@ -32,7 +33,7 @@ STEPS, SILOS = (1, 5, 20), (1, 3, 12)
 OVERLAY_ROUNDS, RATIO_ROUNDS = 2000, 1000
 
 
-def problem_of(
+def split_quadratic(
     silos: float = 3, clients: float = CLIENTS, heterogeneity: float = 0.0, noise: float = NOISE
 ) -> BlockQuadratic:
     """A quadratic with one Hessian, its parameters split over N silos; clients have different minimizers."""
@@ -41,7 +42,7 @@ def problem_of(
     )
 
 
-def run_of(problem: BlockQuadratic, steps: float, share: float, rounds: int) -> TierMoments:
+def exact_run(problem: BlockQuadratic, steps: float, share: float, rounds: int) -> TierMoments:
     """Exact moments at a share of the largest step size of (14)."""
     L = float(np.asarray(constant(problem, "smoothness")))
     return moments(TDCD(ALMOST * share / (8 * steps * L), int(steps)), problem, Full(problem.clients), rounds)
@@ -58,7 +59,7 @@ def theorem_1(rounds: int = OVERLAY_ROUNDS) -> Picture:
     """Theorem 1 over numbers of silos and of local steps, at the largest step size."""
     rows = {}
     for silos in SILOS:
-        runs = {f"Q = {Q}": run_of(problem_of(silos), Q, 1.0, rounds) for Q in STEPS}
+        runs = {f"Q = {Q}": exact_run(split_quadratic(silos), Q, 1.0, rounds) for Q in STEPS}
         rows[f"N = {silos}"] = {panel: [confront(run, THEOREM, form) for form in FORMS] for panel, run in runs.items()}
     return overlays(
         rows,
@@ -81,7 +82,7 @@ AXES = {
 }
 
 
-def run_of_setting(
+def compare_setting(
     form: str,
     rounds: int,
     steps: float = 5,
@@ -91,14 +92,14 @@ def run_of_setting(
     share: float = 0.3,
 ) -> Confrontation:
     """One run under one form."""
-    return confront(run_of(problem_of(silos, clients, heterogeneity), steps, share, rounds), THEOREM, form)
+    return confront(exact_run(split_quadratic(silos, clients, heterogeneity), steps, share, rounds), THEOREM, form)
 
 
 @cache
 def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
     """Panel to value to the run under B0 and B3."""
     return ratio_panels(
-        AXES, lambda name, value, form: run_of_setting(form, rounds, **{name: value}), (FORMS[0], FORMS[2])
+        AXES, lambda name, value, form: compare_setting(form, rounds, **{name: value}), (FORMS[0], FORMS[2])
     )
 
 
@@ -126,7 +127,7 @@ def exact_rates(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> dict[st
         ("clients that differ, no noise", 0.5, 0.0),
         ("neither", 0.0, 0.0),
     ):
-        problem = problem_of(heterogeneity=heterogeneity, noise=noise)
+        problem = split_quadratic(heterogeneity=heterogeneity, noise=noise)
         S, gap = constant(problem, "block_gradient_noise"), constant(problem, "initial_gap")
         c = min((gap / S) ** 0.5, 1.0) if S else 1.0
         family = confront_family(
@@ -155,9 +156,9 @@ def misread(rounds: int = 400) -> Picture:
     curves = []
     for Q in SCALAR_STEPS:
         scalar = BlockQuadratic([[1.0]], (1,), (1,), x0=[1.0])
-        found = confront(run_of(scalar, Q, 1.0, rounds), THEOREM, "printed")
+        found = confront(exact_run(scalar, Q, 1.0, rounds), THEOREM, "printed")
         curves.append(Curve(f"first R iterates, Q = {Q}", found.rounds.astype(float), found.ratio))
-    found = confront(run_of(BlockQuadratic([[1.0]], (1,), (1,), x0=[1.0]), 8, 1.0, rounds), THEOREM, "repaired")
+    found = confront(exact_run(BlockQuadratic([[1.0]], (1,), (1,), x0=[1.0]), 8, 1.0, rounds), THEOREM, "repaired")
     curves.append(Curve("sync points, Q = 8", found.rounds.astype(float), found.ratio))
     two = BlockQuadratic([[[1.0]], [[3.0]]], (1,), (2,), [[1.0], [-1.0]], x0=[-0.485169])
     stuck = confront(moments(TDCD(1 / 24 / 20, 20), two, Full(2), 20 * rounds), THEOREM, "repaired")
@@ -165,11 +166,11 @@ def misread(rounds: int = 400) -> Picture:
     title = "What (15) does not bound"
     return panels(
         {
-            "the average over the first iterates": [_thinned(curve) for curve in curves],
+            "the average over the first iterates": [_thin(curve) for curve in curves],
             "clients that differ, no noise": [
-                _thinned(Curve("measured, exact", R, stuck.measured)),
-                _thinned(Curve("(15), what differs not counted (0)", R, stuck.terms["initial gap"])),
-                _thinned(Curve("(15), counted as noise", R, stuck.bound)),
+                _thin(Curve("measured, exact", R, stuck.measured)),
+                _thin(Curve("(15), what differs not counted (0)", R, stuck.terms["initial gap"])),
+                _thin(Curve("(15), counted as noise", R, stuck.bound)),
             ],
         },
         x_label="rounds $R$",
@@ -191,7 +192,7 @@ def misread(rounds: int = 400) -> Picture:
     )  # fmt: skip
 
 
-def _thinned(curve: Curve) -> Curve:
+def _thin(curve: Curve) -> Curve:
     some = np.unique(np.geomspace(1, len(curve.x), 80).round().astype(int)) - 1
     return Curve(curve.label, curve.x[some], curve.y[some])
 
@@ -199,3 +200,30 @@ def _thinned(curve: Curve) -> Curve:
 def claims() -> list[FigureClaim]:
     """The claims about the dependence on R and on the setting."""
     return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]
+
+
+SETTING: dict[str, Any] = {
+    "name": "network-tdcd",
+    "rounds": 100,
+    "seeds": 2,
+    "seeds_per_run": 2,
+    "record_every": 5,
+    "problem": {
+        "kind": "vertical",
+        "dataset": "digits",
+        "silos": 2,
+        "silo_clients": 2,
+        "network": "cnn-small-smooth",
+        "batch": 240,
+        "gradient_norm": True,
+    },
+    "participation": {"kind": "full", "clients": 4},
+    "algorithm": {"kind": "tdcd", "local_step_size": 0.01, "local_steps": 5},
+}
+NETWORKS = Networks(
+    "tdcd/theorem-1",
+    SETTING,
+    "A CNN in each of two silos under Theorem 1",
+    "Left and right halves of digits in 2 silos of 2 clients each, two convolutions with GELU in either silo, batches "
+    "of 240, Q = 5; small, and 100 rounds only.",
+)

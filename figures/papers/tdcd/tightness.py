@@ -63,7 +63,7 @@ SETTINGS: Settings = {
     "heterogeneity,\ntwo clients, no noise": {h: {"heterogeneity": h, **QUIET} for h in (0.125, 0.5, 1.0, 2.0, 4.0)},
     "step size, share of (14)": {c: {"share": c} for c in (0.03, 0.12, 0.5, 1.0, 2.0)},
 }
-TITLE = "TDCD and the worst that can happen"
+TITLE = "TDCD and its worst case"
 CAPTION = (
     "Unless it varies N = 2, Q = 2, R = 64, one client in each silo, whose noise stays the same in a round "
     "and has S = 0.25, whatever N is, and the largest step size of (14), 1/(8 Q L); L = Lmax = Delta = 1. "

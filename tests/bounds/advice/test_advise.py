@@ -452,7 +452,7 @@ def test_every_form_about_a_run_has_a_workload_in_its_own_letters():
         ({"target": None}, "target = None is not a number"),
         ({"target": "abc"}, "unknown name in target 'abc': write a number"),
         ({"traget": 1}, "unknown entry of a setting 'traget'; did you mean target"),
-        ({"setting": "non-konvex"}, "is not a property of a setting"),
+        ({"setting": "non-konvex"}, "unknown property of a setting"),
         ({"measure": "loss"}, "unknown measure of a result that covers the setting 'loss'"),
         ({"constants": {"P": 3}}, "P is interval in arbitrary-participation, participating_clients in"),
         ({"constants": {"smothness": 3}}, "unknown constant 'smothness'; did you mean smoothness"),

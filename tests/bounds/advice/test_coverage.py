@@ -62,6 +62,10 @@ def of_forms():
                 yield from ((f"{result.key} [{form.name}]", a) for a in (*paper(result.paper).scope, *form.assumptions))
 
 
+def test_cyclic_participation_is_a_phrase():
+    assert ProblemClass.of("cyclic participation").said == {"participation": ("in-turn",)}
+
+
 EVERY = {assumption: place for place, assumption in (*of_modules(), *of_forms())}
 
 
@@ -236,7 +240,7 @@ def test_every_phrase_means_one_thing_and_is_found_by_itself():
     ("text", "part"),
     [
         ("unknwon rates", "did you mean unknown rates"),
-        ("quantum", "'quantum' is not a property"),
+        ("quantum", "unknown property of a setting 'quantum'"),
         ("iid, non-iid", "contradicts itself: 'noniid' after 'iid'"),
         ("participation=alll", "did you mean all?"),
         ("participants=all", "did you mean participation"),

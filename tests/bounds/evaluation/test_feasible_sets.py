@@ -354,13 +354,13 @@ UNLIKE = {"N": 3, "R": 99, "W": 50, "Qmean": 7e-4, "Q": 1e-4, "Wmax": 3}
             "arbitrary-participation/proposition-4.7",
             "repaired:equal-weights",
             dict(N=9, P=2, c=0.1, d=1, S=4, rho=0.9),
-            "rho = 0.9 contradicts 0.5",
+            "rho = 0.9 conflicts with 0.5",
         ),
         ("tdcd/theorem-1", "sharp:Bind", TWO_EACH | {"SK": 0.2}, "SK = 0.2 is below 0.5"),
         ("tdcd/theorem-1", "sharp:Bind", TWO_EACH | {"SK": 1}, "SK = 1 is above 0.5"),
         ("tdcd/theorem-1", "sharp:B3", SILOS | {"SK": 1, "sigma": [1.0], "K": [2]}, "SK = 1 "),
-        ("tdcd/wall-clock", "repaired", IN_TIME | {"R": 77}, "R = 77 contradicts 2"),
-        ("fed-norm-sgda/lemma-a.3", "printed", {"squares": [1, 2], "n": 3}, "n = 3 contradicts 2"),
+        ("tdcd/wall-clock", "repaired", IN_TIME | {"R": 77}, "R = 77 conflicts with 2"),
+        ("fed-norm-sgda/lemma-a.3", "printed", {"squares": [1, 2], "n": 3}, "n = 3 conflicts with 2"),
     ],
 )
 def test_a_constant_that_the_form_does_not_need_contradicts_no_other(key, form, given, said):

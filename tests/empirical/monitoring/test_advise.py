@@ -129,7 +129,7 @@ def test_an_example_says_what_to_do_and_draws_it():
     one = found.of("tdcd/theorem-1")
     curve = next(c for c in drawn.curves if c.label.startswith("tdcd/theorem-1"))
     assert curve.y.min() == spent(one).seconds and curve.x[curve.y.argmin()] == one.at["Q"]
-    assert "what is promised, not what a run takes" in drawn.caption
+    assert "by bounds, not by runs" in drawn.caption
     assert len(found.to_dataframe()) == sum(len(rows) for _, rows in found.groups)
 
 

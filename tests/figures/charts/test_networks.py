@@ -72,7 +72,7 @@ def rated(request, tmp_path_factory):
     """The last panel of a room, made small."""
     results = tmp_path_factory.mktemp("runs")
     gallery = SimpleNamespace(results=results, workers=1, device=None, of_runs=None)
-    name, family = list(room(request.param).FAMILIES.items())[-1]
+    name, family = list(room(request.param).NETWORKS.families.items())[-1]
     some = family.problem | {"clients": 10, "batch": 8}
     who = family.participation | {"clients": 10}
     if "probability" in who:
@@ -85,7 +85,7 @@ def rated(request, tmp_path_factory):
 def test_a_rate_of_networks_has_the_pilots_constants_and_each_run_the_steps_for_them(rated):
     gallery, _, family, one = rated
     pilot, c = pilot_comparison(gallery, family), one.family
-    for letter in family.letters:
+    for letter in family.symbols:
         assert c.constants[letter].value == pilot.constants[letter].value
         assert c.constants[letter].source == "estimated" and "other seeds" in c.constants[letter].note
     assert c.rounds.tolist() == [8, 16, 32] and c.seeds == 2 and one.predicted == -0.5

@@ -11,10 +11,9 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.figures.charts.curves import moving_average, panels, seed_curve
-from fedbounds.figures.charts.participation import participation_timeline
 from fedbounds.figures.charts.picture import Curve
-from fedbounds.figures.charts.terms import looks
-from fedbounds.figures.charts.theory import breakdown, regime_map
+from fedbounds.figures.charts.theory import breakdown, looks, regime_map
+from fedbounds.figures.papers.arbitrary_participation.demonstration import participation_timeline
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 GOOD = dict(L=1, F=5, I=2, P=2, T=8, gamma=1 / 48, eta=6, rho=0.75, nu=2, beta=0.5, delta=0, sigma=0.5)
@@ -128,7 +127,7 @@ def test_a_term_has_one_color_in_all_figures_and_no_other_term_of_its_form_has_i
                 found = looks(term.name for term in form.terms)
                 assert len(set(found.values())) == len(found), f"{result.key} [{form.name}]"
                 for name, look in found.items():
-                    assert seen.setdefault(name, look) == look, f"{name}: name it in figures/charts/terms.py"
+                    assert seen.setdefault(name, look) == look, f"{name}: name it in figures/charts/theory.py"
     bars = breakdown(evaluate(THEOREM, GOOD, form="explicit"))
     T, sigma = np.geomspace(4, 1e6, 9).round(), np.geomspace(0.1, 9, 9)
     rest = {name: value for name, value in GOOD.items() if name not in ("T", "sigma")}

@@ -8,7 +8,7 @@ import pytest
 from fedbounds.empirical.comparison.compare_run import confront_family
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.charts.ratio import exponents, ratio_claims, ratios
+from fedbounds.figures.charts.rate import exponents, ratio_claims, ratios
 
 
 def planted(measured, bound, samples=None):

@@ -43,23 +43,23 @@ def planted(p, seeds=5, mean=1.0):
 
 
 def test_differences_by_seed_are_scipys_paired_t_test():
-    test = Level.of(ONE).above(Level.of(OTHER))
+    test = Level.from_values(ONE).above(Level.from_values(OTHER))
     found = stats.ttest_rel(ONE, OTHER)
     assert test.kind == "paired t" and test.p == pytest.approx(found.pvalue, rel=1e-12)
     assert test.gap.interval() == pytest.approx(tuple(found.confidence_interval()), rel=1e-12)
-    assert test.key == Level.of(OTHER).above(Level.of(ONE)).key  # the same comparison
+    assert test.key == Level.from_values(OTHER).above(Level.from_values(ONE)).key  # the same comparison
 
 
 @pytest.mark.parametrize("other", [OTHER, OTHER[:4]])
 def test_without_the_values_of_the_seeds_it_is_scipys_welch_test(other):
-    one, two = (replace(Level.of(values), values=()) for values in (ONE, other))
+    one, two = (replace(Level.from_values(values), values=()) for values in (ONE, other))
     test, found = one.above(two), stats.ttest_ind(ONE, other, equal_var=False)
     assert test.kind == "Welch's t, unpaired" and test.p == pytest.approx(found.pvalue, rel=1e-9)
     assert test.gap.interval() == pytest.approx(tuple(found.confidence_interval()), rel=1e-9)
 
 
 def test_other_seeds_are_never_paired():
-    one, two = Level.of(ONE, ids=range(6)), Level.of(OTHER, ids=range(1000, 1006))
+    one, two = Level.from_values(ONE, ids=range(6)), Level.from_values(OTHER, ids=range(1000, 1006))
     assert one.above(two).p == pytest.approx(stats.ttest_ind(ONE, OTHER, equal_var=False).pvalue, rel=1e-9)
     assert one.above(replace(two, ids=one.ids)).kind == "paired t"
 
@@ -68,7 +68,7 @@ def test_other_seeds_are_never_paired():
 def test_a_tolerance_is_two_one_sided_tests(shift):
     values = 0.2 * ONE + shift
     gap, test = values - values.mean() + shift, None
-    test = Level.of(gap).near(Level(0.0, 0.0, 6, degrees=np.inf), 1.0)
+    test = Level.from_values(gap).near(Level(0.0, 0.0, 6, degrees=np.inf), 1.0)
     low, high = (stats.ttest_1samp(gap, at, alternative=way).pvalue for at, way in ((-1.0, "greater"), (1.0, "less")))
     beyond = stats.ttest_1samp(gap, 1.0, alternative="greater").pvalue  # of the other border nothing is left
     assert test.p == pytest.approx(min(max(low, high), beyond), rel=1e-3) and test.claimed is (shift < 1)
@@ -78,17 +78,17 @@ def test_about_equal_is_within_a_tenth_of_the_smaller_seed_by_seed():
     one, other = 10 + 0.1 * ONE, 10.3 + 0.1 * OTHER
     margins = 1.1 * one - other, 1.1 * other - one
     expected = max(stats.ttest_1samp(margin, 0, alternative="greater").pvalue for margin in margins)
-    assert Level.of(one).alike(Level.of(other)).p == pytest.approx(expected, rel=1e-9)
-    assert decide(Level.of(one).alike(Level.of(1.2 * one))).agrees is False
+    assert Level.from_values(one).alike(Level.from_values(other)).p == pytest.approx(expected, rel=1e-9)
+    assert decide(Level.from_values(one).alike(Level.from_values(1.2 * one))).agrees is False
 
 
 def test_holms_correction_is_that_of_a_known_example():
     """p = 0.01, 0.04, 0.03, 0.005: times 4, 3, 2, 1 in ascending order, never below a smaller one's."""
-    tests = [is_above_zero(Level.of(planted(p, 5, 1 + k))) for k, p in enumerate((0.01, 0.04, 0.03, 0.005))]
+    tests = [is_above_zero(Level.from_values(planted(p, 5, 1 + k))) for k, p in enumerate((0.01, 0.04, 0.03, 0.005))]
     found = holm(tests)
     assert [found[test.key].p for test in tests] == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert [found[test.key].level for test in tests] == pytest.approx([LEVEL / 3, LEVEL, LEVEL / 2, LEVEL / 4])
-    reversed_ = is_above_zero(Level.of(-planted(0.01, 5, 1)))
+    reversed_ = is_above_zero(Level.from_values(-planted(0.01, 5, 1)))
     assert len(holm([*tests, *tests, reversed_])) == 4  # a comparison counts once
 
 
@@ -96,7 +96,7 @@ def test_holms_correction_is_that_of_a_known_example():
 def test_two_standard_errors_of_a_few_seeds_decide_nothing(seeds, p):
     values = planted(p, seeds)
     assert values.mean() / (values.std(ddof=1) / seeds**0.5) > 2 - 0.01
-    claim = FigureClaim("Figure 1", "", "", is_above_zero(Level.of(values)))
+    claim = FigureClaim("Figure 1", "", "", is_above_zero(Level.from_values(values)))
     assert claim.verdict == "inconclusive" and claim.note.endswith("seeds would tell")
 
 
@@ -104,15 +104,17 @@ def test_two_standard_errors_of_a_few_seeds_decide_nothing(seeds, p):
 def test_a_decision_is_the_p_values_and_turns_with_the_direction(seeds):
     for p, decided in ((0.049, True), (0.051, False)):
         values = planted(p, seeds)
-        assert is_above_zero(Level.of(values)).p == pytest.approx(p)
-        assert decide(is_above_zero(Level.of(values))).agrees is (True if decided else None)
-        assert decide(is_above_zero(Level.of(-values))).agrees is (False if decided else None)
-        assert decide(Level.of(values).below(Level.of(0 * values))).agrees is (False if decided else None)
+        assert is_above_zero(Level.from_values(values)).p == pytest.approx(p)
+        assert decide(is_above_zero(Level.from_values(values))).agrees is (True if decided else None)
+        assert decide(is_above_zero(Level.from_values(-values))).agrees is (False if decided else None)
+        assert decide(Level.from_values(values).below(Level.from_values(0 * values))).agrees is (
+            False if decided else None
+        )
 
 
 def test_more_claims_of_a_figure_ask_for_more_and_other_figures_do_not():
-    clear = FigureClaim("Figure 1", "", "", is_above_zero(Level.of(planted(0.02))))
-    others = [FigureClaim("Figure 1", "", "", is_above_zero(Level.of(planted(0.5, 5, k)))) for k in (2, 3)]
+    clear = FigureClaim("Figure 1", "", "", is_above_zero(Level.from_values(planted(0.02))))
+    others = [FigureClaim("Figure 1", "", "", is_above_zero(Level.from_values(planted(0.5, 5, k)))) for k in (2, 3)]
     assert clear.verdict == "agrees" and correct([clear, *others])[0].verdict == "inconclusive"
     assert correct([clear, *(replace(one, source="Figure 2") for one in others)])[0].verdict == "agrees"
     assert "Holm, 3 comparisons" in correct([clear, *others])[0].comparisons
@@ -121,7 +123,7 @@ def test_more_claims_of_a_figure_ask_for_more_and_other_figures_do_not():
 @pytest.mark.parametrize(("seeds", "p"), [(5, 0.2), (5, 0.116), (20, 0.3)])
 def test_the_seeds_that_would_tell_have_power_at_the_corrected_level(seeds, p):
     values = planted(p, seeds)
-    for found in (decide(is_above_zero(Level.of(values))), decide(is_above_zero(Level.of(-values)))):
+    for found in (decide(is_above_zero(Level.from_values(values))), decide(is_above_zero(Level.from_values(-values)))):
         effect, level_ = values.mean() / values.std(ddof=1), LEVEL
 
         def power(n, effect=effect, level_=level_):
@@ -130,21 +132,21 @@ def test_the_seeds_that_would_tell_have_power_at_the_corrected_level(seeds, p):
 
         n = int(found.seeds_needed)
         assert power(n) >= 0.8 > power(n - 1)
-    alone = decide(is_above_zero(Level.of(values))).seeds_needed
-    more = [is_above_zero(Level.of(planted(0.9, seeds, k))) for k in (2, 3, 4)]
-    family = holm([is_above_zero(Level.of(values)), *more])
-    assert decide(is_above_zero(Level.of(values)), family).seeds_needed > alone
+    alone = decide(is_above_zero(Level.from_values(values))).seeds_needed
+    more = [is_above_zero(Level.from_values(planted(0.9, seeds, k))) for k in (2, 3, 4)]
+    family = holm([is_above_zero(Level.from_values(values)), *more])
+    assert decide(is_above_zero(Level.from_values(values)), family).seeds_needed > alone
 
 
 def test_no_feasible_number_of_seeds_tells_equal_means():
-    same = Level.of(np.array([1.0, 2.0]))
+    same = Level.from_values(np.array([1.0, 2.0]))
     assert decide(same.above(same)).power == "no feasible number of seeds would tell"
-    single = Level.of(np.ones(1))
+    single = Level.from_values(np.ones(1))
     assert single.above(same) is None and single.near(same, 1.0) is None and single.alike(same) is None
 
 
 def test_a_diverged_seed_decides_without_a_test_unless_both_diverged():
-    lost, there = Level.of(np.array([np.nan, 0.1])), Level.of(np.array([0.3, 0.1]))
+    lost, there = Level.from_values(np.array([np.nan, 0.1])), Level.from_values(np.array([0.3, 0.1]))
     assert there.below(lost) is True and there.above(lost) is False and there.alike(lost) is False
     assert lost.below(lost) is None and lost.alike(lost) is None
 
@@ -234,5 +236,7 @@ def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
 
 
 def test_the_smaller_of_more_corrected_levels_is_never_above_the_next():
-    found = list(holm([is_above_zero(Level.of(planted(p, 4, 1 + p))) for p in (0.2, 0.01, 0.5, 0.03)]).values())
+    found = list(
+        holm([is_above_zero(Level.from_values(planted(p, 4, 1 + p))) for p in (0.2, 0.01, 0.5, 0.03)]).values()
+    )
     assert all(one.p <= more.p and one.level < more.level for one, more in pairwise(found))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.theory.registry import load, papers
 from fedbounds.cli.figures import figure
-from fedbounds.figures.charts import atlas
+from fedbounds.figures.charts import tightness as atlas
 from fedbounds.figures.charts.tightness import Tight, count, solve_worst_case, tight_panels, tightness
 from fedbounds.figures.papers.arbitrary_participation import tightness as in_turn
 from fedbounds.figures.papers.fed_norm_sgda import tightness as games
@@ -96,7 +96,7 @@ def test_what_lies_far_below_is_in_the_data_only(picture):
 
 
 def test_the_atlas_has_a_row_for_every_default_form_that_the_adversary_could_try():
-    rows = {one.key: atlas.known_ratios(one, with_worst_cases=False) for one in papers()}
+    rows = {one.key: atlas.largest_ratios(one, with_worst_cases=False) for one in papers()}
     theorem = load(KEY)
     row = worst_ratio(theorem, theorem.form())
     assert row is not None
@@ -108,7 +108,7 @@ def test_the_committed_atlas_shows_what_the_committed_tables_say():
     drawn = Path(__file__).parents[3] / "docs" / "images" / "tightness.csv"
     with drawn.open(newline="") as lines:
         shown = {row["curve"]: row["x"] for row in csv.DictReader(lines) if row["curve"].endswith(": largest found")}
-    rows = [row for one in papers() for row in atlas.known_ratios(one, with_worst_cases=False)]
+    rows = [row for one in papers() for row in atlas.largest_ratios(one, with_worst_cases=False)]
     assert shown == {f"{row.result.key}: largest found": f"{row.found:.6g}" for row in rows}, (
         "fedbounds figure tightness --out docs/images/tightness.png"
     )
@@ -118,7 +118,7 @@ def test_the_atlas_is_drawn_with_ranges_where_there_are_worst_cases(picture):
     theorem, lemma = load(KEY), load("arbitrary-participation/lemma-c.1")
     exact = Tight(2.0, True, 0.1, solve_worst_case("generalized-fedavg", rounds=1, local_step=1 / 12), frozenset())
     drawn = atlas.draw_atlas(
-        {"arbitrary-participation": [atlas.KnownRatio(theorem, 0.4, [exact]), atlas.KnownRatio(lemma, 1e-7)]}
+        {"arbitrary-participation": [atlas.LargestRatio(theorem, 0.4, [exact]), atlas.LargestRatio(lemma, 1e-7)]}
     )
     shown = {curve.label: curve for curve in drawn.curves}
     assert shown[f"{KEY}: worst case"].x.tolist() == [exact.value / 2] and shown[
@@ -130,7 +130,7 @@ def test_the_atlas_is_drawn_with_ranges_where_there_are_worst_cases(picture):
     markers = [line.get_marker() for line in drawn.figure.axes[0].lines]
     assert markers.count("<") == 1  # of the lemma
     below = replace(exact, measured=1e-6)
-    again = atlas.draw_atlas({"arbitrary-participation": [atlas.KnownRatio(theorem, 0.4, [exact, below])]})
+    again = atlas.draw_atlas({"arbitrary-participation": [atlas.LargestRatio(theorem, 0.4, [exact, below])]})
     assert [line.get_marker() for line in again.figure.axes[0].lines].count("<") == 1
     assert again.figure.axes[0].get_xlabel() == "left side / bound"
 

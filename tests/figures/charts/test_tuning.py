@@ -14,8 +14,8 @@ from fedbounds.empirical.sweep import resolve
 from fedbounds.figures.charts.paper_gallery import traces_of
 from fedbounds.figures.charts.tuning import (
     EXTENSIONS,
+    level_with_drift,
     search,
-    settled_level,
     stretches,
     tune,
     tune_by_runs,
@@ -139,9 +139,9 @@ def made(values):
 
 def test_what_still_moves_is_worse_than_it_looks_and_what_diverged_is_worst():
     level, falls = [9, 9, 3, 3, 3.0], [9, 9, 9, 5, 3.0]
-    assert settled_level(made([level, level]), 10, "phi") == 3
-    assert settled_level(made([level, falls]), 10, "phi") == 3 + 1
-    assert settled_level(made([level, [9, 9, 9, np.nan, np.nan]]), 10, "phi") == inf
+    assert level_with_drift(made([level, level]), 10, "phi") == 3
+    assert level_with_drift(made([level, falls]), 10, "phi") == 3 + 1
+    assert level_with_drift(made([level, [9, 9, 9, np.nan, np.nan]]), 10, "phi") == inf
     before, after = stretches(made([falls]), 20, "phi")
     assert (before[0], after[0]) == (9, 4)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedbounds.figures.explorer.pages import explore
+from fedbounds.figures.explorer.document import explore
 from tests.browser import opened_tab, troubles
 
 pytestmark = pytest.mark.browser

@@ -26,8 +26,8 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.command_line import main
 from fedbounds.figures.explorer.mathml import ELEMENTS
-from fedbounds.figures.report.gallery import committed_figures, figures_in
 from fedbounds.figures.report.page import formula, prose
+from fedbounds.figures.report.papers import figures_in, find_committed_figures
 from fedbounds.figures.report.theory import result_document
 
 ALONE = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -407,7 +407,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_run(place, c
 def test_the_page_of_a_paper_has_its_results_errata_figures_and_claims(place, name):
     assert reported("--paper", name, "--out", name) == 0
     page, document = check(place / name)
-    room, ledger, folder = paper(name), read_ledger(name), committed_figures(name)
+    room, ledger, folder = paper(name), read_ledger(name), find_committed_figures(name)
     assert [r["key"] for r in document["results"]] == [r.key for r in room.results]
     for result, shown in zip(room.results, document["results"], strict=True):
         assert shown["claim"] == f"{result.key}[{result.default}]"
@@ -440,7 +440,7 @@ def test_a_paper_without_figures_says_how_to_draw_them(place, monkeypatch):
     page, document = check(place / "unseen")
     assert not document["figures"] and not document["claims"] and not page.images
     assert "fedbounds figure fedmrn --out DIR" in page.text
-    monkeypatch.setattr("fedbounds.figures.report.papers.committed_figures", lambda name: None)  # as if installed
+    monkeypatch.setattr("fedbounds.figures.report.papers.find_committed_figures", lambda name: None)  # as if installed
     assert reported("--paper", "fedmrn", "--out", "installed") == 0
     assert check(place / "installed")[1]["figures"] == []
 

@@ -19,9 +19,15 @@ from fedbounds.figures.charts.verdicts import NOT_TESTED
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation.claims import fixed_point_distance, ordering, toy_claims
 from fedbounds.figures.papers.arbitrary_participation.demonstration import demonstrate
-from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, Gallery
-from fedbounds.figures.papers.arbitrary_participation.horizon import INTERVAL, STEPS, best
-from fedbounds.figures.papers.arbitrary_participation.real_data import PROCESSES, compare_process
+from fedbounds.figures.papers.arbitrary_participation.drawing import (
+    FIGURES,
+    INTERVAL,
+    PROCESSES,
+    STEPS,
+    Gallery,
+    best,
+    compare_process,
+)
 
 draw = partial(draw_by_name, "arbitrary-participation", FIGURES)
 
@@ -129,8 +135,8 @@ def test_a_network_that_is_smaller_than_the_papers_tests_nothing_of_it():
 
 def test_every_method_is_tuned_on_the_same_grid_and_on_seeds_that_nobody_is_judged_on(gallery):
     scale, seen = gallery.scale, set()
-    assert set(gallery.tuned) == {ex.AMPLIFIED, ex.PLAIN, ex.WAIT_MINIBATCH, ex.WAIT_FULL}
-    for name, found in gallery.tuned.items():
+    assert set(gallery.tunings) == {ex.AMPLIFIED, ex.PLAIN, ex.WAIT_MINIBATCH, ex.WAIT_FULL}
+    for name, found in gallery.tunings.items():
         assert list(found.grid["gamma"]) == list(scale.step_grid)
         assert set(scale.step_grid) <= {setting["gamma"] for setting, _ in found.tried}
         assert gallery.steps[name] == found.winner["gamma"]
@@ -141,8 +147,8 @@ def test_every_method_is_tuned_on_the_same_grid_and_on_seeds_that_nobody_is_judg
         int(seed) for trace in gallery.step_size_runs()["eta = 10, gamma = 0.001"] for seed in trace.arrays["seed"]
     }
     assert judged == seen == set(range(scale.seeds)) and not seen & set(tuning_seeds(scale.tuning_seeds))
-    assert picture.provenance["tuning"][ex.AMPLIFIED]["winner"] == dict(gallery.tuned[ex.AMPLIFIED].winner)
-    assert gallery.tuned[ex.AMPLIFIED].words in picture.caption
+    assert picture.provenance["tuning"][ex.AMPLIFIED]["winner"] == dict(gallery.tunings[ex.AMPLIFIED].winner)
+    assert gallery.tunings[ex.AMPLIFIED].words in picture.caption
 
 
 def test_records_at_the_end_meet_every_group_once():
@@ -164,7 +170,7 @@ def test_the_demonstration_takes_the_step_sizes_of_the_gallery():
     assert ours.read_text() == theirs.read_text()
     demo = Gallery("nowhere", scale=ex.demo_scale())
     assert set(demo.steps) == set(ex.GLYPHS.methods)
-    assert f"with {ex.GLYPHS.rounds} rounds" in demo.tuning_words()
+    assert f"with {ex.GLYPHS.rounds} rounds" in demo.describe_tuning()
 
 
 def test_amplification_pays_after_some_windows_where_clients_differ_exactly():

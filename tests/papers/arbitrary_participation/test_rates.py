@@ -16,10 +16,10 @@ def test_the_small_picture_shows_the_slopes_and_where_the_largest_term_changes(t
     picture = exact_rate(SMALL, 2000)
     assert "over T = 2,000 to 8,000 measured -0.5" in picture.caption
     assert "From T = 356 on the largest term is noise" not in picture.caption  # before the first run
-    found = picture.provenance["Corollary 3.2, in turn"]
+    found = picture.provenance["Corollary 3.2, cyclic"]
     assert (found["predicted"], found["leading term"], found["guarantee"]) == (-0.5, "noise", True)
-    assert picture.provenance["Corollary 3.2, drawn each round"]["predicted"] == 0.0
-    assert picture.provenance["Corollary 3.2, in turn, no noise"]["predicted"] == -1.0
+    assert picture.provenance["Corollary 3.2, sampled each round"]["predicted"] == 0.0
+    assert picture.provenance["Corollary 3.2, cyclic, no noise"]["predicted"] == -1.0
     assert all(path.stat().st_size for path in picture.save(tmp_path / "rate.png"))
 
 
@@ -28,7 +28,7 @@ def test_every_family_falls_as_fast_as_promised_and_stays_under_its_bound():
     assert len(claims) == 8 and {claim.verdict for claim in claims} == {"agrees"}
 
 
-@pytest.mark.parametrize("name", ["Corollary 3.2, in turn", "Corollary 3.2, in turn, no noise"])
+@pytest.mark.parametrize("name", ["Corollary 3.2, cyclic", "Corollary 3.2, cyclic, no noise"])
 def test_a_wrong_power_of_the_number_of_rounds_makes_the_claim_fail(name):
     one = exact_rates(SMALL, 2000)[name]
     c = one.family

@@ -22,9 +22,9 @@ from fedbounds.figures.papers.fed_norm_sgda.claims import (
     fewer_rounds,
     figure_1,
     figure_2,
-    floor_of_noise,
     heterogeneity_claims,
     increases,
+    noise_limit,
     speed_up,
 )
 from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery
@@ -252,9 +252,9 @@ def test_seeds_that_never_arrive_count_as_slow_ones_and_decide_nothing_alone(slo
 
 def test_step_sizes_for_the_level_are_not_those_for_speed(gallery):
     setting = gallery.setting(ex.ROBUST)
-    level, speed = gallery.tuned(setting), gallery.quick(setting)
+    level, speed = gallery.tune(setting), gallery.quick(setting)
     assert [score for _, score in level.tried] != [score for _, score in speed.tried]
-    assert gallery.tuned(setting) is level and gallery.quick(setting) is speed
+    assert gallery.tune(setting) is level and gallery.quick(setting) is speed
 
 
 def test_figures_1_and_2_are_judged_exactly():
@@ -267,7 +267,7 @@ def test_figures_1_and_2_are_judged_exactly():
 def test_the_rates_are_judged_by_what_the_theorems_give():
     rounds = fewer_rounds()
     assert not rounds.agrees and "T^-0.333, so epsilon^-6.0 rounds" in rounds.measured
-    assert floor_of_noise(2, 4, rounds=200).agrees
+    assert noise_limit(2, 4, rounds=200).agrees
 
 
 def test_the_room_has_the_papers_problems():

@@ -357,12 +357,12 @@ def test_a_broken_condition_is_named(change, broken):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (dict(tau=[4] * 9), "differ in length"), (dict(n=9), "n = 9 contradicts 10"), (dict(betaG=0.5), "betaG = 0.5"),
+        (dict(tau=[4] * 9), "differ in length"), (dict(n=9), "n = 9 conflicts"), (dict(betaG=0.5), "betaG = 0.5"),
         (dict(tau=[0] + [4] * 9), r"tau\[0\] = 0"), (dict(P=0), "P = 0"), (dict(mu=0), "mu = 0"),
         (dict(w=[-0.1] + [0.1] * 9), r"w\[0\] = -0.1"), (dict(tau=4), "one per client"),
-        (dict(kappa=2), "kappa = 2 contradicts 3"), (dict(Gammax=1), "Gammax = 1 contradicts"),
+        (dict(kappa=2), "kappa = 2 conflicts with 3"), (dict(Gammax=1), "Gammax = 1 conflicts with"),
         (dict(rho=1), "rho = 1"),
-        (dict(A_w=1), "A_w = 1 contradicts 0.25"), (dict(alpha=2), "alpha = 2 contradicts 1"),
+        (dict(A_w=1), "A_w = 1 conflicts with 0.25"), (dict(alpha=2), "alpha = 2 conflicts with 1"),
     ],
 )  # fmt: skip
 def test_bad_clients_are_refused_in_one_line(change, text):
@@ -388,7 +388,7 @@ SMALL = dict(
         (dict(mu=5), "mu is at most Lf: kappa >= 1 fails"),
         (dict(w=(0.5, 0.4, 0.3)), r"w sums to 1\.2, not to 1: weight of client i at the server"),
         (dict(w=(0.5, 0.5)), "differ in length"),
-        (dict(kappa=5), "kappa = 5 contradicts 4, which follows from Lf, mu"),
+        (dict(kappa=5), "kappa = 5 conflicts with 4, computed from Lf, mu"),
         (dict(amax=(0.5, 1, 1)), "amax is the largest of the coefficients"),
     ],
 )

@@ -10,7 +10,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS, closed_form_limits
 from fedbounds.bounds.theory.registry import load, paper, statements
-from fedbounds.cli import statements as places
+from fedbounds.cli import catalog as places
 
 PAPER = "fed-norm-sgda"
 NUMBERED = [*range(1, 13), 14, 15, 16, 18, 19, 20, 21, 23, 24, 25, 26, 27, 28, 29, 31, 32, 33, 34, 35, 36, 37, 38, 41,

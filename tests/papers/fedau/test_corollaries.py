@@ -110,7 +110,7 @@ def test_with_full_participation_the_rarity_is_zero_and_the_cut_off_one():
 def test_one_round_is_too_few_and_a_given_cut_off_must_be_the_prescribed_one():
     assert not evaluate(AT_CUT_OFF, dict(p=[0.5], T=1)).valid
     c = dict(L=1, F=1, I=2, T=100, sigma=1, delta=1, G=3, p=[0.5, 0.6])
-    with pytest.raises(FedboundsError, match=r"K = 50 contradicts 4"):
+    with pytest.raises(FedboundsError, match=r"K = 50 conflicts with 4"):
         evaluate(BOUNDED, c | dict(K=50))
     assert float(evaluate(BOUNDED, c | dict(K=50), form="explicit").constants["Q"].value) == pytest.approx(0.55 * 2500)
 

@@ -85,11 +85,11 @@ def test_every_method_is_tuned_on_one_grid_and_on_seeds_that_are_not_judged(gall
     seeds, others = ({task["seeds"][0] for task in sweep.tasks} for sweep in (judged, tuning))
     assert not seeds & others and (len(seeds), len(others)) == (ex.SMOKE.seeds, ex.SMOKE.tuning_seeds)
     assert {task["rounds"] for task in tuning.tasks} == {ex.SMOKE.tuning_rounds}
-    found = {label: gallery.tuned(label) for label in (ex.ALL, ex.FEDAU)}
+    found = {label: gallery.tune(label) for label in (ex.ALL, ex.FEDAU)}
     for label, one in found.items():
         assert one.grid == ex.SMOKE.grid and len(one.tried) >= 3
         assert gallery.methods([label])[label] == ex.method(ex.SMOKE, label, **one.winner)
-    assert gallery.tuned(ex.FEDAU) is found[ex.FEDAU]  # searched once
+    assert gallery.tune(ex.FEDAU) is found[ex.FEDAU]  # searched once
 
 
 def test_a_cut_off_has_the_label_of_the_method_that_it_is():

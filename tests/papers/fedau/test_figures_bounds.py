@@ -64,7 +64,7 @@ def test_predicted_and_met_objectives_are_drawn_together() -> None:
     drawn = curves(wrong_objectives(cutoffs=(1, 8), rounds=800, seeds=8))
     assert drawn["average all: predicted"].y[-1] == pytest.approx(6.787879, abs=1e-6)
     assert drawn["known rates: E x_t"].y[-1] == pytest.approx(3.75, abs=0.05)
-    met, predicted = drawn["FedAU: distance met"], drawn["FedAU: predicted distance"]
+    met, predicted = drawn["FedAU: measured distance"], drawn["FedAU: predicted distance"]
     assert met.low is not None
     assert met.y == pytest.approx([predicted.y[0], predicted.y[-1]], abs=0.15)
 

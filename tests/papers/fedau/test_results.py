@@ -191,7 +191,7 @@ def test_a_derived_constant_may_be_given_if_it_agrees_and_q_if_it_is_no_smaller(
     expected = evaluate(BOUNDED, FEDAU).value
     assert evaluate(BOUNDED, FEDAU | dict(W=W, N=3)).value == expected
     assert evaluate(BOUNDED, FEDAU | dict(Q=12)).value > expected
-    for clash, word in ((dict(W=1.01 * W), "contradicts"), (dict(N=4), "contradicts"), (dict(Q=2), "is below 8.5")):
+    for clash, word in ((dict(W=1.01 * W), "conflicts"), (dict(N=4), "conflicts"), (dict(Q=2), "is below 8.5")):
         with pytest.raises(FedboundsError, match=word):
             evaluate(BOUNDED, FEDAU | clash)
 

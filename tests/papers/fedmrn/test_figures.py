@@ -242,7 +242,7 @@ def test_the_ablations_claims_are_judged_by_what_was_measured():
 
 def test_the_claims_about_noise_and_time_are_judged_by_what_was_measured():
     def levels(*means):
-        return [Level.of(mean + np.array([0.1, 0.0, -0.1]), f"size {k}") for k, mean in enumerate(means)]
+        return [Level.from_values(mean + np.array([0.1, 0.0, -0.1]), f"size {k}") for k, mean in enumerate(means)]
 
     (fedavg, higher), like = levels(80, 89), levels(60, 79.8, 80, 80.1)
     laws = {law: like for law in ex.LAWS}

@@ -12,14 +12,13 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.simulation.trace import Trace
 from fedbounds.figures.charts.paper_gallery import draw_by_name
-from fedbounds.figures.charts.ratio import exponents
+from fedbounds.figures.charts.rate import exponents
+from fedbounds.figures.papers.tdcd import claims as said
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd import runs
-from fedbounds.figures.papers.tdcd import trained_claims as said
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, describe_minimum, family, wall_clock
-from fedbounds.figures.papers.tdcd.claims import bound_claims
+from fedbounds.figures.papers.tdcd.claims import all_trained_claims, bound_claims
 from fedbounds.figures.papers.tdcd.drawing import FIGURES, TRAINED, Gallery
-from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
 
 draw = partial(draw_by_name, "tdcd", FIGURES)
 
@@ -101,7 +100,7 @@ def test_every_scale_has_whole_rounds_and_its_winner_is_the_least_loss(gallery: 
     for scale in (*ex.SCALES.values(), ex.SMOKE):
         assert all(task.iterations % Q == 0 for task in scale.tasks.values() for Q in scale.local_steps)
         assert ex.SEQUENCES in scale.tasks and scale.shown_steps in scale.local_steps
-    found = gallery.tuned(ex.IMAGES, 2, 2, 4)
+    found = gallery.tune(ex.IMAGES, 2, 2, 4)
     assert found.winner["step size"] == min(found.tried, key=lambda one: one[1])[0]["step size"]
 
 
@@ -116,8 +115,8 @@ def test_times_and_levels_are_read_between_records() -> None:
     runs = ramp([9.0, 0.0, 1.0, 0.5, 3.0], [0.0, 0.5, 0.5, 0.5, 0.5])  # what is there before training does not count
     assert said.time_to(runs, "metric", 0.5, 10.0).tolist() == [30.0, 20.0]
     assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [7.0, 8.0]  # the best so far is 1; the second never
-    assert said.at_time(runs, "metric", 7.0).tolist() == [1.75, 0.5]
-    assert said.at_the_end(runs, "metric").tolist() == [3.0, 0.5]
+    assert said.metric_at_time(runs, "metric", 7.0).tolist() == [1.75, 0.5]
+    assert said.final_metric(runs, "metric").tolist() == [3.0, 0.5]
 
 
 def test_the_claims_of_the_experiments_follow_their_curves() -> None:
