@@ -87,15 +87,10 @@ class SweepComparison:
 
 @dataclass(frozen=True, eq=False)
 class Confrontations:
-    """The settings of a sweep with many results.
+    """The settings of a sweep with many results."""
 
-    Attributes:
-        promises: the results that at least one setting was compared with, in the papers' order.
-        held: the comparisons, setting by setting.
-    """
-
-    promises: tuple[ComparedForm, ...]
-    held: tuple[SweepComparison, ...]
+    promises: tuple[ComparedForm, ...]  # the results that at least one setting was compared with, in the papers' order
+    held: tuple[SweepComparison, ...]  # the comparisons, setting by setting
 
     def of(self, promise: ComparedForm) -> dict[SweepSetting, Confrontation]:
         """The settings that were compared with one result."""

@@ -20,15 +20,10 @@ FactsFor = Callable[[frozenset[str]], RunFacts]  # the symbols that the user giv
 
 @dataclass(frozen=True)
 class GivenCheck:
-    """The comparison of given constants with a run that contradicts none of them.
+    """The comparison of given constants with a run that contradicts none of them."""
 
-    Attributes:
-        doubts: why some have no counterpart in the run, and why the form may not be about the run.
-        unconfirmed: symbols that the form uses and the run does not know.
-    """
-
-    doubts: tuple[str, ...] = ()
-    unconfirmed: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # why some have no counterpart in the run, and why the form may not be about the run
+    unconfirmed: tuple[str, ...] = ()  # symbols that the form uses and the run does not know
 
 
 def check_given(result: Result, form: Form, given: Mapping[str, Value], facts_for: FactsFor) -> GivenCheck:

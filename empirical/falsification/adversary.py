@@ -48,19 +48,12 @@ Status = Literal["below", "attained", "lead", "refuted", "not covered"]
 
 
 class AdversaryEffort(NamedTuple):
-    """The effort of a search.
+    """The effort of a search."""
 
-    Attributes:
-        cells: shapes of random instances, about 40 of each.
-        starts: from how many of the worst a climb starts, of different shapes.
-        evaluations: of instances, at most, in each climb.
-        longest: the most steps of an instance from which a climb starts.
-    """
-
-    cells: int
-    starts: int
-    evaluations: int
-    longest: int
+    cells: int  # shapes of random instances, about 40 of each
+    starts: int  # from how many of the worst a climb starts, of different shapes
+    evaluations: int  # of instances, at most, in each climb
+    longest: int  # the most steps of an instance from which a climb starts
 
 
 EFFORTS: Mapping[str, AdversaryEffort] = {
@@ -71,19 +64,12 @@ EFFORTS: Mapping[str, AdversaryEffort] = {
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """An assumption or a condition, checked on an instance.
+    """An assumption or a condition, checked on an instance."""
 
-    Attributes:
-        text: the assumption's statement, or the condition.
-        holds: whether the instance meets it.
-        name: of the assumption, or what the condition is for.
-        left, op, right: both sides of a condition; None of an assumption.
-    """
-
-    text: str
-    holds: bool
-    name: str
-    left: float | None = None
+    text: str  # the assumption's statement, or the condition
+    holds: bool  # whether the instance meets it
+    name: str  # of the assumption, or what the condition is for
+    left: float | None = None  # left, op, right: both sides of a condition; None of an assumption
     op: str | None = None
     right: float | None = None
 

@@ -16,17 +16,11 @@ Product = Callable[[Tensor], Tensor]
 
 
 class Curvature(NamedTuple):
-    r"""An eigenvalue of a symmetric matrix H of largest size, from below.
+    """An eigenvalue of a symmetric matrix H of largest size, from below."""
 
-    Attributes:
-        value: $|\theta|$ of the Ritz value $\theta$ of largest size; never above $\|H\|$.
-        residual: $\|Hv-\theta v\|$ for its unit vector v: some eigenvalue of H is within it of $\theta$.
-        products: how many products with H it took.
-    """
-
-    value: float
-    residual: float
-    products: int
+    value: float  # $|\theta|$ of the Ritz value $\theta$ of largest size; never above $\|H\|$
+    residual: float  # $\|Hv-\theta v\|$ for its unit vector v: some eigenvalue of H is within it of $\theta$
+    products: int  # how many products with H it took
 
 
 def largest_curvature(product: Product, start: Tensor, steps: int = 20, block: slice | None = None) -> Curvature:

@@ -20,17 +20,11 @@ LOCAL_ROUNDS = 4  # rounds per seed whose local models are computed again
 
 
 class Visit(NamedTuple):
-    """A recorded model.
+    """A recorded model."""
 
-    Attributes:
-        seed: its row.
-        round: when.
-        model: (d,).
-    """
-
-    seed: int
-    round: int
-    model: Tensor
+    seed: int  # its row
+    round: int  # when
+    model: Tensor  # (d,)
 
 
 def visits(run: Trace, problem: Problem, rounds: np.ndarray, seed: int | None = None) -> Iterator[Visit]:

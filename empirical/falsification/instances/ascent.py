@@ -66,15 +66,10 @@ def neighbors(z: P, steps: np.ndarray) -> P:
 
 @dataclass(frozen=True)
 class Newton:
-    """The BFGS estimate of the inverse curvature.
+    """The BFGS estimate of the inverse curvature."""
 
-    Attributes:
-        inverse: of minus the Hessian, (D, D).
-        step, slope: the last step and the gradient before it; None before the first.
-    """
-
-    inverse: np.ndarray
-    step: np.ndarray | None = None
+    inverse: np.ndarray  # of minus the Hessian, (D, D)
+    step: np.ndarray | None = None  # step, slope: the last step and the gradient before it; None before the first
     slope: np.ndarray | None = None
 
     def updated(self, slope: np.ndarray) -> np.ndarray:

@@ -36,25 +36,16 @@ Averaging = Telescope | InExpectation | Everywhere | AverageOverClients | AllAtO
 
 
 class LetteredRun(NamedTuple):
-    """A run of rounds with windows and blocks, and values of all other symbols.
+    """A run of rounds with windows and blocks, and values of all other symbols."""
 
-    Attributes:
-        rounds, window, block: numbers of rounds.
-        interval: the symbol of the window's rounds; "" where the paper has none.
-        letters: symbol to values (CASES, 1), or one for each client.
-        rng: for the sequences.
-        means: each symbol of an average, and the averaged expression.
-        gaps: symbol of a decrease per round to the symbol of its sum over the run.
-    """
-
-    rounds: int
+    rounds: int  # rounds, window, block: numbers of rounds
     window: int
     block: int
-    interval: str
-    letters: Letters
-    rng: np.random.Generator
-    means: Means
-    gaps: Gaps
+    interval: str  # the symbol of the window's rounds; "" where the paper has none
+    letters: Letters  # symbol to values (CASES, 1), or one for each client
+    rng: np.random.Generator  # for the sequences
+    means: Means  # each symbol of an average, and the averaged expression
+    gaps: Gaps  # symbol of a decrease per round to the symbol of its sum over the run
 
 
 Builder = Callable[..., Letters]

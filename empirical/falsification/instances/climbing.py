@@ -20,20 +20,13 @@ Score = Callable[[Sides], np.ndarray]
 
 
 class SearchEffort(NamedTuple):
-    """The effort of a search.
+    """The effort of a search."""
 
-    Attributes:
-        cells: shapes of random instances, about 40 of each.
-        climbers: from how many populations, those with the worst instances, a climb starts.
-        generations: how often each instance tries a neighbor.
-        longest: the most steps of a population from which a climb starts.
-        terms: claims with at most so many terms are also searched for the smallest detected mutation of each term.
-    """
-
-    cells: int
-    climbers: int
-    generations: int
-    longest: int
+    cells: int  # shapes of random instances, about 40 of each
+    climbers: int  # from how many populations, those with the worst instances, a climb starts
+    generations: int  # how often each instance tries a neighbor
+    longest: int  # the most steps of a population from which a climb starts
+    # claims with at most so many terms are also searched for the smallest detected mutation of each term
     terms: int = 0
 
 

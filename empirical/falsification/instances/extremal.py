@@ -41,18 +41,7 @@ def geometric(log: np.ndarray, terms: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ExtremalRuns(Population):
-    r"""B runs, each with its own length.
-
-    Attributes:
-        smoothness, curvature: L and $a\le L$, (B,).
-        slope: the gradient's length at the start, (B,).
-        straight: 1 for the straight part, 0 for the quadratic one, (B,).
-        reach: how far the start is from the quadratic part, in units of the slope; 0 within it, (B,).
-        gamma, eta: step sizes; eta multiplies what a window has moved, (B,).
-        weight: the client's aggregation weight $\omega$, (B,).
-        local_steps, interval, rounds: I, P and T, (B,).
-        r, s: the letters that a form leaves free, (B,).
-    """
+    """B runs, each with its own length."""
 
     ranges: ClassVar[Ranges] = {
         "smoothness": positive(),
@@ -70,18 +59,18 @@ class ExtremalRuns(Population):
         "s": positive(),
     }
 
-    smoothness: np.ndarray
+    smoothness: np.ndarray  # smoothness, curvature: L and $a\le L$, (B,)
     curvature: np.ndarray
-    slope: np.ndarray
-    straight: np.ndarray
-    reach: np.ndarray
-    gamma: np.ndarray
+    slope: np.ndarray  # the gradient's length at the start, (B,)
+    straight: np.ndarray  # 1 for the straight part, 0 for the quadratic one, (B,)
+    reach: np.ndarray  # how far the start is from the quadratic part, in units of the slope; 0 within it, (B,)
+    gamma: np.ndarray  # gamma, eta: step sizes; eta multiplies what a window has moved, (B,)
     eta: np.ndarray
-    weight: np.ndarray
-    local_steps: np.ndarray
+    weight: np.ndarray  # the client's aggregation weight $\omega$, (B,)
+    local_steps: np.ndarray  # local_steps, interval, rounds: I, P and T, (B,)
     interval: np.ndarray
     rounds: np.ndarray
-    r: np.ndarray
+    r: np.ndarray  # r, s: the letters that a form leaves free, (B,)
     s: np.ndarray
 
     def rules(self) -> dict[str, np.ndarray]:
@@ -231,25 +220,16 @@ def at_largest(z: ExtremalRuns, covered: Callable[[ExtremalRuns], np.ndarray], f
 
 
 class Family(NamedTuple):
-    """How the extremal runs become the two sides of a claim.
+    """How the extremal runs become the two sides of a claim."""
 
-    Attributes:
-        measure: of the claim's result on the runs.
-        steps: the letters of the step sizes, by field.
-        vectors: letters that are vectors over clients.
-        values: those that are tried of other fields than the step sizes, beside the common ones.
-        given: letters by which a form only names the steps that it is given.
-        whole: whether the steps of the last round, and where it ends, count too.
-        beyond: how much farther the straight part must reach, in units of the slope over L.
-    """
-
-    measure: Callable[[Claim, ExtremalRuns], MeasuredRuns]
-    steps: Mapping[str, str]
-    vectors: frozenset[str] = frozenset()
+    measure: Callable[[Claim, ExtremalRuns], MeasuredRuns]  # of the claim's result on the runs
+    steps: Mapping[str, str]  # the letters of the step sizes, by field
+    vectors: frozenset[str] = frozenset()  # letters that are vectors over clients
+    # those that are tried of other fields than the step sizes, beside the common ones
     values: Mapping[str, Sequence[float]] = {}
-    given: frozenset[str] = frozenset()
-    whole: bool = False
-    beyond: float = 0.0
+    given: frozenset[str] = frozenset()  # letters by which a form only names the steps that it is given
+    whole: bool = False  # whether the steps of the last round, and where it ends, count too
+    beyond: float = 0.0  # how much farther the straight part must reach, in units of the slope over L
 
     def sides(self, claim: Claim, z: ExtremalRuns) -> Sides:
         """Both sides of a claim on extremal runs, at the step sizes that the form sets."""

@@ -24,19 +24,15 @@ METHOD = "random and adversarial instances with exact moments"
 
 @dataclass(frozen=True)
 class PaperInstances:
-    """The module `instances` of a paper package; every part is optional.
+    """The module `instances` of a paper package; every part is optional."""
 
-    Attributes:
-        trial: the problems and runs on which a claim is tested, None for a claim that is not.
-        drawn_for: the numbers on which a step with an external premise is tested, None for other steps.
-        BUILDERS: the sequences on which the paper's own averaging rules are tested.
-        MEANS, GAPS: the meaning of the symbols of averages in its proofs.
-    """
-
+    # the problems and runs on which a claim is tested, None for a claim that is not
     trial: Callable[[Claim], Trial | None] = lambda claim: None
+    # the numbers on which a step with an external premise is tested, None for other steps
     drawn_for: Callable[[StepOf], Callable[[Claim], Iterable[PremiseCases]] | None] = lambda subject: None
+    # the sequences on which the paper's own averaging rules are tested
     BUILDERS: Mapping[type, Builder] = field(default_factory=dict)
-    MEANS: Means = field(default_factory=dict)
+    MEANS: Means = field(default_factory=dict)  # MEANS, GAPS: the meaning of the symbols of averages in its proofs
     GAPS: Gaps = field(default_factory=dict)
 
 

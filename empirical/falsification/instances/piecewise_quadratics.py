@@ -30,17 +30,11 @@ CANCELED = 1e-14  # what is left of numbers that cancel, relative to them
 
 
 class PiecewiseQuadratic(NamedTuple):
-    """Functions of one variable, whatever axes come first, (...).
+    """Functions of one variable, whatever axes come first, (...)."""
 
-    Attributes:
-        knots: ascending, (..., m), at least one.
-        curvatures: of the pieces, (..., m+1).
-        first: the slope at the first knot, (...).
-    """
-
-    knots: np.ndarray
-    curvatures: np.ndarray
-    first: np.ndarray
+    knots: np.ndarray  # ascending, (..., m), at least one
+    curvatures: np.ndarray  # of the pieces, (..., m+1)
+    first: np.ndarray  # the slope at the first knot, (...)
 
     @property
     def at_knots(self) -> np.ndarray:
@@ -99,17 +93,7 @@ class PiecewiseQuadratic(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KinkedClients(Population):
-    r"""B objectives $f=\frac1N\sum_nF_n$ with a start and noise.
-
-    Attributes:
-        knots: of all clients, ascending, (B, d, m).
-        curvatures: of every client between them, (B, N, d, m+1); the outer ones are at least 0 and those of all.
-        first: $F_{n}'$ at the first knot, (B, N, d).
-        start: $x_0$, (B, d).
-        noise: s; every gradient is off by s or -s, each with chance 1/2, in every coordinate, (B, N, d).
-        seeds: of the paths that are drawn, (B,).
-        samples: how many paths are drawn; 0 for all that there are.
-    """
+    r"""B objectives $f=\frac1N\sum_nF_n$ with a start and noise."""
 
     ranges: ClassVar[Ranges] = {
         "knots": reals("d m"),
@@ -121,13 +105,14 @@ class KinkedClients(Population):
         "samples": Range(WHOLE),
     }
 
-    knots: np.ndarray
+    knots: np.ndarray  # of all clients, ascending, (B, d, m)
+    # of every client between them, (B, N, d, m+1); the outer ones are at least 0 and those of all
     curvatures: np.ndarray
-    first: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    seeds: np.ndarray
-    samples: int
+    first: np.ndarray  # $F_{n}'$ at the first knot, (B, N, d)
+    start: np.ndarray  # $x_0$, (B, d)
+    noise: np.ndarray  # s; every gradient is off by s or -s, each with chance 1/2, in every coordinate, (B, N, d)
+    seeds: np.ndarray  # of the paths that are drawn, (B,)
+    samples: int  # how many paths are drawn; 0 for all that there are
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""

@@ -17,15 +17,10 @@ LeftSide = Literal["exact moments", "every outcome", "exact law", "sampled"]
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Instances that are measured, mutated and selected together; every array field has the instances first.
+    """Instances that are measured, mutated and selected together; every array field has the instances first."""
 
-    Attributes:
-        measured: how the left side is computed.
-        ranges: of the fields that the class adds; of all fields if instances are replayed.
-    """
-
-    measured: ClassVar[LeftSide] = "exact moments"
-    ranges: ClassVar[Ranges] = {}
+    measured: ClassVar[LeftSide] = "exact moments"  # how the left side is computed
+    ranges: ClassVar[Ranges] = {}  # of the fields that the class adds; of all fields if instances are replayed
 
     @property
     def left_side(self) -> LeftSide:

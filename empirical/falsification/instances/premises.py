@@ -32,22 +32,16 @@ CANCELED = 1e-12  # error of both sides relative to the sizes of their summands
 
 @dataclass(frozen=True, eq=False)
 class PremiseCases:
-    """B cases of a premise.
+    """B cases of a premise."""
 
-    Attributes:
-        values: symbol to a number for each case, (B, 1), or one for each client, (B, N). An inner product is named as
-            in the proof.
-        whole: symbol to integer, the same in all cases.
-        met: the assumptions that the cases meet.
-        covered: the cases that count, broadcasting to (B, X).
-        error: absolute, of both sides, where symbols are differences.
-    """
-
+    # symbol to a number for each case, (B, 1), or one for each client, (B, N). An inner product is named as in the
+    # proof
     values: Mapping[str, np.ndarray]
-    whole: Mapping[str, int] = field(default_factory=dict)
-    met: frozenset[str] = frozenset()
+    whole: Mapping[str, int] = field(default_factory=dict)  # symbol to integer, the same in all cases
+    met: frozenset[str] = frozenset()  # the assumptions that the cases meet
+    # the cases that count, broadcasting to (B, X)
     covered: np.ndarray = field(default_factory=lambda: np.ones((1, 1), dtype=bool))
-    error: np.ndarray | float = 0.0
+    error: np.ndarray | float = 0.0  # absolute, of both sides, where symbols are differences
 
     def __len__(self) -> int:
         return max((len(v) for v in self.values.values()), default=1)

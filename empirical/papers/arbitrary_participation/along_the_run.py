@@ -28,23 +28,15 @@ from fedbounds.empirical.simulation.moments.rounds import RoundLaw, State, weigh
 
 @dataclass(frozen=True, eq=False)
 class AlongTheRun:
-    r"""Exact expectations over gradient noise given the participation, for T rounds of I local steps.
+    """Exact expectations over gradient noise given the participation, for T rounds of I local steps."""
 
-    Attributes:
-        spread: left side of Lemma C.1, $\sum_nq_t^n\mathbb E\|\mathbf y^n_{t,i}-\bar{\mathbf y}_{t,i}\|^2$, (T, I+1).
-        drift: left side of Lemma C.2, $\mathbb E\|\bar{\mathbf y}_{t,i}-\mathbf x_{t_0}\|^2$, (T, I+1).
-        cohort: left side of (6) at $\bar{\mathbf y}_{t,i}$, i < I, (T, I).
-        participation: left side of (5) at $\mathbf x_{t_0}$, (T,).
-        window: left side of (7) at $\mathbf x_{t_0}$, for the complete windows, (T // P,).
-        interval: P.
-    """
-
+    # left side of Lemma C.1, $\sum_nq_t^n\mathbb E\|\mathbf y^n_{t,i}-\bar{\mathbf y}_{t,i}\|^2$, (T, I+1)
     spread: np.ndarray
-    drift: np.ndarray
-    cohort: np.ndarray
-    participation: np.ndarray
-    window: np.ndarray
-    interval: int
+    drift: np.ndarray  # left side of Lemma C.2, $\mathbb E\|\bar{\mathbf y}_{t,i}-\mathbf x_{t_0}\|^2$, (T, I+1)
+    cohort: np.ndarray  # left side of (6) at $\bar{\mathbf y}_{t,i}$, i < I, (T, I)
+    participation: np.ndarray  # left side of (5) at $\mathbf x_{t_0}$, (T,)
+    window: np.ndarray  # left side of (7) at $\mathbf x_{t_0}$, for the complete windows, (T // P,)
+    interval: int  # P
 
     def constants(self, rounds: np.ndarray | int | None = None) -> dict[str, Constant]:
         r"""The divergences of Assumption 3' along the first rounds of the run: roots, unit f/x, source "trajectory"."""

@@ -17,13 +17,9 @@ from fedbounds.bounds.participation.constants import centered_offsets
 
 
 class Divergences(ABC):
-    """What is known of the clients' gradients.
+    """What is known of the clients' gradients."""
 
-    Attributes:
-        word: what notes say first.
-    """
-
-    word: str = ""
+    word: str = ""  # what notes say first
 
     @abstractmethod
     def combined(self, weights: np.ndarray) -> np.ndarray:

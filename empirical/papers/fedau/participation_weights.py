@@ -22,17 +22,11 @@ from fedbounds.bounds.inputs.checks import check_count, check_memory, check_numb
 
 
 class Intervals(NamedTuple):
-    r"""What is known of the clients' participation intervals; any shape that ends with the clients.
+    """What is known of the clients' participation intervals; any shape that ends with the clients."""
 
-    Attributes:
-        weights: $\omega_t$, float64.
-        completed: M, how many intervals are complete, int32.
-        running: S, rounds since the last complete one, int32; below K.
-    """
-
-    weights: np.ndarray
-    completed: np.ndarray
-    running: np.ndarray
+    weights: np.ndarray  # $\omega_t$, float64
+    completed: np.ndarray  # M, how many intervals are complete, int32
+    running: np.ndarray  # S, rounds since the last complete one, int32; below K
 
     @staticmethod
     def none_yet(shape: int | tuple[int, ...]) -> Intervals:

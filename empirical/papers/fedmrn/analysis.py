@@ -50,24 +50,15 @@ class LocalGradient(LocalSGD):
 
 
 class Masked(NamedTuple):
-    r"""Where a run is.
+    """Where a run is."""
 
-    Attributes:
-        model: $\bar w_t$, (seeds, d).
-        own: $w_k^t$, (seeds, N, d).
-        anchor: $\bar w_{t_0}$, (seeds, d).
-        words: out of which a client's numbers of this round are hashed, (seeds, N).
-        iteration: t, (seeds,).
-        largest_gradient: the largest $\|\nabla F_k(x_k^t,\xi)\|$ so far, (seeds,).
-        clipped_updates: how many updates had a coordinate beyond the amplitude when they were masked, (seeds,).
-    """
-
-    model: torch.Tensor
-    own: torch.Tensor
-    anchor: torch.Tensor
-    words: torch.Tensor
-    iteration: torch.Tensor
-    largest_gradient: torch.Tensor
+    model: torch.Tensor  # $\bar w_t$, (seeds, d)
+    own: torch.Tensor  # $w_k^t$, (seeds, N, d)
+    anchor: torch.Tensor  # $\bar w_{t_0}$, (seeds, d)
+    words: torch.Tensor  # out of which a client's numbers of this round are hashed, (seeds, N)
+    iteration: torch.Tensor  # t, (seeds,)
+    largest_gradient: torch.Tensor  # the largest $\|\nabla F_k(x_k^t,\xi)\|$ so far, (seeds,)
+    # how many updates had a coordinate beyond the amplitude when they were masked, (seeds,)
     clipped_updates: torch.Tensor
 
 

@@ -72,18 +72,12 @@ DOUBT = 0.01  # a bit 1 counts as 0.99 and a bit 0 as 0.01 to the server, so tha
 
 
 class Scored(NamedTuple):
-    """Where a run is; the last coordinates of scores and model may be numbers that are averaged.
+    """Where a run is; the last coordinates of scores and model may be numbers that are averaged."""
 
-    Attributes:
-        model: as it is evaluated, (seeds, d).
-        scores, weights: (seeds, d).
-        words: of which the server's masks are hashed, (seeds,).
-    """
-
-    model: torch.Tensor
-    scores: torch.Tensor
+    model: torch.Tensor  # as it is evaluated, (seeds, d)
+    scores: torch.Tensor  # scores, weights: (seeds, d)
     weights: torch.Tensor
-    words: torch.Tensor
+    words: torch.Tensor  # of which the server's masks are hashed, (seeds,)
 
 
 @dataclass(frozen=True)

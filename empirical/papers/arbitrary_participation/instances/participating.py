@@ -18,41 +18,27 @@ from fedbounds.empirical.falsification.instances.ranges import counts, nonnegati
 
 @dataclass(frozen=True)
 class Course:
-    r"""The quantities of the proof: expectations over the gradient noise given the participation.
+    """The quantities of the proof: expectations over the gradient noise given the participation."""
 
-    Attributes:
-        gradient: $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1).
-        gap: $\mathbb Ef(x_t)-f^*$, (B, T+1).
-        decrease: $\mathbb Ef(x_{t_0})-\mathbb Ef(x_{t_0+P})$ over each complete window, (B, K).
-        spread: $V_{t,i}$, (B, T, I+1).
-        drift: $D_{t,i}$, (B, T, I+1).
-        error: by how much the gradient may be less than it was measured, by rounding or as paths are drawn, (B, T+1).
-    """
-
-    gradient: np.ndarray
-    gap: np.ndarray
-    decrease: np.ndarray
-    spread: np.ndarray
-    drift: np.ndarray
+    gradient: np.ndarray  # $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1)
+    gap: np.ndarray  # $\mathbb Ef(x_t)-f^*$, (B, T+1)
+    decrease: np.ndarray  # $\mathbb Ef(x_{t_0})-\mathbb Ef(x_{t_0+P})$ over each complete window, (B, K)
+    spread: np.ndarray  # $V_{t,i}$, (B, T, I+1)
+    drift: np.ndarray  # $D_{t,i}$, (B, T, I+1)
+    # by how much the gradient may be less than it was measured, by rounding or as paths are drawn, (B, T+1)
     error: np.ndarray | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class ParticipatingRuns(Population, ABC):
-    r"""B runs with the same numbers of clients, rounds and steps.
+    """B runs with the same numbers of clients, rounds and steps."""
 
-    Attributes:
-        weights: $q_t^n$, (B, T, N).
-        gamma, eta: step sizes, (B,).
-        local_steps, interval: I and P.
-        reach: gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it.
-    """
-
-    weights: Annotated[np.ndarray, nonnegative("T N")]
-    gamma: Annotated[np.ndarray, positive()]
+    weights: Annotated[np.ndarray, nonnegative("T N")]  # $q_t^n$, (B, T, N)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, interval: I and P
     interval: Annotated[int, counts()]
+    # gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it
     reach: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:

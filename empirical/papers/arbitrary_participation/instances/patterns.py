@@ -60,19 +60,13 @@ def law_of_largest(clients: int, rounds: int) -> tuple[Fraction, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Patterns(Population):
-    """B settings of one client a round.
-
-    Attributes:
-        clients: N, even, (B,).
-        interval: P, (B,).
-        failure: c, (B,).
-    """
+    """B settings of one client a round."""
 
     measured: ClassVar[LeftSide] = "exact law"
 
-    clients: Annotated[np.ndarray, Range(Domain(2, 50, integer=True))]
-    interval: Annotated[np.ndarray, counts(most=150)]
-    failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]
+    clients: Annotated[np.ndarray, Range(Domain(2, 50, integer=True))]  # N, even, (B,)
+    interval: Annotated[np.ndarray, counts(most=150)]  # P, (B,)
+    failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]  # c, (B,)
 
     def rules(self) -> dict[str, np.ndarray]:
         return {"the number of clients is even": self.clients % 2 == 0}

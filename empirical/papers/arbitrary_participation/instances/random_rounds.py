@@ -28,24 +28,16 @@ HERE = {*ASSUMPTIONS, "unbiased-sampling", "independent-rounds", "strongly-mixin
 
 @dataclass(frozen=True, eq=False)
 class RandomRounds(Population):
-    """B instances of one shape.
+    """B instances of one shape."""
 
-    Attributes:
-        curvature, start, noise: of each coordinate, (B, d).
-        slopes: zero mean over clients, (B, N, d).
-        base: w, (B, N).
-        gamma, eta: step sizes, (B,).
-        local_steps, interval, rounds: I, P and T.
-    """
-
-    curvature: Annotated[np.ndarray, nonnegative("d")]
+    curvature: Annotated[np.ndarray, nonnegative("d")]  # curvature, start, noise: of each coordinate, (B, d)
     start: Annotated[np.ndarray, reals("d")]
     noise: Annotated[np.ndarray, nonnegative("d")]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    base: Annotated[np.ndarray, nonnegative("N")]
-    gamma: Annotated[np.ndarray, positive()]
+    slopes: Annotated[np.ndarray, reals("N d")]  # zero mean over clients, (B, N, d)
+    base: Annotated[np.ndarray, nonnegative("N")]  # w, (B, N)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, interval, rounds: I, P and T
     interval: Annotated[int, counts()]
     rounds: Annotated[int, counts()]
 

@@ -24,21 +24,14 @@ from fedbounds.empirical.falsification.instances.sides import Sides, Trial
 
 @dataclass(frozen=True, eq=False)
 class FairCoins(Population):
-    """B settings of two clients that toss for their weights.
-
-    Attributes:
-        interval: P, (B,).
-        windows: K, (B,).
-        failure: c, (B,).
-        swing: h in (0, 1/2], (B,).
-    """
+    """B settings of two clients that toss for their weights."""
 
     measured: ClassVar[LeftSide] = "exact law"
 
-    interval: Annotated[np.ndarray, counts()]
-    windows: Annotated[np.ndarray, counts()]
-    failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]
-    swing: Annotated[np.ndarray, Range(Domain(0, 0.5, low_open=True))]
+    interval: Annotated[np.ndarray, counts()]  # P, (B,)
+    windows: Annotated[np.ndarray, counts()]  # K, (B,)
+    failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]  # c, (B,)
+    swing: Annotated[np.ndarray, Range(Domain(0, 0.5, low_open=True))]  # h in (0, 1/2], (B,)
 
     def mutated(self, rng: np.random.Generator) -> Self:
         return replace(

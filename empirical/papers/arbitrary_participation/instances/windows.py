@@ -33,19 +33,12 @@ SOON = 0.98  # correlations up to this size have died out after the shorter one
 
 @dataclass(frozen=True, eq=False)
 class ShiftProcesses(Population):
-    """B processes of N clients.
+    """B processes of N clients."""
 
-    Attributes:
-        base: w, nonnegative with sum 1, (B, N).
-        increments: p, a law on the N shifts, (B, N).
-        slopes: the clients' offsets from grad f, zero mean, (B, N, d).
-        interval: P, (B,).
-    """
-
-    base: Annotated[np.ndarray, nonnegative("N")]
-    increments: Annotated[np.ndarray, nonnegative("N")]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    interval: Annotated[np.ndarray, counts()]
+    base: Annotated[np.ndarray, nonnegative("N")]  # w, nonnegative with sum 1, (B, N)
+    increments: Annotated[np.ndarray, nonnegative("N")]  # p, a law on the N shifts, (B, N)
+    slopes: Annotated[np.ndarray, reals("N d")]  # the clients' offsets from grad f, zero mean, (B, N, d)
+    interval: Annotated[np.ndarray, counts()]  # P, (B,)
 
     def rules(self) -> dict[str, np.ndarray]:
         return {

@@ -14,19 +14,12 @@ Array = np.ndarray
 
 
 class PopulationShape(NamedTuple):
-    """What all instances of one population share.
+    """What all instances of one population share."""
 
-    Attributes:
-        clients: n.
-        sampled: P.
-        steps: the most local steps of a client.
-        in_x, in_y: dimensions.
-    """
-
-    clients: int
-    sampled: int
-    steps: int
-    in_x: int
+    clients: int  # n
+    sampled: int  # P
+    steps: int  # the most local steps of a client
+    in_x: int  # in_x, in_y: dimensions
     in_y: int
 
 

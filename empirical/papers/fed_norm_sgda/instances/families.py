@@ -147,15 +147,10 @@ class CoupledInstances(RoundInstances):
 
 @dataclass(frozen=True, eq=False)
 class KinkedGames(CoupledInstances):
-    r"""The same with $\sum_jh_j(x_j)$ for the ripples, piecewise quadratic.
+    r"""The same with $\sum_jh_j(x_j)$ for the ripples, piecewise quadratic."""
 
-    Attributes:
-        knots: ascending, (B, d_x, m).
-        pieces: the curvatures between them, of either sign, (B, d_x, m+1).
-    """
-
-    knots: Array
-    pieces: Array
+    knots: Array  # ascending, (B, d_x, m)
+    pieces: Array  # the curvatures between them, of either sign, (B, d_x, m+1)
 
     def neighbor(self, rng: np.random.Generator) -> Self:
         """Another problem of the family close by; some pieces take the curvature of others, or its opposite."""
@@ -189,18 +184,12 @@ class KinkedGames(CoupledInstances):
 
 @dataclass(frozen=True, eq=False)
 class BoundedInstances(RoundInstances):
-    r"""$f_0=\sum_j\rho\cos x_j-q\,\psi(y_j-s\sin x_j)$ in equal dimensions: Lipschitz in x.
+    r"""$f_0=\sum_j\rho\cos x_j-q\,\psi(y_j-s\sin x_j)$ in equal dimensions: Lipschitz in x."""
 
-    Attributes:
-        ripple: $\rho$, (B,).
-        height, bend: q and s, (B,).
-        concave: $\psi(u)=\log\cosh u$ where it holds, else $|u|(1-e^{-|u|})$, (B,).
-    """
-
-    ripple: Array
-    height: Array
+    ripple: Array  # $\rho$, (B,)
+    height: Array  # height, bend: q and s, (B,)
     bend: Array
-    concave: Array
+    concave: Array  # $\psi(u)=\log\cosh u$ where it holds, else $|u|(1-e^{-|u|})$, (B,)
 
     def neighbor(self, rng: np.random.Generator) -> Self:
         """Another problem of the family close by; slopes in y stay as they are."""

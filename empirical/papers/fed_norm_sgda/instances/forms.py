@@ -65,19 +65,12 @@ class MeasuredForm(NamedTuple):
 
 
 class FormNeeds(NamedTuple):
-    """What a form requires of an instance.
+    """What a form requires of an instance."""
 
-    Attributes:
-        form: its name.
-        whole: whether sigma_L is of the gradient as a whole.
-        maximizer: whether R bounds the maximizers too.
-        radius: whether R is given before the run, because the steps depend on it.
-    """
-
-    form: str
-    whole: bool = False
-    maximizer: bool = True
-    radius: bool = False
+    form: str  # its name
+    whole: bool = False  # whether sigma_L is of the gradient as a whole
+    maximizer: bool = True  # whether R bounds the maximizers too
+    radius: bool = False  # whether R is given before the run, because the steps depend on it
 
 
 # --- steps that a form sets ----------------------------------------------------------------------------------------
@@ -438,17 +431,11 @@ def two_envelopes(cells: int) -> tuple[TwoEnvelopes, ...]:
 
 
 class Measurement(NamedTuple):
-    """How one result is verified.
+    """How one result is verified."""
 
-    Attributes:
-        draw: its instances.
-        measure: its left side and its letters.
-        steps: set for it where its forms set none.
-    """
-
-    draw: Callable[[Claim, int], Iterable[Any]]
-    measure: Callable[[Any, FormNeeds], MeasuredForm]
-    steps: Mapping[str, Any] = {}
+    draw: Callable[[Claim, int], Iterable[Any]]  # its instances
+    measure: Callable[[Any, FormNeeds], MeasuredForm]  # its left side and its letters
+    steps: Mapping[str, Any] = {}  # set for it where its forms set none
 
 
 APPENDIX_A = ("a.1", "a.2", "a.3", "a.4", "a.5", "a.5-gradient", "a.6", "a.7")

@@ -42,26 +42,16 @@ LONGEST = 150  # rounds
 
 
 class Visited(NamedTuple):
-    """The quantities of the results, in expectation over all outcomes, round by round.
+    """The quantities of the results, in expectation over all outcomes, round by round."""
 
-    Attributes:
-        gradsq: squared gradient of the Moreau envelope, (B, T).
-        envelope: the Moreau envelope less its minimum, (B, T + 1).
-        gap, stale: dual gaps at x_t and at the snapshot, (B, T).
-        drift: X_t, (B, T).
-        ascent: the largest |y_t|^2 of all outcomes and rounds, (B,).
-        maximizer: the largest |y*|^2 at a snapshot, (B,).
-        reach: the largest coordinate of x in size, (B,).
-    """
-
-    gradsq: np.ndarray
-    envelope: np.ndarray
-    gap: np.ndarray
+    gradsq: np.ndarray  # squared gradient of the Moreau envelope, (B, T)
+    envelope: np.ndarray  # the Moreau envelope less its minimum, (B, T + 1)
+    gap: np.ndarray  # gap, stale: dual gaps at x_t and at the snapshot, (B, T)
     stale: np.ndarray
-    drift: np.ndarray
-    ascent: np.ndarray
-    maximizer: np.ndarray
-    reach: np.ndarray
+    drift: np.ndarray  # X_t, (B, T)
+    ascent: np.ndarray  # the largest |y_t|^2 of all outcomes and rounds, (B,)
+    maximizer: np.ndarray  # the largest |y*|^2 at a snapshot, (B,)
+    reach: np.ndarray  # the largest coordinate of x in size, (B,)
 
 
 def in_shape(values: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -71,39 +61,26 @@ def in_shape(values: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BoundedRuns(Workers):
-    r"""B runs of Fed-Norm-SGDA+ with bounded gradients in x.
-
-    Attributes:
-        slopes: $c_i$, (B, n, m).
-        lifts: $d_i$, (B, n, m).
-        ripple, depth, bend: $\rho$, q and s, (B,).
-        start: $x_0$ and $y_0$, (B, 2, m).
-        noise: size of the additive noise in x and in y, whose sign they share, (B, 2); zero where $\beta_L>0$.
-        radius: R where it is given before the run, (B,).
-        period: S, (B,).
-        crossed: whether the noise that grows falls on x and grows with the gradient in y, (B,).
-        price: of mixing noise and drift in the caps that the steps are shares of, (B,).
-        rounds: T.
-        one_point: whether $\psi$ is the one that is not convex.
-        noisy: whether there is noise at all.
-    """
+    """B runs of Fed-Norm-SGDA+ with bounded gradients in x."""
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    slopes: Annotated[np.ndarray, reals("n m")]
-    lifts: Annotated[np.ndarray, reals("n m")]
-    ripple: Annotated[np.ndarray, nonnegative()]
+    slopes: Annotated[np.ndarray, reals("n m")]  # $c_i$, (B, n, m)
+    lifts: Annotated[np.ndarray, reals("n m")]  # $d_i$, (B, n, m)
+    ripple: Annotated[np.ndarray, nonnegative()]  # ripple, depth, bend: $\rho$, q and s, (B,)
     depth: Annotated[np.ndarray, positive()]
     bend: Annotated[np.ndarray, reals()]
-    start: Annotated[np.ndarray, reals("2 m")]
+    start: Annotated[np.ndarray, reals("2 m")]  # $x_0$ and $y_0$, (B, 2, m)
+    # size of the additive noise in x and in y, whose sign they share, (B, 2); zero where $\beta_L>0$
     noise: Annotated[np.ndarray, reals("2")]
-    radius: Annotated[np.ndarray, positive()]
-    period: Annotated[np.ndarray, counts()]
+    radius: Annotated[np.ndarray, positive()]  # R where it is given before the run, (B,)
+    period: Annotated[np.ndarray, counts()]  # S, (B,)
+    # whether the noise that grows falls on x and grows with the gradient in y, (B,)
     crossed: Annotated[np.ndarray, Range(FLAGS)]
-    price: Annotated[np.ndarray, positive()]
-    rounds: Annotated[int, counts()]
-    one_point: Annotated[bool, flag()]
-    noisy: Annotated[bool, flag()]
+    price: Annotated[np.ndarray, positive()]  # of mixing noise and drift in the caps that the steps are shares of, (B,)
+    rounds: Annotated[int, counts()]  # T
+    one_point: Annotated[bool, flag()]  # whether $\psi$ is the one that is not convex
+    noisy: Annotated[bool, flag()]  # whether there is noise at all
 
     def rules(self) -> dict[str, np.ndarray]:
         one = ~self.lifts.any(axis=(1, 2))

@@ -55,21 +55,13 @@ def before_clients(name: str, value: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class PopulationNumbers:
-    """Numbers for the symbols of one kind of proof, on one population.
+    """Numbers for the symbols of one kind of proof, on one population."""
 
-    Attributes:
-        letters: by name.
-        has_vector: whether there is a vector of this name.
-        product: of two vectors, (B, X).
-        sizes: of letters that are differences of larger numbers.
-        floor: how large a vector's own summands are, (B, 1), where these cancel.
-    """
-
-    letters: dict[str, Array]
-    has_vector: Callable[[str], bool]
-    product: Callable[[str, str], Array]
-    sizes: dict[str, Array]
-    floor: Callable[[str], Array | float]
+    letters: dict[str, Array]  # by name
+    has_vector: Callable[[str], bool]  # whether there is a vector of this name
+    product: Callable[[str, str], Array]  # of two vectors, (B, X)
+    sizes: dict[str, Array]  # of letters that are differences of larger numbers
+    floor: Callable[[str], Array | float]  # how large a vector's own summands are, (B, 1), where these cancel
     _known: dict[str, Array] = field(default_factory=dict)
     _held: dict[tuple[Condition, ...], Array] = field(default_factory=dict)
 

@@ -24,19 +24,13 @@ def every_path(steps: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """All paths of all clients, each array (B, n, paths, steps, d).
+    """All paths of all clients, each array (B, n, paths, steps, d)."""
 
-    Attributes:
-        X, Y: local models before a step, less the round's start.
-        Gx, Gy: exact gradients there; that in y at the snapshot for Fed-Norm-SGDA+.
-        xix, xiy: noise.
-    """
-
-    X: Array
+    X: Array  # X, Y: local models before a step, less the round's start
     Y: Array
-    Gx: Array
+    Gx: Array  # Gx, Gy: exact gradients there; that in y at the snapshot for Fed-Norm-SGDA+
     Gy: Array
-    xix: Array
+    xix: Array  # xix, xiy: noise
     xiy: Array
 
 
@@ -71,18 +65,12 @@ def run_clients(z: RoundInstances, stale: bool) -> Paths:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """The vectors of a round by name, and the weights of the bracket.
+    """The vectors of a round by name, and the weights of the bracket."""
 
-    Attributes:
-        local: of a client and a local step, broadcasting to (B, n, paths, steps, d).
-        shared: of the server, broadcasting to (B, ways, samples, d).
-        weights: w_i a_i^(k)/|a_i|_1, (B, n, steps).
-        scales: what `w:`, `a:` and `r:` multiply the weights with, each broadcasting to (B, n, steps).
-    """
-
-    local: Mapping[str, Array]
-    shared: Mapping[str, Array]
-    weights: Array
+    local: Mapping[str, Array]  # of a client and a local step, broadcasting to (B, n, paths, steps, d)
+    shared: Mapping[str, Array]  # of the server, broadcasting to (B, ways, samples, d)
+    weights: Array  # w_i a_i^(k)/|a_i|_1, (B, n, steps)
+    # what `w:`, `a:` and `r:` multiply the weights with, each broadcasting to (B, n, steps)
     scales: Mapping[str, Array]
 
     def has_vector(self, name: str) -> bool:

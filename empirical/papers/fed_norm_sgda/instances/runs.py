@@ -35,20 +35,13 @@ LEAST_NOISE = 2  # columns of R
 
 
 class Returned(NamedTuple):
-    """What one client returns, as maps of v = (1, z) by mode of the noise, and squares along its way.
+    """What one client returns, as maps of v = (1, z) by mode of the noise, and squares along its way."""
 
-    Attributes:
-        update: of the stochastic gradients, (B, modes, d, 1 + d).
-        exact: of the exact gradients, the same.
-        drift, fine_drift: weighted squared distances, with a_k/|a|_1 and its square, (B, 1 + d, 1 + d).
-        noisy: squares of the exact gradients in x and in y, with the squared weights.
-    """
-
-    update: np.ndarray
-    exact: np.ndarray
-    drift: np.ndarray
+    update: np.ndarray  # of the stochastic gradients, (B, modes, d, 1 + d)
+    exact: np.ndarray  # of the exact gradients, the same
+    drift: np.ndarray  # drift, fine_drift: weighted squared distances, with a_k/|a|_1 and its square, (B, 1 + d, 1 + d)
     fine_drift: np.ndarray
-    noisy: tuple[np.ndarray, np.ndarray]
+    noisy: tuple[np.ndarray, np.ndarray]  # squares of the exact gradients in x and in y, with the squared weights
 
 
 def squares(maps: np.ndarray) -> np.ndarray:
@@ -78,35 +71,21 @@ def padded(maps: np.ndarray, modes: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticRuns(Workers):
-    r"""B runs on strongly concave quadratics.
+    """B runs on strongly concave quadratics."""
 
-    Attributes:
-        bend: A, (B, dx, dx).
-        coupling: B, (B, dx, dy).
-        concavity: $\mu_0$, (B,).
-        scales: $s_i$, (B, n).
-        slopes: $c_i$, (B, n, d).
-        start: $z_0$, (B, d).
-        noise: R, (B, d, 2).
-        rounds: T, (B,).
-        price: of mixing noise and drift in the caps that the steps are shares of: nu, or 1 as in the paper, (B,).
-        wide: whether the steps are those of one round alone, which may be much longer.
-        free: whether the envelope may be unbounded below.
-        growing: whether $\beta_L>0$.
-    """
-
-    bend: Annotated[np.ndarray, reals("x x")]
-    coupling: Annotated[np.ndarray, reals("x y")]
-    concavity: Annotated[np.ndarray, positive()]
-    scales: Annotated[np.ndarray, positive("n")]
-    slopes: Annotated[np.ndarray, reals("n z")]
-    start: Annotated[np.ndarray, reals("z")]
-    noise: Annotated[np.ndarray, reals("z 2")]
-    rounds: Annotated[np.ndarray, counts(most=INF)]
+    bend: Annotated[np.ndarray, reals("x x")]  # A, (B, dx, dx)
+    coupling: Annotated[np.ndarray, reals("x y")]  # B, (B, dx, dy)
+    concavity: Annotated[np.ndarray, positive()]  # $\mu_0$, (B,)
+    scales: Annotated[np.ndarray, positive("n")]  # $s_i$, (B, n)
+    slopes: Annotated[np.ndarray, reals("n z")]  # $c_i$, (B, n, d)
+    start: Annotated[np.ndarray, reals("z")]  # $z_0$, (B, d)
+    noise: Annotated[np.ndarray, reals("z 2")]  # R, (B, d, 2)
+    rounds: Annotated[np.ndarray, counts(most=INF)]  # T, (B,)
+    # of mixing noise and drift in the caps that the steps are shares of: nu, or 1 as in the paper, (B,)
     price: Annotated[np.ndarray, positive()]
-    wide: Annotated[bool, flag()]
-    free: Annotated[bool, flag()]
-    growing: Annotated[bool, flag()]
+    wide: Annotated[bool, flag()]  # whether the steps are those of one round alone, which may be much longer
+    free: Annotated[bool, flag()]  # whether the envelope may be unbounded below
+    growing: Annotated[bool, flag()]  # whether $\beta_L>0$
 
     def rules(self) -> dict[str, np.ndarray]:
         slopes, scaled = (self.weights[:, :, None] * v for v in (self.slopes, self.scales[:, :, None] * self.slopes))

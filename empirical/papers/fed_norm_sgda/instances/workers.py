@@ -17,31 +17,19 @@ Values = dict[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Workers(Population):
-    r"""What clients do in a round, and how the server combines it.
+    """What clients do in a round, and how the server combines it."""
 
-    Attributes:
-        weights: $w_i$, (B, n).
-        rates: $v_j$, how long each local step is, (B, n, max tau).
-        momentum: $\rho_i$, (B, n).
-        growth: $\beta_L$, (B,).
-        etax, etay: clients' steps, (B,).
-        Gammax, Gammay: $\tau_{\rm eff}$ times the server's steps, (B,).
-        taueff: (B,).
-        tau: local steps of every client.
-        participants: P.
-    """
-
-    weights: Annotated[np.ndarray, positive("n")]
-    rates: Annotated[np.ndarray, positive("n K")]
-    momentum: Annotated[np.ndarray, Range(Domain(0, 1, high_open=True), "n")]
-    growth: Annotated[np.ndarray, nonnegative()]
-    etax: Annotated[np.ndarray, nonnegative()]
+    weights: Annotated[np.ndarray, positive("n")]  # $w_i$, (B, n)
+    rates: Annotated[np.ndarray, positive("n K")]  # $v_j$, how long each local step is, (B, n, max tau)
+    momentum: Annotated[np.ndarray, Range(Domain(0, 1, high_open=True), "n")]  # $\rho_i$, (B, n)
+    growth: Annotated[np.ndarray, nonnegative()]  # $\beta_L$, (B,)
+    etax: Annotated[np.ndarray, nonnegative()]  # etax, etay: clients' steps, (B,)
     etay: Annotated[np.ndarray, nonnegative()]
-    Gammax: Annotated[np.ndarray, nonnegative()]
+    Gammax: Annotated[np.ndarray, nonnegative()]  # Gammax, Gammay: $\tau_{\rm eff}$ times the server's steps, (B,)
     Gammay: Annotated[np.ndarray, nonnegative()]
-    taueff: Annotated[np.ndarray, positive()]
-    tau: Annotated[tuple[int, ...], counts("n")]
-    participants: Annotated[int, counts()]
+    taueff: Annotated[np.ndarray, positive()]  # (B,)
+    tau: Annotated[tuple[int, ...], counts("n")]  # local steps of every client
+    participants: Annotated[int, counts()]  # P
 
     def rules(self) -> dict[str, np.ndarray]:
         enough, drawn = self.rates.shape[2] >= max(self.tau), self.participants <= self.clients

@@ -31,18 +31,12 @@ NO_COINS = ((1, 1, 2, 1, 60), (2, 1, 3, 4, 12), (1, 1, 2, 1, 200))
 
 @dataclass(frozen=True, eq=False)
 class Branched(KinkedClients):
-    """B runs whose participation is drawn like their noise.
+    """B runs whose participation is drawn like their noise."""
 
-    Attributes:
-        p: participation probabilities, (B, N).
-        gamma, eta: step sizes, (B,).
-        local_steps, rounds: I and T.
-    """
-
-    p: Annotated[np.ndarray, chances("N")]
-    gamma: Annotated[np.ndarray, positive()]
+    p: Annotated[np.ndarray, chances("N")]  # participation probabilities, (B, N)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, rounds: I and T
     rounds: Annotated[int, counts()]
 
     @property

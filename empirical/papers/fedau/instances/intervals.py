@@ -15,19 +15,13 @@ from fedbounds.empirical.falsification.instances.ranges import CUTOFF, Range, ch
 
 @dataclass(frozen=True, eq=False)
 class IntervalInstances(Population):
-    """B settings with the same numbers of clients and rounds.
-
-    Attributes:
-        p: participation probabilities, (B, N).
-        cutoff: K, a whole number or inf, (B,).
-        rounds: T.
-    """
+    """B settings with the same numbers of clients and rounds."""
 
     measured: ClassVar[LeftSide] = "exact law"
 
-    p: Annotated[np.ndarray, chances("N")]
-    cutoff: Annotated[np.ndarray, Range(CUTOFF)]
-    rounds: Annotated[int, counts()]
+    p: Annotated[np.ndarray, chances("N")]  # participation probabilities, (B, N)
+    cutoff: Annotated[np.ndarray, Range(CUTOFF)]  # K, a whole number or inf, (B,)
+    rounds: Annotated[int, counts()]  # T
 
     @cached_property
     def errors(self) -> np.ndarray:

@@ -20,31 +20,20 @@ from fedbounds.empirical.falsification.instances.ranges import ROUND_OFF, chance
 
 @dataclass(frozen=True, eq=False)
 class KinkedInstances(Population):
-    r"""B instances of one round with I local steps.
-
-    Attributes:
-        smoothness: L, (B,).
-        inside: c, at most L in size, (B,).
-        radius: r, (B,).
-        start: $x_t$, (B,).
-        noise: $\sigma$, (B,).
-        p, omega: participation probability and weight, (B,).
-        gamma, eta: step sizes, (B,).
-        local_steps: I.
-    """
+    """B instances of one round with I local steps."""
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    smoothness: Annotated[np.ndarray, positive()]
-    inside: Annotated[np.ndarray, reals()]
-    radius: Annotated[np.ndarray, positive()]
-    start: Annotated[np.ndarray, reals()]
-    noise: Annotated[np.ndarray, nonnegative()]
-    p: Annotated[np.ndarray, chances()]
+    smoothness: Annotated[np.ndarray, positive()]  # L, (B,)
+    inside: Annotated[np.ndarray, reals()]  # c, at most L in size, (B,)
+    radius: Annotated[np.ndarray, positive()]  # r, (B,)
+    start: Annotated[np.ndarray, reals()]  # $x_t$, (B,)
+    noise: Annotated[np.ndarray, nonnegative()]  # $\sigma$, (B,)
+    p: Annotated[np.ndarray, chances()]  # p, omega: participation probability and weight, (B,)
     omega: Annotated[np.ndarray, positive()]
-    gamma: Annotated[np.ndarray, positive()]
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # I
 
     def rules(self) -> dict[str, np.ndarray]:
         return {"the curvature inside is at most L in size": np.abs(self.inside) <= self.smoothness * (1 + ROUND_OFF)}

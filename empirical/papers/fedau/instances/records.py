@@ -51,22 +51,15 @@ def weights_of(records: np.ndarray, K: float) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Records(Population, ABC):
-    r"""B runs of FedAU with the same numbers of clients, steps and rounds, whatever the clients' functions are.
-
-    Attributes:
-        p: participation probabilities, (B, N).
-        cutoff: K, (B,).
-        gamma, eta: step sizes, (B,).
-        local_steps, rounds: I and T.
-    """
+    """B runs of FedAU with the same numbers of clients, steps and rounds, whatever the clients' functions are."""
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    p: Annotated[np.ndarray, chances("N")]
-    cutoff: Annotated[np.ndarray, Range(CUTOFF)]
-    gamma: Annotated[np.ndarray, positive()]
+    p: Annotated[np.ndarray, chances("N")]  # participation probabilities, (B, N)
+    cutoff: Annotated[np.ndarray, Range(CUTOFF)]  # K, (B,)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, rounds: I and T
     rounds: Annotated[int, counts()]
 
     @property
@@ -133,19 +126,12 @@ class Records(Population, ABC):
 
 @dataclass(frozen=True, eq=False)
 class RecordedInstances(Records):
-    r"""B instances without noise.
+    """B instances without noise."""
 
-    Attributes:
-        scale: $a>0$, (B, d).
-        periodic: 1 for $1-\cos$, 0 for $\log\cosh$, (B,).
-        slopes: $b_n$, zero mean over clients, (B, N, d).
-        start: $x_0$, (B, d).
-    """
-
-    scale: Annotated[np.ndarray, positive("d")]
-    periodic: Annotated[np.ndarray, Range(FLAGS)]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    start: Annotated[np.ndarray, reals("d")]
+    scale: Annotated[np.ndarray, positive("d")]  # $a>0$, (B, d)
+    periodic: Annotated[np.ndarray, Range(FLAGS)]  # 1 for $1-\cos$, 0 for $\log\cosh$, (B,)
+    slopes: Annotated[np.ndarray, reals("N d")]  # $b_n$, zero mean over clients, (B, N, d)
+    start: Annotated[np.ndarray, reals("d")]  # $x_0$, (B, d)
 
     def rules(self) -> dict[str, np.ndarray]:
         return super().rules() | {"the slopes sum to zero": cancels(self.slopes)}

@@ -38,20 +38,13 @@ def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ConstantWeightRuns(Population, ABC):
-    r"""B runs with the same numbers of clients, steps and rounds and constant weights, whatever the functions are.
+    """B runs with the same numbers of clients, steps and rounds and constant weights, whatever the functions are."""
 
-    Attributes:
-        p: participation probabilities, (B, N).
-        omega: aggregation weights, (B, N).
-        gamma, eta: step sizes, (B,).
-        local_steps, rounds: I and T.
-    """
-
-    p: Annotated[np.ndarray, chances("N")]
-    omega: Annotated[np.ndarray, positive("N")]
-    gamma: Annotated[np.ndarray, positive()]
+    p: Annotated[np.ndarray, chances("N")]  # participation probabilities, (B, N)
+    omega: Annotated[np.ndarray, positive("N")]  # aggregation weights, (B, N)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, rounds: I and T
     rounds: Annotated[int, counts()]
 
     @property
@@ -130,20 +123,13 @@ class ConstantWeightRuns(Population, ABC):
 
 @dataclass(frozen=True, eq=False)
 class WeightedInstances(ConstantWeightRuns):
-    r"""B instances with the same numbers of clients, steps and rounds, and constant weights.
+    """B instances with the same numbers of clients, steps and rounds, and constant weights."""
 
-    Attributes:
-        curvature: a, of either sign, (B, d).
-        slopes: $b_n$, zero mean over clients, (B, N, d).
-        start: $x_0$, (B, d).
-        noise: standard deviation per coordinate, (B, d).
-        phi: weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N).
-    """
-
-    curvature: Annotated[np.ndarray, reals("d")]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    start: Annotated[np.ndarray, reals("d")]
-    noise: Annotated[np.ndarray, nonnegative("d")]
+    curvature: Annotated[np.ndarray, reals("d")]  # a, of either sign, (B, d)
+    slopes: Annotated[np.ndarray, reals("N d")]  # $b_n$, zero mean over clients, (B, N, d)
+    start: Annotated[np.ndarray, reals("d")]  # $x_0$, (B, d)
+    noise: Annotated[np.ndarray, nonnegative("d")]  # standard deviation per coordinate, (B, d)
+    # weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N)
     phi: Annotated[np.ndarray, nonnegative("N")]
 
     def rules(self) -> dict[str, np.ndarray]:

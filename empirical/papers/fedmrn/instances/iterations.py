@@ -39,31 +39,21 @@ def as_alike(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class MaskedIterations(Population):
-    r"""B instances of the last of `len(steps)` iterations of a round, after which K of N clients upload.
-
-    Attributes:
-        curvature, center: of $F_k=\frac h2\|z-c\|^2$ in each coordinate, (B, N, d).
-        start: of the round, (B, d).
-        noise: $\sigma_j$, (B, d).
-        steps: of the iterations of the round, each (B,).
-        cohort: K.
-        relative: q, (B,); None under signed masks.
-        amplitude: a, (B,).
-        progressive: S, if the tau-th local step masks with the chance tau/S; 0 if it always does.
-    """
+    """B instances of the last of `len(steps)` iterations of a round, after which K of N clients upload."""
 
     measured: ClassVar[LeftSide] = "every outcome"
     ranges: ClassVar[Ranges] = {"progressive": Range(WHOLE)}
 
+    # curvature, center: of $F_k=\frac h2\|z-c\|^2$ in each coordinate, (B, N, d)
     curvature: Annotated[np.ndarray, reals("N d")]
     center: Annotated[np.ndarray, reals("N d")]
-    start: Annotated[np.ndarray, reals("d")]
-    noise: Annotated[np.ndarray, nonnegative("d")]
-    steps: Annotated[np.ndarray, positive("S")]
-    cohort: Annotated[int, counts()]
-    relative: Annotated[np.ndarray | None, nonnegative()]
-    amplitude: Annotated[np.ndarray, nonnegative()]
-    progressive: int = 0
+    start: Annotated[np.ndarray, reals("d")]  # of the round, (B, d)
+    noise: Annotated[np.ndarray, nonnegative("d")]  # $\sigma_j$, (B, d)
+    steps: Annotated[np.ndarray, positive("S")]  # of the iterations of the round, each (B,)
+    cohort: Annotated[int, counts()]  # K
+    relative: Annotated[np.ndarray | None, nonnegative()]  # q, (B,); None under signed masks
+    amplitude: Annotated[np.ndarray, nonnegative()]  # a, (B,)
+    progressive: int = 0  # S, if the tau-th local step masks with the chance tau/S; 0 if it always does
 
     def rules(self) -> dict[str, np.ndarray]:
         local = self.steps.shape[1] if self.progressive else 0

@@ -85,18 +85,12 @@ class KinkedMasked(MaskedClients):
 
 @dataclass(frozen=True, eq=False)
 class SignedMasked(KinkedMasked):
-    r"""B runs under signed masks of the amplitude $c\eta_{t_0}SG$, with the bound G on all gradients, (B,).
+    r"""B runs under signed masks of the amplitude $c\eta_{t_0}SG$, with the bound G on all gradients, (B,)."""
 
-    Attributes:
-        bound: G, (B,).
-        spare: c, (B,).
-        chosen: whether c is no number of the theorem's.
-        progressive: whether the $\tau$-th local step masks each coordinate with the chance $\tau/S$ alone.
-    """
-
-    bound: Annotated[np.ndarray, positive()]
-    spare: Annotated[np.ndarray, Range(Domain(1))]
-    chosen: Annotated[bool, flag()]
+    bound: Annotated[np.ndarray, positive()]  # G, (B,)
+    spare: Annotated[np.ndarray, Range(Domain(1))]  # c, (B,)
+    chosen: Annotated[bool, flag()]  # whether c is no number of the theorem's
+    # whether the $\tau$-th local step masks each coordinate with the chance $\tau/S$ alone
     progressive: Annotated[bool, flag()]
 
     def amplitude(self, t: int) -> np.ndarray:

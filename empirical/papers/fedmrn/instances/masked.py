@@ -16,19 +16,13 @@ from fedbounds.empirical.falsification.instances.ranges import always, counts, n
 
 
 class MaskedCourse(NamedTuple):
-    r"""What is measured on all paths, each (B,).
+    """What is measured on all paths, each (B,)."""
 
-    Attributes:
-        gradient: $\frac1T\sum_{t<T}\mathbb E\|\nabla f(\bar w_t)\|^2$ at the clients' mean before every iteration.
-        gap: $\mathbb Ef(\bar w_T)-f^*$.
-        largest: $\max_{t,k}\mathbb E\|\nabla F_k(x_k^t)+\xi_k^t\|^2$.
-        sure: what $\|\nabla F_k(x_k^t)+\xi_k^t\|^2$ never exceeds.
-    """
-
+    # $\frac1T\sum_{t<T}\mathbb E\|\nabla f(\bar w_t)\|^2$ at the clients' mean before every iteration
     gradient: np.ndarray
-    gap: np.ndarray
-    largest: np.ndarray
-    sure: np.ndarray
+    gap: np.ndarray  # $\mathbb Ef(\bar w_T)-f^*$
+    largest: np.ndarray  # $\max_{t,k}\mathbb E\|\nabla F_k(x_k^t)+\xi_k^t\|^2$
+    sure: np.ndarray  # what $\|\nabla F_k(x_k^t)+\xi_k^t\|^2$ never exceeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +31,10 @@ class MaskedClients(KinkedClients):
 
     A gradient is taken where the server would be by then: at $w+\hat u$ for an update u, with
     $\hat u=(1\pm q)u$, either sign with chance 1/2 in every coordinate, and so for the upload.
-
-    Attributes:
-        q: the relative error of a mask, (B,).
-        cohort, local_steps, iterations: K, S and T, a multiple of S.
     """
 
-    q: Annotated[np.ndarray, nonnegative()]
-    cohort: Annotated[int, counts()]
+    q: Annotated[np.ndarray, nonnegative()]  # the relative error of a mask, (B,)
+    cohort: Annotated[int, counts()]  # cohort, local_steps, iterations: K, S and T, a multiple of S
     local_steps: Annotated[int, counts()]
     iterations: Annotated[int, counts()]
 

@@ -92,31 +92,20 @@ def letters_of(problem: Quadratic) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class MaskedRuns(Population):
-    r"""B runs of one shape.
+    """B runs of one shape."""
 
-    Attributes:
-        roots: $R_k$, of $A_k=\frac1dR_kR_k^\top+\ell I$, (B, N, d, d).
-        least: $\ell$, (B,).
-        centers, start: $c_k$, (B, N, d), and $w_0$, (B, d).
-        noise: of each coordinate, (B,).
-        share: the step size times L where it is free, (B,).
-        operator: which of `OPERATORS`.
-        local_steps, cohort, iterations: S, K and T.
-        convex: whether the steps and the left side are those of Theorem 1.
-        any_step, progressive: whether the step size is free, and whether masks are progressive.
-    """
-
-    roots: Annotated[np.ndarray, reals("N d d")]
-    least: Annotated[np.ndarray, positive()]
-    centers: Annotated[np.ndarray, reals("N d")]
+    roots: Annotated[np.ndarray, reals("N d d")]  # $R_k$, of $A_k=\frac1dR_kR_k^\top+\ell I$, (B, N, d, d)
+    least: Annotated[np.ndarray, positive()]  # $\ell$, (B,)
+    centers: Annotated[np.ndarray, reals("N d")]  # centers, start: $c_k$, (B, N, d), and $w_0$, (B, d)
     start: Annotated[np.ndarray, reals("d")]
-    noise: Annotated[np.ndarray, nonnegative()]
-    share: Annotated[np.ndarray, positive()]
-    operator: Annotated[int, Range(Domain(0, 2, integer=True))]
-    local_steps: Annotated[int, counts()]
+    noise: Annotated[np.ndarray, nonnegative()]  # of each coordinate, (B,)
+    share: Annotated[np.ndarray, positive()]  # the step size times L where it is free, (B,)
+    operator: Annotated[int, Range(Domain(0, 2, integer=True))]  # which of `OPERATORS`
+    local_steps: Annotated[int, counts()]  # local_steps, cohort, iterations: S, K and T
     cohort: Annotated[int, counts()]
     iterations: Annotated[int, counts()]
-    convex: Annotated[bool, flag()]
+    convex: Annotated[bool, flag()]  # whether the steps and the left side are those of Theorem 1
+    # any_step, progressive: whether the step size is free, and whether masks are progressive
     any_step: Annotated[bool, flag()]
     progressive: Annotated[bool, flag()]
 

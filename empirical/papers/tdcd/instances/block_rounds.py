@@ -19,26 +19,16 @@ from fedbounds.empirical.falsification.instances.ranges import always, counts, p
 
 @dataclass(frozen=True, eq=False)
 class BlockRounds(Population):
-    r"""B instances of a round.
-
-    Attributes:
-        hessians: $A_k$, (B, K, d, d), symmetric.
-        centers: $c_k$, (B, K, d).
-        noise: $v_{kj}$, (B, K, d): the block j of a client's, for all j.
-        start: the synchronized model, (B, d).
-        step: (B,).
-        local_steps: Q.
-        silos: N, each with d/N parameters.
-    """
+    """B instances of a round."""
 
     measured: ClassVar[LeftSide] = "every outcome"
-    hessians: Annotated[np.ndarray, reals("K d d")]
-    centers: Annotated[np.ndarray, reals("K d")]
-    noise: Annotated[np.ndarray, reals("K d")]
-    start: Annotated[np.ndarray, reals("d")]
-    step: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
-    silos: Annotated[int, counts()]
+    hessians: Annotated[np.ndarray, reals("K d d")]  # $A_k$, (B, K, d, d), symmetric
+    centers: Annotated[np.ndarray, reals("K d")]  # $c_k$, (B, K, d)
+    noise: Annotated[np.ndarray, reals("K d")]  # $v_{kj}$, (B, K, d): the block j of a client's, for all j
+    start: Annotated[np.ndarray, reals("d")]  # the synchronized model, (B, d)
+    step: Annotated[np.ndarray, positive()]  # (B,)
+    local_steps: Annotated[int, counts()]  # Q
+    silos: Annotated[int, counts()]  # N, each with d/N parameters
 
     def rules(self) -> dict[str, np.ndarray]:
         return {

@@ -157,23 +157,15 @@ class TieredLetters(Population, ABC):
 
 @dataclass(frozen=True, eq=False)
 class TieredRuns(TieredLetters):
-    r"""B runs.
+    """B runs."""
 
-    Attributes:
-        hessians: $A_k$, (B, K, d, d), symmetric.
-        pulls: $b_k$, (B, K, d).
-        noise: a root of the covariance of $\xi$, (B, d, d); of its blocks where clients are independent.
-        together: whether all clients and silos see one $\xi$, (B,).
-        start: (B, d).
-        silos: N.
-    """
-
-    hessians: Annotated[np.ndarray, reals("K d d")]
-    pulls: Annotated[np.ndarray, reals("K d")]
+    hessians: Annotated[np.ndarray, reals("K d d")]  # $A_k$, (B, K, d, d), symmetric
+    pulls: Annotated[np.ndarray, reals("K d")]  # $b_k$, (B, K, d)
+    # a root of the covariance of $\xi$, (B, d, d); of its blocks where clients are independent
     noise: Annotated[np.ndarray, reals("d d")]
-    together: Annotated[np.ndarray, Range(FLAGS)]
-    start: Annotated[np.ndarray, reals("d")]
-    silos: Annotated[int, counts()]
+    together: Annotated[np.ndarray, Range(FLAGS)]  # whether all clients and silos see one $\xi$, (B,)
+    start: Annotated[np.ndarray, reals("d")]  # (B, d)
+    silos: Annotated[int, counts()]  # N
 
     def rules(self) -> dict[str, np.ndarray]:
         return {
