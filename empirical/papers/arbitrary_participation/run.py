@@ -6,7 +6,9 @@ The constants of participation at a horizon T are those of the first T rounds. T
 - a *process*, where they do not either: the largest expected values over the rounds (and aligned windows), which are
   exact for the results in expectation over participation (`bounds.papers.arbitrary_participation.expected`), and for
   no others;
-- a record, where the Hessians differ: suprema along the run, a `trajectory`.
+- a record, where the Hessians differ: suprema along the run, a `trajectory`. The proof of Theorem 3.1 needs (6) at the
+  mean local iterates $\bar{\mathbf y}_{t,i}$ only, (5) and (7) at the windows' starts $\mathbf x_{t_0}$ only. On
+  quadratics these, and the left sides of Lemmas C.1 and C.2, are exact in expectation over the noise.
 
 Source: Wang & Ji 2022, Assumption 3' and Appendix C.
 """
@@ -15,11 +17,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value
+from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     COHORT,
     EXPECTED_NORM,
@@ -28,9 +32,9 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     PARTICIPATION,
     WINDOW,
 )
-from fedbounds.bounds.participation.constants import window_means
+from fedbounds.bounds.participation.constants import check_weights, window_means
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.bounds.theory.symbols import NoConstant
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.comparison.paper_runs import (
     ComparedRun,
@@ -45,8 +49,7 @@ from fedbounds.empirical.comparison.paper_runs import (
     run_constants,
 )
 from fedbounds.empirical.comparison.run_setting import RunSetting
-from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run, analysis_interval
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds, Divergences, Offsets
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import (
     process_constants,
@@ -55,6 +58,124 @@ from fedbounds.empirical.papers.arbitrary_participation.participation_constants 
 from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
 from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, Synthetic
+from fedbounds.empirical.simulation.moments.local_work import Coordinates, apply, sandwich, trace
+from fedbounds.empirical.simulation.moments.moments import require_quadratic
+from fedbounds.empirical.simulation.moments.rounds import RoundLaw, State, weighted_sum
+
+
+@dataclass(frozen=True, eq=False)
+class AlongTheRun:
+    """Exact expectations over gradient noise given the participation, for T rounds of I local steps."""
+
+    # left side of Lemma C.1, $\sum_nq_t^n\mathbb E\|\mathbf y^n_{t,i}-\bar{\mathbf y}_{t,i}\|^2$, (T, I+1)
+    spread: np.ndarray
+    drift: np.ndarray  # left side of Lemma C.2, $\mathbb E\|\bar{\mathbf y}_{t,i}-\mathbf x_{t_0}\|^2$, (T, I+1)
+    cohort: np.ndarray  # left side of (6) at $\bar{\mathbf y}_{t,i}$, i < I, (T, I)
+    participation: np.ndarray  # left side of (5) at $\mathbf x_{t_0}$, (T,)
+    window: np.ndarray  # left side of (7) at $\mathbf x_{t_0}$, for the complete windows, (T // P,)
+    interval: int  # P
+
+    def constants(self, rounds: np.ndarray | int | None = None) -> dict[str, Constant]:
+        r"""The divergences of Assumption 3' along the first rounds of the run: roots, unit f/x, source "trajectory"."""
+        T = np.asarray(len(self.participation) if rounds is None else rounds)
+        if (self.interval > T).any():
+            raise FedboundsError(f"rounds = {T.min()} hold no complete window of interval = {self.interval}")
+        windows = T // self.interval
+        squares = {
+            "cohort_divergence": (
+                np.maximum.accumulate(self.cohort.max(axis=1))[T - 1],
+                "largest value of (6) at the mean local iterates",
+            ),
+            "participation_divergence": (
+                np.maximum.accumulate(self.participation)[T - 1],
+                "largest value of (5) at the windows' starts",
+            ),
+            "window_divergence": (
+                np.maximum.accumulate(self.window)[windows - 1],
+                "largest value of (7) at the starts of the complete windows",
+            ),
+        }
+        return {name: Constant(np.sqrt(square), "trajectory", note) for name, (square, note) in squares.items()}
+
+
+def along_the_run(algorithm: Algorithm, problem: Problem, q: np.ndarray, interval: int | None = None) -> AlongTheRun:
+    r"""The quantities that the proof bounds, exactly.
+
+    Source: Wang & Ji 2022, Lemmas C.1 and C.2, Assumption 3' and Appendix C.3.
+    """
+    P, multiplier = analysis_interval(algorithm, interval)
+    coordinates = Coordinates.of(require_quadratic(problem))
+    weights = check_weights(q)
+    if weights.shape[1] != problem.clients:
+        raise FedboundsError(f"weights q are of {weights.shape[1]} clients, the problem has {problem.clients}")
+    T, I, one = len(weights), algorithm.local.steps, coordinates.identity
+    works = [coordinates.work(algorithm.local.step_size, steps) for steps in range(I + 1)]
+    hessians, linear = coordinates.hessians, -coordinates.linear
+
+    spread, drift, cohort = np.zeros((T, I + 1)), np.zeros((T, I + 1)), np.zeros((T, I))
+    participation, window = np.zeros(T), np.zeros(T // P)
+    state = State.known(coordinates.start, np.zeros_like(one))
+    for t, row in enumerate(weights):
+        here = state.start, state.start_covariance
+        participation[t] = _squared_distance(row, hessians, linear, *here)
+        if t % P == 0 and t + P <= T:
+            window[t // P] = _squared_distance(weights[t : t + P].mean(axis=0), hessians, linear, *here)
+        before = state.mean, state.covariance(one)
+        reached = state
+        for i, work in enumerate(works):
+            law = RoundLaw(weighted_sum(row, work.increments), row @ work.shifts, weighted_sum(row**2, work.noise))
+            reached = state.after(law, one, law.noise)
+            drift[t, i] = reached.squared_displacement()
+            noise = weighted_sum(row * (1 - row), work.noise)
+            spread[t, i] = _scatter(row, work.increments, work.shifts, *before) + trace(noise)
+            if i < I:
+                cohort[t, i] = _scatter(row, hessians, linear, reached.mean, reached.covariance(one))
+        state = reached.amplified(multiplier, one) if (t + 1) % P == 0 else reached
+    return AlongTheRun(spread, drift, cohort, participation, window, P)
+
+
+def analysis_interval(algorithm: Algorithm, interval: int | None) -> tuple[int, float]:
+    r"""The interval P of the analysis, and $\eta$: the algorithm's own, or any P for $\eta=1$, as P is unused."""
+    if not isinstance(algorithm, GeneralizedFedAvg | FedAvg):
+        raise FedboundsError(f"the paper's results are about generalized FedAvg, not {algorithm.kind}")
+    own, multiplier = 1, 1.0
+    if isinstance(algorithm, GeneralizedFedAvg):
+        own, multiplier = algorithm.interval, algorithm.server_multiplier
+    P = own if interval is None else check_count("interval", interval)
+    if own != P and multiplier != 1:
+        raise FedboundsError(f"interval = {P}, but the algorithm amplifies every {own} rounds")
+    return P, multiplier
+
+
+def _squared_distance(
+    weights: np.ndarray, operators: np.ndarray, shifts: np.ndarray, mean: np.ndarray, covariance: np.ndarray
+) -> float:
+    r"""$\mathbb E\|\sum_n(q^n-\frac1N)(O_nx+s_n)\|^2$."""
+    excess = weights - 1 / len(weights)
+    if len(operators) == 1:
+        total = excess @ shifts  # the operators cancel
+        return float(total @ total)
+    operator = weighted_sum(excess, operators)
+    total = apply(operator, mean) + excess @ shifts
+    return float(total @ total) + trace(sandwich(operator, covariance))
+
+
+def _scatter(
+    weights: np.ndarray, operators: np.ndarray, shifts: np.ndarray, mean: np.ndarray, covariance: np.ndarray
+) -> float:
+    r"""$\sum_nq^n\mathbb E\|(O_n-O_q)x+s_n-s_q\|^2$ for weights that sum to one."""
+    present = np.flatnonzero(weights)
+    share = weights[present]
+    apart = shifts[present] - share @ shifts[present]
+    if len(operators) == 1:
+        return float(share @ (apart**2).sum(axis=1))
+    turned = operators[present] - weighted_sum(weights, operators)
+    if turned.ndim == 2:
+        apart = apart + turned * mean
+        return float(share @ (apart**2).sum(axis=1) + share @ turned**2 @ covariance)
+    apart = apart + turned @ mean
+    return float(share @ (apart**2).sum(axis=1) + share @ ((turned @ covariance) * turned).sum(axis=(1, 2)))
+
 
 DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
 BOUNDED_DIVERGENCES = tuple(a.name for a in (COHORT, PARTICIPATION, WINDOW))

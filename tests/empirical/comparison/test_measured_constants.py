@@ -26,7 +26,7 @@ from fedbounds.empirical.comparison.run_setting import setting_of_trace
 from fedbounds.empirical.data.datasets import Dataset, load_dataset
 from fedbounds.empirical.data.partition import Partition, dirichlet_partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
+from fedbounds.empirical.papers.arbitrary_participation.run import along_the_run
 from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import local_states

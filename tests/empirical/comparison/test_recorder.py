@@ -16,7 +16,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.comparison.recorder import Recorder, read_log
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
+from fedbounds.empirical.papers.arbitrary_participation.run import along_the_run
 from fedbounds.empirical.participation import Bernoulli, Full
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.simulation.moments import moments

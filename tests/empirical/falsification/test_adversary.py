@@ -11,8 +11,7 @@ from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.falsification.instances.climbing import DEEP, LIGHT, climb, exposure, ratio, search_population
 from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
+from fedbounds.empirical.papers.arbitrary_participation.instances.trials import draw, form_sides, trial
 from tests.papers.arbitrary_participation.blind_search import (
     NOT_SEARCHED,
     SEARCHES,

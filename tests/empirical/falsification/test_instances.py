@@ -21,18 +21,18 @@ from fedbounds.bounds.theory.result import Term
 from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances, verdict
 from fedbounds.empirical.falsification.instances.sides import Sides, examine
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw, pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances, slope, slope_change
-from fedbounds.empirical.papers.arbitrary_participation.instances.gram import round_products, window_products
 from fedbounds.empirical.papers.arbitrary_participation.instances.random_rounds import draw_rounds
-from fedbounds.empirical.papers.arbitrary_participation.instances.tails import (
+from fedbounds.empirical.papers.arbitrary_participation.instances.relations import round_products, window_products
+from fedbounds.empirical.papers.arbitrary_participation.instances.trials import draw, form_sides, pool, trial
+from fedbounds.empirical.papers.arbitrary_participation.instances.windows import (
     FairCoins,
+    HeldCoins,
+    draw_processes,
     failure_of_all,
     failure_of_average,
 )
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
-from fedbounds.empirical.papers.arbitrary_participation.instances.windows import HeldCoins, draw_processes
+from fedbounds.empirical.papers.arbitrary_participation.run import along_the_run
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.simulation.moments import moments

@@ -19,13 +19,12 @@ from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
     draw_clients,
 )
 from fedbounds.empirical.falsification.instances.sides import examine
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
 from fedbounds.empirical.papers.arbitrary_participation.instances.kinked import KinkedRuns, draw_kinked, kinked_pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ParticipatingRuns
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides
+from fedbounds.empirical.papers.arbitrary_participation.instances.trials import draw, form_sides
 from fedbounds.empirical.papers.arbitrary_participation.pseudocode import generalized_fedavg
-from fedbounds.empirical.papers.fedmrn.instances.masked import MaskedClients
+from fedbounds.empirical.papers.fedmrn.instances.kinked import MaskedClients
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments.operators import Masking, masked_moments

@@ -20,7 +20,7 @@ from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import AlongTheRun, along_the_run
+from fedbounds.empirical.papers.arbitrary_participation.run import AlongTheRun, along_the_run
 from fedbounds.empirical.problems import Quadratic, random_quadratic
 from fedbounds.empirical.simulation.moments import Moments, moments
 

@@ -18,8 +18,7 @@ from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, SearchEffort, climb, search_population
 from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
 from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, examine
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
+from fedbounds.empirical.papers.arbitrary_participation.instances.trials import draw, form_sides, trial
 
 GENERATIONS = 60
 

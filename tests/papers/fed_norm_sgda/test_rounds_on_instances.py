@@ -21,12 +21,14 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import A_DRIFT, DELTA, 
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, search_population
 from fedbounds.empirical.falsification.instances.sides import InstanceFinding, examine
 from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
+    BoundedInstances,
+    CoupledInstances,
+    KinkedGames,
     PopulationShape,
     draw_bounded,
     draw_coupled,
     draw_kinked,
 )
-from fedbounds.empirical.papers.fed_norm_sgda.instances.families import BoundedInstances, CoupledInstances, KinkedGames
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.relations import KINDS, relation_sides
 from fedbounds.empirical.papers.fed_norm_sgda.instances.trials import trial

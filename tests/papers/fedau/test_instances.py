@@ -20,10 +20,10 @@ from fedbounds.bounds.papers.fedau.weight_error import (
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, climb, search_population
 from fedbounds.empirical.falsification.instances.sides import examine
-from fedbounds.empirical.papers.fedau.instances.gram import round_products
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances, draw_kinked
 from fedbounds.empirical.papers.fedau.instances.records import draw_recorded, every_record, weights_of
+from fedbounds.empirical.papers.fedau.instances.relations import round_products
 from fedbounds.empirical.papers.fedau.instances.trials import RESULTS, form_sides, trial
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, draw_weighted
 

@@ -148,7 +148,7 @@ def rounds_sides(claim: Claim, z: RandomRounds) -> Sides:
     return Sides(left, terms, covered, 0.0, unmet, replace(z, **steps).describe, values | set_by_form, met)
 
 
-def draw_all(claim: Claim, cells: int) -> Iterator[RandomRounds]:
+def round_populations(claim: Claim, cells: int) -> Iterator[RandomRounds]:
     """Random shapes with at least two windows."""
     rng = np.random.default_rng(59)
     for _ in range(cells // 2):
@@ -157,4 +157,4 @@ def draw_all(claim: Claim, cells: int) -> Iterator[RandomRounds]:
         yield draw_rounds(rng, 40, (int(rng.integers(2, 7)), int(rng.integers(1, 4)), int(rng.integers(1, 5)), P, T))
 
 
-ROUNDS = Trial(draw_all, rounds_sides)
+ROUNDS = Trial(round_populations, rounds_sides)
