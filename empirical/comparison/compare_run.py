@@ -233,36 +233,23 @@ def _evaluate_horizons(
 
 
 def confront_family(
-    result: Result | str,
-    problem: Problem,
-    participation: Process | np.ndarray,
-    horizons: Sequence[int],
+    result: Result | str,  # the result, or its key, e.g. "arbitrary-participation/corollary-3.2"
+    problem: Problem,  # of the runs
+    participation: Process | np.ndarray,  # a process, or weights (at least T, N)
+    horizons: Sequence[int],  # the numbers of rounds T
     *,
-    local_steps: int,
-    interval: int = 1,
-    form: str | None = None,
+    local_steps: int,  # I
+    interval: int = 1,  # P
+    form: str | None = None,  # its name or kind
+    # constants by symbol or concept, which replace those of the runs: they may loosen the bound, but not contradict
+    # them
     given: Mapping[str, Value] | None = None,
-    assume: str | Iterable[str] = (),
+    assume: str | Iterable[str] = (),  # assume, trust: as for `confront`
     trust: str | Iterable[str] = (),
+    # makes the run of an algorithm for T rounds; exact moments by default
     run: Callable[[Algorithm, int], ExactRun | MinimaxMoments | Trace] | None = None,
 ) -> Confrontation:
-    r"""Compare a result whose step sizes depend on T with one run per T, each with its own step sizes.
-
-    Args:
-        result: the result, or its key, e.g. "arbitrary-participation/corollary-3.2".
-        problem: of the runs.
-        participation: a process, or weights (at least T, N).
-        horizons: the numbers of rounds T.
-        local_steps: I.
-        interval: P.
-        form: its name or kind.
-        given: constants by symbol or concept, which replace those of the runs: they may loosen the bound, but not
-            contradict them.
-        assume, trust: as for `confront`.
-        run: makes the run of an algorithm for T rounds; exact moments by default.
-
-    Raises:
-        FedboundsError: the form sets no step sizes, or as for `confront`.
+    """Compare a result whose step sizes depend on T with one run per T, each with its own step sizes.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load

@@ -169,12 +169,7 @@ def confront_sweep(
 
 
 def promises_named(keys: Iterable[str]) -> tuple[ComparedForm, ...]:
-    """Results by key, each in its default form or in one that is named: "fedau/theorem-2[printed]".
-
-    Example:
-        >>> [promise.claim for promise in promises_named(["fedau/theorem-2[printed]"])]
-        ['fedau/theorem-2[printed]']
-    """
+    """Results by key, each in its default form or in one that is named: "fedau/theorem-2[printed]"."""
     found: dict[str, ComparedForm] = {}
     for key in keys:
         name, _, form = key.partition("[")

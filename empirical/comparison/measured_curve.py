@@ -100,11 +100,6 @@ def averages_before(horizons: np.ndarray, at: np.ndarray, values: np.ndarray) ->
 
     After the last record the value is taken to be that one. Where every t was recorded this is the plain average. That
     of the records alone would count the first value, often the largest by far, for all rounds up to the next record.
-
-    Example:
-        >>> t = np.array([0, 4, 8])
-        >>> averages_before(np.array([1, 3, 8]), t, 8.0 - t).tolist()  # of 8, of 8, 7, 6, and of 8, 7, ..., 1
-        [8.0, 7.0, 4.5]
     """
     gaps, ends = np.append(np.diff(at), np.inf), np.append(np.arange(1, len(at)), 0)
 

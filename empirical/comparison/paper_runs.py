@@ -215,13 +215,7 @@ class UnknownPaper(PaperRuns):
 
 
 def paper_of(result: Result) -> PaperRuns | None:
-    """What the paper of a result knows of runs; None where it has no module `run`.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> type(paper_of(load("fedau/theorem-2"))).__name__
-        'FedAUPaper'
-    """
+    """What the paper of a result knows of runs; None where it has no module `run`."""
     module = paper_submodule(result.paper, "empirical", "run") if result.paper in paper_names() else None
     if module is None:
         return None

@@ -45,12 +45,7 @@ def recorded_products(run: Trace, seed: int, t: int) -> np.ndarray | None:
 
 
 def evenly_spaced(values: np.ndarray, most: int) -> np.ndarray:
-    """At most so many of the values, evenly spaced, with the first and the last.
-
-    Example:
-        >>> evenly_spaced(np.arange(10), 4).tolist()
-        [0, 3, 6, 9]
-    """
+    """At most so many of the values, evenly spaced, with the first and the last."""
     return values[np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int))]
 
 
@@ -72,12 +67,7 @@ def largest_noise(run: Trace, problem: Problem) -> Constant | NoConstant:
 
 
 def constant(value: float, complete: bool, what: str, where: str) -> Constant:
-    """A supremum along a run: `trajectory` where nothing was left out, else `estimated`, from below.
-
-    Example:
-        >>> constant(1.0, False, "largest value of (5)", "at 3 of 9 windows")
-        Constant(value=1.0, source='estimated', note='lower estimate: largest value of (5) at 3 of 9 windows')
-    """
+    """A supremum along a run: `trajectory` where nothing was left out, else `estimated`, from below."""
     if complete:
         return Constant(value, "trajectory", f"{what} {where}")
     return Constant(value, "estimated", f"lower estimate: {what} {where}")

@@ -38,30 +38,17 @@ class _Asked:
 
 
 def generalized_fedavg(
-    problem: PlainProblem,
-    weights: np.ndarray,
+    problem: PlainProblem,  # the clients
+    weights: np.ndarray,  # $q_t^n$, (T, N)
     *,
-    rounds: int,
-    step_size: float,
-    local_steps: int,
-    multiplier: float = 1.0,
-    interval: int = 1,
-    seed: int = 0,
+    rounds: int,  # T
+    step_size: float,  # $\gamma$, unit x^2/f
+    local_steps: int,  # I
+    multiplier: float = 1.0,  # $\eta$
+    interval: int = 1,  # P
+    seed: int = 0,  # not used; the noise is given by the problem
 ) -> np.ndarray:
-    r"""Algorithm 1 as the paper prints it, with the accumulator u.
-
-    Args:
-        problem: the clients.
-        weights: $q_t^n$, (T, N).
-        rounds: T.
-        step_size: $\gamma$, unit x^2/f.
-        local_steps: I.
-        multiplier: $\eta$.
-        interval: P.
-        seed: not used; the noise is given by the problem.
-
-    Returns:
-        $x_0,\dots,x_T$, (T + 1, d).
+    """Algorithm 1 as the paper prints it, with the accumulator u.
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example
@@ -101,13 +88,7 @@ OWN_NUMBERS = {
 
 
 def reference_run(kind: str) -> Run:
-    r"""The pseudo-code of an algorithm, as a run on plain problems.
-
-    Args:
-        kind: one of `OWN_NUMBERS`.
-
-    Returns:
-        A run that takes also the numbers of this algorithm alone, such as `cutoff`.
+    """The pseudo-code of an algorithm, as a run on plain problems.
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example

@@ -112,17 +112,11 @@ def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> WorkOfRou
 
 @dataclass(frozen=True, eq=False)
 class RunRecords:
-    """Every problem, weight and record that a run of a minimax algorithm has.
+    """Every problem, weight and record that a run of a minimax algorithm has."""
 
-    Args:
-        setting: the run.
-        rule: the algorithm.
-        round: its rounds.
-    """
-
-    setting: RunSetting
-    rule: FedNormSGDA
-    round: WorkOfRound
+    setting: RunSetting  # the run
+    rule: FedNormSGDA  # the algorithm
+    round: WorkOfRound  # its rounds
 
     @staticmethod
     def of(setting: RunSetting) -> RunRecords:

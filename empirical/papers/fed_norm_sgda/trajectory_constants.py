@@ -120,18 +120,9 @@ def _along(
 def local_states(
     problem: Minimax, rule: DescentAscentRule, z: Tensor, clients: np.ndarray, streams: Streams, t: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """Where clients stand in each local step of a round that was run, drawn again from its own random numbers.
+    """The points of each local step of a round that was run, computed again from its own random numbers.
 
-    Args:
-        problem: whose stochastic gradients are used.
-        rule: what each client computes, without snapshots.
-        z: what they received, (d,).
-        clients: who, (S,).
-        streams: of the seed.
-        t: the round.
-
-    Returns:
-        Of each step who still computes, (s,), and the points at which the gradients were taken, (s, d).
+    Of each step: the clients that still compute, (s,), and the points at which their gradients are taken, (s, d).
     """
     steps = rule.workload(problem).steps(t, t, [streams]).reshape(-1)[clients]
     order = np.argsort(-steps, kind="stable")

@@ -8,14 +8,7 @@ from fedbounds.empirical.papers.fedau.pseudocode import fedau_weight
 
 
 def fedau_weights(participated: np.ndarray, cutoff: float) -> np.ndarray:
-    r"""FedAU's weights as the paper computes them, one client at a time.
-
-    Args:
-        participated: who took part, booleans (T, N).
-        cutoff: K, or infinity.
-
-    Returns:
-        $\omega_0,\dots,\omega_{T-1}$, (T, N).
+    """FedAU's weights as the paper computes them, one client at a time.
 
     Example:
         >>> fedau_weights(np.array([[False], [False], [True], [True], [False]]), cutoff=2).ravel().tolist()

@@ -164,24 +164,14 @@ def weight_paths(participated: ArrayLike, cutoff: float = 50, rate: float | None
 
 
 def check_cutoff(name: str, value: object) -> float:
-    """K as an int, or infinity.
-
-    Example:
-        >>> check_cutoff("cutoff", 50.0), check_cutoff("cutoff", float("inf"))
-        (50, inf)
-    """
+    """K as an int, or infinity."""
     if is_number(value) and value == math.inf:
         return math.inf
     return check_count(name, value, why="rounds after which an interval is cut off; inf for never")
 
 
 def check_rate(name: str, value: object) -> float | None:
-    """The rate of the exponentially weighted mean as a float, or None for the plain mean.
-
-    Example:
-        >>> check_rate("rate", None), check_rate("rate", 1)
-        (None, 1.0)
-    """
+    """The rate of the exponentially weighted mean as a float, or None for the plain mean."""
     if value is None:
         return None
     if is_number(value) and value == 0:

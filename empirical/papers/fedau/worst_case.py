@@ -24,17 +24,19 @@ THEOREMS = ("fedau/theorem-b.4.1", "fedau/theorem-2")
 
 def known_participation(
     *,
-    rounds: int,
-    blocks: int = 1,
-    local_step: float,
-    rates: Sequence[float],
-    local_steps: int = 1,
-    server_multiplier: float = 1.0,
-    smoothness: float = 1.0,
-    gap: float = 1.0,
-    gap_to: GapTo = "infimum",
+    rounds: int,  # T
+    blocks: int = 1,  # the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says
+    local_step: float,  # gamma
+    rates: Sequence[float],  # p_n of every client
+    local_steps: int = 1,  # I
+    server_multiplier: float = 1.0,  # eta
+    smoothness: float = 1.0,  # L of every client's function
+    gap: float = 1.0,  # F
+    gap_to: GapTo = "infimum",  # whether F is f(x_0) less the infimum, or less E f(x_T)
+    # the average over t < T, or the least of the expected squared norms for t < T, or for t <= T
     measure: Measure = "average",
-    noise: float = 0.0,
+    noise: float = 0.0,  # sigma, the root of the variance of every stochastic gradient
+    # delta, the most that a client's gradient differs from that of f, at the models of the server
     divergence: float = 0.0,
 ) -> WorstCase:
     r"""The largest $\frac1T\sum_t\mathbb E\|\nabla f(x_t)\|^2$ of Algorithm 1 with weights $\omega_n=1/p_n$.
@@ -44,25 +46,7 @@ def known_participation(
     $$x_{t+1}=x_t+\frac\eta N\sum_n\frac{\mathbb 1_t^n}{p_n}\Delta_t^n,\qquad
       \mathbb E\frac{\mathbb 1_t^n}{Np_n}=\frac1N,\qquad \mathrm{Var}\frac{\mathbb 1_t^n}{Np_n}=\frac{1-p_n}{N^2p_n}.$$
 
-    Args:
-        rounds: T.
-        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says.
-        local_step: gamma.
-        rates: p_n of every client.
-        local_steps: I.
-        server_multiplier: eta.
-        smoothness: L of every client's function.
-        gap: F.
-        gap_to: whether F is f(x_0) less the infimum, or less E f(x_T).
-        measure: the average over t < T, or the least of the expected squared norms for t < T, or for t <= T.
-        noise: sigma, the root of the variance of every stochastic gradient.
-        divergence: delta, the most that a client's gradient differs from that of f, at the models of the server.
-
-    Raises:
-        FedboundsError: a number outside its domain, or no clean optimum.
-
-    Source:
-        Wang and Ji 2024, Algorithm 1 and Appendix A.3.
+    Source: Wang and Ji 2024, Algorithm 1 and Appendix A.3.
     """
     whole(local_steps=local_steps, rounds=rounds)
     positive(local_step=local_step, smoothness=smoothness)

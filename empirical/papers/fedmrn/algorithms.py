@@ -29,12 +29,7 @@ from fedbounds.empirical.runtime.kinds import Registry
 
 
 def largest(y: torch.Tensor, count: int) -> torch.Tensor:
-    """Where the `count` < d entries of largest magnitude of each row (..., d) are, of equal ones the first; NaN too.
-
-    Example:
-        >>> largest(torch.tensor([[3.0, -1.0, 1.0, -4.0]]), 3).tolist()
-        [[True, True, False, True]]
-    """
+    """Where the `count` < d entries of largest magnitude of each row (..., d) are, of equal ones the first; NaN too."""
     size = y.abs()
     edge = size.kthvalue(y.shape[-1] - count, dim=-1, keepdim=True).values  # the largest that is left out
     equal, above = size == edge, size > edge
@@ -47,16 +42,11 @@ class LocalPruning(LocalSGD):
     r"""Local steps after each of which fewer of the *weights* are kept, those of largest magnitude.
 
     After step $\tau$ of S a share $1-(1-\text{share})\tau/S$ is left, so that in the end `share` is.
-
-    Args:
-        step_size, steps: of the local steps.
-        codec: the share that is kept in the end, and the message.
-        whole: how many weights, the last, are never pruned.
     """
 
     plain: ClassVar[bool] = False
-    codec: TopK = field(default_factory=TopK)
-    whole: int = 0
+    codec: TopK = field(default_factory=TopK)  # the share that is kept in the end, and the message
+    whole: int = 0  # how many weights, the last, are never pruned
 
     def sparing(self, uncompressed: int, statistics: int = 0) -> LocalPruning:
         return replace(self, whole=uncompressed)
@@ -88,23 +78,16 @@ class LocalMasking(LocalSGD):
     noise n. What is sent is $n\odot m$ with a mask of $u_{S+1}$; u itself is never cut off. Masks and clipping count as
     the identity in derivatives.
 
-    Args:
-        step_size: $\eta > 0$.
-        steps: $S \ge 1$.
-        masks: which masks, of which noise.
-        stochastic: random masks; otherwise $m=1$ where u and n have the same sign, in training and in what is sent.
-        progressive: P as above; otherwise P = 1.
-        whole: how many coordinates, the last, take plain steps and are sent in float32.
-
     Source: Li et al. 2024, Algorithm 1 (client), eqs. (6) to (10); the parts are those of the ablation, Figure 4.
     """
 
     plain: ClassVar[bool] = False
     worded: ClassVar[bool] = True
-    masks: MaskedNoise = field(default_factory=MaskedNoise)
+    masks: MaskedNoise = field(default_factory=MaskedNoise)  # which masks, of which noise
+    # random masks; otherwise $m=1$ where u and n have the same sign, in training and in what is sent
     stochastic: bool = True
-    progressive: bool = True
-    whole: int = 0
+    progressive: bool = True  # P as above; otherwise P = 1
+    whole: int = 0  # how many coordinates, the last, take plain steps and are sent in float32
 
     def sparing(self, uncompressed: int, statistics: int = 0) -> LocalMasking:
         return replace(self, whole=uncompressed) if uncompressed else self

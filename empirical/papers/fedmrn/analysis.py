@@ -295,13 +295,6 @@ def masking_errors(
 
     First of the masked model at which a gradient is taken, then of the upload after the last iteration of a round, of
     every client, drawn or not; nan in other iterations.
-
-    Example:
-        >>> from fedbounds.empirical.participation import Full
-        >>> from fedbounds.empirical.problems import random_quadratic
-        >>> errors = masking_errors(AnalyzedFedMRN(0.01, 2, amplitude=0.2), random_quadratic(3, 2), Full(3), 4)
-        >>> bool(np.isinf(errors[0, :, 0]).all()), bool(np.isfinite(errors[1]).all()), bool((errors[1] > 1).all())
-        (True, True, True)
     """
     streams = [Streams(seed)]
     state = algorithm.init(problem.initial_point(streams[0].generator("initialization"))[None], problem.clients)

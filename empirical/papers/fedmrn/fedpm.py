@@ -31,19 +31,14 @@ class LocalScores(LocalSGD):
       m_\tau\sim\mathrm{Bernoulli}(\sigma(s_\tau)),\qquad\sigma(s)=\frac1{1+e^{-s}};$$
 
     masks count as the identity in derivatives. In place of an update it returns a mask of $s_{S+1}$.
-
-    Args:
-        step_size, steps: of the local steps.
-        other_step_size: of coordinates that are no scores: they take plain steps, and their updates are returned.
-        whole: how many those are, the last.
-        statistics: how many of them, the last, are running statistics.
     """
 
     plain: ClassVar[bool] = False
     worded: ClassVar[bool] = True
+    # of coordinates that are no scores: they take plain steps, and their updates are returned
     other_step_size: float = 0.1
-    whole: int = 0
-    statistics: int = 0
+    whole: int = 0  # how many those are, the last
+    statistics: int = 0  # how many of them, the last, are running statistics
 
     def sparing(self, uncompressed: int, statistics: int = 0) -> LocalScores:
         return replace(self, whole=uncompressed, statistics=statistics)

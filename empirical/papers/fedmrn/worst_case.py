@@ -24,45 +24,28 @@ THEOREMS = ("fedmrn/theorem-2",)
 
 def analyzed_fedmrn(
     *,
-    iterations: int,
-    blocks: int = 1,
-    step: float,
-    local_steps: int = 1,
-    clients: int = 1,
-    participants: int | None = None,
-    relative_error: float = 0.0,
+    iterations: int,  # T
+    blocks: int = 1,  # the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says
+    step: float,  # eta, the same in all iterations
+    local_steps: int = 1,  # S, after which K clients are averaged
+    clients: int = 1,  # N
+    participants: int | None = None,  # K of them, drawn without replacement; all if not given
+    relative_error: float = 0.0,  # q
+    # G, the most that the root mean square of a stochastic gradient is where it is taken
     gradient_bound: float = float("inf"),
-    smoothness: float = 1.0,
-    gap: float = 1.0,
-    gap_to: GapTo = "infimum",
+    smoothness: float = 1.0,  # L of every client's function
+    gap: float = 1.0,  # F(w_0) - F*
+    gap_to: GapTo = "infimum",  # whether it is F(w_0) less the infimum, or less the last expected value
+    # the average over t < T, or the least of the expected squared norms for t < T, or for t <= T
     measure: Measure = "average",
-    noise: float = 0.0,
+    noise: float = 0.0,  # sigma, the root of the variance of every stochastic gradient
 ) -> WorstCase:
     r"""The largest $\frac1T\sum_t\mathbb E\|\nabla F(\bar w_t)\|^2$ of eqs. (13) to (15) over N smooth functions.
 
     The operator is any with $\mathbb E[\mathcal S(u)\mid u]=u$ and
     $\mathbb E\|\mathcal S(u)-u\|^2\le q^2\|u\|^2$, drawn afresh at every use: of it, too, only second moments count.
 
-    Args:
-        iterations: T.
-        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says.
-        step: eta, the same in all iterations.
-        local_steps: S, after which K clients are averaged.
-        clients: N.
-        participants: K of them, drawn without replacement; all if not given.
-        relative_error: q.
-        gradient_bound: G, the most that the root mean square of a stochastic gradient is where it is taken.
-        smoothness: L of every client's function.
-        gap: F(w_0) - F*.
-        gap_to: whether it is F(w_0) less the infimum, or less the last expected value.
-        measure: the average over t < T, or the least of the expected squared norms for t < T, or for t <= T.
-        noise: sigma, the root of the variance of every stochastic gradient.
-
-    Raises:
-        FedboundsError: a number outside its domain, or no clean optimum.
-
-    Source:
-        Li et al. 2024, eqs. (13) to (15), Assumptions 2 to 4 squared.
+    Source: Li et al. 2024, eqs. (13) to (15), Assumptions 2 to 4 squared.
     """
     whole(iterations=iterations, local_steps=local_steps, clients=clients)
     positive(step=step, smoothness=smoothness)

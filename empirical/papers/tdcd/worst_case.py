@@ -25,19 +25,21 @@ THEOREMS = ("tdcd/theorem-1",)
 
 def tdcd(
     *,
-    rounds: int,
-    blocks: int = 1,
-    local_step: float,
-    local_steps: int = 1,
-    silos: int = 2,
-    clients: int = 1,
+    rounds: int,  # R
+    blocks: int = 1,  # the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says
+    local_step: float,  # eta
+    local_steps: int = 1,  # Q
+    silos: int = 2,  # N, the number of blocks
+    clients: int = 1,  # K of each silo; several take full gradients
+    # the root of S, the mean over the clients of $\|\nabla F_k-\nabla f\|^2$ at synchronized models; of a run in blocks
+    # in the mean, as the worst case of a block is concave in its gap and its S
     heterogeneity: float = 0.0,
-    smoothness: float = 1.0,
-    gap: float = 1.0,
-    gap_to: GapTo = "last",
-    measure: Measure = "average",
-    noise: float = 0.0,
-    block_smoothness: float | None = None,
+    smoothness: float = 1.0,  # L of f or of every $F_k$, which bounds the smoothness of every block too
+    gap: float = 1.0,  # Delta
+    gap_to: GapTo = "last",  # whether it is f(x_0) less the last value, or less the infimum
+    measure: Measure = "average",  # the average or the minimum over the R synchronized models
+    noise: float = 0.0,  # sigma, the root of the variance of every silo's stochastic partial gradient
+    block_smoothness: float | None = None,  # Lmax, of what a mini-batch makes of f in each block; L if not given
 ) -> WorstCase:
     r"""The largest average of $\mathbb E\|\nabla f\|^2$ at the synchronized models over smooth functions of N blocks.
 
@@ -47,27 +49,7 @@ def tdcd(
     given the model says nothing any more. Or, without noise, f is the mean of K smooth functions, and client k of each
     silo takes its steps with $F_k$ before the hub averages the copies.
 
-    Args:
-        rounds: R.
-        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says.
-        local_step: eta.
-        local_steps: Q.
-        silos: N, the number of blocks.
-        clients: K of each silo; several take full gradients.
-        heterogeneity: the root of S, the mean over the clients of $\|\nabla F_k-\nabla f\|^2$ at synchronized
-            models; of a run in blocks in the mean, as the worst case of a block is concave in its gap and its S.
-        smoothness: L of f or of every $F_k$, which bounds the smoothness of every block too.
-        gap: Delta.
-        gap_to: whether it is f(x_0) less the last value, or less the infimum.
-        measure: the average or the minimum over the R synchronized models.
-        noise: sigma, the root of the variance of every silo's stochastic partial gradient.
-        block_smoothness: Lmax, of what a mini-batch makes of f in each block; L if not given.
-
-    Raises:
-        FedboundsError: a number outside its domain, or no clean optimum.
-
-    Source:
-        Das et al. 2022, Algorithm 1; every silo deals its samples out to its clients in the same way.
+    Source: Das et al. 2022, Algorithm 1; every silo deals its samples out to its clients in the same way.
     """
     most = smoothness if block_smoothness is None else block_smoothness
     whole(rounds=rounds, local_steps=local_steps, silos=silos, clients=clients)

@@ -378,13 +378,9 @@ def vanishing_sides(z: ShiftProcesses) -> Sides:
 
 @dataclass(frozen=True, eq=False)
 class HeldCoins(Population):
-    r"""One of two clients alone through a whole block, by a fair coin; block j is $\lceil j^\theta\rceil$ rounds long.
+    r"""One of two clients through a whole block, by a fair coin; block j is $\lceil j^\theta\rceil$ rounds long."""
 
-    Attributes:
-        growth: $\theta\ge0$, (B,).
-    """
-
-    growth: Annotated[np.ndarray, nonnegative()]
+    growth: Annotated[np.ndarray, nonnegative()]  # $\theta\ge0$, (B,)
 
     def mutated(self, rng: np.random.Generator) -> Self:
         return replace(self, growth=perturb(self.growth, rng))

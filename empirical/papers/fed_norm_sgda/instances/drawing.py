@@ -41,20 +41,13 @@ def iterated(contraction: Callable[[Array], Array], start: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CoupledInstances(RoundInstances):
-    r"""$f_0=\frac12x^\top Ax+\sum_j\frac\rho{\omega^2}\cos(\omega x_j)+x^\top By-\frac12y^\top My$: strongly concave.
+    r"""$f_0=\frac12x^\top Ax+\sum_j\frac\rho{\omega^2}\cos(\omega x_j)+x^\top By-\frac12y^\top My$, strongly concave"""
 
-    Attributes:
-        curvature: A, symmetric, (B, d_x, d_x).
-        ripple, frequency: $\rho$ and $\omega$, (B,).
-        coupling: B, (B, d_x, d_y).
-        down: the diagonal of M, positive, (B, d_y).
-    """
-
-    curvature: Array
-    ripple: Array
+    curvature: Array  # A, symmetric, (B, d_x, d_x)
+    ripple: Array  # ripple, frequency: $\rho$ and $\omega$, (B,)
     frequency: Array
-    coupling: Array
-    down: Array
+    coupling: Array  # B, (B, d_x, d_y)
+    down: Array  # the diagonal of M, positive, (B, d_y)
 
     def neighbor(self, rng: np.random.Generator) -> Self:
         """Another problem of the family close by."""
