@@ -17,8 +17,7 @@ import time
 import numpy as np
 import torch
 
-from fedbounds.empirical.comparison.measured_constants import client_curvatures
-from fedbounds.empirical.comparison.measured_constants.visits import largest_noise
+from fedbounds.empirical.comparison.measured_constants import client_curvatures, largest_noise
 from fedbounds.empirical.comparison.run_setting import setting_of_trace
 from fedbounds.empirical.data.datasets import glyphs, load_dataset
 from fedbounds.empirical.data.partition import majority_class_partition

@@ -14,19 +14,20 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from scipy.optimize import linprog
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import NoConstant
 from fedbounds.empirical.algorithms import MinimaxAlgorithm
 from fedbounds.empirical.algorithms.descent_ascent import DescentAscent, DescentAscentRule
-from fedbounds.empirical.comparison.measured_constants.fits import least_line
-from fedbounds.empirical.comparison.measured_constants.points import client_gradients, largest_secant
-from fedbounds.empirical.comparison.measured_constants.visits import (
+from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
     NOISE_POINTS,
+    client_gradients,
     constant,
     evenly_spaced,
+    largest_secant,
     visits,
 )
 from fedbounds.empirical.comparison.paper_runs import Constants
@@ -132,3 +133,15 @@ def local_states(
     drawn = engine.on_the_way(clients[order], steps[order], t, [streams] * len(order))
     engine.local_sums(z.expand(len(order), -1), names, steps[order], drawn, watch=seen.append)
     return [(names[: len(states)], states.clone()) for states in seen]
+
+
+def least_line(x: np.ndarray, y: np.ndarray, least_slope: float = 0.0) -> tuple[float, float]:
+    r"""The line $y=a+bx$ with $a\ge0$ and $b\ge b_0$ that lies above all points and nearest to them in the mean.
+
+    An assumption $y\le a+bx$ of two constants does not say which; a larger b allows a smaller a.
+    """
+    high, wide = float(y.max()) or 1.0, float(x.max()) or 1.0  # so that linprog sees numbers of size 1
+    points = np.column_stack([np.ones(len(x)), x / wide])
+    bounds = [(0, None), (least_slope * wide / high, None)]
+    b = float(linprog(points.mean(axis=0), A_ub=-points, b_ub=-y / high, bounds=bounds).x[1]) * high / wide
+    return max(float((y - b * x).max()), 0.0), b  # the intercept anew, so that rounding leaves no point above

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_constants.points import client_gradients
+from fedbounds.empirical.comparison.measured_constants import client_gradients
 from fedbounds.empirical.papers.fedau.accounting import independent_coins
 from fedbounds.empirical.papers.fedau.algorithms import (
     AverageAll,

@@ -16,12 +16,14 @@ import torch
 
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_constants.points import client_gradients, largest_secant, local_models
-from fedbounds.empirical.comparison.measured_constants.visits import (
+from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
+    client_gradients,
     constant,
     evenly_spaced,
     largest_noise,
+    largest_secant,
+    local_models,
     recorded_products,
     visits,
 )

@@ -32,9 +32,9 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_constants import client_curvatures
-from fedbounds.empirical.comparison.measured_constants.visits import (
+from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
+    client_curvatures,
     constant,
     evenly_spaced,
     largest_noise,

@@ -36,13 +36,13 @@ from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm, TierSteps
-from fedbounds.empirical.comparison.measured_constants import client_gradients
-from fedbounds.empirical.comparison.measured_constants.points import largest_secant
-from fedbounds.empirical.comparison.measured_constants.visits import (
+from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
     Visit,
+    client_gradients,
     constant,
     evenly_spaced,
+    largest_secant,
     visits,
 )
 from fedbounds.empirical.comparison.measured_curve import averages_before

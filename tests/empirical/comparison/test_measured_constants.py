@@ -16,12 +16,11 @@ from fedbounds.empirical.comparison.measured_constants import (
     client_curvatures,
     client_gradients,
     largest_curvature,
+    largest_noise,
     largest_secant,
-    least_line,
     local_models,
     second_derivatives,
 )
-from fedbounds.empirical.comparison.measured_constants.visits import largest_noise
 from fedbounds.empirical.comparison.run_setting import setting_of_trace
 from fedbounds.empirical.data.datasets import Dataset, load_dataset
 from fedbounds.empirical.data.partition import Partition, dirichlet_partition, majority_class_partition
@@ -29,7 +28,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import Genera
 from fedbounds.empirical.papers.arbitrary_participation.run import along_the_run
 from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import local_states
+from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import least_line, local_states
 from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import visited as visited_by_fed_norm_sgda
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
 from fedbounds.empirical.papers.fedau.trajectory_constants import visited as visited_by_fedau

@@ -25,9 +25,8 @@ from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, descent, distan
 from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
 from fedbounds.empirical.falsification.instances.averages import Builder, LetteredRun, Letters, value
-from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.premises import PremiseCases
+from fedbounds.empirical.falsification.instances.premises import PremiseCases, lemma_trial
 from fedbounds.empirical.falsification.instances.ranges import (
     ROUND_OFF,
     WHOLE,

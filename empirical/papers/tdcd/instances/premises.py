@@ -24,9 +24,8 @@ from fedbounds.bounds.papers.tdcd.proof import PROOFS, theorem
 from fedbounds.bounds.papers.tdcd.proof import symbols as letters
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
 from fedbounds.empirical.falsification.instances.averages import Builder, telescope
-from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
 from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.premises import PremiseCases
+from fedbounds.empirical.falsification.instances.premises import PremiseCases, lemma_trial
 from fedbounds.empirical.falsification.instances.ranges import always, counts, positive, reals, symmetric
 from fedbounds.empirical.falsification.instances.sides import Trial
 
