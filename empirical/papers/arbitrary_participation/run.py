@@ -24,30 +24,12 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.inputs.checks import check_count
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
-    COHORT,
-    EXPECTED_NORM,
-    IN_EXPECTATION,
-    NORM,
-    PARTICIPATION,
-    WINDOW,
-)
+from fedbounds.bounds.papers.arbitrary_participation import assumptions
 from fedbounds.bounds.participation.constants import check_weights, window_means
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.paper_runs import (
-    ComparedRun,
-    Constants,
-    PaperRuns,
-    PlannedRun,
-    PrescribedSteps,
-    RunFacts,
-    algorithm_constants,
-    evaluate_steps,
-    problem_assumptions,
-    run_constants,
-)
+from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds, Divergences, Offsets
@@ -178,25 +160,29 @@ def _scatter(
 
 
 DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
-BOUNDED_DIVERGENCES = tuple(a.name for a in (COHORT, PARTICIPATION, WINDOW))
-EXPECTED_DIVERGENCES = tuple(IN_EXPECTATION[a].name for a in (COHORT, PARTICIPATION, WINDOW))
+BOUNDED_DIVERGENCES = tuple(a.name for a in (assumptions.COHORT, assumptions.PARTICIPATION, assumptions.WINDOW))
+EXPECTED_DIVERGENCES = tuple(
+    assumptions.IN_EXPECTATION[a].name for a in (assumptions.COHORT, assumptions.PARTICIPATION, assumptions.WINDOW)
+)
 NONE_STATED = "it is not bounded: the clients' gradients differ without bound"
 WHOLE = 1e-9  # relative distance from a whole number at which a prescribed interval is one
 
 
-class ArbitraryParticipation(PaperRuns):
+class ArbitraryParticipation(paper_runs.PaperRuns):
     """Generalized FedAvg with weights that sum to one."""
 
-    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
+    def steps(self, setting: RunSetting, interval: int | None) -> paper_runs.PrescribedSteps:
         P, multiplier = analysis_interval(setting.algorithm, interval)
-        return PrescribedSteps(P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
+        return paper_runs.PrescribedSteps(
+            P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)}
+        )
 
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def known(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, interval, horizons = compared.setting, compared.interval, compared.horizons
-        stated, wanted = run_constants(setting), compared.concepts
+        stated, wanted = paper_runs.run_constants(setting), compared.concepts
         divergences = bool(wanted & set(DIVERGENCES))
         known = divergences_of(setting.problem) if divergences else None
-        constants: Constants = stated | _constants_of(setting.algorithm, interval) | compared.rounds
+        constants: paper_runs.Constants = stated | _constants_of(setting.algorithm, interval) | compared.rounds
         notes: tuple[str, ...] = ()
         if setting.q is not None:
             constants |= record_constants(setting.q, known, interval, horizons)
@@ -224,22 +210,26 @@ class ArbitraryParticipation(PaperRuns):
             found |= dict.fromkeys(BOUNDED_DIVERGENCES if setting.q is not None else EXPECTED_DIVERGENCES, True)
         return compared.facts(constants, found, notes)
 
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
+    def prescribed(
+        self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
+    ) -> Algorithm:
         record = isinstance(ahead.process, Recorded)
         q = ahead.process.matrix(ahead.rounds, np.random.default_rng()) if record else None  # a record draws nothing
         unknown = GeneralizedFedAvg(1.0, ahead.local_steps, 1.0, ahead.interval)
         setting = RunSetting.ahead(unknown, ahead.problem, ahead.process, q, ahead.rounds)
         own: dict[str, Value] = {name: 0.0 for name, symbol in result.notation.items() if symbol.concept in DIVERGENCES}
         own |= given  # divergences do not enter step sizes
-        facts = self.known(ComparedRun(setting, form, result, ahead.interval, np.array([ahead.rounds]), frozenset(own)))
-        steps, _ = evaluate_steps(result, form, facts.constants | own)
+        facts = self.known(
+            paper_runs.ComparedRun(setting, form, result, ahead.interval, np.array([ahead.rounds]), frozenset(own))
+        )
+        steps, _ = paper_runs.evaluate_steps(result, form, facts.constants | own)
         P = steps.get("P", float(ahead.interval))
         if abs(P - round(P)) > WHOLE * P or round(P) < 1:
             raise FedboundsError(f"{result.key} [{form.name}] sets P = {P:.6g}, which is not a whole number of rounds")
         return GeneralizedFedAvg(steps["gamma"], ahead.local_steps, steps["eta"], round(P))
 
 
-RUNS: PaperRuns = ArbitraryParticipation()
+RUNS: paper_runs.PaperRuns = ArbitraryParticipation()
 
 
 def divergences_of(problem: Problem) -> Divergences | None:
@@ -251,9 +241,9 @@ def divergences_of(problem: Problem) -> Divergences | None:
     return None
 
 
-def _constants_of(algorithm: Algorithm, interval: int) -> Constants:
+def _constants_of(algorithm: Algorithm, interval: int) -> paper_runs.Constants:
     """Step sizes, local steps and interval of generalized FedAvg."""
-    return algorithm_constants(
+    return paper_runs.algorithm_constants(
         local_step_size=algorithm.local.step_size,
         local_steps=algorithm.local.steps,
         server_multiplier=algorithm.server_multiplier if isinstance(algorithm, GeneralizedFedAvg) else 1.0,
@@ -274,13 +264,13 @@ def is_regularized(q: np.ndarray | None, process: Process, interval: int, rounds
 
 
 def _found_assumptions(
-    setting: RunSetting, form: Form, interval: int, rounds: int, stated: Constants
+    setting: RunSetting, form: Form, interval: int, rounds: int, stated: paper_runs.Constants
 ) -> dict[str, bool]:
     """The assumptions of a form that can be checked on a run, and whether they hold."""
     process, given = setting.process, setting.q is not None
-    found = problem_assumptions(setting, stated) | {
+    found = paper_runs.problem_assumptions(setting, stated) | {
         "weights": True,  # or they would have been refused
-        (NORM if given else EXPECTED_NORM).name: True,
+        (assumptions.NORM if given else assumptions.EXPECTED_NORM).name: True,
         "exogenous-participation": True,
         "independent-rounds": process.independent_rounds,
         "window-variance": not given,

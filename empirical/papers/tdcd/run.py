@@ -23,19 +23,14 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value
-from fedbounds.bounds.papers.tdcd.assumptions import (
-    BLOCK_SMOOTH,
-    ONE_BLOCK_SMOOTH,
-    UNBIASED_CLIENTS,
-    UNBIASED_SILOS,
-    UNCORRELATED_CLIENTS,
-)
+from fedbounds.bounds.papers.tdcd import assumptions
 from fedbounds.bounds.papers.tdcd.remarks import WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, FIRST_ITERATES
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm, TierSteps
+from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
     Visit,
@@ -46,19 +41,6 @@ from fedbounds.empirical.comparison.measured_constants import (
     visits,
 )
 from fedbounds.empirical.comparison.measured_curve import averages_before
-from fedbounds.empirical.comparison.paper_runs import (
-    MEASURED,
-    ComparedRun,
-    Constants,
-    PaperRuns,
-    PlannedRun,
-    PrescribedSteps,
-    RunFacts,
-    algorithm_constants,
-    prescribe,
-    problem_assumptions,
-    run_constants,
-)
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.problems import Problem, Vertical
@@ -154,30 +136,30 @@ WEIGHED = "the copies are averaged by {average}, and the proof has them all coun
 EMPTY = 'empty = "{empty}": gradients are unbiased only if no client\'s part of a batch is ever empty'
 
 
-class TDCDPaper(PaperRuns):
+class TDCDPaper(paper_runs.PaperRuns):
     """Runs of tiers whose hubs average the copies after the last local step."""
 
     authors = "Das et al. 2022"
     over = ("sync points", "iterations")
 
-    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
+    def steps(self, setting: RunSetting, interval: int | None) -> paper_runs.PrescribedSteps:
         self.check_no_interval(interval)
         local = _tiers(setting.algorithm).local
-        return PrescribedSteps(1, {"eta": local.step_size, "Q": float(local.steps)})
+        return paper_runs.PrescribedSteps(1, {"eta": local.step_size, "Q": float(local.steps)})
 
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def known(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, horizons, wanted = compared.setting, compared.horizons, compared.concepts
         if compared.result.key == WALL_CLOCK.key:
             raise FedboundsError(f"{compared.result.key} counts time, a run its rounds: compare it with tdcd/theorem-1")
         algorithm = _tiers(setting.algorithm)
         unknown = NoConstant("the problem does not state it")
-        stated: Constants = dict.fromkeys(MEASURABLE, unknown) | run_constants(setting)
+        stated: paper_runs.Constants = dict.fromkeys(MEASURABLE, unknown) | paper_runs.run_constants(setting)
         measured, notes = compared.measured_constants(stated, lambda: _measured_along(setting, wanted, horizons))
         missing = {concept for concept in wanted & {*NOISES} if isinstance(stated[concept], NoConstant)}
         if missing and isinstance(setting.run, TierMoments):
             exact = _mean_noise(setting.run.problem, horizons, setting.at, setting.run.silo_variances.T, complete=True)
             measured = {concept: exact[concept] for concept in missing & exact.keys()}
-            notes = (MEASURED,) if measured else ()
+            notes = (paper_runs.MEASURED,) if measured else ()
         constants = stated | measured | _constants_of(algorithm, setting.problem, setting.total) | compared.rounds
         decrease = _decrease(setting, horizons)
         if decrease is not None:
@@ -185,10 +167,12 @@ class TDCDPaper(PaperRuns):
             if "Delta" in compared.symbols and "Deltainf" not in compared.given and decrease.source == "estimated":
                 notes += (SAMPLED,)
         found, doubts = _found_assumptions(setting, algorithm.local, constants)
-        return compared.facts(constants, problem_assumptions(setting, constants) | found, (*notes, *doubts))
+        return compared.facts(constants, paper_runs.problem_assumptions(setting, constants) | found, (*notes, *doubts))
 
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
-        steps, _ = prescribe(result, form, ahead.constants, given)
+    def prescribed(
+        self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
+    ) -> Algorithm:
+        steps, _ = paper_runs.prescribe(result, form, ahead.constants, given)
         if "eta" not in steps:
             raise FedboundsError(f"{result.key} [{form.name}] sets no step size")
         return TDCD(steps["eta"], ahead.local_steps)
@@ -206,7 +190,7 @@ class TDCDPaper(PaperRuns):
         return samples.mean(axis=0), samples if setting.samples is not None else None
 
 
-RUNS: PaperRuns = TDCDPaper()
+RUNS: paper_runs.PaperRuns = TDCDPaper()
 
 
 def _tiers(algorithm: Algorithm) -> TieredAlgorithm:
@@ -227,10 +211,10 @@ def _tiers(algorithm: Algorithm) -> TieredAlgorithm:
     return algorithm
 
 
-def _constants_of(algorithm: TieredAlgorithm, problem: Problem, rounds: int) -> Constants:
+def _constants_of(algorithm: TieredAlgorithm, problem: Problem, rounds: int) -> paper_runs.Constants:
     """Step size, local steps, what Remark 5 keeps fixed, and how many clients each silo has."""
     eta, Q = algorithm.local.step_size, algorithm.local.steps
-    found = algorithm_constants(local_step_size=eta, local_steps=Q)
+    found = paper_runs.algorithm_constants(local_step_size=eta, local_steps=Q)
     found["scaled_step"] = Constant(eta * Q * rounds**0.5, "given", "eta Q sqrt(R) of the run")
     if isinstance(problem, Vertical):
         clients = np.array(problem.silo_clients, dtype=float)
@@ -238,12 +222,12 @@ def _constants_of(algorithm: TieredAlgorithm, problem: Problem, rounds: int) -> 
     return found
 
 
-def _measured_along(setting: RunSetting, wanted: set[str], horizons: np.ndarray) -> Constants:
+def _measured_along(setting: RunSetting, wanted: set[str], horizons: np.ndarray) -> paper_runs.Constants:
     """The wanted constants, along a simulation that recorded its models."""
     run, problem = setting.run, setting.problem
     if not isinstance(run, Trace) or not isinstance(problem, Vertical):
         return {}
-    found: Constants = {}
+    found: paper_runs.Constants = {}
     if wanted & {"smoothness", "block_smoothness"}:
         found |= secants(run, problem, _tiers(setting.algorithm).local)
     if wanted & {*NOISES}:
@@ -257,7 +241,7 @@ def _measured_along(setting: RunSetting, wanted: set[str], horizons: np.ndarray)
 
 def _mean_noise(
     problem: Vertical, horizons: np.ndarray, at: np.ndarray, noise: np.ndarray, complete: bool
-) -> Constants:
+) -> paper_runs.Constants:
     """The noise (silos, R) of these rounds in the mean over all rounds before each horizon."""
     where = f"mean over rounds, computed at {'all' if complete else at.size} of them"
     each = {NOISES[0]: noise}
@@ -287,11 +271,11 @@ def _decrease(setting: RunSetting, horizons: np.ndarray) -> Constant | None:
 
 
 def _found_assumptions(
-    setting: RunSetting, local: TierSteps, constants: Constants
+    setting: RunSetting, local: TierSteps, constants: paper_runs.Constants
 ) -> tuple[dict[str, bool], tuple[str, ...]]:
     """What can be said of the assumptions, and what stands in the way of saying more."""
     found = {}
-    for name in (BLOCK_SMOOTH.name, ONE_BLOCK_SMOOTH.name):
+    for name in (assumptions.BLOCK_SMOOTH.name, assumptions.ONE_BLOCK_SMOOTH.name):
         constant = constants["block_smoothness"]
         if isinstance(constant, NoConstant):
             found[name] = False
@@ -308,14 +292,14 @@ def _found_assumptions(
         doubts += (WEIGHED.format(average=local.average),)
     if local.empty != "refuse" and problem.batch and drawn:
         doubts += (EMPTY.format(empty=local.empty),)
-    found[UNBIASED_CLIENTS.name] = (
+    found[assumptions.UNBIASED_CLIENTS.name] = (
         even and isinstance(noise, Constant) and noise.source == "exact" and _same_gradients(problem)
     )
     if not even or isinstance(noise, NoConstant):
-        found[UNBIASED_SILOS.name] = False
+        found[assumptions.UNBIASED_SILOS.name] = False
     elif not doubts:
-        found[UNBIASED_SILOS.name] = True
-    found[UNCORRELATED_CLIENTS.name] = even and (one_each or not drawn or not problem.shared_noise)
+        found[assumptions.UNBIASED_SILOS.name] = True
+    found[assumptions.UNCORRELATED_CLIENTS.name] = even and (one_each or not drawn or not problem.shared_noise)
     return found, doubts
 
 

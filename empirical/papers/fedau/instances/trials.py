@@ -26,24 +26,9 @@ from fedbounds.empirical.falsification.instances.population import Population, p
 from fedbounds.empirical.falsification.instances.ranges import chances, counts, positive
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
 from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.papers.fedau.instances import measured
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances, draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import draw_kinked
-from fedbounds.empirical.papers.fedau.instances.measured import (
-    CANCELED,
-    ONE_STEP,
-    Measured,
-    always,
-    ascent,
-    ascent_of_mean,
-    average,
-    average_of_either,
-    constant_weights,
-    cut_interval,
-    divergence,
-    drift,
-    error_of_weights,
-    recorded,
-)
 from fedbounds.empirical.papers.fedau.instances.records import (
     RecordedInstances,
     Records,
@@ -260,7 +245,9 @@ def measure(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
     }
     values = {name: value[:, None] for name, value in found.items()}
     values |= {name: value[:, None, None] for name, value in (("p", one), ("omega", w), ("alphatilde", one))}
-    met = always({*ONE_STEP, "constant-weights", "h-bounded-below", "bounded-below", "bounded-gradient", "sure-Q"})
+    met = measured.always(
+        {*measured.ONE_STEP, "constant-weights", "h-bounded-below", "bounded-below", "bounded-gradient", "sure-Q"}
+    )
     met |= {"equal-rates": True, "nearly-optimal-weights": np.asarray(np.abs(w - 1) <= 1 / 9)}
     met |= {name: np.asarray(w == 1) for name in ("inverse-rates", "fedau-weights")}
     return MeasuredRuns(z.mean_gradient()[:, None], values, met)
@@ -378,24 +365,24 @@ def finite_cutoffs(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
 
 WITHOUT_GAP = tuple(f"{PAPER}/theorem-b.4.1-no-gap/{step}" for step in ("N1", "N2", "N3"))
 ONE_ROUND = (f"{PAPER}/lemma-b.3.", f"{PAPER}/lemma-b.5.1")  # proofs about one round
-Left = Callable[[Any, str], Measured]
+Left = Callable[[Any, str], measured.Measured]
 RESULTS: Mapping[str, tuple[Callable[[Claim, int], Iterable[Any]], Left]] = {
-    "lemma-b.3.1": (one_round(uniform=False, kinks=False), divergence),
-    "lemma-b.3.2": (one_round(uniform=False, kinks=True), drift),
-    "lemma-b.3.3": (one_round(uniform=False, kinks=True), ascent),
-    "lemma-b.5.1": (one_round(uniform=True, kinks=True), ascent_of_mean),
-    "theorem-1": (runs, constant_weights),
-    "theorem-b.4.1": (runs, constant_weights),
-    "theorem-2": (small_runs, recorded),
-    "theorem-2-option-1": (runs, average),
-    "corollary-4": (small_runs, recorded),
-    "corollary-4-option-1": (either, average_of_either),
-    "appendix-a.3": (runs, average),
-    "appendix-a.3-unequal": (runs, average),
-    "theorem-3": (intervals, error_of_weights),
-    "lemma-b.7.1": (intervals, error_of_weights),
-    "lemma-b.6.1": (finite_cutoffs, cut_interval(0)),
-    "lemma-b.6.1-variance": (finite_cutoffs, cut_interval(1)),
+    "lemma-b.3.1": (one_round(uniform=False, kinks=False), measured.divergence),
+    "lemma-b.3.2": (one_round(uniform=False, kinks=True), measured.drift),
+    "lemma-b.3.3": (one_round(uniform=False, kinks=True), measured.ascent),
+    "lemma-b.5.1": (one_round(uniform=True, kinks=True), measured.ascent_of_mean),
+    "theorem-1": (runs, measured.constant_weights),
+    "theorem-b.4.1": (runs, measured.constant_weights),
+    "theorem-2": (small_runs, measured.recorded),
+    "theorem-2-option-1": (runs, measured.average),
+    "corollary-4": (small_runs, measured.recorded),
+    "corollary-4-option-1": (either, measured.average_of_either),
+    "appendix-a.3": (runs, measured.average),
+    "appendix-a.3-unequal": (runs, measured.average),
+    "theorem-3": (intervals, measured.error_of_weights),
+    "lemma-b.7.1": (intervals, measured.error_of_weights),
+    "lemma-b.6.1": (finite_cutoffs, measured.cut_interval(0)),
+    "lemma-b.6.1-variance": (finite_cutoffs, measured.cut_interval(1)),
 }  # fmt: skip
 
 
@@ -413,7 +400,7 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
         z, whole = _prescribed(form.prescribes, set_by_form, z)
     left, values, met = of(z, form.name)
     covered = np.ones((len(z), 1), dtype=bool) & np.reshape(whole, (-1, 1))
-    return sides_of_form(claim, left, values, met, covered, (0.0, CANCELED), VECTORS, z.describe)
+    return sides_of_form(claim, left, values, met, covered, (0.0, measured.CANCELED), VECTORS, z.describe)
 
 
 def _prescribed(
