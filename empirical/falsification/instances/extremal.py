@@ -175,8 +175,7 @@ class ExtremalRuns(Population):
             gamma=gamma,
             eta=np.where(self.eta == 1, 1.0, both / gamma),
             weight=np.where(self.weight == 1, 1.0, perturb(self.weight, rng)),
-            r=perturb(self.r, rng),
-            s=perturb(self.s, rng),
+            **self.neighbors(rng, r=perturb, s=perturb),
             **{name: np.where(getattr(self, name) == 1, 1, there) for name, there in lengths.items()},
         )
         shortest = self.reach <= self.travel() * (1 + 1e-9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
@@ -12,6 +12,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, check_field
 
+Move = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 LeftSide = Literal["exact moments", "every outcome", "exact law", "sampled"]
 
 
@@ -76,6 +77,10 @@ class Population:
     def mutated(self, rng: np.random.Generator) -> Self:
         """A neighbor of every instance."""
         raise TypeError(f"{type(self).__name__} has no neighbors: it defines no mutated()")
+
+    def neighbors(self, rng: np.random.Generator, **moves: Move) -> dict[str, np.ndarray]:
+        """Neighbors of fields, each by its own move."""
+        return {name: move(getattr(self, name), rng) for name, move in moves.items()}
 
     def resampled(self) -> Self:
         """The same instances, measured on other samples."""

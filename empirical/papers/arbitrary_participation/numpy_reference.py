@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from fedbounds.empirical.algorithms import algorithms
-from fedbounds.empirical.invariants.cases import PlainProblem, Run
-from fedbounds.empirical.papers.arbitrary_participation import pseudocode
+from fedbounds.empirical.invariants.cases import PlainProblem
 from fedbounds.empirical.simulation.reference_algorithms import twins
 
 
@@ -58,18 +57,15 @@ def generalized_fedavg(
 
     Source: Wang & Ji 2022, Algorithm 1.
     """
-    asked = _Asked(problem)
-    models = pseudocode.generalized_fedavg(
-        asked,  # type: ignore[arg-type]
+    return reference_run("generalized-fedavg")(
+        problem,
         np.asarray(weights)[:rounds],
-        torch.from_numpy(problem.x0),
-        asked,  # type: ignore[arg-type]
-        local_step_size=step_size,
+        rounds=rounds,
+        step_size=step_size,
         local_steps=local_steps,
-        server_multiplier=multiplier,
+        multiplier=multiplier,
         interval=interval,
     )
-    return torch.stack(models).numpy()
 
 
 # the algorithms whose pseudo-code asks for gradients of given noise alone, with what a run calls their own numbers
@@ -87,7 +83,7 @@ OWN_NUMBERS = {
 }
 
 
-def reference_run(kind: str) -> Run:
+def reference_run(kind: str) -> Callable[..., np.ndarray]:
     """The pseudo-code of an algorithm, as a run on plain problems.
 
     Example:

@@ -145,11 +145,9 @@ class FedAvgInstances(ParticipatingRuns):
         keeps = np.any(self.correlation * off, axis=(1, 2), keepdims=True)
         moved = replace(
             self,
-            curvature=perturb(self.curvature, rng),
-            ripple=perturb(self.ripple, rng),
+            **self.neighbors(rng, curvature=perturb, ripple=perturb),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, start=shaken, noise=perturb),
             weights=weights,
             correlation=np.where(keeps, diagonal + shared * off, self.correlation),
         )

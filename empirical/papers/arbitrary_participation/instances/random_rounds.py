@@ -74,9 +74,7 @@ class RandomRounds(Population):
         size = np.where(rng.random(len(self)) < 0.5, size, 1.0)
         return replace(
             self,
-            curvature=perturb(self.curvature, rng),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, curvature=perturb, start=shaken, noise=perturb),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
             base=1 / self.base.shape[1] + apart * size[:, None],
         )

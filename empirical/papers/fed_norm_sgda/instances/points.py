@@ -297,14 +297,8 @@ class BoundedRuns(Workers):
         moved = replace(
             self,
             **self.moved_workers(rng),
-            slopes=shaken(self.slopes, rng),
-            lifts=shaken(self.lifts, rng),
-            ripple=perturb(self.ripple, rng),
-            depth=perturb(self.depth, rng),
-            bend=perturb(self.bend, rng),
-            start=shaken(self.start, rng),
-            noise=shaken(self.noise, rng),
-            radius=perturb(self.radius, rng),
+            **self.neighbors(rng, slopes=shaken, lifts=shaken, ripple=perturb, depth=perturb, bend=perturb),
+            **self.neighbors(rng, start=shaken, noise=shaken, radius=perturb),
         )
         return moved.settle().with_step_shares(*shares)
 
@@ -457,8 +451,7 @@ class TwoEnvelopes(Population):
         return replace(
             self,
             curvatures=np.clip(shaken(self.curvatures, rng), -most, most),
-            slopes=shaken(self.slopes, rng),
-            path=shaken(self.path, rng),
+            **self.neighbors(rng, slopes=shaken, path=shaken),
         )
 
 

@@ -45,8 +45,7 @@ class Facts(Population):
             self,
             vectors=shaken(self.vectors, rng),
             weights=weights / weights.sum(axis=1, keepdims=True),
-            curvature=perturb(self.curvature, rng),
-            levels=perturb(self.levels, rng),
+            **self.neighbors(rng, curvature=perturb, levels=perturb),
         )
 
 

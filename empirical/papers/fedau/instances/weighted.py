@@ -223,8 +223,6 @@ class WeightedInstances(ConstantWeightRuns):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other curvatures, slopes, start, noise, probabilities, weights and step sizes; these stay within the caps."""
-        LI = self.smoothness * self.local_steps
-        local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
         slopes = shaken(self.slopes, rng)
         even = np.ptp(self.phi, axis=1, keepdims=True) == 0  # then the objective stays f
         phi = np.where(even, self.phi, perturb(self.phi, rng))
@@ -232,13 +230,12 @@ class WeightedInstances(ConstantWeightRuns):
             self,
             curvature=perturb(self.curvature, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, start=shaken, noise=perturb),
             p=np.minimum(perturb(self.p, rng), 1),
             omega=perturb(self.omega, rng),
             phi=phi / phi.sum(axis=1, keepdims=True),
         )
-        return moved.with_step_shares(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
+        return moved.with_step_shares(*self.moved_shares(rng))
 
 
 def draw_weighted(

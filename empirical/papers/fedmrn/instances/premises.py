@@ -88,8 +88,7 @@ class MaskedIterations(Population):
             self,
             curvature=as_alike(self.curvature, curvature),
             center=as_alike(self.center, shaken(self.center, rng)),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, start=shaken, noise=perturb),
             steps=self.steps * (perturb(self.steps[:, :1], rng) / self.steps[:, :1]),
             relative=None if self.relative is None else perturb(self.relative, rng),
         )

@@ -128,10 +128,7 @@ class MaskedRuns(Population):
         return replace(
             self,
             roots=np.where(one, roots[:, :1], roots),
-            least=perturb(self.least, rng),
-            centers=shaken(self.centers, rng),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, least=perturb, centers=shaken, start=shaken, noise=perturb),
             share=np.minimum(perturb(self.share, rng), 1),
         )
 

@@ -65,8 +65,7 @@ class BlockRounds(Population):
             hessians=np.where(alike[:, None, None, None], hessians[:, :1], hessians) / 2,
             centers=np.where(alike[:, None, None], centers[:, :1], centers),
             noise=noise,
-            start=shaken(self.start, rng),
-            step=perturb(self.step, rng),
+            **self.neighbors(rng, start=shaken, step=perturb),
         )
 
     @property

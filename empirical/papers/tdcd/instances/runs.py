@@ -186,9 +186,7 @@ class TieredRuns(TieredLetters):
             self,
             hessians=np.where(one[..., None, None], hessians[:, :1], hessians),
             pulls=np.where(one[..., None], pulls[:, :1], pulls),
-            noise=perturb(self.noise, rng),
-            start=shaken(self.start, rng),
-            eta=perturb(self.eta, rng),
+            **self.neighbors(rng, noise=perturb, start=shaken, eta=perturb),
         )
 
     @property
