@@ -31,7 +31,7 @@ from fedbounds.empirical.comparison.paper_runs import (
     paper_of,
     sets_a_horizon,
 )
-from fedbounds.empirical.comparison.run_comparison import Confrontation, join_comparisons
+from fedbounds.empirical.comparison.run_comparison import RunComparison, join_comparisons
 from fedbounds.empirical.comparison.run_setting import (
     ExactRun,
     RunSetting,
@@ -59,7 +59,7 @@ def confront(
     given: Mapping[str, Value] | None = None,
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
-) -> Confrontation:
+) -> RunComparison:
     r"""Compare a run with the bound of a result, at every number of rounds $T=P,P+1,\dots$
 
     The measure is the result's; the constants, with their kinds, are those of the run's problem, algorithm and
@@ -118,7 +118,7 @@ def _compare(
     given: Mapping[str, Value] | None,
     assume: str | Iterable[str],
     trust: str | Iterable[str],
-) -> Confrontation:
+) -> RunComparison:
     """The comparison before its crossings are judged."""
     known = (problem, participation)
     parts = setting_of_trace(run, *known) if isinstance(run, Trace) else setting_of_moments(run, *known)
@@ -158,7 +158,7 @@ def _compare(
         before = len(curve.rounds) - 1
         return np.concatenate([np.broadcast_to(values[0], before), values[-1]], axis=None)
 
-    return Confrontation(
+    return RunComparison(
         result=result,
         form=chosen,
         label=setting.label,
@@ -248,7 +248,7 @@ def confront_family(
     trust: str | Iterable[str] = (),
     # makes the run of an algorithm for T rounds; exact moments by default
     run: Callable[[Algorithm, int], ExactRun | MinimaxMoments | Trace] | None = None,
-) -> Confrontation:
+) -> RunComparison:
     """Compare a result whose step sizes depend on T with one run per T, each with its own step sizes.
 
     Example:

@@ -16,7 +16,7 @@ OVERALL = "gradient noise and participation"
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCurve:
-    """A measure at K horizons; the attributes are those of `Confrontation`."""
+    """A measure at K horizons; the attributes are those of `RunComparison`."""
 
     measure: Measure
     rounds: np.ndarray

@@ -161,7 +161,7 @@ class ExtremalRuns(Population):
         """The mean squared gradient norm at so many first local steps, for eta = omega = 1, (B,)."""
         return self.slope**2 * self._parted(np.ones_like(self.slope), geometric(2 * self._log, iterations) / iterations)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvature, slope, step sizes, weight, lengths and free letters."""
         gamma, both = perturb(self.gamma, rng), perturb(self.gamma * self.eta, rng)
         lengths = {

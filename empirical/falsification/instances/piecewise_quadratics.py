@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import WHOLE, Range, Ranges, always, nonnegative, reals
 
 UNLIKELY = 1e-12  # that a confidence bound fails, on one instance: less than 1e-6 on a million of them
@@ -130,7 +130,7 @@ class KinkedClients(Population):
         """Over every outcome, or on paths that are drawn."""
         return "sampled" if self.samples else "every outcome"
 
-    def resampled(self) -> Self:
+    def resample(self) -> Self:
         """The same on other paths."""
         return replace(self, seeds=self.seeds + 1)
 
@@ -189,24 +189,24 @@ class KinkedClients(Population):
         outer = self.curvatures[..., [0, -1]]
         return np.asarray((np.ptp(outer, axis=1) == 0).all(axis=(1, 2)) & (outer >= 0).all(axis=(1, 2, 3)))
 
-    def moved_clients(self, rng: np.random.Generator, least: np.ndarray | float = -np.inf) -> dict[str, np.ndarray]:
+    def move_clients(self, rng: np.random.Generator, least: np.ndarray | float = -np.inf) -> dict[str, np.ndarray]:
         """Neighbors of all that is said here; clients that agree go on to do so, and curvatures stay within L."""
         L = self.smoothness[:, None, None, None]
         extreme = (rng.random(self.curvatures.shape) < 0.2) & (rng.random((len(self), 1, 1, 1)) < 0.3)
-        curvatures = np.where(extreme, L * rng.choice([-1, 0, 1], self.curvatures.shape), shaken(self.curvatures, rng))
+        curvatures = np.where(extreme, L * rng.choice([-1, 0, 1], self.curvatures.shape), shake(self.curvatures, rng))
         least = np.maximum(np.reshape(least, (-1, 1, 1, 1)), -L)
         alike = np.ptp(self.curvatures, axis=1).max(axis=(1, 2)) + np.ptp(self.first, axis=1).max(axis=1) == 0
         curvatures = clip_curvatures(np.where(alike[:, None, None, None], curvatures[:, :1], curvatures), least, L)
         for outer in (0, -1):  # what is flat far away stays so
             curvatures[..., outer] *= self.curvatures[:, :1, :, outer] > 0
         curved = np.abs(curvatures).max(axis=(1, 2, 3), keepdims=True) > 0
-        first, noise = shaken(self.first, rng), perturb(self.noise, rng)
+        first, noise = shake(self.first, rng), perturb(self.noise, rng)
         one, equal = alike[:, None, None], (np.ptp(self.noise, axis=1) == 0)[:, None]
         return {
-            "knots": np.sort(shaken(self.knots, rng), axis=2),
+            "knots": np.sort(shake(self.knots, rng), axis=2),
             "curvatures": np.where(curved, curvatures, self.curvatures),
             "first": np.where(one, first[:, :1], first),
-            "start": shaken(self.start, rng),
+            "start": shake(self.start, rng),
             "noise": np.where(equal, noise[:, :1], noise),
             "seeds": rng.integers(2**62, size=len(self)),
         }

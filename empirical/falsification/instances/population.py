@@ -61,12 +61,12 @@ class Population:
         """The first of the instances, so many times."""
         return self.take(np.zeros(times, dtype=int))
 
-    def in_long_doubles(self) -> Self:
+    def to_long_doubles(self) -> Self:
         """The same numbers with more digits."""
         real = {k: v for k, v in self.arrays().items() if np.issubdtype(v.dtype, np.floating)}
         return replace(self, **{name: array.astype(np.longdouble) for name, array in real.items()})
 
-    def replaced_where(self, mask: np.ndarray, other: Self) -> Self:
+    def replace_where(self, mask: np.ndarray, other: Self) -> Self:
         """The instances of `other` where the mask holds, else these."""
         mine, theirs = self.arrays(), other.arrays()
         return replace(
@@ -74,15 +74,15 @@ class Population:
             **{k: np.where(mask.reshape(-1, *[1] * (v.ndim - 1)), theirs[k], v) for k, v in mine.items()},
         )
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """A neighbor of every instance."""
-        raise TypeError(f"{type(self).__name__} has no neighbors: it defines no mutated()")
+        raise TypeError(f"{type(self).__name__} has no neighbors: it defines no mutate()")
 
     def neighbors(self, rng: np.random.Generator, **moves: Move) -> dict[str, np.ndarray]:
         """Neighbors of fields, each by its own move."""
         return {name: move(getattr(self, name), rng) for name, move in moves.items()}
 
-    def resampled(self) -> Self:
+    def resample(self) -> Self:
         """The same instances, measured on other samples."""
         raise TypeError(f"{type(self).__name__} is not sampled")
 
@@ -136,7 +136,7 @@ class Population:
 
 
 class PrescribedDraws(np.random.Generator):
-    """A generator whose normal numbers are given coordinates, so that `mutated` becomes a function of them.
+    """A generator whose normal numbers are given coordinates, so that `mutate` becomes a function of them.
 
     All other draws are constant: every size is one, every coin falls on its first side, rarer events do not happen.
 
@@ -180,7 +180,7 @@ def perturb(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return values * np.exp(size.reshape(-1, *[1] * (values.ndim - 1)) * rng.normal(size=values.shape))
 
 
-def shaken(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def shake(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Some instances' values of either sign, moved by a random share of the instance's size."""
     axes = tuple(range(1, values.ndim))
     size = 10.0 ** rng.uniform(-2, 0.3, len(values)) * (rng.random(len(values)) < 0.5)

@@ -27,7 +27,7 @@ from fedbounds.empirical.falsification.instances.readable import (
     readable,
     sides_of_form,
 )
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 
 P = TypeVar("P", bound=Population)
 CANCELED = 1e-12  # error of both sides relative to the sizes of their summands
@@ -87,17 +87,17 @@ def premise_sides(claim: Claim, cases: PremiseCases) -> Sides:
     return arrange_sides(conclusion, reading, found, covered, CANCELED * found[1] + cases.error, why, cases.describe)
 
 
-def premise_trial(draw: Callable[[Claim], Iterable[PremiseCases]]) -> Trial:
+def premise_test(draw: Callable[[Claim], Iterable[PremiseCases]]) -> InstanceTest:
     """A premise on these cases, whatever the effort."""
-    return Trial(lambda claim, _: draw(claim), premise_sides)
+    return InstanceTest(lambda claim, _: draw(claim), premise_sides)
 
 
-def lemma_trial(
+def lemma_test(
     claim: Claim,
     proofs: Sequence[Proof],
     draw: Callable[[], Iterable[P]],
     cases: Callable[[P], Sequence[PremiseCases]],
-) -> Trial | None:
+) -> InstanceTest | None:
     """How the form that a proof ends with is tested, with the left side of its last step; None without a proof."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
@@ -107,7 +107,7 @@ def lemma_trial(
     if proof is None or end is None:
         return None
     left, substitute = end.conclusion.left, proof.substitute
-    return Trial(lambda _, cells: draw(), lambda claim, z: _sides(claim, z, left, substitute, cases(z)))
+    return InstanceTest(lambda _, cells: draw(), lambda claim, z: _sides(claim, z, left, substitute, cases(z)))
 
 
 def _sides(

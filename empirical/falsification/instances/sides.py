@@ -111,7 +111,7 @@ def examine(every: Iterable[Sides]) -> InstanceFinding:
     )
 
 
-class Trial(NamedTuple):
+class InstanceTest(NamedTuple):
     """How a claim is tested on instances."""
 
     # random populations for a claim, about 40 times as many instances as the number given

@@ -15,7 +15,7 @@ from fedbounds.empirical.invariants.cases import PlainProblem
 from fedbounds.empirical.simulation.reference_algorithms import twins
 
 
-class _Asked:
+class _PlainOracle:
     """A plain problem, and its given noise in place of random streams, as the pseudo-code asks for them."""
 
     dtype = torch.float64
@@ -98,7 +98,7 @@ def reference_run(kind: str) -> Callable[..., np.ndarray]:
     called = {field: own for own, field in OWN_NUMBERS[kind].items()}
 
     def run(problem: PlainProblem, weights: np.ndarray, **numbers: Any) -> np.ndarray:
-        asked = _Asked(problem)
+        asked = _PlainOracle(problem)
         steps = {
             "local_step_size": numbers["step_size"],
             "server_multiplier": numbers.get("multiplier", 1.0),

@@ -9,7 +9,7 @@ from fedbounds.empirical.papers.fed_norm_sgda import pseudocode
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game
 
 
-class _Asked:
+class _PlainOracle:
     """A plain game, of a free y and without noise, as the pseudo-code asks for a problem and random streams."""
 
     dtype = torch.float64
@@ -63,7 +63,7 @@ def fed_norm_sgda(
 
     Source: Sharma et al. 2023, Algorithm 1, eqs. (3) and (12).
     """
-    (T, P), n, asked = cohorts.shape, game.clients, _Asked(game)
+    (T, P), n, asked = cohorts.shape, game.clients, _PlainOracle(game)
     q = np.zeros((T, n))
     q[np.arange(T)[:, None], cohorts] = 1 / P
     states = pseudocode.fed_norm_sgda(

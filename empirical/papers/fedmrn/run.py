@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -330,9 +331,13 @@ def _initial_distance(problem: Problem) -> Constant | NoConstant:
 
 def visited(setting: RunSetting) -> paper_runs.Constants:
     """Smoothness and noise of a network, at models that the run recorded."""
-    run, problem = setting.run, setting.problem
-    if setting.logged or not isinstance(run, Trace):
-        return {}
+    run = setting.run
+    return {} if setting.logged or not isinstance(run, Trace) else _along(run, setting.problem)
+
+
+@lru_cache(maxsize=8)
+def _along(run: Trace, problem: Problem) -> paper_runs.Constants:
+    """The measured constants; kept, as a comparison with given constants asks for them twice."""
     rounds = measured_constants.evenly_spaced(run.arrays["round"], measured_constants.LOCAL_ROUNDS)
     try:
         largest = max(

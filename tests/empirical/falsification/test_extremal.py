@@ -14,7 +14,7 @@ from fedbounds.bounds.comparison.worst_ratios import worst_ratio, worst_ratios
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, at_largest, geometric, runs_of
-from fedbounds.empirical.falsification.instances.instance_checker import trial
+from fedbounds.empirical.falsification.instances.instance_checker import instance_test
 from fedbounds.empirical.papers.fed_norm_sgda.instances.extremal import concave
 
 
@@ -168,7 +168,7 @@ def test_no_committed_ratio_is_below_the_extremal_runs(name: str) -> None:
     for result in paper(name).results:
         for form in result.forms:
             row, claim = worst_ratio(result, form), ResultForm(result, form).claim()
-            how = trial(claim)
+            how = instance_test(claim)
             if row is None or row["ratio"] is None or how is None or how.family is None:
                 continue
             ratio: Any = row["ratio"]

@@ -21,10 +21,10 @@ from fedbounds.bounds.theory.result import Term
 from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances, verdict
 from fedbounds.empirical.falsification.instances.sides import Sides, examine
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.papers.arbitrary_participation.instances.claims import draw, form_sides, instance_test, pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances, slope, slope_change
 from fedbounds.empirical.papers.arbitrary_participation.instances.random_rounds import draw_rounds
 from fedbounds.empirical.papers.arbitrary_participation.instances.relations import round_products, window_products
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import draw, form_sides, pool, trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.windows import (
     FairCoins,
     HeldCoins,
@@ -268,7 +268,7 @@ def test_an_assumption_that_cannot_be_checked_leaves_the_claim_unknown(claims: d
 def test_an_instance_that_breaks_an_assumption_refutes_nothing(claims: dict[str, Claim]) -> None:
     """(C.15) with noise shared by the clients is false, and not covered."""
     claim = claims["equation-c.16/Th5b"]
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     z = next(z for z in pool(30) if z.clients > 1 and z.noise.any())
     shared = replace(z, correlation=np.ones_like(z.correlation))
@@ -279,7 +279,7 @@ def test_an_instance_that_breaks_an_assumption_refutes_nothing(claims: dict[str,
 
 def test_a_step_size_above_the_cap_is_not_covered(claims: dict[str, Claim]) -> None:
     claim = claims["lemma-c.2/L2.7"]
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     z = next(z for z in pool(30) if z.interval > 1)
     assert how.sides(claim, z.with_step_shares(np.full(len(z), 1.0), np.full(len(z), 1.0))).covered.any()

@@ -21,7 +21,7 @@ from fedbounds.empirical.algorithms import LocalOptimizer
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, search_population
 from fedbounds.empirical.falsification.instances.sides import examine
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.instances.forms import RESULTS, VECTORS, form_sides, trial
+from fedbounds.empirical.papers.fed_norm_sgda.instances.forms import RESULTS, VECTORS, form_sides, instance_test
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     BoundedRuns,
     draw_bounded,
@@ -239,7 +239,7 @@ def test_slopes_of_facts_are_derivatives_and_proximal_points_are_stationary() ->
 @pytest.mark.parametrize(("key", "form"), HOLD)
 def test_nothing_that_holds_is_refuted_and_something_is_covered(key: str, form: str) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     finding = search_population(claim, how, LIGHT._replace(cells=12))
     assert finding.covered and not finding.refuted, finding.instance
@@ -248,7 +248,7 @@ def test_nothing_that_holds_is_refuted_and_something_is_covered(key: str, form: 
 @pytest.mark.parametrize(("key", "form"), FALSE)
 def test_what_is_false_as_printed_is_refuted_and_replayed(key: str, form: str) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     finding = search_population(claim, how, LIGHT)
     assert finding.refuted and finding.worst > 1.05
@@ -324,7 +324,7 @@ def test_noise_in_x_that_grows_with_the_gradient_in_y_breaks_the_printed_lemma_c
 )
 def test_a_smaller_constant_is_refuted(key: str, form: str, term: str, factor: float) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     assert examine([how.sides(claim, z).scaled(term, factor) for z in how.draw(claim, 30)]).refuted
 

@@ -10,7 +10,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import NoConstant
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront, confront_family
 from fedbounds.empirical.comparison.run_setting import setting_of_moments, setting_of_trace
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.papers.tdcd.run import RUNS
@@ -28,7 +28,7 @@ def different(noise: float = 0.0, heterogeneity: float = 1.0) -> BlockQuadratic:
     return random_block_quadratic(2, 3, 2, heterogeneity, shared=False, noise=noise, seed=3)
 
 
-def exact(problem: BlockQuadratic, Q: int, R: int, form: str = "repaired", **more: Any) -> Confrontation:
+def exact(problem: BlockQuadratic, Q: int, R: int, form: str = "repaired", **more: Any) -> RunComparison:
     cap = float(problem.constants()["smoothness"].value)  # type: ignore[union-attr]
     run = moments(TDCD(1 / (8 * Q * cap), Q), problem, Full(problem.clients), R)
     return confront(run, THEOREM, form, **more)

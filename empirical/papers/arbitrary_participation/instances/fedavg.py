@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import perturb, shaken
+from fedbounds.empirical.falsification.instances.population import perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import Range, cancels, nonnegative, reals, symmetric
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
@@ -136,9 +136,9 @@ class FedAvgInstances(ParticipatingRuns):
         """Whether no two clients' noise is correlated, (B,)."""
         return np.all(self.correlation * (1 - np.eye(self.clients)) == 0, axis=(1, 2))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures, slopes, start, noise, weights and step sizes; the step sizes stay within their caps."""
-        slopes, weights = shaken(self.slopes, rng), self.moved_weights(rng)
+        slopes, weights = shake(self.slopes, rng), self.move_weights(rng)
         off = 1 - np.eye(self.clients)
         diagonal = self.correlation * np.eye(self.clients)
         shared = np.clip(perturb(self.correlation * off, rng).max(axis=(1, 2)), 0, 1)[:, None, None]
@@ -147,11 +147,11 @@ class FedAvgInstances(ParticipatingRuns):
             self,
             **self.neighbors(rng, curvature=perturb, ripple=perturb),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            **self.neighbors(rng, start=shaken, noise=perturb),
+            **self.neighbors(rng, start=shake, noise=perturb),
             weights=weights,
             correlation=np.where(keeps, diagonal + shared * off, self.correlation),
         )
-        return moved.with_step_shares(*self.moved_shares(rng))
+        return moved.with_step_shares(*self.move_shares(rng))
 
 
 class QuadraticMoments(NamedTuple):

@@ -167,13 +167,13 @@ class ParticipatingRuns(Population, ABC):
         gamma = local / (12 * self.smoothness * self.local_steps * self.reach)
         return replace(self, gamma=gamma, eta=update / (2 * self.smoothness * self.local_steps * self.interval * gamma))
 
-    def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def move_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Neighbors of what `with_step_shares` takes, within the caps."""
         L = self.smoothness * self.local_steps
         local, update = self.gamma * 12 * L * self.reach, self.gamma * self.eta * 2 * L * self.interval
         return np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)
 
-    def moved_weights(self, rng: np.random.Generator) -> np.ndarray:
+    def move_weights(self, rng: np.random.Generator) -> np.ndarray:
         """Neighbors of the weights, in half of all cases; who takes part stays so."""
         if rng.random() >= 0.5:
             return self.weights

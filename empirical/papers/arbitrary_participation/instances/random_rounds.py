@@ -16,9 +16,9 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import cancels, counts, nonnegative, positive, reals, sums_to
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ASSUMPTIONS
 
 # By construction, as the rules of the class are checked: participation is drawn before any noise, in every round anew
@@ -66,15 +66,15 @@ class RandomRounds(Population):
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures, starts, noise and offsets; another size of the weights' differences, or not."""
-        slopes, apart = shaken(self.slopes, rng), self.base - 1 / self.base.shape[1]
+        slopes, apart = shake(self.slopes, rng), self.base - 1 / self.base.shape[1]
         least = np.minimum(apart.min(axis=1), -1e-12)
         size = np.minimum(perturb(np.ones(len(self)), rng), -1 / (self.base.shape[1] * least))
         size = np.where(rng.random(len(self)) < 0.5, size, 1.0)
         return replace(
             self,
-            **self.neighbors(rng, curvature=perturb, start=shaken, noise=perturb),
+            **self.neighbors(rng, curvature=perturb, start=shake, noise=perturb),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
             base=1 / self.base.shape[1] + apart * size[:, None],
         )
@@ -155,4 +155,4 @@ def round_populations(claim: Claim, cells: int) -> Iterator[RandomRounds]:
         yield draw_rounds(rng, 40, (int(rng.integers(2, 7)), int(rng.integers(1, 4)), int(rng.integers(1, 5)), P, T))
 
 
-ROUNDS = Trial(round_populations, rounds_sides)
+ROUNDS = InstanceTest(round_populations, rounds_sides)

@@ -32,7 +32,7 @@ from fedbounds.empirical.falsification.instances.readable import (
     product_key,
     readable,
 )
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import (
     FedAvgInstances,
     Path,
@@ -283,7 +283,7 @@ class Settings(Population):
         """By letter, (B, 1)."""
         return {f.name: getattr(self, f.name)[:, None] for f in fields(self)}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other constants; the step sizes stay at the same shares of their caps, or move to them."""
         local = self.gamma * 12 * self.L * self.I * self.P
         update = self.gamma * self.eta * 2 * self.L * self.I * self.P
@@ -325,4 +325,4 @@ def setting_sides(claim: Claim, z: Settings) -> Sides:
     return Sides(left, dict(zip(relation.terms, summands, strict=True)), covered, rounding, "", z.describe)
 
 
-SETTINGS = Trial(draw_settings, setting_sides)
+SETTINGS = InstanceTest(draw_settings, setting_sides)

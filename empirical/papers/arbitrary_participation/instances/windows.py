@@ -30,9 +30,9 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import Range, cancels, counts, nonnegative, reals, sums_to
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class FairCoins(Population):
     failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]  # c, (B,)
     swing: Annotated[np.ndarray, Range(Domain(0, 0.5, low_open=True))]  # h in (0, 1/2], (B,)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         return replace(
             self,
             interval=np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int),
@@ -140,7 +140,7 @@ def coin_populations(claim: Claim, cells: int) -> Iterator[FairCoins]:
     yield draw_coins(np.random.default_rng(53), 4 * cells, *((6, 12) if average else (300, 60)))
 
 
-TAILS = Trial(coin_populations, tail_sides)
+TAILS = InstanceTest(coin_populations, tail_sides)
 
 
 # By construction: one client takes part, drawn uniformly in every round anew, and d = 1
@@ -189,7 +189,7 @@ class Patterns(Population):
     def rules(self) -> dict[str, np.ndarray]:
         return {"the number of clients is even": self.clients % 2 == 0}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         interval = np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int)
         return replace(self, interval=interval, failure=np.clip(perturb(self.failure, rng), 1e-4, 0.999))
 
@@ -229,7 +229,7 @@ def draw_patterns(claim: Claim, cells: int) -> Iterator[Patterns]:
     yield Patterns(2 * rng.integers(1, 5, size=B), rng.integers(1, 25, size=B), 10.0 ** rng.uniform(-2, -0.1, size=B))
 
 
-PATTERNS = Trial(draw_patterns, pattern_sides)
+PATTERNS = InstanceTest(draw_patterns, pattern_sides)
 
 
 LONG = 1024, 4096  # two windows from which the limit of an asymptotic claim is taken
@@ -252,9 +252,9 @@ class ShiftProcesses(Population):
             "the slopes sum to zero": cancels(self.slopes),
         }
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         base, increments = perturb(self.base, rng), perturb(self.increments, rng)
-        slopes = shaken(self.slopes, rng)
+        slopes = shake(self.slopes, rng)
         return replace(
             self,
             base=base / base.sum(axis=1, keepdims=True),
@@ -382,7 +382,7 @@ class HeldCoins(Population):
 
     growth: Annotated[np.ndarray, nonnegative()]  # $\theta\ge0$, (B,)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         return replace(self, growth=perturb(self.growth, rng))
 
     def lengths(self, rounds: int) -> list[np.ndarray]:
@@ -428,15 +428,15 @@ def process_populations(claim: Claim, cells: int) -> Iterator[ShiftProcesses]:
         yield draw_processes(rng, 60, int(rng.integers(1, 7)))
 
 
-def trial_of(claim: Claim) -> Trial:
+def trial_of(claim: Claim) -> InstanceTest:
     """How a form of Propositions 4.4, 4.6 or 4.7 is tried."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     if claim.id.endswith("proposition-4.4[printed]"):
-        return Trial(draw_vanishing, vanishing)
+        return InstanceTest(draw_vanishing, vanishing)
     if (subject.form.measure or subject.result.measure) == ONE_WINDOW:
         return PATTERNS
     return TAILS if "probability" in (subject.form.measure or subject.result.measure).given else PROCESSES
 
 
-PROCESSES = Trial(process_populations, process_sides)
+PROCESSES = InstanceTest(process_populations, process_sides)

@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import PiecewiseQuadratic
-from fedbounds.empirical.falsification.instances.population import perturb, shaken
+from fedbounds.empirical.falsification.instances.population import perturb, shake
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import (
     REGIMES,
     RoundInstances,
@@ -51,12 +51,12 @@ class CoupledInstances(RoundInstances):
 
     def neighbor(self, rng: np.random.Generator) -> Self:
         """Another problem of the family close by."""
-        A = shaken(self.curvature, rng)
+        A = shake(self.curvature, rng)
         return replace(
             super().neighbor(rng),
-            slope_y=shaken(self.slope_y, rng),
+            slope_y=shake(self.slope_y, rng),
             curvature=(A + A.swapaxes(1, 2)) / 2,
-            coupling=shaken(self.coupling, rng),
+            coupling=shake(self.coupling, rng),
             **{name: perturb(getattr(self, name), rng) for name in ("ripple", "frequency", "down")},
         )
 
@@ -150,8 +150,8 @@ class KinkedGames(CoupledInstances):
         jump = (rng.random(self.pieces.shape) < 0.2) & (rng.random((len(self), 1, 1)) < 0.3)
         return replace(
             super().neighbor(rng),
-            knots=np.sort(shaken(self.knots, rng), axis=2),
-            pieces=np.where(jump, others, shaken(self.pieces, rng)),
+            knots=np.sort(shake(self.knots, rng), axis=2),
+            pieces=np.where(jump, others, shake(self.pieces, rng)),
         )
 
     @property

@@ -17,7 +17,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_IT
 from fedbounds.bounds.theory.result import Form
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.fed_norm_sgda.instances.extremal import FAMILIES
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     BoundedRuns,
@@ -86,7 +86,7 @@ def at_steps(z: Any, steps: Mapping[str, Any], needs: FormNeeds) -> tuple[Any, n
     """The instances at these steps, and where they are positive and a period among them is a whole number."""
     form, found = prescribing(tuple(steps), tuple(steps.values())), {}
     legal = np.ones(len(z), dtype=bool)
-    for name, value in zip(steps, compile_form(form, VECTORS).parts(z.letters(needs.whole)).prescribed, strict=True):
+    for name, value in zip(steps, compile_form(form, VECTORS).parts(z.symbols(needs.whole)).prescribed, strict=True):
         here = np.broadcast_to(value, (len(z), 1))[:, 0] * (z.taueff if name.startswith("gamma") else 1)
         possible = np.isfinite(here) & (here > 0)
         here = np.where(possible, here, 1e-9)
@@ -110,7 +110,7 @@ def expected(name: str, when: int) -> Callable[[QuadraticRuns, FormNeeds], Measu
 
     def measured(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
         about = ("gradsq", "gap", "gradxsq", "drift", "sampledrift", "noisydrift", "noisysq", "direction")
-        values = z.letters(needs.whole) | {letter: z.expected(letter, when) for letter in about}
+        values = z.symbols(needs.whole) | {letter: z.expected(letter, when) for letter in about}
         values["epsopt"] = values["gradsq"]
         return MeasuredForm(z.expected(name, when), values, of_quadratics(z), CANCELED * z.error(name, when))
 
@@ -136,7 +136,7 @@ def rounds_needed(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
         middle = np.maximum(np.floor((below + above) / 2), 1)
         good = average(middle) <= target
         below, above = np.where(good, below, middle), np.where(good, middle, above)
-    values = z.letters(needs.whole) | {"eps": np.sqrt(target)[:, None]}
+    values = z.symbols(needs.whole) | {"eps": np.sqrt(target)[:, None]}
     some = np.where(values["Delta"] > 0, above[:, None], np.nan)  # without a gap it asks for no round at all
     return MeasuredForm(some, values, of_quadratics(z))
 
@@ -180,7 +180,7 @@ def even_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
 def lengthened(z: QuadraticRuns) -> QuadraticRuns:
     """The same with at least the rounds that Theorem 1 needs at its steps."""
     form = THEOREM_1_AT_ITS_STEPS.form("sharp")
-    sides = compile_form(form, VECTORS).sides(z.letters(False))
+    sides = compile_form(form, VECTORS).sides(z.symbols(False))
     floors = [right for (_, right, _), c in zip(sides, form.conditions, strict=True) if c.left == NOTATION.T]
     least = np.ceil(np.max([np.broadcast_to(f, (len(z), 1)) for f in floors], axis=0)[:, 0])
     return replace(z, rounds=np.minimum(np.where(z.rounds < 100, least, np.maximum(z.rounds, least)), LONGEST))
@@ -201,7 +201,7 @@ def long_even_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
 
 def of_bounded(z: BoundedRuns, needs: FormNeeds) -> tuple[Values, dict[str, np.ndarray | bool]]:
     """The letters of a run with R, and the assumptions it meets."""
-    seen, values = z.visited, z.letters(needs.whole)
+    seen, values = z.visited, z.symbols(needs.whole)
     least = np.maximum(seen.ascent, seen.maximizer) if needs.maximizer else seen.ascent
     if not needs.radius:
         values["R"] = np.maximum(least, 1e-12)[:, None]
@@ -377,13 +377,13 @@ def fact(number: str) -> Callable[[Facts, FormNeeds], MeasuredForm]:
 def curvature(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma B.1: that of the envelope."""
     left = np.abs(np.linalg.eigvalsh(z.envelope.astype(float))).max(axis=1)[:, None]  # well conditioned
-    return MeasuredForm(left, z.letters(needs.whole), of_quadratics(z), 1e-9 * left)
+    return MeasuredForm(left, z.symbols(needs.whole), of_quadratics(z), 1e-9 * left)
 
 
 def meant(z: MeantRuns, needs: FormNeeds) -> MeasuredForm:
     """Corollary 1.1, on a path."""
     surrogate, true, apart = z.meant
-    values = z.letters(needs.whole) | {"p": z.p[:, None]}
+    values = z.symbols(needs.whole) | {"p": z.p[:, None]}
     values |= {"epsopt": surrogate.mean(axis=1, keepdims=True), "lag": apart.mean(axis=1, keepdims=True)}
     values["chi2"] = ((z.p - z.weights) ** 2 / z.weights).sum(axis=1)[:, None]
     return MeasuredForm(true.min(axis=1, keepdims=True), values, of_quadratics(z))
@@ -487,11 +487,11 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     return sides_of_form(claim, left, values, met, whole, (rounding, CANCELED), VECTORS, z.describe)
 
 
-def trial(claim: Claim) -> Trial | None:
+def instance_test(claim: Claim) -> InstanceTest | None:
     """How instances verify a result of the paper; None for a claim without instances."""
     subject = claim.subject
     if claim.paper != PAPER or not isinstance(subject, ResultForm):
         return None
     name = subject.result.key.partition("/")[2]
     how = RESULTS.get(name)
-    return Trial(how.draw, form_sides, family=FAMILIES.get(name)) if how else None
+    return InstanceTest(how.draw, form_sides, family=FAMILIES.get(name)) if how else None

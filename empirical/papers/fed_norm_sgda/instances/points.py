@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import (
     FLAGS,
     ROUND_OFF,
@@ -243,7 +243,7 @@ class BoundedRuns(Workers):
             gradsq, envelope, gap, stale, drift, ascent, maximizer, np.maximum(reach, np.abs(z).max((1, 2, 3)))
         )
 
-    def letters(self, whole: bool) -> Values:
+    def symbols(self, whole: bool) -> Values:
         """The constants, exact, with R as given; sigma_L of the gradient as a whole if `whole`."""
         w, apart = self.weights[:, :, None], self.lifts - self.lift[:, None]
         steepest = ((np.abs(self.slopes) + self.steepness[:, None, None]) ** 2).sum(axis=2).max(axis=1)
@@ -259,7 +259,7 @@ class BoundedRuns(Workers):
             "T": np.full(len(self), float(self.rounds)),
             "Deltabar": self.moreau(self.start[:, None, 0])[1][:, 0],
         }
-        return self.worker_letters() | {name: value[:, None] for name, value in found.items()}
+        return self.worker_symbols() | {name: value[:, None] for name, value in found.items()}
 
     # --- instances -----------------------------------------------------------------------------------------------
 
@@ -291,14 +291,14 @@ class BoundedRuns(Workers):
         noise = np.where((self.growth > 0)[:, None] | (not self.noisy), 0.0, self.noise)
         return replace(self, slopes=slopes - (w * slopes).sum(axis=1, keepdims=True), lifts=lifts, noise=noise)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other functions, starts, noise, clients and steps; the ascent steps stay within the caps."""
         shares = [np.minimum(perturb(s, rng), 1.0 if k % 2 else np.inf) for k, s in enumerate(self.shares())]
         moved = replace(
             self,
-            **self.moved_workers(rng),
-            **self.neighbors(rng, slopes=shaken, lifts=shaken, ripple=perturb, depth=perturb, bend=perturb),
-            **self.neighbors(rng, start=shaken, noise=shaken, radius=perturb),
+            **self.move_workers(rng),
+            **self.neighbors(rng, slopes=shake, lifts=shake, ripple=perturb, depth=perturb, bend=perturb),
+            **self.neighbors(rng, start=shake, noise=shake, radius=perturb),
         )
         return moved.settle().with_step_shares(*shares)
 
@@ -398,9 +398,9 @@ class MeantRuns(QuadraticRuns):
     def rules(self) -> dict[str, np.ndarray]:
         return super().rules() | {"p sums to one": sums_to(self.p, 1)}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         p = perturb(self.p, rng)
-        return replace(super().mutated(rng), p=p / p.sum(axis=1, keepdims=True), path=shaken(self.path, rng))
+        return replace(super().mutate(rng), p=p / p.sum(axis=1, keepdims=True), path=shake(self.path, rng))
 
     @cached_property
     def meant(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -445,13 +445,13 @@ class TwoEnvelopes(Population):
         """Squared gradients of the Moreau envelope of one of them, (B, T)."""
         return (2 * self.smoothness[:, None]) ** 2 * ((self.path - self.proximal(which)) ** 2).sum(axis=2)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures and slopes, and another path; the curvatures stay within the smoothness."""
         most = self.smoothness[:, None, None]
         return replace(
             self,
-            curvatures=np.clip(shaken(self.curvatures, rng), -most, most),
-            **self.neighbors(rng, slopes=shaken, path=shaken),
+            curvatures=np.clip(shake(self.curvatures, rng), -most, most),
+            **self.neighbors(rng, slopes=shake, path=shake),
         )
 
 

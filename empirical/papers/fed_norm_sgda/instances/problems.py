@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 
 Array = np.ndarray
 
@@ -270,15 +270,15 @@ class RoundInstances(Population, ABC):
     def neighbor(self, rng: np.random.Generator) -> Self:
         """Everything moved a little but the numbers of local steps; the step sizes keep their caps."""
         weights = {name: perturb(getattr(self, name), rng) for name in ("w", "p")}
-        turned = {name: shaken(getattr(self, name), rng) for name in ("noise_x", "noise_y")}
+        turned = {name: shake(getattr(self, name), rng) for name in ("noise_x", "noise_y")}
         columns = perturb(np.ones((len(self), 1, 1, self.coefficients.shape[3])), rng)
         shares = perturb(self.shares, rng)
         return replace(
             self,
-            **{name: shaken(getattr(self, name), rng) for name in ("x", "y", "snapshot")},
+            **{name: shake(getattr(self, name), rng) for name in ("x", "y", "snapshot")},
             **{name: perturb(getattr(self, name), rng) for name in ("scale", "sigma", "beta", "theta")},
             **{name: v / np.linalg.norm(v, axis=2, keepdims=True) for name, v in turned.items()},
-            slope_x=shaken(self.slope_x, rng),
+            slope_x=shake(self.slope_x, rng),
             **{name: v / v.sum(axis=1, keepdims=True) for name, v in weights.items()},
             coefficients=self.coefficients * columns,
             shares=np.where(self.regime[:, None] == 0, shares, np.minimum(shares, 1.0)),

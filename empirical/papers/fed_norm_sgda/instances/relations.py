@@ -190,7 +190,7 @@ def before_clients(name: str, value: Array) -> Array:
 class PopulationNumbers:
     """Numbers for the symbols of one kind of proof, on one population."""
 
-    letters: dict[str, Array]  # by name
+    symbols: dict[str, Array]  # by name
     has_vector: Callable[[str], bool]  # whether there is a vector of this name
     product: Callable[[str, str], Array]  # of two vectors, (B, X)
     sizes: dict[str, Array]  # of letters that are differences of larger numbers
@@ -201,13 +201,13 @@ class PopulationNumbers:
     def has(self, name: str) -> bool:
         """Whether the symbol has a value."""
         pair = factors_of_product(name)
-        return name in self.letters if pair is None else all(map(self.has_vector, pair))
+        return name in self.symbols if pair is None else all(map(self.has_vector, pair))
 
     def value(self, name: str) -> Array:
         """Of a product or a letter."""
         pair = factors_of_product(name)
         if pair is None:
-            return self.letters[name]
+            return self.symbols[name]
         if name not in self._known:
             self._known[name] = self.product(*pair)
         return self._known[name]
@@ -215,9 +215,9 @@ class PopulationNumbers:
     def within(self, conditions: tuple[Condition, ...]) -> Array:
         """Whether the conditions hold, (B, 1)."""
         if conditions not in self._held:
-            letters = {name: before_clients(name, value) for name, value in self.letters.items()}
+            symbols = {name: before_clients(name, value) for name, value in self.symbols.items()}
             self._held[conditions] = (
-                conditions_hold(conditions, letters)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
+                conditions_hold(conditions, symbols)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
             )
         return self._held[conditions]
 
@@ -225,7 +225,7 @@ class PopulationNumbers:
         """At most how large what a symbol is summed from is: for products the lengths of the vectors multiplied."""
         pair = factors_of_product(name)
         if pair is None:
-            return self.sizes.get(name, np.abs(self.letters[name]))
+            return self.sizes.get(name, np.abs(self.symbols[name]))
         first, second = (np.sqrt(np.abs(self.value(f"<{v},{v}>"))) + self.floor(v) for v in pair)
         return first * second
 
@@ -236,7 +236,7 @@ class PopulationNumbers:
 def of_round(z: RoundInstances, stale: bool) -> PopulationNumbers:
     """One round of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ if `stale`."""
     v = vectors(z, stale)
-    letters: dict[str, Array] = _drifts(z, v)
+    symbols: dict[str, Array] = _drifts(z, v)
     sizes: dict[str, Array] = {}
     x, y = (p[:, None, None] for p in (z.x, z.y))
     here, best = z.objective(x, y), z.envelope(x)
@@ -249,7 +249,7 @@ def of_round(z: RoundInstances, stale: bool) -> PopulationNumbers:
         values, far = _of_snapshot(z, v)
         found, large = found | values, large + far
         of_clients, of_clients_sizes = _of_clients(z, v)
-        letters, sizes = letters | of_clients, of_clients_sizes
+        symbols, sizes = symbols | of_clients, of_clients_sizes
     else:
         between, end = z.objective(after_x, waiting), z.objective(after_x, waiting + v.shared["y1"])
         found |= {
@@ -260,9 +260,9 @@ def of_round(z: RoundInstances, stale: bool) -> PopulationNumbers:
             printed.LATER.name: moved - between,
         }
     for name, values in found.items():
-        letters[name] = Vectors.mean(values)
-        sizes[name] = large + np.abs(letters[name])
-    return PopulationNumbers(z.constants | letters, v.has_vector, v.product, sizes, lambda name: _floor(z, v, name))
+        symbols[name] = Vectors.mean(values)
+        sizes[name] = large + np.abs(symbols[name])
+    return PopulationNumbers(z.constants | symbols, v.has_vector, v.product, sizes, lambda name: _floor(z, v, name))
 
 
 def _floor(z: RoundInstances, v: Vectors, name: str) -> Array | float:
@@ -318,7 +318,7 @@ def _of_clients(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], dict[s
     last = ((ahead - v.shared["y1"]) ** 2).sum(axis=-1)
     radii = ((z.y**2).sum(axis=1), ((z.y + ahead[:, 0, 0]) ** 2).sum(axis=1))
     of_values = v.bracket(np.abs(local) + np.abs(start) + np.abs(top))
-    letters = {
+    symbols = {
         restart.ABOVE.name: v.bracket(local - top),
         restart.BELOW.name: v.bracket(start - local),
         restart.FIRST.name: Vectors.mean(first),
@@ -329,7 +329,7 @@ def _of_clients(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], dict[s
         "R": np.maximum(*radii)[:, None],
     }
     coordinates = (np.linalg.norm(z.y, axis=1)[:, None] + np.sqrt(Vectors.mean(first + last))) ** 2
-    return letters, {restart.APPROACH.name: coordinates, restart.ABOVE.name: of_values, restart.BELOW.name: of_values}
+    return symbols, {restart.APPROACH.name: coordinates, restart.ABOVE.name: of_values, restart.BELOW.name: of_values}
 
 
 def of_local_steps(z: RoundInstances) -> PopulationNumbers:
@@ -367,10 +367,10 @@ def of_two_points(z: RoundInstances) -> PopulationNumbers:
     yx, yu = z.maximizer(x), z.maximizer(u)
     known = {"x": 0 * x, "u": u - x, "yx": 0 * yx, "yu": yu - yx, "e": z.mean_gradients(u, yx)[1]}
     known |= {"px": z.mean_gradients(x, yx)[0], "pu": z.mean_gradients(u, yu)[0]}
-    letters = {envelope.SMOOTHNESS_OF_ENVELOPE.name: z.envelope_smoothness[:, None]}
+    symbols = {envelope.SMOOTHNESS_OF_ENVELOPE.name: z.envelope_smoothness[:, None]}
     size = z.gradient_size[:, None]
     return PopulationNumbers(
-        z.constants | letters,
+        z.constants | symbols,
         known.__contains__,
         lambda p, q: (known[p] * known[q]).sum(axis=-1),
         {},
@@ -393,7 +393,7 @@ def of_meant_objective(z: RoundInstances) -> PopulationNumbers:
 
     v, moreau_scale = z.constants, 4 * z.smoothness[:, None] ** 2
     gradient, far = product("Phi", "Phi"), known["xw"] - known["xp"]
-    letters = {
+    symbols = {
         corollaries.MEAN.name: gradient,
         corollaries.LAG.name: product("yp", "yp"),
         corollaries.MISMATCH.name: v["chi2"] * (v["betaG"] ** 2 * gradient + v["sigmaG"] ** 2),
@@ -404,9 +404,9 @@ def of_meant_objective(z: RoundInstances) -> PopulationNumbers:
     }
     size = z.gradient_size[:, None]
     gradients = (corollaries.MEAN.name, corollaries.LEAST.name)
-    sizes = {name: (np.sqrt(letters[name]) + size) ** 2 for name in gradients}
+    sizes = {name: (np.sqrt(symbols[name]) + size) ** 2 for name in gradients}
     floors = {True: size / z.smoothness[:, None], False: size}
-    return PopulationNumbers(v | letters, known.__contains__, product, sizes, lambda name: floors[name[0] in "xy"])
+    return PopulationNumbers(v | symbols, known.__contains__, product, sizes, lambda name: floors[name[0] in "xy"])
 
 
 KINDS: dict[str, Callable[[RoundInstances], PopulationNumbers]] = {  # by a vector that only this kind of proof has

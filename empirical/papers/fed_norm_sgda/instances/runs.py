@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import perturb, shaken
+from fedbounds.empirical.falsification.instances.population import perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import (
     INF,
     always,
@@ -280,7 +280,7 @@ class QuadraticRuns(Workers):
         with np.errstate(all="ignore"):
             return np.abs(self.forms[name] * self.moments[when]).sum(axis=1, keepdims=True)
 
-    def letters(self, whole: bool) -> Values:
+    def symbols(self, whole: bool) -> Values:
         """The constants, exact; sigma_L of the gradient as a whole if `whole`."""
         sigmaG, betaG = self.spread
         found = {
@@ -292,7 +292,7 @@ class QuadraticRuns(Workers):
             "betaG": betaG,
             "T": self.rounds,
         }
-        named = self.worker_letters() | {name: value[:, None] for name, value in found.items()}
+        named = self.worker_symbols() | {name: value[:, None] for name, value in found.items()}
         return named | {"Delta": self.expected("envelope", 0), "delta0": self.expected("gap", 0)}
 
     # --- instances -----------------------------------------------------------------------------------------------
@@ -346,21 +346,21 @@ class QuadraticRuns(Workers):
         lift = np.maximum(-least, 0) + 1e-12 * made.smoothness * (least <= 0)
         return replace(made, bend=made.bend + lift[:, None, None] * np.eye(self.descent))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other problems, starts, noise, clients, rounds and steps; these stay within the caps."""
         limit = 10.0 if self.wide else 1.0
         shares = [np.minimum(perturb(share, rng), limit if k > 1 else 1.0) for k, share in enumerate(self.shares())]
-        bend = shaken(self.bend, rng)
+        bend = shake(self.bend, rng)
         single = np.ptp(self.scales, axis=1, keepdims=True) == 0
         moved = replace(
             self,
-            **self.moved_workers(rng),
+            **self.move_workers(rng),
             bend=(bend + bend.transpose(0, 2, 1)) / 2,
-            **self.neighbors(rng, coupling=shaken, concavity=perturb),
+            **self.neighbors(rng, coupling=shake, concavity=perturb),
             scales=np.where(single, self.scales, perturb(self.scales, rng)),
-            slopes=shaken(self.slopes, rng),
-            start=np.where((self.start == 0).all(axis=1, keepdims=True), 0.0, shaken(self.start, rng)),
-            noise=np.where((self.noise == 0).all(axis=(1, 2), keepdims=True), 0.0, shaken(self.noise, rng)),
+            slopes=shake(self.slopes, rng),
+            start=np.where((self.start == 0).all(axis=1, keepdims=True), 0.0, shake(self.start, rng)),
+            noise=np.where((self.noise == 0).all(axis=(1, 2), keepdims=True), 0.0, shake(self.noise, rng)),
             rounds=self.rounds if self.wide else np.maximum(np.rint(perturb(self.rounds, rng)), 1),
         )
         return moved.settle().with_step_shares(*shares)

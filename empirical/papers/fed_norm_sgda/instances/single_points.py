@@ -8,7 +8,7 @@ from typing import Annotated, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import Range, always, nonnegative, positive, reals, sums_to
 
 
@@ -39,11 +39,11 @@ class Facts(Population):
         """Its gradient, (B, d)."""
         return self.curvature * np.choose(self.kind[:, None], (x, np.tanh(x), np.sin(x)))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         weights = perturb(self.weights, rng)
         return replace(
             self,
-            vectors=shaken(self.vectors, rng),
+            vectors=shake(self.vectors, rng),
             weights=weights / weights.sum(axis=1, keepdims=True),
             **self.neighbors(rng, curvature=perturb, levels=perturb),
         )

@@ -96,7 +96,7 @@ class Workers(Population):
             "a_m": (a1 * (first + growth * alpha[:, None])).max(axis=1),
         }
 
-    def worker_letters(self) -> Values:
+    def worker_symbols(self) -> Values:
         """What every form may ask about clients and server: (B, 1), or (B, 1, n) for vectors over clients."""
         n, tau = self.clients, np.array(self.tau, dtype=float)
         found = self.composites | {
@@ -114,7 +114,7 @@ class Workers(Population):
         vectors = self.norms | {"w": self.weights, "tau": np.broadcast_to(tau, (len(self), n))}
         return {name: value[:, None] for name, value in (found | vectors).items()}
 
-    def moved_workers(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def move_workers(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Neighbors of weights, rates, momentum, growth and tau_eff; equal clients stay equal."""
         even = (np.ptp(self.weights, axis=1) == 0)[:, None]
         weights = np.where(even, self.weights, perturb(self.weights, rng))

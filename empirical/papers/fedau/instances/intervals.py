@@ -62,7 +62,7 @@ class IntervalInstances(Population):
         found = {name: np.full((len(self), 1), float(value)) for name, value in counts.items()}
         return found | {"p": self.p[:, None], "K": self.cutoff[:, None], "W": self.weight_error}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         size = 10.0 ** rng.uniform(-2, 0.3, (len(self), 1))
         odds = np.log(self.p / np.maximum(1 - self.p, 1e-9)) + size * rng.normal(size=self.p.shape)
         moved = np.where(np.isfinite(self.cutoff), self.cutoff + rng.integers(-2, 3, len(self)), self.cutoff)

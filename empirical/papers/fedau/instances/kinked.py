@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import ROUND_OFF, chances, counts, nonnegative, positive, reals
 
 
@@ -94,15 +94,15 @@ class KinkedInstances(Population):
         gamma = local / (4 * np.sqrt(15) * LI)
         return replace(self, gamma=gamma, eta=update / (2 * LI * gamma))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * 2 * LI
         p = np.clip(perturb(self.p, rng), 1e-7, 1)
         moved = replace(
             self,
-            inside=np.clip(shaken(self.inside, rng), -self.smoothness, self.smoothness),
+            inside=np.clip(shake(self.inside, rng), -self.smoothness, self.smoothness),
             radius=perturb(self.radius, rng),
-            start=np.where(rng.random(len(self)) < 0.5, self.start, shaken(self.start, rng)),
+            start=np.where(rng.random(len(self)) < 0.5, self.start, shake(self.start, rng)),
             noise=perturb(self.noise, rng),
             p=p,
             omega=np.where(rng.random(len(self)) < 0.7, self.omega * self.p / p, perturb(self.omega, rng)),

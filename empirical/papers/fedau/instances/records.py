@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_moment
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import (
     CUTOFF,
     FLAGS,
@@ -78,7 +78,7 @@ class Records(Population, ABC):
         return np.ones(len(self), dtype=bool)
 
     @abstractmethod
-    def letters(self) -> dict[str, np.ndarray]:
+    def symbols(self) -> dict[str, np.ndarray]:
         """What the functions say, (B,)."""
 
     @abstractmethod
@@ -111,7 +111,7 @@ class Records(Population, ABC):
 
     def constants(self) -> dict[str, np.ndarray]:
         """Exact, (B, 1); p is (B, 1, N)."""
-        found = self.letters() | {"K": self.cutoff, "gamma": self.gamma, "eta": self.eta} | self.weight_constants
+        found = self.symbols() | {"K": self.cutoff, "gamma": self.gamma, "eta": self.eta} | self.weight_constants
         counts = {"N": self.clients, "I": self.local_steps, "T": self.rounds}
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()} | {"p": self.p[:, None]}
@@ -164,7 +164,7 @@ class RecordedInstances(Records):
             x = x + (eta / self.clients * added)[:, :, None]
         return (total / self.rounds)[:, None]
 
-    def letters(self) -> dict[str, np.ndarray]:
+    def symbols(self) -> dict[str, np.ndarray]:
         x, periodic = self.start, self.periodic[:, None] == 1
         return {
             "L": self.smoothness,
@@ -174,14 +174,14 @@ class RecordedInstances(Records):
             "sigma": np.zeros(len(self)),
         }
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Another function, start, probabilities and step sizes; these stay within the caps."""
-        slopes = shaken(self.slopes, rng)
+        slopes = shake(self.slopes, rng)
         moved = replace(
             self,
             scale=perturb(self.scale, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            start=shaken(self.start, rng),
+            start=shake(self.start, rng),
             p=np.clip(perturb(self.p, rng), 1e-6, 1),
         )
         return moved.with_step_shares(

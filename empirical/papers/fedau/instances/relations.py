@@ -33,7 +33,7 @@ from fedbounds.empirical.falsification.instances.readable import (
 )
 from fedbounds.empirical.falsification.instances.sides import Sides
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
-from fedbounds.empirical.papers.fedau.instances.measured import CANCELED, ONE_STEP, lemma_letters
+from fedbounds.empirical.papers.fedau.instances.measured import CANCELED, ONE_STEP, lemma_symbols
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, over_clients
 
 STEP_BASIS: Basis = (
@@ -222,7 +222,7 @@ def measured(z: OneRound, basis: Basis) -> dict[str, np.ndarray]:
     """Products, the decrease of the objective, and the letters of the lemmas."""
     products = (step_products if basis == STEP_BASIS else round_products)(z)
     named = {f"<{a},{b}>": v for (a, b), v in products.items()}
-    return named | lemma_letters(z) | {DECREASE.name: -z.ascent()}
+    return named | lemma_symbols(z) | {DECREASE.name: -z.ascent()}
 
 
 def relation_sides(claim: Claim, z: OneRound) -> Sides:

@@ -17,7 +17,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import (
     cancels,
     chances,
@@ -114,7 +114,7 @@ class ConstantWeightRuns(Population, ABC):
         gamma = local / (4 * np.sqrt(15) * LI)
         return replace(self, gamma=gamma, eta=update * self._widest / LI / gamma)
 
-    def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def move_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Neighbors of what `with_step_shares` takes, within the caps."""
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
@@ -221,21 +221,21 @@ class WeightedInstances(ConstantWeightRuns):
         }
         return super().constants() | {name: value[:, None] for name, value in found.items()}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures, slopes, start, noise, probabilities, weights and step sizes; these stay within the caps."""
-        slopes = shaken(self.slopes, rng)
+        slopes = shake(self.slopes, rng)
         even = np.ptp(self.phi, axis=1, keepdims=True) == 0  # then the objective stays f
         phi = np.where(even, self.phi, perturb(self.phi, rng))
         moved = replace(
             self,
             curvature=perturb(self.curvature, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            **self.neighbors(rng, start=shaken, noise=perturb),
+            **self.neighbors(rng, start=shake, noise=perturb),
             p=np.minimum(perturb(self.p, rng), 1),
             omega=perturb(self.omega, rng),
             phi=phi / phi.sum(axis=1, keepdims=True),
         )
-        return moved.with_step_shares(*self.moved_shares(rng))
+        return moved.with_step_shares(*self.move_shares(rng))
 
 
 def draw_weighted(

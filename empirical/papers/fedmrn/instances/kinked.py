@@ -176,9 +176,9 @@ class KinkedMasked(MaskedClients):
             found["Delta1"] = ((self.start - where) ** 2).sum(axis=1)
         return {name: value[:, None] for name, value in found.items()}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, masks and step sizes, these up to 1/L; a convex objective stays one."""
-        moved = self.moved_clients(rng, self.curvatures.min(axis=(1, 2, 3)) if self.convex else -np.inf)
+        moved = self.move_clients(rng, self.curvatures.min(axis=(1, 2, 3)) if self.convex else -np.inf)
         z = replace(self, **moved, q=perturb(self.q, rng))
         return replace(z, eta=np.minimum(perturb(self.eta * self.smoothness, rng), 1) / z.smoothness)
 
@@ -230,9 +230,9 @@ class SignedMasked(KinkedMasked):
         found = {k: v for k, v in super().values.items() if k != "q"}
         return found | {"G": self.bound[:, None], "a": self.amplitude(0)[:, None]}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         spare = np.maximum(perturb(self.spare, rng), 1) if self.chosen else self.spare
-        return replace(super().mutated(rng), bound=perturb(self.bound, rng), spare=spare)
+        return replace(super().mutate(rng), bound=perturb(self.bound, rng), spare=spare)
 
 
 @lru_cache(maxsize=8)

@@ -22,11 +22,11 @@ from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, descent, distance, nonconvex, remarks
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import symbols as symbols
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
-from fedbounds.empirical.falsification.instances.averages import Builder, LetteredRun, Letters, value
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.premises import PremiseCases, lemma_trial
+from fedbounds.empirical.falsification.instances.averages import AveragingRun, Builder, SymbolValues, value
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
+from fedbounds.empirical.falsification.instances.premises import PremiseCases, lemma_test
 from fedbounds.empirical.falsification.instances.ranges import (
     ROUND_OFF,
     WHOLE,
@@ -38,7 +38,7 @@ from fedbounds.empirical.falsification.instances.ranges import (
     positive,
     reals,
 )
-from fedbounds.empirical.falsification.instances.sides import Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest
 
 Masks = Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]  # of an update: what it may become, and the chance
 
@@ -81,14 +81,14 @@ class MaskedIterations(Population):
         paths = 2 ** (N * (2 * self.steps.shape[1] + 1))
         return 1 + comb(N, self.cohort) * d * paths // 30
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other functions, starts, noise, steps and errors; clients that are alike stay so, and so do signs."""
         curvature = np.sign(self.curvature) * perturb(np.abs(self.curvature), rng)
         return replace(
             self,
             curvature=as_alike(self.curvature, curvature),
-            center=as_alike(self.center, shaken(self.center, rng)),
-            **self.neighbors(rng, start=shaken, noise=perturb),
+            center=as_alike(self.center, shake(self.center, rng)),
+            **self.neighbors(rng, start=shake, noise=perturb),
             steps=self.steps * (perturb(self.steps[:, :1], rng) / self.steps[:, :1]),
             relative=None if self.relative is None else perturb(self.relative, rng),
         )
@@ -268,11 +268,11 @@ def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
         "sigma": sigma,
         "G": G,
         "etat": last,
-        letters.EARLY.name: first,
+        symbols.EARLY.name: first,
         "eta": first,
         "a": amplitude,
-        letters.AMPLITUDE.name: amplitude,
-        letters.CHANCE.name: np.full_like(first, z.steps.shape[1] / S),
+        symbols.AMPLITUDE.name: amplitude,
+        symbols.CHANCE.name: np.full_like(first, z.steps.shape[1] / S),
         distance.EXCESS.name: p["excess"],
         distance.GAP.name: p["gap"],
         convex.LAST.name: p["gap"],
@@ -313,9 +313,9 @@ def cases(prescribed: int, *kind: bool) -> tuple[PremiseCases, ...]:
     return tuple(named(z, prescribed=prescribed) for z in iterations(prescribed, *kind))
 
 
-def lemma(claim: Claim, convex: bool) -> Trial | None:
+def lemma(claim: Claim, convex: bool) -> InstanceTest | None:
     """A lemma about one iteration, of operators with a relative error."""
-    return lemma_trial(
+    return lemma_test(
         claim, PROOFS, lambda: (*iterations(0, False, convex), *iterations(0, True, convex)), lambda z: (named(z),)
     )
 
@@ -389,7 +389,7 @@ SPECIAL: Mapping[str, Callable[[Claim], Iterable[PremiseCases]]] = {
 }  # fmt: skip
 
 
-def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
+def premise_cases(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
     """Where a step that takes something from elsewhere is tried; None for averages over iterations."""
     proof, step = subject.proof.id.partition("/")[2], subject.step
     if isinstance(step.rule, Telescope | EveryRound):
@@ -410,14 +410,14 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
     nonconvex.AVERAGED: product_symbol("f0", "f0"),
     nonconvex.MEAN_ERROR: n.M,
-    nonconvex.MEAN_CHANCE: letters.CHANCE,
+    nonconvex.MEAN_CHANCE: symbols.CHANCE,
 }
 GAPS: Mapping[sp.Symbol, sp.Symbol] = {descent.DECREASE: n.F}
 
 
-def synchronized(rule: EveryRound, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def synchronized(rule: EveryRound, premises: Sequence[Relation], run: AveragingRun) -> SymbolValues:
     """T iterations, one after the other: the bound where S of them are over, else nothing."""
-    steps, bound = run.letters[n.S.name], value(premises[0].right, run.letters)
+    steps, bound = run.numbers[n.S.name], value(premises[0].right, run.numbers)
     ends = np.arange(1, run.rounds + 1)[None] % steps == 0
     return {nonconvex.MEAN_ERROR.name: np.where(ends, bound, 0.0).mean(axis=1, keepdims=True)}
 

@@ -21,13 +21,13 @@ from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import PROOFS, theorem
-from fedbounds.bounds.papers.tdcd.proof import symbols as letters
+from fedbounds.bounds.papers.tdcd.proof import symbols as symbols
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
 from fedbounds.empirical.falsification.instances.averages import Builder, telescope
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.premises import PremiseCases, lemma_trial
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
+from fedbounds.empirical.falsification.instances.premises import PremiseCases, lemma_test
 from fedbounds.empirical.falsification.instances.ranges import always, counts, positive, reals, symmetric
-from fedbounds.empirical.falsification.instances.sides import Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +55,9 @@ class BlockRounds(Population):
         """The local steps, and a sixtieth for each path."""
         return self.local_steps + 2 ** (self.clients * self.silos) // 60
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, starts and step sizes; clients that are alike stay so."""
-        hessians, centers, noise = (shaken(v, rng) for v in (self.hessians, self.centers, self.noise))
+        hessians, centers, noise = (shake(v, rng) for v in (self.hessians, self.centers, self.noise))
         hessians, noise = hessians + np.swapaxes(hessians, 2, 3), np.where(self.noise == 0, 0.0, noise)
         alike = self.alike
         return replace(
@@ -65,7 +65,7 @@ class BlockRounds(Population):
             hessians=np.where(alike[:, None, None, None], hessians[:, :1], hessians) / 2,
             centers=np.where(alike[:, None, None], centers[:, :1], centers),
             noise=noise,
-            **self.neighbors(rng, start=shaken, step=perturb),
+            **self.neighbors(rng, start=shake, step=perturb),
         )
 
     @property
@@ -222,9 +222,9 @@ def of_a_round(z: BlockRounds) -> PremiseCases:
     drift = np.sum([z.summed(one - g[0], one - g[0]) for one in g], axis=0)
     spread = z.summed(z.errors, z.errors)
     values |= constants(z) | {
-        letters.PSI.name: drift,
+        symbols.PSI.name: drift,
         theorem.GROWTH.name: drift / values["<g0,g0>"],
-        letters.DECREASE.name: z.decrease,
+        symbols.DECREASE.name: z.decrease,
         "S": spread,
         "SK": spread / z.clients,
         "Delta": np.maximum(z.decrease, 0),
@@ -265,7 +265,7 @@ def of_local_steps(claim: Claim) -> Iterator[PremiseCases]:
             values = products({"g0": g[0], "gp": g[s], "gn": g[s + 1]}, z)
             values |= products({"yp": views[s], "yn": views[s + 1]}, z)
             error = ROUNDING * np.max([values[f"<{a},{a}>"] for a in ("g0", "gp", "gn", "yp", "yn")], axis=0)
-            yield PremiseCases(values | constants(z) | {letters.PSI.name: drift}, met=MET, error=error)
+            yield PremiseCases(values | constants(z) | {symbols.PSI.name: drift}, met=MET, error=error)
 
 
 def recursion(claim: Claim) -> Iterator[PremiseCases]:
@@ -278,7 +278,7 @@ def recursion(claim: Claim) -> Iterator[PremiseCases]:
             total = total + now
             now = (1 + 2 / steps) * now + 2 * (1 + steps) * rate**2 * first
         values = {"<g0,g0>": first, "eta": rate / 3, "Lmax": 0 * rate + 3, "Q": 0 * rate + steps}
-        yield PremiseCases(values | {letters.PSI.name: total}, met=MET, covered=total > 0)
+        yield PremiseCases(values | {symbols.PSI.name: total}, met=MET, covered=total > 0)
 
 
 def first_gradients(z: BlockRounds, one_client: bool) -> list[PremiseCases]:
@@ -296,17 +296,17 @@ def first_gradients(z: BlockRounds, one_client: bool) -> list[PremiseCases]:
     return found
 
 
-def lemma(claim: Claim) -> Trial | None:
+def lemma(claim: Claim) -> InstanceTest | None:
     """Lemma 1, of every client or of their mean, and Lemma 2."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     if subject.result is LEMMA_2:
-        return lemma_trial(claim, PROOFS, lambda: rounds(alike=False), lambda z: [of_a_round(z)])
+        return lemma_test(claim, PROOFS, lambda: rounds(alike=False), lambda z: [of_a_round(z)])
     one_client = subject.form.name == "printed"
-    return lemma_trial(claim, PROOFS, lambda: rounds(alike=one_client), lambda z: first_gradients(z, one_client))
+    return lemma_test(claim, PROOFS, lambda: rounds(alike=one_client), lambda z: first_gradients(z, one_client))
 
 
-def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
+def premise_cases(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
     """Where a step that takes something from elsewhere is tried; None for averages over rounds."""
     if isinstance(subject.step.rule, Realized):
         return None
@@ -322,8 +322,8 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
 # --- averages --------------------------------------------------------------------------------------------------------
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
-    theorem.AVERAGED: letters.SQUARED_GRADIENT,
+    theorem.AVERAGED: symbols.SQUARED_GRADIENT,
     theorem.EVERYWHERE: product_symbol("fs", "fs"),
 }
-GAPS: Mapping[sp.Symbol, sp.Symbol] = {letters.DECREASE: n.Delta}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {symbols.DECREASE: n.Delta}
 BUILDERS: Mapping[type, Builder] = {Realized: telescope}

@@ -25,7 +25,7 @@ from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
 from fedbounds.empirical.falsification.instances.population import Population, perturb
 from fedbounds.empirical.falsification.instances.ranges import chances, counts, positive
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.fedau.instances import measured
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances, draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import draw_kinked
@@ -96,7 +96,7 @@ class Branched(KinkedClients):
             records = (2 * records[:, None] + present).reshape(-1, N)
         return (total / self.rounds)[:, None]
 
-    def moved_chances(self, rng: np.random.Generator) -> np.ndarray:
+    def move_chances(self, rng: np.random.Generator) -> np.ndarray:
         """Other participation probabilities; rates of one in all instances stay."""
         return self.p if self.sure else np.clip(perturb(self.p, rng), 1e-6, 1)
 
@@ -126,10 +126,10 @@ class KinkedWeighted(Branched, ConstantWeightRuns):
         mean = np.einsum("bn,bndm->bdm", weights, self.slopes)[:, None]
         return supremum(remove_rounding(self.slopes - mean, self.slopes))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, probabilities, weights and step sizes; these stay within the caps."""
-        shares = self.moved_shares(rng)
-        moved = replace(self, **self.moved_clients(rng), p=self.moved_chances(rng), omega=perturb(self.omega, rng))
+        shares = self.move_shares(rng)
+        moved = replace(self, **self.move_clients(rng), p=self.move_chances(rng), omega=perturb(self.omega, rng))
         return moved.with_step_shares(*shares)
 
 
@@ -152,7 +152,7 @@ class KinkedRecords(Branched, Records):
             axis=(1, 2, 3)
         )
 
-    def letters(self) -> dict[str, np.ndarray]:
+    def symbols(self) -> dict[str, np.ndarray]:
         return {
             "L": self.smoothness,
             "F": self.above_infimum(self.objective),
@@ -161,9 +161,9 @@ class KinkedRecords(Branched, Records):
             "sigma": self.sigma,
         }
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, probabilities and step sizes; these stay within the caps."""
-        moved = replace(self, **self.moved_clients(rng), p=self.moved_chances(rng))
+        moved = replace(self, **self.move_clients(rng), p=self.move_chances(rng))
         return moved.with_step_shares(
             rng.choice([1.0, 1.0, 0.3], size=len(self)), rng.choice([1.0, 1.0, 0.3], size=len(self))
         )
@@ -419,7 +419,7 @@ def _prescribed(
     return replace(z, **{k: v for k, v in found.items() if hasattr(z, k)}), whole
 
 
-def trial(claim: Claim) -> Trial | None:
+def instance_test(claim: Claim) -> InstanceTest | None:
     """How instances verify a claim of the paper; None for a claim without instances."""
     subject = claim.subject
     if claim.paper != PAPER:
@@ -427,13 +427,13 @@ def trial(claim: Claim) -> Trial | None:
     if isinstance(subject, StepOf):
         implied = relation_as_used(subject)[1] is not None
         if claim.id.startswith(WITHOUT_GAP):
-            return Trial(one_round(uniform=False, kinks=False), without_gap, implied)
+            return InstanceTest(one_round(uniform=False, kinks=False), without_gap, implied)
         if basis_of(subject) is None or not subject.proof.id.startswith(ONE_ROUND):
             return None
         itself = subject.proof.id.startswith(f"{PAPER}/lemma-b.5.1")
-        return Trial(one_round(uniform=itself, kinks=True), relation_sides, implied)
+        return InstanceTest(one_round(uniform=itself, kinks=True), relation_sides, implied)
     if not isinstance(subject, ResultForm) or (subject.form.asymptotic and not subject.form.order_only):
         return None  # a limit is not an inequality at one T
     name = subject.result.key.partition("/")[2]
     family = FAMILY if name in EXTREMAL_RESULTS else None
-    return Trial(RESULTS[name][0], form_sides, family=family) if name in RESULTS else None
+    return InstanceTest(RESULTS[name][0], form_sides, family=family) if name in RESULTS else None

@@ -16,7 +16,7 @@ from fedbounds.bounds.evaluation.program import CompiledFunctions
 from fedbounds.bounds.theory.measures import EXPECTED
 from fedbounds.bounds.theory.result import Form
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
 from fedbounds.empirical.papers.arbitrary_participation.instances.kinked import kinked_pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import (
@@ -298,18 +298,20 @@ def _draw_with_kinks(claim: Claim, cells: int) -> Iterable[ParticipatingRuns]:
 ON_PROCESSES = ("proposition-4.4", "proposition-4.6", "proposition-4.7")
 
 
-def trial(claim: Claim) -> Trial | None:
+def instance_test(claim: Claim) -> InstanceTest | None:
     """How instances verify a claim of the paper; None for a claim without instances."""
     subject = claim.subject
     if isinstance(subject, StepOf):
         if setting_of(subject) is None:
             return None
-        return SETTINGS if about_constants(claim) else Trial(_draw_pool, relation_sides)
+        return SETTINGS if about_constants(claim) else InstanceTest(_draw_pool, relation_sides)
     if claim.paper != PAPER or not isinstance(subject, ResultForm):
         return None
     result = subject.result.key.partition("/")[2]
     if result in ON_PROCESSES:
         return trial_of(claim)
     if result in RESULTS:
-        return Trial(_draw_with_kinks, form_sides, family=FAMILY if result in (*LEAST_GRADIENT, WINDOW) else None)
+        return InstanceTest(
+            _draw_with_kinks, form_sides, family=FAMILY if result in (*LEAST_GRADIENT, WINDOW) else None
+        )
     return ROUNDS if result == "corollary-4.8" else None
