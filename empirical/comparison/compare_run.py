@@ -131,7 +131,7 @@ def _compare(
     curve = measure_run(setting, measure, paper, steps.interval, sets_a_horizon(chosen, result))
 
     def facts_for(given: frozenset[str]) -> RunFacts:
-        facts = paper.known(ComparedRun(setting, chosen, result, steps.interval, curve.rounds, given))
+        facts = paper.collect_facts(ComparedRun(setting, chosen, result, steps.interval, curve.rounds, given))
         return replace(facts, found=setting.decided(facts.found))
 
     own = drop_rounds(result, constants_by_symbol(result, given), setting.total)
@@ -297,7 +297,9 @@ def prescribed_algorithm(
 ) -> Algorithm:
     """The algorithm of a result's paper with the step sizes that a form sets for T rounds on this problem."""
     ahead = PlannedRun(problem, participation, rounds, local_steps, interval)
-    return (paper_of(result) or UnknownPaper()).prescribed(result, form, ahead, constants_by_symbol(result, given))
+    return (paper_of(result) or UnknownPaper()).prescribe_algorithm(
+        result, form, ahead, constants_by_symbol(result, given)
+    )
 
 
 def constants_by_symbol(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:

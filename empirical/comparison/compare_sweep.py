@@ -216,7 +216,7 @@ def confront_results(
     """
     requested = named_forms(keys) if keys else tuple(forms_of_runs())
     given, assume = dict(given or {}), tuple(assume)
-    _check_known(requested, given, assume)
+    _check_forms(requested, given, assume)
     settings, store = settings_of(sweep, device), Store(Path(results) / sweep.name)
     refused = {setting: _refusals(setting, requested, given) for setting in settings}
     # by default, papers about other algorithms are not mentioned
@@ -364,7 +364,7 @@ def check_device_memory(setting: SweepSetting) -> Iterator[None]:
         ) from None
 
 
-def _check_known(requested: Sequence[ComparedForm], given: Mapping[str, Value], assume: Sequence[str]) -> None:
+def _check_forms(requested: Sequence[ComparedForm], given: Mapping[str, Value], assume: Sequence[str]) -> None:
     """Refuse names that none of the results knows, before anything is run."""
     for name in given:
         if all(compared_form.result.notation.resolve(name) is None for compared_form in requested):

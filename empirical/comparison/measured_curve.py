@@ -36,7 +36,7 @@ def measure_run(
     setting: RunSetting, measure: Measure, paper: PaperRuns, interval: int, single_horizon: bool
 ) -> MeasuredCurve:
     """The measure along a run, from the first complete interval on."""
-    values, samples = paper.measured(setting, measure.of)
+    values, samples = paper.measure(setting, measure.of)
     at, last = setting.at, measure.aggregate == "last"
     # the last model must be recorded; otherwise the rounds before T are enough, and a log may end with them
     horizons = at if last else np.union1d(at, [setting.total])

@@ -156,14 +156,16 @@ class PaperRuns(ABC):
         self.steps(setting, interval)
 
     @abstractmethod
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def collect_facts(self, compared: ComparedRun) -> RunFacts:
         """What a run says about a form."""
 
     @abstractmethod
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
+    def prescribe_algorithm(
+        self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]
+    ) -> Algorithm:
         """The algorithm with the step sizes that a form sets."""
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         """What a result bounds, at every recorded round (R,), and its samples (seeds, R), if there are any."""
         if of != GRADIENT_OF_F:
             raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
@@ -204,12 +206,14 @@ class UnknownPaper(PaperRuns):
         """No step size has a symbol."""
         return PrescribedSteps(1 if interval is None else check_count("interval", interval), {})
 
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def collect_facts(self, compared: ComparedRun) -> RunFacts:
         """The problem's constants, and the assumptions on problem and noise."""
         constants = run_constants(compared.setting) | compared.rounds
         return compared.facts(constants, problem_assumptions(compared.setting, constants))
 
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
+    def prescribe_algorithm(
+        self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]
+    ) -> Algorithm:
         """No algorithm."""
         raise FedboundsError(f"the paper of {result.key} does not say which algorithm its results are about")
 

@@ -67,7 +67,7 @@ class RunComparison(Shown):
     def __repr__(self) -> str:
         """One line; `print` shows the whole summary."""
         promise = f"guarantee: {self.evaluation.promise}"
-        return f"<Confrontation with {self.result.key} [{self.form.name}]: {self._last}, {promise}>"
+        return f"<RunComparison with {self.result.key} [{self.form.name}]: {self._last}, {promise}>"
 
     def __str__(self) -> str:
         """What was compared with what, measure and bound at the largest T, and whether it is a guarantee."""

@@ -217,7 +217,7 @@ def search_form(
     starts = sorted(able, key=height, reverse=True)[: effort.starts]
     chosen = [z for _, z in starts]
     starts += [one for one in able for z in extremal if one[1] is z and not any(z is other for other in chosen)]
-    if known is not None and can_climb(before := (known.ratio, population(known).repeated(SIZE))):
+    if known is not None and can_climb(before := (known.ratio, population(known).repeat(SIZE))):
         starts.insert(0, before)
     for _, z in starts:  # half of the evaluations for all together, by chance, half for the worst of them
         generations = effort.evaluations // (2 * len(z))
@@ -452,7 +452,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
     if not isinstance(document["instance"], Mapping):
         raise FedboundsError("no instance to replay: its numbers must be a table")
     try:
-        z = kinds[document["kind"]].of(document["instance"])
+        z = kinds[document["kind"]].from_numbers(document["instance"])
         if z.cost > MOST_STEPS:
             raise FedboundsError(f"the instance takes more than {MOST_STEPS:,} steps to measure")
         found_now = describe_instance(claim, how, z, document.get("budget", {}))
@@ -503,7 +503,7 @@ def loaded_kinds() -> dict[str, type[Population]]:
 
 def population(found: WorstInstance) -> Population:
     """The instance that was found, alone."""
-    return loaded_kinds()[found.kind].of(found.instance)
+    return loaded_kinds()[found.kind].from_numbers(found.instance)
 
 
 def subclasses(kind: type[Population]) -> Iterator[type[Population]]:

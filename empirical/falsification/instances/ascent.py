@@ -61,7 +61,7 @@ def coordinates(z: Population) -> int:
 
 def neighbors(z: P, steps: np.ndarray) -> P:
     """The neighbors of one instance at these coordinates, (K, D)."""
-    return z.repeated(len(steps)).mutate(PrescribedDraws(steps))
+    return z.repeat(len(steps)).mutate(PrescribedDraws(steps))
 
 
 @dataclass(frozen=True)
@@ -106,14 +106,14 @@ def ascend(start: P, score: Callable[[P], np.ndarray], evaluations: int, rng: np
         axes = rng.permutation(D)[:MOST] if D > MOST else np.arange(D)
         at, *around = height(neighbors(here, DIFFERENCE * np.concatenate([np.zeros((1, D)), np.eye(D)[axes]])))
         slope = np.where(np.isfinite(around) & np.isfinite(at), (np.array(around) - at) / DIFFERENCE, 0.0)
-        there, steps = here.repeated(CHANCES).mutate(rng), np.zeros((0, len(axes)))
+        there, steps = here.repeat(CHANCES).mutate(rng), np.zeros((0, len(axes)))
         if slope.any():
             inverse = newton.updated(slope)
             quick = inverse @ slope
             steps = np.concatenate([line(quick, min(float(np.linalg.norm(quick)), FARTHEST)), line(slope, 1.0)])
             newton, whole = Newton(inverse), np.zeros((len(steps), D))
             whole[:, axes] = steps
-            there = neighbors(here, whole).followed_by(there)
+            there = neighbors(here, whole).concatenate(there)
         heights = height(there)
         k = int(np.argmax(heights))
         gain = float(heights[k]) - best

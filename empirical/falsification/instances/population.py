@@ -52,12 +52,12 @@ class Population:
         """Some of the instances, by index or mask."""
         return replace(self, **{name: array[which] for name, array in self.arrays().items()})
 
-    def followed_by(self, other: Self) -> Self:
+    def concatenate(self, other: Self) -> Self:
         """These instances and then those of another population of the same shape."""
         mine, theirs = self.arrays(), other.arrays()
         return replace(self, **{name: np.concatenate([mine[name], theirs[name]]) for name in mine})
 
-    def repeated(self, times: int) -> Self:
+    def repeat(self, times: int) -> Self:
         """The first of the instances, so many times."""
         return self.take(np.zeros(times, dtype=int))
 
@@ -100,7 +100,7 @@ class Population:
         return annotated | {name: one for ranges in listed for name, one in ranges.items()}
 
     @classmethod
-    def of(cls, numbers: Mapping[str, Any]) -> Self:
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> Self:
         """One instance from all its numbers, as `describe` returns them and JSON stores them."""
         made: dict[str, Any] = {}
         sizes, ranges = dict[str, int](), cls.all_ranges()

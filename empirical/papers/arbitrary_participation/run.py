@@ -37,7 +37,7 @@ from fedbounds.empirical.papers.arbitrary_participation.participation_constants 
     process_constants,
     record_constants,
 )
-from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
+from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import measure_along_run
 from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, Synthetic
 from fedbounds.empirical.simulation.moments.local_work import Coordinates, apply, sandwich, trace
@@ -46,7 +46,7 @@ from fedbounds.empirical.simulation.moments.rounds import RoundLaw, State, weigh
 
 
 @dataclass(frozen=True, eq=False)
-class AlongTheRun:
+class TrajectoryQuantities:
     """Exact expectations over gradient noise given the participation, for T rounds of I local steps."""
 
     # left side of Lemma C.1, $\sum_nq_t^n\mathbb E\|\mathbf y^n_{t,i}-\bar{\mathbf y}_{t,i}\|^2$, (T, I+1)
@@ -80,7 +80,9 @@ class AlongTheRun:
         return {name: Constant(np.sqrt(square), "trajectory", note) for name, (square, note) in squares.items()}
 
 
-def along_the_run(algorithm: Algorithm, problem: Problem, q: np.ndarray, interval: int | None = None) -> AlongTheRun:
+def trajectory_quantities(
+    algorithm: Algorithm, problem: Problem, q: np.ndarray, interval: int | None = None
+) -> TrajectoryQuantities:
     r"""The quantities that the proof bounds, exactly.
 
     Source: Wang & Ji 2022, Lemmas C.1 and C.2, Assumption 3' and Appendix C.3.
@@ -113,7 +115,7 @@ def along_the_run(algorithm: Algorithm, problem: Problem, q: np.ndarray, interva
             if i < I:
                 cohort[t, i] = _scatter(row, hessians, linear, reached.mean, reached.covariance(one))
         state = reached.amplified(multiplier, one) if (t + 1) % P == 0 else reached
-    return AlongTheRun(spread, drift, cohort, participation, window, P)
+    return TrajectoryQuantities(spread, drift, cohort, participation, window, P)
 
 
 def analysis_interval(algorithm: Algorithm, interval: int | None) -> tuple[int, float]:
@@ -177,7 +179,7 @@ class ArbitraryParticipation(paper_runs.PaperRuns):
             P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)}
         )
 
-    def known(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
+    def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, interval, horizons = compared.setting, compared.interval, compared.horizons
         stated, wanted = paper_runs.run_constants(setting), compared.concepts
         divergences = bool(wanted & set(DIVERGENCES))
@@ -193,7 +195,9 @@ class ArbitraryParticipation(paper_runs.PaperRuns):
             )
         if not isinstance(setting.problem, Synthetic):
             unknown = {name: NoConstant(NONE_STATED) for name in DIVERGENCES if known is None}
-            measured, remarks = compared.measured_constants(stated | unknown, lambda: visited(setting, interval))
+            measured, remarks = compared.measured_constants(
+                stated | unknown, lambda: measure_along_run(setting, interval)
+            )
             constants |= measured
             notes += remarks
         elif divergences and known is None:
@@ -202,7 +206,7 @@ class ArbitraryParticipation(paper_runs.PaperRuns):
                     "the Hessians differ, so the divergences of Assumption 3' are known only along a run whose "
                     "participation is given: run a record of it (process.matrix(rounds, rng))"
                 )
-            run = along_the_run(setting.algorithm, setting.problem, setting.q[: setting.total], interval)
+            run = trajectory_quantities(setting.algorithm, setting.problem, setting.q[: setting.total], interval)
             constants |= run.constants(horizons)
             notes += ("the Hessians differ: divergences are suprema along this run, not constants of the problem",)
         found = _found_assumptions(setting, compared.form, interval, int(horizons[-1]), constants)
@@ -210,7 +214,7 @@ class ArbitraryParticipation(paper_runs.PaperRuns):
             found |= dict.fromkeys(BOUNDED_DIVERGENCES if setting.q is not None else EXPECTED_DIVERGENCES, True)
         return compared.facts(constants, found, notes)
 
-    def prescribed(
+    def prescribe_algorithm(
         self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
     ) -> Algorithm:
         record = isinstance(ahead.process, Recorded)
@@ -219,7 +223,7 @@ class ArbitraryParticipation(paper_runs.PaperRuns):
         setting = RunSetting.ahead(unknown, ahead.problem, ahead.process, q, ahead.rounds)
         own: dict[str, Value] = {name: 0.0 for name, symbol in result.notation.items() if symbol.concept in DIVERGENCES}
         own |= given  # divergences do not enter step sizes
-        facts = self.known(
+        facts = self.collect_facts(
             paper_runs.ComparedRun(setting, form, result, ahead.interval, np.array([ahead.rounds]), frozenset(own))
         )
         steps, _ = paper_runs.evaluate_steps(result, form, facts.constants | own)

@@ -29,7 +29,7 @@ from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
 from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import visited
+from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import measure_along_run
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, Minimax, OnePointMinimax, Problem, SyntheticMinimax
 from fedbounds.empirical.simulation.moments import MinimaxMoments
@@ -187,12 +187,12 @@ class FedNormSGDAPaper(paper_runs.PaperRuns):
             1, _step_sizes(rule) | ({} if rule.snapshot_period is None else {"S": float(rule.snapshot_period)})
         )
 
-    def known(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
+    def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, horizons, wanted = compared.setting, compared.horizons, compared.symbols
         run = RunRecords.of(setting)
         _check_snapshots(compared.result, run.rule)
         stated = _stated(setting.problem, run.round) | (_at_start(setting) if run.even else {})
-        measured, notes = compared.measured_constants(stated, lambda: visited(setting, run.round.weights))
+        measured, notes = compared.measured_constants(stated, lambda: measure_along_run(setting, run.round.weights))
         stated |= measured
         constants = stated | _step_constants(run.rule) | _round_constants(run.round) | compared.rounds
         constants["objective_weights"] = Constant(_weights_of(setting.problem), "exact", "of the problem")
@@ -221,7 +221,7 @@ class FedNormSGDAPaper(paper_runs.PaperRuns):
         sampled = setting.samples is not None  # a mean over seeds contradicts no exact one
         return compared.facts(constants, found, notes, said if sampled else constants)
 
-    def prescribed(
+    def prescribe_algorithm(
         self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
     ) -> Algorithm:
         rule = FedNormSGDA(0.0, 0.0, 1.0, 1.0, local_steps=ahead.local_steps)  # whose steps play no part yet
@@ -247,7 +247,7 @@ class FedNormSGDAPaper(paper_runs.PaperRuns):
             snapshot_period=None if period is None else int(period),
         )
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of not in WEIGHTED and of not in OWN:
             raise FedboundsError(f"a run measures {', '.join((*WEIGHTED, *OWN))}; the result bounds: {of}")
         weighted = of in WEIGHTED

@@ -38,18 +38,18 @@ from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch
 from fedbounds.empirical.simulation.trace import Trace
 
 
-def visited(setting: RunSetting, weights: np.ndarray) -> Constants:
+def measure_along_run(setting: RunSetting, weights: np.ndarray) -> Constants:
     """Smoothness, noise and heterogeneity of both blocks along a run that recorded its models."""
     run, problem, algorithm = setting.run, setting.problem, setting.algorithm
     assert isinstance(run, Trace) and isinstance(problem, Minimax) and isinstance(algorithm, MinimaxAlgorithm)
     known = "participation_weight" in run.arrays or setting.q is not None
     present = setting.weights() != 0 if known else np.zeros((len(run.seed), 0, problem.clients), dtype=bool)
     weighted = tuple(weights.tolist())
-    return dict(_along(run, problem, algorithm.rule(problem.clients), weighted, present.shape, present.tobytes()))
+    return dict(_measure(run, problem, algorithm.rule(problem.clients), weighted, present.shape, present.tobytes()))
 
 
 @lru_cache(maxsize=8)
-def _along(
+def _measure(
     run: Trace,
     problem: Minimax,
     rule: DescentAscentRule,

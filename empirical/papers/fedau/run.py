@@ -43,7 +43,7 @@ from fedbounds.empirical.papers.fedau.algorithms import (
 )
 from fedbounds.empirical.papers.fedau.objectives import objective_weights, weighted_objective
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
-from fedbounds.empirical.papers.fedau.trajectory_constants import visited
+from fedbounds.empirical.papers.fedau.trajectory_constants import measure_along_run
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments import Moments
@@ -101,13 +101,13 @@ class FedAUPaper(paper_runs.PaperRuns):
         own = {"gamma": algorithm.local_step_size, "eta": algorithm.server_multiplier}
         return paper_runs.PrescribedSteps(1, own | ({"K": algorithm.cutoff} if isinstance(algorithm, FedAU) else {}))
 
-    def known(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
+    def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, horizons = compared.setting, compared.horizons
         p, T, stated = setting.process.rates, horizons.astype(float), paper_runs.run_constants(setting)
         algorithm = setting.algorithm.informed(setting.process)
         own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
         measured, notes = compared.measured_constants(
-            stated, lambda: visited(setting), compared.concepts - {"gradient_bound"}
+            stated, lambda: measure_along_run(setting), compared.concepts - {"gradient_bound"}
         )
         stated |= measured
         constants: paper_runs.Constants = stated | own | _step_constants(setting.algorithm, T)
@@ -133,7 +133,7 @@ class FedAUPaper(paper_runs.PaperRuns):
             found["h-bounded-below"] = isinstance(gap, Constant)
         return compared.facts(constants, found, notes)
 
-    def prescribed(
+    def prescribe_algorithm(
         self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
     ) -> Algorithm:
         coins = independent_coins(ahead.process)
@@ -156,11 +156,11 @@ class FedAUPaper(paper_runs.PaperRuns):
             raise FedboundsError(f"{result.key} [{form.name}] sets no cut-off: give K, e.g. given={{'K': 5}}")
         return FedAU(*numbers, steps["eta"], steps["K"] if "K" in steps else float(known["K"]))
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of == WEIGHT_ERROR and isinstance(setting.algorithm, FedAU):
             return _weight_errors(setting)
         if of != GRADIENT_OF_H:
-            return super().measured(setting, of)
+            return super().measure(setting, of)
         if setting.logged:
             phi = objective_weights(setting.algorithm, setting.process)
             norms = phi @ setting.recorded("gradient_products", "every client's gradient, and so not grad h") @ phi

@@ -24,18 +24,18 @@ from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
 
 
-def visited(setting: RunSetting) -> Constants:
+def measure_along_run(setting: RunSetting) -> Constants:
     """Smoothness, noise and divergence along a run that recorded its models."""
     assert isinstance(setting.run, Trace)
     if setting.logged:
         return _logged(setting.run, setting.total)
     present = setting.weights() != 0
-    found = _along(setting.run, setting.problem, setting.algorithm, present.shape, present.tobytes())
+    found = _measure(setting.run, setting.problem, setting.algorithm, present.shape, present.tobytes())
     return {**found, "gradient_noise": measured_constants.largest_noise(setting.run, setting.problem)}
 
 
 @lru_cache(maxsize=8)
-def _along(
+def _measure(
     run: Trace, problem: Problem, algorithm: Algorithm, shape: tuple[int, ...], record: bytes
 ) -> dict[str, Constant]:
     present = np.frombuffer(record, dtype=bool).reshape(shape)  # (seeds, T, N), in a form that a cache can hold

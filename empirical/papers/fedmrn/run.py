@@ -63,13 +63,13 @@ class FedMRNPaper(paper_runs.PaperRuns):
             if isinstance(none, NoConstant):
                 raise FedboundsError(f"{result.key} [{form.name}] needs {name}, which is not known: {none.why}")
 
-    def known(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
+    def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, form, result, horizons = compared.setting, compared.form, compared.result, compared.horizons
         algorithm, problem = analyzed(setting.algorithm), setting.problem
         falling = _has_falling_steps(form, result)
         stated = paper_runs.run_constants(setting)
         _check_steps(algorithm, form, result, stated, compared.given)
-        measured, notes = compared.measured_constants(stated, lambda: visited(setting))
+        measured, notes = compared.measured_constants(stated, lambda: measure_along_run(setting))
         constants: paper_runs.Constants = stated | measured | of_algorithm(algorithm, problem)
         # Theorem 1 counts from its first model w_1, Theorem 2 from w_0
         constants["iterations"] = Constant(horizons + float(falling), "given", "of the run")
@@ -106,7 +106,7 @@ class FedMRNPaper(paper_runs.PaperRuns):
             found |= dict.fromkeys(SIGNED, False)
         return compared.facts(constants, found, notes)
 
-    def prescribed(
+    def prescribe_algorithm(
         self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
     ) -> AnalyzedFedMRN:
         names = {assumption.name for assumption in form.assumptions}
@@ -139,9 +139,9 @@ class FedMRNPaper(paper_runs.PaperRuns):
         keep = 1 / (1 + values["q"] ** 2)
         return AnalyzedFedMRN(eta, S, "sparsifier", keep=keep, step_shift=shift, progressive=progressive)
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of != GAP:
-            return super().measured(setting, of)
+            return super().measure(setting, of)
         if isinstance(setting.run, AnalyzedMoments):
             return setting.run.moments.objective_gap, None
         gaps = setting.recorded("objective_gap", "the gap: the problem must know the least value of F")
@@ -329,14 +329,14 @@ def _initial_distance(problem: Problem) -> Constant | NoConstant:
     return Constant(float(away.square().sum()), "exact", "|x0 - x*|^2")
 
 
-def visited(setting: RunSetting) -> paper_runs.Constants:
+def measure_along_run(setting: RunSetting) -> paper_runs.Constants:
     """Smoothness and noise of a network, at models that the run recorded."""
     run = setting.run
-    return {} if setting.logged or not isinstance(run, Trace) else _along(run, setting.problem)
+    return {} if setting.logged or not isinstance(run, Trace) else _measure(run, setting.problem)
 
 
 @lru_cache(maxsize=8)
-def _along(run: Trace, problem: Problem) -> paper_runs.Constants:
+def _measure(run: Trace, problem: Problem) -> paper_runs.Constants:
     """The measured constants; kept, as a comparison with given constants asks for them twice."""
     rounds = measured_constants.evenly_spaced(run.arrays["round"], measured_constants.LOCAL_ROUNDS)
     try:

@@ -147,7 +147,7 @@ class TDCDPaper(paper_runs.PaperRuns):
         local = _tiers(setting.algorithm).local
         return paper_runs.PrescribedSteps(1, {"eta": local.step_size, "Q": float(local.steps)})
 
-    def known(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
+    def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, horizons, wanted = compared.setting, compared.horizons, compared.concepts
         if compared.result.key == WALL_CLOCK.key:
             raise FedboundsError(f"{compared.result.key} counts time, a run its rounds: compare it with tdcd/theorem-1")
@@ -169,7 +169,7 @@ class TDCDPaper(paper_runs.PaperRuns):
         found, doubts = _found_assumptions(setting, algorithm.local, constants)
         return compared.facts(constants, paper_runs.problem_assumptions(setting, constants) | found, (*notes, *doubts))
 
-    def prescribed(
+    def prescribe_algorithm(
         self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
     ) -> Algorithm:
         steps, _ = paper_runs.prescribe(result, form, ahead.constants, given)
@@ -177,9 +177,9 @@ class TDCDPaper(paper_runs.PaperRuns):
             raise FedboundsError(f"{result.key} [{form.name}] sets no step size")
         return TDCD(steps["eta"], ahead.local_steps)
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of not in (ALL_ITERATES.of, FIRST_ITERATES.of):
-            return super().measured(setting, of)
+            return super().measure(setting, of)
         within = _within_rounds(setting)
         if of == ALL_ITERATES.of:
             samples = within.mean(axis=2)

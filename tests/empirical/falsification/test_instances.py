@@ -32,7 +32,7 @@ from fedbounds.empirical.papers.arbitrary_participation.instances.windows import
     failure_of_all,
     failure_of_average,
 )
-from fedbounds.empirical.papers.arbitrary_participation.run import along_the_run
+from fedbounds.empirical.papers.arbitrary_participation.run import trajectory_quantities
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.simulation.moments import moments
@@ -74,7 +74,7 @@ def test_the_course_on_quadratics_agrees_with_the_exact_moments_of_the_library(c
         assert z.course.gradient[b] == pytest.approx(run.gradient_norm_squared, rel=1e-9)
         assert z.course.gap[b] == pytest.approx(run.objective_gap, rel=1e-9)
         if not common:
-            along = along_the_run(algorithm, problem, z.weights[b])
+            along = trajectory_quantities(algorithm, problem, z.weights[b])
             assert z.course.spread[b] == pytest.approx(along.spread, rel=1e-9, abs=1e-25)
             assert z.course.drift[b] == pytest.approx(along.drift, rel=1e-9, abs=1e-25)
             assert z.window[b] == pytest.approx(along.window, rel=1e-9, abs=1e-25)

@@ -194,7 +194,7 @@ def test_what_would_be_gone_through_for_ever_is_refused(kind: str, many: Row) ->
 def test_no_instance_of_a_table_takes_long() -> None:
     rows = [row for name in PAPERS for row in worst_ratios(name).values() if row.get("instance")]
     drawn()  # all kinds are known then
-    costs = [loaded_kinds()[row["kind"]].of(row["instance"]).cost for row in rows]
+    costs = [loaded_kinds()[row["kind"]].from_numbers(row["instance"]).cost for row in rows]
     assert max(costs) <= adversary.MOST_STEPS / 10
 
 
@@ -257,7 +257,7 @@ def test_an_instance_that_breaks_a_hypothesis_is_not_covered(key, form, change, 
 def test_the_variance_of_tdcd_is_the_largest_of_all_rounds() -> None:
     row = committed("tdcd/theorem-1", "sharp:B3")
     found = replay(row)
-    z = loaded_kinds()[row["kind"]].of(row["instance"])
+    z = loaded_kinds()[row["kind"]].from_numbers(row["instance"])
     per_round = z.measurements.variances[0]  # type: ignore[attr-defined]
     assert found.constants["S"] == pytest.approx(per_round.max(axis=0).sum(), rel=1e-12)
     assert (per_round.sum(axis=1) <= found.constants["S"] * (1 + 1e-12)).all()

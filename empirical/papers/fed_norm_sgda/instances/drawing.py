@@ -29,7 +29,7 @@ def shared_maximizer(z: RoundInstances) -> Array:
     return np.asarray(~z.slope_y.any(axis=(1, 2)))
 
 
-def iterated(contraction: Callable[[Array], Array], start: Array) -> Array:
+def iterate(contraction: Callable[[Array], Array], start: Array) -> Array:
     """The fixed point of a map that halves distances at least."""
     here = start
     for _ in range(60):
@@ -99,7 +99,7 @@ class CoupledInstances(RoundInstances):
         fixed = self.mean_slopes[0] + times(self.coupling, self.mean_slopes[1] / self.down)
         inverse = np.linalg.inv(s[:, None] * self._smooth() + 2 * L[:, None] * np.eye(d))
         target, size = 2 * lift(L, x) * x - lift(fixed, x), lift(s, x)
-        return iterated(lambda u: times(inverse, target - size * self._bent(u)), times(inverse, target))
+        return iterate(lambda u: times(inverse, target - size * self._bent(u)), times(inverse, target))
 
     def _largest(self, block: Array) -> Array:
         """The largest norm of a matrix whose first entries on the diagonal have any curvature of `_bends` on top."""
@@ -219,7 +219,7 @@ class BoundedInstances(RoundInstances):
     def proximal(self, x: Array) -> Array:
         """By iteration: Phi~ is Lf-smooth, so that a step of 1/(2 Lf) contracts by two at least."""
         L = lift(self.smoothness[:, None], x)
-        return iterated(lambda u: x - self.mean_gradients(u, self.maximizer(u))[0] / (2 * L), x)
+        return iterate(lambda u: x - self.mean_gradients(u, self.maximizer(u))[0] / (2 * L), x)
 
     def _slopes(self) -> tuple[Array, Array]:
         """The largest slopes of psi, and of that slope, (B,)."""
@@ -289,13 +289,13 @@ def unit(rng: np.random.Generator, *shape: int) -> Array:
 def draw_steps(rng: np.random.Generator, B: int, tau: Array) -> dict[str, Array]:
     """Caps of the step sizes, and the shares taken of them, half the time all."""
     regime = rng.choice(len(REGIMES), size=B)
-    capped = np.where(rng.random((B, 4)) < 0.5, 1.0, 10.0 ** rng.uniform(-2, 0, (B, 4)))
+    cap_steps = np.where(rng.random((B, 4)) < 0.5, 1.0, 10.0 ** rng.uniform(-2, 0, (B, 4)))
     without = 10.0 ** rng.uniform(-1.5, 0.7, (B, 4))
     nu = np.minimum(2.0, tau.max(axis=1))
     return {
         "regime": regime,
         "price": np.where(rng.random(B) < 0.5, nu, 1.0),
-        "shares": np.where(regime[:, None] == 0, without, capped),
+        "shares": np.where(regime[:, None] == 0, without, cap_steps),
     }
 
 

@@ -33,8 +33,8 @@ from fedbounds.empirical.falsification.instances.ranges import (
     sums_to,
 )
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import log_cosh, one_point, one_point_slope
-from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, over_clients
-from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, capped, draw_workers
+from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, sum_over_clients
+from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, cap_steps, draw_workers
 from fedbounds.empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT, Well
 
 OUTCOMES = 128  # of a whole run
@@ -269,8 +269,8 @@ class BoundedRuns(Workers):
         noisy = np.maximum(self.growth**2 * c["Q"], self.rest * c["W"])
         own = np.maximum(1 - self.rest, self.growth**2 * c["K"])
         drift = 8 * L * np.sqrt(nu * c["D"] * max(r, 1.0))
-        local = capped(none, drift, 2 * L * np.sqrt(nu * c["a_m"]), L * self.norms["a1"].max(axis=1))
-        return capped(none, 16 * nu * L * r * noisy, 16 * nu * L * r * own), local, 1 / L
+        local = cap_steps(none, drift, 2 * L * np.sqrt(nu * c["a_m"]), L * self.norms["a1"].max(axis=1))
+        return cap_steps(none, 16 * nu * L * r * noisy, 16 * nu * L * r * own), local, 1 / L
 
     def shares(self) -> tuple[np.ndarray, ...]:
         """The steps in x and y of the server, then of the clients, as shares of their caps."""
@@ -405,7 +405,7 @@ class MeantRuns(QuadraticRuns):
     @cached_property
     def meant(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Squared envelope gradients of both objectives and squared distance of the maximizers, each (B, T)."""
-        scale, slope = (self.p * self.scales).sum(axis=1), over_clients(self.p, self.slopes)
+        scale, slope = (self.p * self.scales).sum(axis=1), sum_over_clients(self.p, self.slopes)
         pulled, dx = self.coupling / self.concavity[:, None, None], self.descent
         own = np.einsum("bij,btj->bti", self.envelope, self.path)
         true = own * (scale / self.mean_scale)[:, None, None]

@@ -455,7 +455,7 @@ def covers(claim: Claim, subject: StepOf, z: RoundInstances, numbers: Population
     return held & numbers.within(conditions), f"not met here: {', '.join(unknown)}" if unknown else ""
 
 
-def evaluated(relation: Readable, number: Callable[[str], Array], instances: int) -> list[Array]:
+def evaluate_relation(relation: Readable, number: Callable[[str], Array], instances: int) -> list[Array]:
     """The left side, the size of its summands, and the right side's summands, each (B, X)."""
     with np.errstate(all="ignore"):
         found = relation.function(*(before_clients(name, number(name)) for name in relation.names))
@@ -487,8 +487,8 @@ def sides_of(claim: Claim, z: RoundInstances, numbers: PopulationNumbers) -> Sid
     relation = reading(subject)
     if missing := {name for name in relation.names if not numbers.has(name)}:
         return not_measured(missing, len(z))
-    left, _, *summands = evaluated(relation, numbers.value, len(z))
-    rounding = CANCELED * sum(np.abs(part) for part in evaluated(relation, numbers.size, len(z))[1:])
+    left, _, *summands = evaluate_relation(relation, numbers.value, len(z))
+    rounding = CANCELED * sum(np.abs(part) for part in evaluate_relation(relation, numbers.size, len(z))[1:])
     covered, unmet = covers(claim, subject, z, numbers)
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(left.shape))

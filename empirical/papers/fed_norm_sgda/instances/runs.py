@@ -29,7 +29,7 @@ from fedbounds.empirical.falsification.instances.ranges import (
     reals,
     symmetric,
 )
-from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, capped, draw_workers
+from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, cap_steps, draw_workers
 
 LEAST_NOISE = 2  # columns of R
 
@@ -49,21 +49,21 @@ def squares(maps: np.ndarray) -> np.ndarray:
     return np.einsum("bmij,bmil->bjl", maps, maps)
 
 
-def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def sum_over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """The weighted sum over clients, (B, n) and (B, n, d) to (B, d); zero where only rounding is left of it."""
     parts = weights[:, :, None] * vectors
     total = parts.sum(axis=1)
     return np.where(np.abs(total) < 1e-12 * np.abs(parts).sum(axis=1), 0.0, total)
 
 
-def combined(parts: Sequence[np.ndarray]) -> np.ndarray:
+def sum_of_maps(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The sum over clients of maps of v, (B, ..., 1 + d); its constant is zero where only rounding is left of it."""
     total, size = np.sum(parts, axis=0), np.sum(np.abs(parts), axis=0)
     total[..., 0] = np.where(np.abs(total[..., 0]) < 1e-12 * size[..., 0], 0.0, total[..., 0])
     return total
 
 
-def padded(maps: np.ndarray, modes: int) -> np.ndarray:
+def pad_modes(maps: np.ndarray, modes: int) -> np.ndarray:
     """With zeros for the modes that came later."""
     more = np.zeros((maps.shape[0], modes - maps.shape[1], *maps.shape[2:]))
     return np.concatenate([maps, more], axis=1) if more.shape[1] else maps
@@ -186,14 +186,14 @@ class QuadraticRuns(Workers):
             away, a = squares(moved), share[:, k]
             drift, fine = drift + a * away, fine + a**2 * away
             in_x, in_y = in_x + a**2 * squares(gradient[:, :, :dx]), in_y + a**2 * squares(gradient[:, :, dx:])
-            exact = padded(exact, gradient.shape[1]) + a[:, None] * gradient
+            exact = pad_modes(exact, gradient.shape[1]) + a[:, None] * gradient
             shaken_ = [self.growth[:, None, None, None] * gradient] if self.growing else []
             noisy = np.concatenate([gradient, *shaken_, fresh], axis=1)
-            buffer = self.momentum[:, i, None, None, None] * padded(buffer, noisy.shape[1])
+            buffer = self.momentum[:, i, None, None, None] * pad_modes(buffer, noisy.shape[1])
             buffer = buffer + self.rates[:, i, k, None, None, None] * noisy
-            iterate = padded(iterate, noisy.shape[1]) + buffer
+            iterate = pad_modes(iterate, noisy.shape[1]) + buffer
         update = iterate / self.norms["a1"][:, i, None, None, None]
-        return Returned(update, padded(exact, update.shape[1]), drift, fine, (in_x, in_y))
+        return Returned(update, pad_modes(exact, update.shape[1]), drift, fine, (in_x, in_y))
 
     @cached_property
     def returned(self) -> Sequence[Returned]:
@@ -208,7 +208,7 @@ class QuadraticRuns(Workers):
         mean, second = np.zeros((B, q, q), self.start.dtype), np.zeros((B, q, q, q, q), self.start.dtype)
         both = self.sampled * (1 - self.rest)  # c
         moves = [w[:, i, None, None, None] * server[:, None, :, None] * c.update for i, c in enumerate(self.returned)]
-        mean[:, 1:] = combined([moved[:, 0] for moved in moves])
+        mean[:, 1:] = sum_of_maps([moved[:, 0] for moved in moves])
         for moved in moves:
             second[:, 1:, 1:] += self.sampled * np.einsum("bmik,bmjl->bijkl", moved, moved)
             second[:, 1:, 1:] -= both * np.einsum("bik,bjl->bijkl", moved[:, 0], moved[:, 0])
@@ -225,7 +225,7 @@ class QuadraticRuns(Workers):
         at = np.einsum("bi,bj->bij", first, first).reshape(len(self), -1)
         with np.errstate(all="ignore"):
             after = np.einsum("bij,bj->bi", self.transition, at)
-            return at, after, summed(self.transition, at, self.rounds) / self.rounds[:, None]
+            return at, after, sum_powers(self.transition, at, self.rounds) / self.rounds[:, None]
 
     # --- the results' quantities ---------------------------------------------------------------------------------
 
@@ -260,13 +260,13 @@ class QuadraticRuns(Workers):
     def _direction(self, block: slice) -> np.ndarray:
         """E|sum_i w_i h_i|^2 in one block."""
         parts = [self.weights[:, i, None, None, None] * c.exact[:, :, block] for i, c in enumerate(self.returned)]
-        mean = combined([part[:, :1] for part in parts])
+        mean = sum_of_maps([part[:, :1] for part in parts])
         return squares(mean) + sum((squares(part[:, 1:]) for part in parts), start=np.zeros(1))
 
     def _update(self, block: slice) -> np.ndarray:
         """E|g|^2 of the server's direction in one block."""
         parts = [self.weights[:, i, None, None, None] * c.update[:, :, block] for i, c in enumerate(self.returned)]
-        mean, both = combined([part[:, :1] for part in parts]), self.sampled * (1 - self.rest)
+        mean, both = sum_of_maps([part[:, :1] for part in parts]), self.sampled * (1 - self.rest)
         own = sum((self.sampled * squares(part) - both * squares(part[:, :1]) for part in parts), start=np.zeros(1))
         return own + both * squares(mean)
 
@@ -305,13 +305,13 @@ class QuadraticRuns(Workers):
         if self.wide:
             step = nu * (1 + kappa) * L * r
             noisy = 64 * step * beta * betaG**2 * c["Q"], 8 * step * beta * c["K"]
-            Gammax = capped(30 / L, *noisy, 8 * step * self.rest * c["W"] * np.maximum(8 * betaG**2, 1))
-            local = capped(none, 2 * L * self.norms["a1"].max(axis=1) * np.sqrt(2 * (1 + beta)))
+            Gammax = cap_steps(30 / L, *noisy, 8 * step * self.rest * c["W"] * np.maximum(8 * betaG**2, 1))
+            local = cap_steps(none, 2 * L * self.norms["a1"].max(axis=1) * np.sqrt(2 * (1 + beta)))
             return Gammax, 1 / L, local, local
-        Gammay = capped(none, 2 * nu * L, 64 * nu * kappa * L * betaG**2 * r * seen, 4 * nu * L * r * c["S_2"])
+        Gammay = cap_steps(none, 2 * nu * L, 64 * nu * kappa * L * betaG**2 * r * seen, 4 * nu * L * r * c["S_2"])
         drift = L * betaG * np.sqrt(nu * c["D"])
         descent, ascent = (
-            capped(none, factor, 2 * L * np.sqrt(2 * nu * c["a_m"]), L * self.norms["a1"].max(axis=1))
+            cap_steps(none, factor, 2 * L * np.sqrt(2 * nu * c["a_m"]), L * self.norms["a1"].max(axis=1))
             for factor in (64 * kappa * drift, 16 * np.sqrt(kappa) * drift)
         )
         return Gammay / (156 * kappa**2), Gammay, descent, ascent
@@ -366,7 +366,7 @@ class QuadraticRuns(Workers):
         return moved.settle().with_step_shares(*shares)
 
 
-def summed(matrix: np.ndarray, vector: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def sum_powers(matrix: np.ndarray, vector: np.ndarray, counts: np.ndarray) -> np.ndarray:
     r"""$\sum_{t<T}M^tv$ by doubling, (B, k), for (B, k, k), (B, k) and T of each instance, (B,)."""
     counts = counts.astype(np.int64)
     power, powers = matrix, np.broadcast_to(np.eye(matrix.shape[1]), matrix.shape)  # M^(2^j) and the sum below it

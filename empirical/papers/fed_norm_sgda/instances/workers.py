@@ -128,7 +128,7 @@ class Workers(Population):
         }
 
 
-def capped(values: np.ndarray, *factors: np.ndarray | float) -> np.ndarray:
+def cap_steps(values: np.ndarray, *factors: np.ndarray | float) -> np.ndarray:
     """The largest step whose product with each factor is at most 1, at most `values`, (B,)."""
     with np.errstate(divide="ignore"):
         return np.min([values, *(np.broadcast_to(1 / np.asarray(f, dtype=float), values.shape) for f in factors)], 0)

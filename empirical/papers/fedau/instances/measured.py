@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
 from fedbounds.empirical.papers.fedau.instances.records import Records
-from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns, WeightedInstances, over_clients
+from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns, WeightedInstances, sum_over_clients
 
 CANCELED = 1e-12  # error of a left side relative to the sizes of its summands
 Values = dict[str, np.ndarray]
@@ -46,7 +46,7 @@ def client_weights(z: WeightedInstances | KinkedInstances) -> tuple[np.ndarray, 
 def divergences(z: WeightedInstances | KinkedInstances) -> np.ndarray:
     r"""$\|\nabla F_n-\nabla\tilde f\|^2$, the same everywhere, (B, N)."""
     phi, slopes = client_weights(z)
-    return ((slopes - over_clients(phi, slopes)[:, None]) ** 2).sum(axis=2)
+    return ((slopes - sum_over_clients(phi, slopes)[:, None]) ** 2).sum(axis=2)
 
 
 def lemma_symbols(z: WeightedInstances | KinkedInstances) -> Values:

@@ -34,7 +34,7 @@ from fedbounds.empirical.falsification.instances.readable import (
 from fedbounds.empirical.falsification.instances.sides import Sides
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
 from fedbounds.empirical.papers.fedau.instances.measured import CANCELED, ONE_STEP, lemma_symbols
-from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, over_clients
+from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, sum_over_clients
 
 STEP_BASIS: Basis = (
     ("x0", ()), ("g0", ("o", "f0")), ("f0", ("f0",)), ("y", ("D",)), ("gy", ("k", "o", "f0")), ("xi", ("xi",)),
@@ -67,7 +67,7 @@ def _at_start(z: WeightedInstances) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     return (
         (z.curvature * z.start)[:, None] + z.slopes,
         whole,
-        z.slopes - over_clients(z.phi, z.slopes)[:, None],
+        z.slopes - sum_over_clients(z.phi, z.slopes)[:, None],
     )
 
 
@@ -100,7 +100,7 @@ def _quadratic_round(z: WeightedInstances) -> Products:
     with_noise = noise * reach.sum(axis=1, keepdims=True) / I  # its covariance with the mean noise
     phi, share = z.phi[:, :, None], (z.p * z.omega / N)[:, :, None]
     v = own + a * m
-    s, mean = over_clients(z.phi, a * m)[:, None], over_clients(z.p * z.omega / N, v)[:, None]
+    s, mean = sum_over_clients(z.phi, a * m)[:, None], sum_over_clients(z.p * z.omega / N, v)[:, None]
     turned, crossed = a**2 * variance, a * with_noise  # variance of v, and its covariance with the mean noise
     p, w = z.p[:, :, None], z.omega[:, :, None]
     fresh = turned + 2 * crossed + noise / I  # variance of v and a together

@@ -29,7 +29,7 @@ from fedbounds.empirical.falsification.instances.ranges import (
 )
 
 
-def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def sum_over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Weighted sum over the clients, (B, N) and (B, N, d) to (B, d); zero where only rounding is left of it."""
     parts = weights[:, :, None] * vectors
     total = parts.sum(axis=1)
@@ -158,7 +158,7 @@ class WeightedInstances(ConstantWeightRuns):
 
     def divergences_from(self, weights: np.ndarray) -> np.ndarray:
         """Squared, of the clients' slopes from their weighted mean, (B, N)."""
-        return ((self.slopes - over_clients(weights, self.slopes)[:, None]) ** 2).sum(axis=2)
+        return ((self.slopes - sum_over_clients(weights, self.slopes)[:, None]) ** 2).sum(axis=2)
 
     @cached_property
     def sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +170,7 @@ class WeightedInstances(ConstantWeightRuns):
 
     def mean_gradient(self, weights: np.ndarray) -> np.ndarray:
         r"""$ax_0+\sum_nw_nb_n$ for weights (B, N) that sum to one, (B, d)."""
-        return self.curvature * self.start + over_clients(weights, self.slopes)
+        return self.curvature * self.start + sum_over_clients(weights, self.slopes)
 
     def drift(self) -> np.ndarray:
         r"""$\mathbb E\|y^n_{0,i}-x_0\|^2$ of every client after i = 0, ..., I steps, (B, N (I+1))."""
@@ -186,7 +186,7 @@ class WeightedInstances(ConstantWeightRuns):
         gamma, eta = self.gamma[:, None], self.eta[:, None]
         mean = -gamma[:, None] * first[:, None] * ((a * self.start)[:, None] + self.slopes)
         variance = gamma**2 * second * self.noise**2
-        step = eta / N * over_clients(self.p * self.omega, mean)
+        step = eta / N * sum_over_clients(self.p * self.omega, mean)
         spread = (eta / N) ** 2 * (w**2 * (p * (1 - p) * mean**2 + p * variance[:, None])).sum(axis=1)
         change = self.mean_gradient(self.phi) * step + a / 2 * (step**2 + spread)
         return change.sum(axis=1, keepdims=True)
@@ -195,13 +195,13 @@ class WeightedInstances(ConstantWeightRuns):
         a, p, w, N = self.curvature, self.p[:, :, None], self.omega[:, :, None], self.clients
         first, second = (v[:, -1] for v in self.sums)
         gamma, eta = self.gamma[:, None], self.eta[:, None]
-        pull = over_clients(weights, self.slopes)
+        pull = sum_over_clients(weights, self.slopes)
         step = gamma * first  # what a client multiplies its gradient by
         fresh = (eta / N) ** 2 * (gamma**2 * second * self.noise**2) * (p * w**2).sum(axis=1)
         chance = (eta / N * step)[:, None] ** 2 * w**2 * p * (1 - p)
         mean, variance, total = self.start, np.zeros_like(a), np.zeros(len(self))
         keep = 1 - eta / N * step * a * (p * w).sum(axis=1)
-        drive = eta / N * step * over_clients(self.p * self.omega, self.slopes)
+        drive = eta / N * step * sum_over_clients(self.p * self.omega, self.slopes)
         for _ in range(self.rounds):
             total += ((a * mean + pull) ** 2 + a**2 * variance).sum(axis=1)
             local = ((a * mean)[:, None] + self.slopes) ** 2 + (a**2 * variance)[:, None]

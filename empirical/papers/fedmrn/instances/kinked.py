@@ -142,7 +142,7 @@ class KinkedMasked(MaskedClients):
         below = np.isfinite(self.above_infimum(self.objective))
         return {"strongly-convex": convex, "bounded-below": below, "progressive-masking": False}
 
-    def at_the_steps_of_a_theorem(self) -> Self:
+    def with_prescribed_steps(self) -> Self:
         """The same with the step sizes that a theorem sets."""
         return replace(self, prescribed=True)
 

@@ -250,7 +250,7 @@ def draw_iterations(
     return MaskedIterations(curvature, center, start, noise, steps, K, None if prescribed else q, amplitude, whole)
 
 
-def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
+def iteration_cases(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
     """The letters of a proof on these iterations."""
     p, size = z.products, np.abs(z.curvature)
     N, S, d = z.curvature.shape[1], z.progressive or z.steps.shape[1], z.curvature.shape[2]
@@ -310,13 +310,16 @@ def iterations(prescribed: int, even: bool, convex: bool, progressive: bool = Fa
 @lru_cache(maxsize=16)
 def cases(prescribed: int, *kind: bool) -> tuple[PremiseCases, ...]:
     """The letters on `iterations`."""
-    return tuple(named(z, prescribed=prescribed) for z in iterations(prescribed, *kind))
+    return tuple(iteration_cases(z, prescribed=prescribed) for z in iterations(prescribed, *kind))
 
 
 def lemma(claim: Claim, convex: bool) -> InstanceTest | None:
     """A lemma about one iteration, of operators with a relative error."""
     return lemma_test(
-        claim, PROOFS, lambda: (*iterations(0, False, convex), *iterations(0, True, convex)), lambda z: (named(z),)
+        claim,
+        PROOFS,
+        lambda: (*iterations(0, False, convex), *iterations(0, True, convex)),
+        lambda z: (iteration_cases(z),),
     )
 
 

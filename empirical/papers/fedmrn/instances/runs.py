@@ -137,7 +137,7 @@ class MaskedRuns(Population):
         """Which assumptions hold beyond those of all runs."""
         return {"progressive-masking": self.progressive}
 
-    def at_the_steps_of_a_theorem(self) -> Self:
+    def with_prescribed_steps(self) -> Self:
         """The same with the step sizes that a theorem sets."""
         return replace(self, any_step=False)
 
@@ -225,7 +225,7 @@ def sides(claim: Claim, z: MaskedRuns | KinkedMasked | ExtremalRuns) -> Sides:
     if isinstance(z, ExtremalRuns):
         return (CONVEX if subject.result.key.endswith("theorem-1") else NOT_CONVEX).sides(claim, z)
     if subject.form.prescribes:
-        z = z.at_the_steps_of_a_theorem()
+        z = z.with_prescribed_steps()
     met: dict[str, np.ndarray | bool] = dict.fromkeys(MET, True) | dict(z.met)
     convex, progressive = subject.result.key.endswith("theorem-1"), {a.name for a in claim.assumptions} >= PROGRESSIVE
     covered = np.full((len(z), 1), z.convex == convex and met["progressive-masking"] == progressive)

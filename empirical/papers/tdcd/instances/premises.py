@@ -143,7 +143,7 @@ class BlockRounds(Population):
         after = self.start[:, None] - self.step[:, None, None] * moved.reshape(*moved.shape[:2], -1)
         return (self.objective(self.start[:, None]) - self.objective(after)).mean(axis=1, keepdims=True)
 
-    def summed(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    def sum_products(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """The product of two vectors (B, paths, K, N, ...): expectation, clients' mean, sum over the silos; (B, 1)."""
         return (first * second).sum(axis=-1).sum(axis=-1).mean(axis=(1, 2))[:, None]
 
@@ -204,10 +204,10 @@ def constants(z: BlockRounds) -> dict[str, np.ndarray]:
 def products(vectors: Mapping[str, np.ndarray], z: BlockRounds) -> dict[str, np.ndarray]:
     """Every inner product of these vectors."""
     names = sorted(vectors)
-    return {f"<{a},{b}>": z.summed(vectors[a], vectors[b]) for a in names for b in names if a <= b}
+    return {f"<{a},{b}>": z.sum_products(vectors[a], vectors[b]) for a in names for b in names if a <= b}
 
 
-def of_a_round(z: BlockRounds) -> PremiseCases:
+def round_cases(z: BlockRounds) -> PremiseCases:
     """The bracket of the theorem: also a mean over the local steps."""
     g = z.steps[1][:-1]
     shape = g.shape[1:]
@@ -217,10 +217,10 @@ def of_a_round(z: BlockRounds) -> PremiseCases:
     averaged["nb"] = np.broadcast_to(z.errors.mean(axis=2, keepdims=True), shape)
     averaged["ms"] = np.broadcast_to(g.mean(axis=0).mean(axis=2, keepdims=True), shape)
     values = products(averaged | {"gs": g.mean(axis=0)}, z)
-    values["<gs,gs>"] = np.mean([z.summed(one, one) for one in g], axis=0)
-    values |= along_the_way(z)
-    drift = np.sum([z.summed(one - g[0], one - g[0]) for one in g], axis=0)
-    spread = z.summed(z.errors, z.errors)
+    values["<gs,gs>"] = np.mean([z.sum_products(one, one) for one in g], axis=0)
+    values |= products_along_round(z)
+    drift = np.sum([z.sum_products(one - g[0], one - g[0]) for one in g], axis=0)
+    spread = z.sum_products(z.errors, z.errors)
     values |= constants(z) | {
         symbols.PSI.name: drift,
         theorem.GROWTH.name: drift / values["<g0,g0>"],
@@ -233,7 +233,7 @@ def of_a_round(z: BlockRounds) -> PremiseCases:
     return PremiseCases(values, met=MET, error=error)
 
 
-def along_the_way(z: BlockRounds) -> dict[str, np.ndarray]:
+def products_along_round(z: BlockRounds) -> dict[str, np.ndarray]:
     """The virtual average before each local step, and grad f there: products, in the mean over the steps."""
     moved = z.step[:, None, None] * np.cumsum(z.steps[1][:-1].mean(axis=3).reshape(z.local_steps, *z.shape), axis=0)
     start = np.broadcast_to(z.start[:, None], z.shape)
@@ -246,7 +246,7 @@ def along_the_way(z: BlockRounds) -> dict[str, np.ndarray]:
     return {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
 
 
-def to_the_end(claim: Claim) -> Iterator[PremiseCases]:
+def decrease_cases(claim: Claim) -> Iterator[PremiseCases]:
     """What curvature/2 x^2 falls by in so many steps, of all that it can fall by."""
     rng = np.random.default_rng(227)
     start, steps = np.exp(rng.normal(size=(2, 60, 1)))
@@ -254,13 +254,13 @@ def to_the_end(claim: Claim) -> Iterator[PremiseCases]:
     yield PremiseCases(values, met=MET)
 
 
-def of_local_steps(claim: Claim) -> Iterator[PremiseCases]:
+def local_step_cases(claim: Claim) -> Iterator[PremiseCases]:
     """One local step after the other; the first alone where the step's quantifiers require it."""
     subject = claim.subject
     assert isinstance(subject, StepOf)
     for z in rounds(alike=False):
         views, g = z.steps
-        drift = np.sum([z.summed(one - g[0], one - g[0]) for one in g[:-1]], axis=0)
+        drift = np.sum([z.sum_products(one - g[0], one - g[0]) for one in g[:-1]], axis=0)
         for s in range(1 if subject.step.id == "0" else z.local_steps):
             values = products({"g0": g[0], "gp": g[s], "gn": g[s + 1]}, z)
             values |= products({"yp": views[s], "yn": views[s + 1]}, z)
@@ -290,7 +290,7 @@ def first_gradients(z: BlockRounds, one_client: bool) -> list[PremiseCases]:
             here = {"f": f[:, :, clients, j : j + 1], "g0": g[:, :, clients, j : j + 1]}
             here["xi"] = here["g0"] - here["f"]
             here["nb"] = np.broadcast_to(here["xi"].mean(axis=2, keepdims=True), here["xi"].shape)
-            values = products(here, z) | {"sigmaj": np.sqrt(z.summed(here["xi"], here["xi"]))}
+            values = products(here, z) | {"sigmaj": np.sqrt(z.sum_products(here["xi"], here["xi"]))}
             size = np.maximum(values["<f,f>"], values["<g0,g0>"])
             found.append(PremiseCases(values, met=met, error=ROUNDING * size))
     return found
@@ -301,7 +301,7 @@ def lemma(claim: Claim) -> InstanceTest | None:
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     if subject.result is LEMMA_2:
-        return lemma_test(claim, PROOFS, lambda: rounds(alike=False), lambda z: [of_a_round(z)])
+        return lemma_test(claim, PROOFS, lambda: rounds(alike=False), lambda z: [round_cases(z)])
     one_client = subject.form.name == "printed"
     return lemma_test(claim, PROOFS, lambda: rounds(alike=one_client), lambda z: first_gradients(z, one_client))
 
@@ -311,12 +311,12 @@ def premise_cases(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] 
     if isinstance(subject.step.rule, Realized):
         return None
     if subject.step.id in ("21", "6"):
-        return to_the_end if subject.step.id == "21" else recursion
+        return decrease_cases if subject.step.id == "21" else recursion
     name = subject.proof.id.partition("/")[2]
     if name.startswith("lemma-1"):
         one_client = name.endswith("-client")
         return lambda claim: (c for z in rounds(alike=one_client) for c in first_gradients(z, one_client))
-    return of_local_steps if name == "lemma-2" else lambda claim: map(of_a_round, rounds(alike=False))
+    return local_step_cases if name == "lemma-2" else lambda claim: map(round_cases, rounds(alike=False))
 
 
 # --- averages --------------------------------------------------------------------------------------------------------

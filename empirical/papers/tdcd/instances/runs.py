@@ -363,7 +363,7 @@ def kinked() -> tuple[KinkedTiers, ...]:
     return tuple(found)
 
 
-def loud(z: TieredRuns) -> TieredRuns:
+def with_loud_noise(z: TieredRuns) -> TieredRuns:
     """The same problems where all clients have one function, under enough noise for Remark 5 at its best c."""
     some = z.take(z.alike & np.isfinite(z.lowest))
     (L, Lmax), gap = some.smoothness, some.values["Deltainf"][:, 0]
@@ -373,7 +373,7 @@ def loud(z: TieredRuns) -> TieredRuns:
     return replace(some, noise=noise * size[:, None, None])
 
 
-def at_the_best_scale(z: TieredRuns) -> TieredRuns:
+def with_best_scale(z: TieredRuns) -> TieredRuns:
     """The same runs with the step size that Remark 5 sets at its best c."""
     best = np.sqrt(z.values["Deltainf"] / (z.values["L"] * (z.noise**2).sum(axis=(1, 2))[:, None]))[:, 0]
     return replace(z, eta=np.where(np.isfinite(best) & (best > 0), best, 1.0) / (z.steps * z.rounds**0.5))
@@ -386,7 +386,7 @@ def sides(claim: Claim, z: TieredInstances | ExtremalRuns) -> Sides:
     subject, covered = claim.subject, np.ones(len(z), dtype=bool)
     assert isinstance(subject, ResultForm)
     if isinstance(z, TieredRuns) and subject.form.name == BEST:
-        z, covered = at_the_best_scale(z), z.alike & (z.noise != 0).any(axis=(1, 2))
+        z, covered = with_best_scale(z), z.alike & (z.noise != 0).any(axis=(1, 2))
     left = z.left((subject.form.measure or subject.result.measure).of)
     ends = np.abs(z.measurements.ends).max(axis=1)
     error = CANCELED * ends / (z.eta * z.steps * z.rounds)
@@ -405,7 +405,7 @@ def instance_test(claim: Claim) -> InstanceTest | None:
         return None
 
     def draw(claim: Claim, cells: int) -> Iterable[TieredInstances]:
-        drawn = map(loud, pool(cells)) if subject.form.name == BEST else (*pool(cells), *kinked())
+        drawn = map(with_loud_noise, pool(cells)) if subject.form.name == BEST else (*pool(cells), *kinked())
         return [z for z in drawn if len(z)]
 
     return InstanceTest(draw, sides, family=FAMILY)
