@@ -25,7 +25,7 @@ from fedbounds.empirical.invariants.cases import as_numbers, check_unchanged
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
-from fedbounds.empirical.papers.fedau.numpy_reference import fedau_weights
+from fedbounds.empirical.papers.fedau.pseudocode import fedau_weights
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -16,6 +16,22 @@ from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.oracles import Vector, local_update, stochastic_oracle
 
+
+def fedau_weights(participated: np.ndarray, cutoff: float) -> np.ndarray:
+    """FedAU's weights as the paper computes them, one client at a time.
+
+    Example:
+        >>> fedau_weights(np.array([[False], [False], [True], [True], [False]]), cutoff=2).ravel().tolist()
+        [1.0, 1.0, 2.0, 1.5, 1.3333333333333333]
+
+    Source: Wang & Ji 2024, Algorithm 2.
+    """
+    omega = np.ones(participated.shape)
+    for t, n in np.ndindex(participated.shape):
+        omega[t, n] = fedau_weight(participated[:t, n].tolist(), cutoff)
+    return omega
+
+
 Record = Sequence[bool]  # whether client n took part in rounds 0, ..., t - 1
 ComputeWeight = Callable[[int, Record], float]
 Server = Callable[[int, Vector, float, Mapping[int, Vector]], Vector]  # of t, x_t, eta and the participants' updates
