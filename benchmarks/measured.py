@@ -17,13 +17,12 @@ import time
 import numpy as np
 import torch
 
-from fedbounds.empirical.comparison.measured_constants import client_curvatures
-from fedbounds.empirical.comparison.measured_constants.visits import largest_noise
+from fedbounds.empirical.comparison.measured_constants import client_curvatures, largest_noise
 from fedbounds.empirical.comparison.run_setting import setting_of_trace
 from fedbounds.empirical.data.datasets import glyphs, load_dataset
 from fedbounds.empirical.data.partition import majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
+from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import measure_along_run
 from fedbounds.empirical.participation import PeriodicGroups
 from fedbounds.empirical.problems import ImageClassification
 from fedbounds.empirical.simulation.simulate import simulate
@@ -71,7 +70,7 @@ def row(name: str, network: str) -> None:
     ))  # fmt: skip
     run, whole = go(TIMED // KEPT), without * rounds / TIMED
     noise = seconds(lambda: largest_noise(run, problem))
-    rest = seconds(lambda: visited(setting_of_trace(run, problem, process), 1))
+    rest = seconds(lambda: measure_along_run(setting_of_trace(run, problem, process), 1))
     losses, gradients = ((one - other) * POINTS / KEPT for one, other in ((losses, without), (all_of_it, losses)))
     shares = "".join(f"{part / whole:9.1%}" for part in (losses, gradients, noise, rest))
     print(f"{name} {network:18s} {whole:8.1f} s{shares}{(gradients + noise + rest) / whole:14.1%}")

@@ -38,9 +38,9 @@ from fedbounds.empirical.papers.fedau.algorithms import FixedWeights as FixedWei
 from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation as KnownParticipation
 from fedbounds.empirical.papers.fedmrn.algorithms import Compressed as Compressed
 from fedbounds.empirical.papers.fedmrn.algorithms import FedMRN as FedMRN
+from fedbounds.empirical.papers.fedmrn.algorithms import FedPM as FedPM
 from fedbounds.empirical.papers.fedmrn.algorithms import FedSparsify as FedSparsify
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN as AnalyzedFedMRN
-from fedbounds.empirical.papers.fedmrn.fedpm import FedPM as FedPM
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise as MaskedNoise
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD as TDCD
 from fedbounds.empirical.papers.tdcd.algorithms import LabelPrivateTDCD as LabelPrivateTDCD

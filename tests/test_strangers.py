@@ -32,11 +32,11 @@ RESULTS = (replace(load("arbitrary-participation/theorem-3.1"), key="draft/theor
     "run": "from fedbounds.empirical.papers.arbitrary_participation.run import RUNS\n",
     "instances": """
 import numpy as np
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import Sides, InstanceTest
 HALF = Sides(np.ones((5, 1)), {"all": np.full((5, 1), 2.0)}, np.ones((5, 1), dtype=bool))
 
-def trial(claim):
-    return Trial(lambda claim, cells: [np.zeros(5)], lambda claim, z: HALF) if claim.kind == "result" else None
+def instance_test(claim):
+    return InstanceTest(lambda claim, cells: [np.zeros(5)], lambda claim, z: HALF) if claim.kind == "result" else None
 """,
     "drawing": """
 from fedbounds.figures.charts.curves import Curve, panels

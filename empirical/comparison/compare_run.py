@@ -31,7 +31,7 @@ from fedbounds.empirical.comparison.paper_runs import (
     paper_of,
     sets_a_horizon,
 )
-from fedbounds.empirical.comparison.run_comparison import Confrontation, join_comparisons
+from fedbounds.empirical.comparison.run_comparison import RunComparison, join_comparisons
 from fedbounds.empirical.comparison.run_setting import (
     ExactRun,
     RunSetting,
@@ -59,7 +59,7 @@ def confront(
     given: Mapping[str, Value] | None = None,
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
-) -> Confrontation:
+) -> RunComparison:
     r"""Compare a run with the bound of a result, at every number of rounds $T=P,P+1,\dots$
 
     The measure is the result's; the constants, with their kinds, are those of the run's problem, algorithm and
@@ -118,7 +118,7 @@ def _compare(
     given: Mapping[str, Value] | None,
     assume: str | Iterable[str],
     trust: str | Iterable[str],
-) -> Confrontation:
+) -> RunComparison:
     """The comparison before its crossings are judged."""
     known = (problem, participation)
     parts = setting_of_trace(run, *known) if isinstance(run, Trace) else setting_of_moments(run, *known)
@@ -131,7 +131,7 @@ def _compare(
     curve = measure_run(setting, measure, paper, steps.interval, sets_a_horizon(chosen, result))
 
     def facts_for(given: frozenset[str]) -> RunFacts:
-        facts = paper.known(ComparedRun(setting, chosen, result, steps.interval, curve.rounds, given))
+        facts = paper.collect_facts(ComparedRun(setting, chosen, result, steps.interval, curve.rounds, given))
         return replace(facts, found=setting.decided(facts.found))
 
     own = drop_rounds(result, constants_by_symbol(result, given), setting.total)
@@ -158,7 +158,7 @@ def _compare(
         before = len(curve.rounds) - 1
         return np.concatenate([np.broadcast_to(values[0], before), values[-1]], axis=None)
 
-    return Confrontation(
+    return RunComparison(
         result=result,
         form=chosen,
         label=setting.label,
@@ -233,36 +233,23 @@ def _evaluate_horizons(
 
 
 def confront_family(
-    result: Result | str,
-    problem: Problem,
-    participation: Process | np.ndarray,
-    horizons: Sequence[int],
+    result: Result | str,  # the result, or its key, e.g. "arbitrary-participation/corollary-3.2"
+    problem: Problem,  # of the runs
+    participation: Process | np.ndarray,  # a process, or weights (at least T, N)
+    horizons: Sequence[int],  # the numbers of rounds T
     *,
-    local_steps: int,
-    interval: int = 1,
-    form: str | None = None,
+    local_steps: int,  # I
+    interval: int = 1,  # P
+    form: str | None = None,  # its name or kind
+    # constants by symbol or concept, which replace those of the runs: they may loosen the bound, but not contradict
+    # them
     given: Mapping[str, Value] | None = None,
-    assume: str | Iterable[str] = (),
+    assume: str | Iterable[str] = (),  # assume, trust: as for `confront`
     trust: str | Iterable[str] = (),
+    # makes the run of an algorithm for T rounds; exact moments by default
     run: Callable[[Algorithm, int], ExactRun | MinimaxMoments | Trace] | None = None,
-) -> Confrontation:
-    r"""Compare a result whose step sizes depend on T with one run per T, each with its own step sizes.
-
-    Args:
-        result: the result, or its key, e.g. "arbitrary-participation/corollary-3.2".
-        problem: of the runs.
-        participation: a process, or weights (at least T, N).
-        horizons: the numbers of rounds T.
-        local_steps: I.
-        interval: P.
-        form: its name or kind.
-        given: constants by symbol or concept, which replace those of the runs: they may loosen the bound, but not
-            contradict them.
-        assume, trust: as for `confront`.
-        run: makes the run of an algorithm for T rounds; exact moments by default.
-
-    Raises:
-        FedboundsError: the form sets no step sizes, or as for `confront`.
+) -> RunComparison:
+    """Compare a result whose step sizes depend on T with one run per T, each with its own step sizes.
 
     Example:
         >>> from fedbounds.bounds.theory.registry import load
@@ -310,7 +297,9 @@ def prescribed_algorithm(
 ) -> Algorithm:
     """The algorithm of a result's paper with the step sizes that a form sets for T rounds on this problem."""
     ahead = PlannedRun(problem, participation, rounds, local_steps, interval)
-    return (paper_of(result) or UnknownPaper()).prescribed(result, form, ahead, constants_by_symbol(result, given))
+    return (paper_of(result) or UnknownPaper()).prescribe_algorithm(
+        result, form, ahead, constants_by_symbol(result, given)
+    )
 
 
 def constants_by_symbol(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:

@@ -21,7 +21,7 @@ from fedbounds.bounds.theory.registry import as_result, load, paper_names, paper
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, constants_by_symbol
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront, constants_by_symbol
 from fedbounds.empirical.comparison.paper_runs import RunFacts, paper_of, problem_constants
 from fedbounds.empirical.comparison.run_setting import RunSetting, stationarity
 from fedbounds.empirical.comparison.user_constants import check_given, drop_rounds
@@ -81,30 +81,25 @@ class SweepComparison:
     """One setting of a sweep with many results: claim to comparison, and claim to the reason why there is none."""
 
     setting: SweepSetting
-    found: Mapping[str, Confrontation]
+    found: Mapping[str, RunComparison]
     without: Mapping[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Confrontations:
-    """The settings of a sweep with many results.
+class SweepComparisons:
+    """The settings of a sweep with many results."""
 
-    Attributes:
-        promises: the results that at least one setting was compared with, in the papers' order.
-        held: the comparisons, setting by setting.
-    """
+    forms: tuple[ComparedForm, ...]  # the results that at least one setting was compared with, in the papers' order
+    comparisons: tuple[SweepComparison, ...]  # the comparisons, setting by setting
 
-    promises: tuple[ComparedForm, ...]
-    held: tuple[SweepComparison, ...]
-
-    def of(self, promise: ComparedForm) -> dict[SweepSetting, Confrontation]:
+    def comparisons_of(self, form: ComparedForm) -> dict[SweepSetting, RunComparison]:
         """The settings that were compared with one result."""
-        return {one.setting: one.found[promise.claim] for one in self.held if promise.claim in one.found}
+        return {one.setting: one.found[form.claim] for one in self.comparisons if form.claim in one.found}
 
     @property
     def crossed(self) -> bool:
         """Whether a bound is crossed where its conditions hold."""
-        return any(c.covered_crossings.size for one in self.held for c in one.found.values())
+        return any(c.covered_crossings.size for one in self.comparisons for c in one.found.values())
 
 
 def record_everything(sweep: Sweep) -> Sweep:
@@ -151,7 +146,7 @@ def confront_sweep(
     given: Mapping[str, Value] | None = None,
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
-) -> dict[SweepSetting, Confrontation]:
+) -> dict[SweepSetting, RunComparison]:
     """Compare every setting of a sweep with a result, all its seeds together; missing runs are made first."""
     result = as_result(result)
     settings = settings_of(sweep, device)
@@ -173,23 +168,18 @@ def confront_sweep(
     return found
 
 
-def promises_named(keys: Iterable[str]) -> tuple[ComparedForm, ...]:
-    """Results by key, each in its default form or in one that is named: "fedau/theorem-2[printed]".
-
-    Example:
-        >>> [promise.claim for promise in promises_named(["fedau/theorem-2[printed]"])]
-        ['fedau/theorem-2[printed]']
-    """
+def named_forms(keys: Iterable[str]) -> tuple[ComparedForm, ...]:
+    """Results by key, each in its default form or in one that is named: "fedau/theorem-2[printed]"."""
     found: dict[str, ComparedForm] = {}
     for key in keys:
         name, _, form = key.partition("[")
         result = load(name)
-        promise = ComparedForm(result, result.form(form.removesuffix("]") or None))
-        found[promise.claim] = promise
+        compared_form = ComparedForm(result, result.form(form.removesuffix("]") or None))
+        found[compared_form.claim] = compared_form
     return tuple(found.values())
 
 
-def promises_of_runs() -> Iterator[ComparedForm]:
+def forms_of_runs() -> Iterator[ComparedForm]:
     """The theorems, corollaries and propositions about whole runs, of papers that say which runs they are about."""
     for paper in papers():
         for result in paper.results:
@@ -209,7 +199,7 @@ def confront_results(
     progress: Progress | None = None,
     given: Mapping[str, Value] | None = None,
     assume: Iterable[str] = (),
-) -> Confrontations:
+) -> SweepComparisons:
     """Compare every setting of a sweep with many results; missing runs are made first.
 
     Example:
@@ -219,14 +209,14 @@ def confront_results(
         ...     "groups": 3}, "algorithm": {"kind": "generalized-fedavg", "local_step_size": 0.02, "local_steps": 1,
         ...     "server_multiplier": 6, "interval": 3}})
         >>> found = confront_results(sweep, results=mkdtemp())
-        >>> [promise.claim for promise in found.promises]
+        >>> [form.claim for form in found.forms]
         ['arbitrary-participation/theorem-3.1[sharp]']
-        >>> found.held[0].without["arbitrary-participation/corollary-3.2[sharp]"][:52]
+        >>> found.comparisons[0].without["arbitrary-participation/corollary-3.2[sharp]"][:52]
         'arbitrary-participation/corollary-3.2 sets gamma = 0'
     """
-    requested = promises_named(keys) if keys else tuple(promises_of_runs())
+    requested = named_forms(keys) if keys else tuple(forms_of_runs())
     given, assume = dict(given or {}), tuple(assume)
-    _check_known(requested, given, assume)
+    _check_forms(requested, given, assume)
     settings, store = settings_of(sweep, device), Store(Path(results) / sweep.name)
     refused = {setting: _refusals(setting, requested, given) for setting in settings}
     # by default, papers about other algorithms are not mentioned
@@ -238,16 +228,16 @@ def confront_results(
         first = next((why for found in reasons.values() for why in found.values()), "no result is about its algorithms")
         raise FedboundsError(f"{sweep.source}: {first}")
     make_runs(sweep, settings, store, workers, progress)
-    held = []
+    comparisons = []
     for setting in settings:
-        fitting = [promise for promise in requested if promise not in refused[setting]]
+        fitting = [compared_form for compared_form in requested if compared_form not in refused[setting]]
         found, without = _compare_setting(setting, store, fitting, given, assume, keep_violated=bool(keys))
-        held.append(SweepComparison(setting, found, without | reasons[setting]))
-    promises = tuple(p for p in requested if any(p.claim in one.found for one in held))
-    if not promises:
-        first = next(why for one in held for why in one.without.values())
+        comparisons.append(SweepComparison(setting, found, without | reasons[setting]))
+    forms = tuple(p for p in requested if any(p.claim in one.found for one in comparisons))
+    if not forms:
+        first = next(why for one in comparisons for why in one.without.values())
         raise FedboundsError(f"{sweep.source}: none of the results can be compared with these runs: {first}")
-    return Confrontations(promises, tuple(held))
+    return SweepComparisons(forms, tuple(comparisons))
 
 
 def make_runs(
@@ -374,14 +364,14 @@ def check_device_memory(setting: SweepSetting) -> Iterator[None]:
         ) from None
 
 
-def _check_known(requested: Sequence[ComparedForm], given: Mapping[str, Value], assume: Sequence[str]) -> None:
+def _check_forms(requested: Sequence[ComparedForm], given: Mapping[str, Value], assume: Sequence[str]) -> None:
     """Refuse names that none of the results knows, before anything is run."""
     for name in given:
-        if all(promise.result.notation.resolve(name) is None for promise in requested):
+        if all(compared_form.result.notation.resolve(name) is None for compared_form in requested):
             raise unknown_name(
-                "constant", name, {letter for promise in requested for letter in promise.result.notation}
+                "constant", name, {letter for compared_form in requested for letter in compared_form.result.notation}
             )
-    known = {a.name for promise in requested for a in promise.form.assumptions} | {"all"}
+    known = {a.name for compared_form in requested for a in compared_form.form.assumptions} | {"all"}
     for name in assume:
         if name not in known:
             raise unknown_name("assumption", name, sorted(known))
@@ -392,12 +382,12 @@ def _refusals(
 ) -> dict[ComparedForm, str]:
     """The results that are not about such runs, with the reason."""
     found = {}
-    for promise in requested:
+    for compared_form in requested:
         try:
-            own = _constants_of(promise.result, given)
-            check_fits(setting, promise.result, promise.form.name, None, missing=True, given=own)
+            own = _constants_of(compared_form.result, given)
+            check_fits(setting, compared_form.result, compared_form.form.name, None, missing=True, given=own)
         except FedboundsError as error:
-            found[promise] = str(error)
+            found[compared_form] = str(error)
     return found
 
 
@@ -420,17 +410,17 @@ def _compare_setting(
     given: Mapping[str, Value],
     assume: Sequence[str],
     keep_violated: bool,
-) -> tuple[dict[str, Confrontation], dict[str, str]]:
+) -> tuple[dict[str, RunComparison], dict[str, str]]:
     """One setting with each result; the reason where it cannot be compared, or violates an assumption."""
-    found: dict[str, Confrontation] = {}
+    found: dict[str, RunComparison] = {}
     without: dict[str, str] = {}
     try:
         trace = trace_of(setting, store)
     except FedboundsError as error:
-        return found, {promise.claim: str(error) for promise in requested}
+        return found, {compared_form.claim: str(error) for compared_form in requested}
     problem, process = setting.problem(), setting.process()
-    for promise in requested:
-        result, form = promise.result, promise.form
+    for compared_form in requested:
+        result, form = compared_form.result, compared_form.form
         names = [each.name for each in form.assumptions]
         taken = check_assumed(names, {*assume} & {"all", *names})
         try:
@@ -440,11 +430,11 @@ def _compare_setting(
                     given=_constants_of(result, given), assume=taken,
                 )  # fmt: skip
         except FedboundsError as error:
-            without[promise.claim] = str(error)
+            without[compared_form.claim] = str(error)
             continue
         violated = [name for name, status in c.evaluation.assumptions.items() if status == "violated"]
         if violated and not keep_violated:
-            without[promise.claim] = f"the runs violate what it assumes: {', '.join(violated)}"
+            without[compared_form.claim] = f"the runs violate what it assumes: {', '.join(violated)}"
         else:
-            found[promise.claim] = c
+            found[compared_form.claim] = c
     return found, without

@@ -18,7 +18,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.result import Form
 from fedbounds.bounds.theory.symbols import Constant
-from fedbounds.empirical.comparison.compare_run import Confrontation
+from fedbounds.empirical.comparison.compare_run import RunComparison
 
 CONFIDENCE = 0.95
 FAR = 10**12  # the largest T at which a bound is evaluated; its largest term there is the leading one
@@ -47,12 +47,7 @@ class Slope:
 
 
 def least_squares(T: np.ndarray, values: np.ndarray) -> float:
-    """The slope of log values on log T, by ordinary least squares.
-
-    Example:
-        >>> round(least_squares(np.array([10.0, 100.0, 1000.0]), np.array([1.0, 0.1, 0.01])), 12)
-        -1.0
-    """
+    """The slope of log values on log T, by ordinary least squares."""
     x = np.log(np.asarray(T, dtype=float))
     x = x - x.mean()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -136,7 +131,7 @@ class Rate:
         start: the measure before the first round, if it is the same for all T: a bound above it is void.
     """
 
-    family: Confrontation
+    family: RunComparison
     since: int = 0
     by: str = "explicit"
     start: float | None = None
@@ -257,12 +252,12 @@ def _from_then_on(holds: Callable[[np.ndarray], np.ndarray], low: int) -> int | 
     return first(lambda t: bool(holds(np.array([t]))[0]), int(T[fails[-1]]), int(T[fails[-1] + 1]))
 
 
-def _rounds(c: Confrontation) -> str:
+def _rounds(c: RunComparison) -> str:
     """The paper's symbol for the number of rounds."""
     return next(name for name, quantity in c.result.notation.items() if quantity.concept == "rounds")
 
 
-def _own_constants(c: Confrontation, form: Form) -> dict[str, Constant]:
+def _own_constants(c: RunComparison, form: Form) -> dict[str, Constant]:
     """The constants without the number of rounds, what the form sets, and what follows from the others."""
     rules = {rule.name: rule.inputs for rule in form.derived}
     kept = {name: k for name, k in c.constants.items() if name not in {*rules, *form.prescribes, _rounds(c)}}

@@ -16,7 +16,7 @@ OVERALL = "gradient noise and participation"
 
 @dataclass(frozen=True, eq=False)
 class MeasuredCurve:
-    """A measure at K horizons; the attributes are those of `Confrontation`."""
+    """A measure at K horizons; the attributes are those of `RunComparison`."""
 
     measure: Measure
     rounds: np.ndarray
@@ -36,7 +36,7 @@ def measure_run(
     setting: RunSetting, measure: Measure, paper: PaperRuns, interval: int, single_horizon: bool
 ) -> MeasuredCurve:
     """The measure along a run, from the first complete interval on."""
-    values, samples = paper.measured(setting, measure.of)
+    values, samples = paper.measure(setting, measure.of)
     at, last = setting.at, measure.aggregate == "last"
     # the last model must be recorded; otherwise the rounds before T are enough, and a log may end with them
     horizons = at if last else np.union1d(at, [setting.total])
@@ -100,11 +100,6 @@ def averages_before(horizons: np.ndarray, at: np.ndarray, values: np.ndarray) ->
 
     After the last record the value is taken to be that one. Where every t was recorded this is the plain average. That
     of the records alone would count the first value, often the largest by far, for all rounds up to the next record.
-
-    Example:
-        >>> t = np.array([0, 4, 8])
-        >>> averages_before(np.array([1, 3, 8]), t, 8.0 - t).tolist()  # of 8, of 8, 7, 6, and of 8, 7, ..., 1
-        [8.0, 7.0, 4.5]
     """
     gaps, ends = np.append(np.diff(at), np.inf), np.append(np.arange(1, len(at)), 0)
 

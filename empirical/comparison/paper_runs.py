@@ -36,39 +36,25 @@ class PrescribedSteps:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The facts of a run for a form, at each horizon.
+    """The facts of a run for a form, at each horizon."""
 
-    Attributes:
-        constants: by symbol; vectors over the horizons where they depend on them.
-        found: assumption name to whether it was found to hold.
-        notes: what else a reader must know.
-        all_constants: by concept, used by the form or not; given constants are compared with them.
-    """
-
-    constants: dict[str, Value]
-    found: dict[str, bool]
-    notes: tuple[str, ...] = ()
+    constants: dict[str, Value]  # by symbol; vectors over the horizons where they depend on them
+    found: dict[str, bool]  # assumption name to whether it was found to hold
+    notes: tuple[str, ...] = ()  # what else a reader must know
+    # by concept, used by the form or not; given constants are compared with them
     all_constants: Mapping[str, Constant | NoConstant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedRun:
-    """A run, the form that it is compared with, and at which horizons.
+    """A run, the form that it is compared with, and at which horizons."""
 
-    Attributes:
-        setting: the run.
-        form, result: the bound.
-        interval: P of the analysis.
-        horizons: numbers of rounds, each at least P.
-        given: the symbols that the user gives.
-    """
-
-    setting: RunSetting
-    form: Form
+    setting: RunSetting  # the run
+    form: Form  # form, result: the bound
     result: Result
-    interval: int
-    horizons: np.ndarray
-    given: frozenset[str]
+    interval: int  # P of the analysis
+    horizons: np.ndarray  # numbers of rounds, each at least P
+    given: frozenset[str]  # the symbols that the user gives
 
     @property
     def symbols(self) -> set[str]:
@@ -153,14 +139,10 @@ class PrescribedValues(NamedTuple):
 
 
 class PaperRuns(ABC):
-    """One paper's knowledge of runs.
+    """One paper's knowledge of runs."""
 
-    Attributes:
-        authors: of the paper, and its year.
-        over: what the paper's measures may be over, as a run is measured: its rounds may be something else to a paper.
-    """
-
-    authors: ClassVar[str] = ""
+    authors: ClassVar[str] = ""  # of the paper, and its year
+    # what the paper's measures may be over, as a run is measured: its rounds may be something else to a paper
     over: ClassVar[tuple[str, ...]] = ("rounds", "window starts")
 
     @abstractmethod
@@ -174,14 +156,16 @@ class PaperRuns(ABC):
         self.steps(setting, interval)
 
     @abstractmethod
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def collect_facts(self, compared: ComparedRun) -> RunFacts:
         """What a run says about a form."""
 
     @abstractmethod
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
+    def prescribe_algorithm(
+        self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]
+    ) -> Algorithm:
         """The algorithm with the step sizes that a form sets."""
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         """What a result bounds, at every recorded round (R,), and its samples (seeds, R), if there are any."""
         if of != GRADIENT_OF_F:
             raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
@@ -222,24 +206,20 @@ class UnknownPaper(PaperRuns):
         """No step size has a symbol."""
         return PrescribedSteps(1 if interval is None else check_count("interval", interval), {})
 
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def collect_facts(self, compared: ComparedRun) -> RunFacts:
         """The problem's constants, and the assumptions on problem and noise."""
         constants = run_constants(compared.setting) | compared.rounds
         return compared.facts(constants, problem_assumptions(compared.setting, constants))
 
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
+    def prescribe_algorithm(
+        self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]
+    ) -> Algorithm:
         """No algorithm."""
         raise FedboundsError(f"the paper of {result.key} does not say which algorithm its results are about")
 
 
 def paper_of(result: Result) -> PaperRuns | None:
-    """What the paper of a result knows of runs; None where it has no module `run`.
-
-    Example:
-        >>> from fedbounds.bounds.theory.registry import load
-        >>> type(paper_of(load("fedau/theorem-2"))).__name__
-        'FedAUPaper'
-    """
+    """What the paper of a result knows of runs; None where it has no module `run`."""
     module = paper_submodule(result.paper, "empirical", "run") if result.paper in paper_names() else None
     if module is None:
         return None

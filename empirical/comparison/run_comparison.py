@@ -22,7 +22,7 @@ ROUNDING = 1e-9  # relative excess over the bound that is a crossing
 
 
 @dataclass(frozen=True, eq=False)
-class Confrontation(Shown):
+class RunComparison(Shown):
     """The measured left-hand side and the right-hand side of a result, for one or many numbers of rounds T.
 
     Attributes:
@@ -67,7 +67,7 @@ class Confrontation(Shown):
     def __repr__(self) -> str:
         """One line; `print` shows the whole summary."""
         promise = f"guarantee: {self.evaluation.guarantee_text}"
-        return f"<Confrontation with {self.result.key} [{self.form.name}]: {self._last}, {promise}>"
+        return f"<RunComparison with {self.result.key} [{self.form.name}]: {self._last}, {promise}>"
 
     def __str__(self) -> str:
         """What was compared with what, measure and bound at the largest T, and whether it is a guarantee."""
@@ -118,7 +118,7 @@ class Confrontation(Shown):
             causes += f", or a constant is wrong: {', '.join([*self.given_check.unconfirmed, *estimated])}"
         return f"{where}: {causes}{f', or this is chance in {_sample(self.seeds, chance)}' if self.seeds else ''}"
 
-    def judge(self) -> Confrontation:
+    def judge(self) -> RunComparison:
         """The same with its guarantee revoked by the crossings, and with a note on an average of some rounds."""
         reason, spacing = self.revoked, self.spacing
         noted = replace(self, notes=(*self.notes, spacing)) if spacing else self
@@ -211,7 +211,7 @@ class Confrontation(Shown):
             return self.measured / self.bound
 
 
-def join_comparisons(points: Sequence[Confrontation], note: str) -> Confrontation:
+def join_comparisons(points: Sequence[RunComparison], note: str) -> RunComparison:
     """Comparisons of runs of increasing T as one."""
     last = points[-1]
     sampled = [point.samples for point in points if point.samples is not None]

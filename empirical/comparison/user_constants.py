@@ -20,15 +20,10 @@ FactsFor = Callable[[frozenset[str]], RunFacts]  # the symbols that the user giv
 
 @dataclass(frozen=True)
 class GivenCheck:
-    """The comparison of given constants with a run that contradicts none of them.
+    """The comparison of given constants with a run that contradicts none of them."""
 
-    Attributes:
-        doubts: why some have no counterpart in the run, and why the form may not be about the run.
-        unconfirmed: symbols that the form uses and the run does not know.
-    """
-
-    doubts: tuple[str, ...] = ()
-    unconfirmed: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # why some have no counterpart in the run, and why the form may not be about the run
+    unconfirmed: tuple[str, ...] = ()  # symbols that the form uses and the run does not know
 
 
 def check_given(result: Result, form: Form, given: Mapping[str, Value], facts_for: FactsFor) -> GivenCheck:
@@ -87,7 +82,7 @@ def replace_measured(
     ]
     better = [rule for rule in rules if rule.name not in reliable and reliable.issuperset(rule.inputs)]
     replaced = frozenset(rule.name for rule in better)
-    used = _symbols_asked_for(form, frozenset(known) - replaced)
+    used = _required_symbols(form, frozenset(known) - replaced)
     notes = [
         f"{rule.name} follows from {' and '.join(rule.inputs)}, not from what was measured ({rule.why})"
         for rule in better
@@ -100,7 +95,7 @@ def replace_measured(
     return replaced, tuple(notes)
 
 
-def _symbols_asked_for(form: Form, known: frozenset[str]) -> set[str]:
+def _required_symbols(form: Form, known: frozenset[str]) -> set[str]:
     """The symbols that a form needs when these are known: one that is derived from others asks for the others."""
     waiting, seen = [*needed_constants(form)], set[str]()
     while waiting:

@@ -60,8 +60,8 @@ def _measurements(
         height = _HEIGHT * (0.7 + 0.6 * drawn[:, 1]) * begins
         since = time >= steps * (0.1 + 0.65 * drawn[:, 2, None])
         level = _LEVEL * 6**0.5 * (drawn[:, 3] + drawn[:, 4] - 1)
-        shaken, other = (12**0.5 * (drawn[:, 5 + k * steps :][:, :steps] - 0.5) for k in (0, 1))
-        state = level[:, None] + height[:, None] * since + _SHAKE * shaken
+        shake, other = (12**0.5 * (drawn[:, 5 + k * steps :][:, :steps] - 0.5) for k in (0, 1))
+        state = level[:, None] + height[:, None] * since + _SHAKE * shake
         groups.append(state[..., None] * loading[0] + _OTHER * np.cumsum(other, axis=1)[..., None] * loading[1])
         happened += begins
     measured = np.concatenate(groups, axis=2)

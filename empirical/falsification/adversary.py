@@ -31,9 +31,9 @@ from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Quantity
 from fedbounds.empirical.falsification.instances.ascent import ascend, in_range, moderate
 from fedbounds.empirical.falsification.instances.climbing import climb, ratio
-from fedbounds.empirical.falsification.instances.instance_checker import trial
+from fedbounds.empirical.falsification.instances.instance_checker import instance_test
 from fedbounds.empirical.falsification.instances.population import Population
-from fedbounds.empirical.falsification.instances.sides import ROUNDING, Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import ROUNDING, InstanceTest, Sides
 
 SIZE = 40  # instances of one shape that climb at once
 AGREE = 1e-6  # relative distance of two ratios that are the same but for rounding
@@ -48,19 +48,12 @@ Status = Literal["below", "attained", "lead", "refuted", "not covered"]
 
 
 class AdversaryEffort(NamedTuple):
-    """The effort of a search.
+    """The effort of a search."""
 
-    Attributes:
-        cells: shapes of random instances, about 40 of each.
-        starts: from how many of the worst a climb starts, of different shapes.
-        evaluations: of instances, at most, in each climb.
-        longest: the most steps of an instance from which a climb starts.
-    """
-
-    cells: int
-    starts: int
-    evaluations: int
-    longest: int
+    cells: int  # shapes of random instances, about 40 of each
+    starts: int  # from how many of the worst a climb starts, of different shapes
+    evaluations: int  # of instances, at most, in each climb
+    longest: int  # the most steps of an instance from which a climb starts
 
 
 EFFORTS: Mapping[str, AdversaryEffort] = {
@@ -71,19 +64,12 @@ EFFORTS: Mapping[str, AdversaryEffort] = {
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """An assumption or a condition, checked on an instance.
+    """An assumption or a condition, checked on an instance."""
 
-    Attributes:
-        text: the assumption's statement, or the condition.
-        holds: whether the instance meets it.
-        name: of the assumption, or what the condition is for.
-        left, op, right: both sides of a condition; None of an assumption.
-    """
-
-    text: str
-    holds: bool
-    name: str
-    left: float | None = None
+    text: str  # the assumption's statement, or the condition
+    holds: bool  # whether the instance meets it
+    name: str  # of the assumption, or what the condition is for
+    left: float | None = None  # left, op, right: both sides of a condition; None of an assumption
     op: str | None = None
     right: float | None = None
 
@@ -197,7 +183,7 @@ def search_form(
     progress: Callable[[int, int], None] | None = None,
 ) -> WorstInstance | str:
     """The worst instance of a claim about a form, or why there is none."""
-    how = trial(claim)
+    how = instance_test(claim)
     if how is None or order_only(claim):
         return why_no_number(claim)
     rng, evaluated, met, searches = np.random.default_rng(seed), 0, 0, 0
@@ -231,7 +217,7 @@ def search_form(
     starts = sorted(able, key=height, reverse=True)[: effort.starts]
     chosen = [z for _, z in starts]
     starts += [one for one in able for z in extremal if one[1] is z and not any(z is other for other in chosen)]
-    if known is not None and can_climb(before := (known.ratio, population(known).repeated(SIZE))):
+    if known is not None and can_climb(before := (known.ratio, population(known).repeat(SIZE))):
         starts.insert(0, before)
     for _, z in starts:  # half of the evaluations for all together, by chance, half for the worst of them
         generations = effort.evaluations // (2 * len(z))
@@ -251,7 +237,7 @@ def search_form(
 
 def search_families(claim: Claim, seed: int, called: str) -> WorstInstance | None:
     """The worst of a claim's known extremal runs and of the climbs from them; None if it has no extremal runs."""
-    how = trial(claim)
+    how = instance_test(claim)
     if how is None or how.family is None:
         return None
     (z, families), sides_of, rng = how.family.best(claim), sides_for_search(claim, how), np.random.default_rng(seed)
@@ -269,7 +255,7 @@ def search_families(claim: Claim, seed: int, called: str) -> WorstInstance | Non
     return None
 
 
-def sides_for_search(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
+def sides_for_search(claim: Claim, how: InstanceTest) -> Callable[[Population], Sides]:
     """Both sides of a claim; instances with numbers outside the range of a search are not covered."""
     evaluate, known = evaluate_claim(claim, how), domains(claim)
 
@@ -292,7 +278,7 @@ def height(one: tuple[float, Population]) -> float:
 def can_climb(one: tuple[float, Population]) -> bool:
     """Whether a climb can start here: below the bound, from an instance with neighbors."""
     found, z = one
-    return 0 < found < 1 - AGREE and type(z).mutated is not Population.mutated
+    return 0 < found < 1 - AGREE and type(z).mutate is not Population.mutate
 
 
 def order_only(claim: Claim) -> bool:
@@ -312,7 +298,7 @@ def why_no_number(claim: Claim) -> str:
     if form.refuted_by:
         return f"the erratum {form.refuted_by} refutes it, by an instance outside this search"
     others = [ResultForm(result, other).claim() for other in result.forms if not other.order_only]
-    tried = [{a.name for a in other.assumptions} for other in others if trial(other)]
+    tried = [{a.name for a in other.assumptions} for other in others if instance_test(other)]
     if tried and (more := {a.name for a in form.assumptions} - set.union(*tried)):
         return f"no run here meets {', '.join(sorted(more))}"
     if tried:
@@ -329,7 +315,7 @@ def domains(claim: Claim) -> Mapping[str, Quantity]:
     return {s.name: known[s.name] for s in letters(subject.form) if s.name in known}
 
 
-def evaluate_claim(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
+def evaluate_claim(claim: Claim, how: InstanceTest) -> Callable[[Population], Sides]:
     """Both sides of a claim on instances; those with a constant outside its domain are not covered."""
     known = domains(claim)
 
@@ -357,10 +343,10 @@ def outside(claim: Claim, constants: Mapping[str, Any]) -> str:
     return ""
 
 
-def recompute_ratio(claim: Claim, how: Trial, z: Population) -> float | None:
+def recompute_ratio(claim: Claim, how: InstanceTest, z: Population) -> float | None:
     """The ratio of one instance with more digits, or on other samples; None where that is impossible."""
     try:
-        again = z.resampled() if z.left_side == "sampled" else z.in_long_doubles()
+        again = z.resample() if z.left_side == "sampled" else z.to_long_doubles()
         return float(evaluate_claim(claim, how)(again).ratios().max())
     except TypeError:  # of functions of doubles alone, as eigenvalues
         return None
@@ -380,7 +366,7 @@ def judge_ratio(z: Population, found: float, again: float | None) -> tuple[Statu
     return "refuted", f"{how}say {again:.9g} too"
 
 
-def describe_instance(claim: Claim, how: Trial, z: Population, budget: Mapping[str, Any]) -> WorstInstance:
+def describe_instance(claim: Claim, how: InstanceTest, z: Population, budget: Mapping[str, Any]) -> WorstInstance:
     """One instance as a `WorstInstance`."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
@@ -458,7 +444,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
         raise FedboundsError(f"no instance to replay: it has no {missing[0]}")
     result = as_result(str(document["key"]))
     claim = ResultForm(result, result.form(str(document["form"]))).claim()
-    how, kinds = trial(claim), loaded_kinds()
+    how, kinds = instance_test(claim), loaded_kinds()
     if how is None:
         raise FedboundsError(f"{claim.id}: {why_no_number(claim)}")
     if document["kind"] not in kinds:
@@ -466,7 +452,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
     if not isinstance(document["instance"], Mapping):
         raise FedboundsError("no instance to replay: its numbers must be a table")
     try:
-        z = kinds[document["kind"]].of(document["instance"])
+        z = kinds[document["kind"]].from_numbers(document["instance"])
         if z.cost > MOST_STEPS:
             raise FedboundsError(f"the instance takes more than {MOST_STEPS:,} steps to measure")
         found_now = describe_instance(claim, how, z, document.get("budget", {}))
@@ -517,7 +503,7 @@ def loaded_kinds() -> dict[str, type[Population]]:
 
 def population(found: WorstInstance) -> Population:
     """The instance that was found, alone."""
-    return loaded_kinds()[found.kind].of(found.instance)
+    return loaded_kinds()[found.kind].from_numbers(found.instance)
 
 
 def subclasses(kind: type[Population]) -> Iterator[type[Population]]:

@@ -17,7 +17,7 @@ from fedbounds.cli import options
 from fedbounds.cli.options import Count, OutputPath, PathArgument
 
 if TYPE_CHECKING:
-    from fedbounds.empirical.comparison.compare_run import Confrontation
+    from fedbounds.empirical.comparison.compare_run import RunComparison
     from fedbounds.empirical.comparison.compare_sweep import SweepSetting
 
 
@@ -89,7 +89,7 @@ def confront(
     return 1 if any(c.covered_crossings.size for c in found.values()) else 0
 
 
-def describe(found: Mapping[SweepSetting, Confrontation]) -> str:
+def describe(found: Mapping[SweepSetting, RunComparison]) -> str:
     """A table of the settings at the largest T; then the constants of each, and why it is not a guarantee."""
     first = next(iter(found.values()))
     lines = [["", first.letter, "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]]
@@ -123,13 +123,13 @@ def describe(found: Mapping[SweepSetting, Confrontation]) -> str:
     return "\n".join(text)
 
 
-def _constant(name: str, c: Confrontation) -> str:
+def _constant(name: str, c: RunComparison) -> str:
     """A constant with its kind and its source."""
     constant = c.constants[name]
     return f"{name} = {number(constant.value)}   {constant.source}{f' ({constant.note})' if constant.note else ''}"
 
 
-def to_dict(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
+def to_dict(setting: SweepSetting, c: RunComparison) -> dict[str, Any]:
     """The document of one setting that `fedbounds confront --json` prints."""
     return {
         "label": setting.label,

@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront_family
 from fedbounds.empirical.comparison.compare_sweep import confront_sweep, join_traces
 from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import process_from_spec
@@ -42,7 +42,7 @@ def read_setting(paper: str) -> dict[str, Any]:
     return tomllib.loads(files(f"fedbounds.figures.papers.{paper}").joinpath("network.toml").read_text("utf-8"))
 
 
-def compare_with_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], result: str) -> Confrontation:
+def compare_with_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], result: str) -> RunComparison:
     """Compare the runs of one setting (a sweep) with a result, with constants measured along the runs."""
     (found,) = confront_sweep(
         resolve(setting, source=str(setting["name"])),
@@ -55,7 +55,7 @@ def compare_with_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any]
     return found
 
 
-def network_picture(comparison: Confrontation, title: str, setting: Mapping[str, Any], words: str) -> Picture:
+def network_picture(comparison: RunComparison, title: str, setting: Mapping[str, Any], words: str) -> Picture:
     """The overlay of a comparison from `compare_with_run`; `words` describes the runs and their scale."""
     drawn = overlay(comparison, title)
     caption = f"{title}. {words} No guarantee: constants that are measured along a run say nothing beyond it. "
@@ -63,7 +63,7 @@ def network_picture(comparison: Confrontation, title: str, setting: Mapping[str,
     return replace(drawn, caption=caption + shown, provenance={**drawn.provenance, "setting": dict(setting)})
 
 
-def bound_claim(comparison: Confrontation) -> FigureClaim:
+def bound_claim(comparison: RunComparison) -> FigureClaim:
     """The claim that the measure stays below the bound, for the constants of the runs.
 
     It disagrees if a one-sided t-test over seeds, corrected for all horizons, finds the measure above the bound where
@@ -129,7 +129,7 @@ class NetworkFamily:
         }  # fmt: skip
 
 
-def pilot_comparison(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Confrontation:
+def pilot_comparison(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> RunComparison:
     """The pilot run compared with the theorem, which measures the constants."""
     return compare_with_run(gallery, family.sweep(*family.pilot, PILOT_SEEDS), family.theorem)
 
@@ -173,7 +173,7 @@ class Networks:
     rates_title: str = ""
     rates_caption: str = ""
 
-    def compare(self, gallery: PaperGallery[Any]) -> Confrontation:
+    def compare(self, gallery: PaperGallery[Any]) -> RunComparison:
         """The runs of the setting, and the bound."""
         return compare_with_run(gallery, self.setting, self.result)
 

@@ -26,7 +26,7 @@ from fedbounds.figures.charts.picture import (
 from fedbounds.figures.charts.theory import HATCHES, axis_label, describe_conditions, horizon_label, looks
 
 if TYPE_CHECKING:
-    from fedbounds.empirical.comparison.compare_run import Confrontation
+    from fedbounds.empirical.comparison.compare_run import RunComparison
     from fedbounds.empirical.comparison.compare_sweep import SweepSetting
 
 VISIBLE = 0.004  # of the height: a band of about one pixel
@@ -35,7 +35,7 @@ LINE = 0.05  # of the height: a line of words
 TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
 
 
-def overlay(comparison: Confrontation, title: str = "") -> Picture:
+def overlay(comparison: RunComparison, title: str = "") -> Picture:
     r"""The measured left-hand side under the bound, over the number of rounds T, on logarithmic axes.
 
     Shaded below the bound: its terms, stacked, the smallest (at the largest T) lowest. Where more was measured than
@@ -84,7 +84,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
     )
 
 
-def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, caption: str = "") -> Picture:
+def overlay_settings(comparisons: Mapping[str, RunComparison], *, title: str, caption: str = "") -> Picture:
     """Several runs (at most 24) under one form of a result, in panels that share their axes, each as in `overlay`."""
     if len(comparisons) > MOST_PANELS:
         raise FedboundsError(f"a picture holds {MOST_PANELS} runs at most, these are {len(comparisons)}")
@@ -128,7 +128,7 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
     )
 
 
-def overlay_sweep(found: Mapping[SweepSetting, Confrontation], name: str, **provenance: object) -> Picture:
+def overlay_sweep(found: Mapping[SweepSetting, RunComparison], name: str, **provenance: object) -> Picture:
     """The runs of a sweep under one form: one setting with its terms, several in panels; run keys in the manifest."""
     first = next(iter(found.values()))
     where = first.result.source
@@ -142,7 +142,7 @@ def overlay_sweep(found: Mapping[SweepSetting, Confrontation], name: str, **prov
 
 
 def overlays(
-    rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title: str, caption: str = "", shaded: str = ""
+    rows: Mapping[str, Mapping[str, Sequence[RunComparison]]], *, title: str, caption: str = "", shaded: str = ""
 ) -> Picture:
     r"""A grid of panels, each one run under several forms; rows and columns are the keys of `rows`.
 
@@ -219,12 +219,12 @@ def overlays(
     )
 
 
-def _floor(c: Confrontation) -> float:
+def _floor(c: RunComparison) -> float:
     """The lower end of the y axis."""
     return max(min(float(c.measured[c.measured > 0].min(initial=np.inf)), float(c.bound.min())) / 3, 1e-300)
 
 
-def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
+def _draw_all(axes: Any, c: RunComparison, floor: float) -> list[str]:
     """Draw terms, bound and measured curve; return the terms that are too small to see."""
     T = c.rounds.astype(float)
     axes.set_yscale("log")
@@ -237,7 +237,7 @@ def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
     return thin
 
 
-def _make_room(axes: Any, c: Confrontation, words: str) -> None:
+def _make_room(axes: Any, c: RunComparison, words: str) -> None:
     """Raise the top of the y axis if the bound would run through words in the upper right corner."""
     finite = np.isfinite(c.bound)
     places = (axes.transData - axes.transAxes).transform(np.column_stack([c.rounds, c.bound])[finite])
@@ -248,12 +248,12 @@ def _make_room(axes: Any, c: Confrontation, words: str) -> None:
         axes.set_ylim(bottom, bottom * (top / bottom) ** (highest / free))
 
 
-def _sort_terms(c: Confrontation) -> list[str]:
+def _sort_terms(c: RunComparison) -> list[str]:
     """The terms, the smallest at the largest T first."""
     return sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
 
 
-def _draw_terms(axes: Any, c: Confrontation, floor: float, order: Sequence[str]) -> list[str]:
+def _draw_terms(axes: Any, c: RunComparison, floor: float, order: Sequence[str]) -> list[str]:
     """Draw the terms, stacked in this order, the first lowest; return those that are too small to see."""
     T = c.rounds.astype(float)
     order = [name for name in order if (c.terms[name] > 0).any()]
@@ -272,7 +272,7 @@ def _draw_terms(axes: Any, c: Confrontation, floor: float, order: Sequence[str])
     return thin
 
 
-def _measured_curve(c: Confrontation, label: str, some: Any) -> Curve:
+def _measured_curve(c: RunComparison, label: str, some: Any) -> Curve:
     """The measured curve at some horizons, with its band of two standard errors."""
     T, y = c.rounds[some].astype(float), c.measured[some]
     if c.standard_error is None:
@@ -281,7 +281,7 @@ def _measured_curve(c: Confrontation, label: str, some: Any) -> Curve:
     return Curve(label, T, y, y - error, y + error)
 
 
-def _verdict(c: Confrontation) -> str:
+def _verdict(c: RunComparison) -> str:
     """The ratio at the largest T and whether the bound is a guarantee, in short."""
     if not np.isfinite(c.bound[-1]):
         return f"no bound at {c.letter} = {int(c.rounds[-1])}:\na condition fails"
@@ -301,7 +301,7 @@ def _verdict(c: Confrontation) -> str:
     return "\n".join(lines)
 
 
-def _provenance(c: Confrontation) -> dict[str, Any]:
+def _provenance(c: RunComparison) -> dict[str, Any]:
     """The result, its form and its constants for the manifest."""
     return {
         "result": c.result.key,
@@ -312,20 +312,20 @@ def _provenance(c: Confrontation) -> dict[str, Any]:
     }
 
 
-def _constants(c: Confrontation) -> str:
+def _constants(c: RunComparison) -> str:
     """The constants that the form uses, with their kinds."""
     used = {name: k for name, k in c.constants.items() if name not in c.evaluation.unused}
     said = ", ".join(f"{n} = {_short(k.value)} ({k.source})" for n, k in used.items())
     return f"Constants at the largest {c.letter}: {said}."
 
 
-def _notes(c: Confrontation) -> str:
+def _notes(c: RunComparison) -> str:
     """The notes of a comparison as sentences."""
     band = () if c.standard_error is None else ("the band is two standard errors over seeds",)
     return " ".join(f"{note[0].upper()}{note[1:]}." for note in (*band, *c.notes))
 
 
-def _draw_measured(axes: Any, c: Confrontation, floor: float) -> None:
+def _draw_measured(axes: Any, c: RunComparison, floor: float) -> None:
     """The measured curve with a band of two standard errors, red where it crosses the bound."""
     T = c.rounds.astype(float)
     dot = "o" if len(T) == 1 else ""
@@ -339,7 +339,7 @@ def _draw_measured(axes: Any, c: Confrontation, floor: float) -> None:
         axes.plot(T, np.where(crossed, c.measured, np.nan), color=CROSSED, linewidth=3, label="crossed", marker="x")
 
 
-def _draw_bound(axes: Any, c: Confrontation, label: str, color: str = BOUND, dash: int = 0) -> None:
+def _draw_bound(axes: Any, c: RunComparison, label: str, color: str = BOUND, dash: int = 0) -> None:
     """The bound, dotted where a condition fails."""
     T = c.rounds.astype(float)
     dot = "o" if len(T) == 1 else ""
@@ -350,19 +350,19 @@ def _draw_bound(axes: Any, c: Confrontation, label: str, color: str = BOUND, das
         axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=DOTTED, label=words, marker=dot)
 
 
-def _leads(c: Confrontation) -> str:
+def _leads(c: RunComparison) -> str:
     """A crossing where the conditions hold comes first."""
     return f"{c.revoked[0].upper()}{c.revoked[1:]}. " if c.revoked else ""
 
 
-def _crossing(c: Confrontation) -> str:
+def _crossing(c: RunComparison) -> str:
     """The crossings, or the largest ratio."""
     if c.crossings.size:
         return f"Crossed at {len(c.crossings)} of {len(c.rounds)} {c.letter}, first {c.letter} = {int(c.crossings[0])}."
     return f"Never crossed; measured over bound at most {float(np.max(c.ratio)):.3g}."
 
 
-def _ratio(c: Confrontation) -> str:
+def _ratio(c: RunComparison) -> str:
     """The largest ratio of measured to bound where the conditions hold."""
     return f"{float(np.max(c.ratio[c.valid])):.2g}" if c.valid.any() else "a condition fails"
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from fedbounds.bounds.display.json_values import attributes
-from fedbounds.empirical.comparison.compare_run import Confrontation
+from fedbounds.empirical.comparison.compare_run import RunComparison
 from fedbounds.empirical.comparison.convergence_slopes import (
     CONFIDENCE,
     FAR,
@@ -230,7 +230,7 @@ def _provenance(one: Rate) -> dict[str, Any]:
 
 
 TOGETHER = 0.1  # difference of exponents up to which the measure depends on a constant as the bound does
-Panels = Mapping[str, Mapping[float, Sequence[Confrontation]]]  # constant -> value -> a run under several forms
+Panels = Mapping[str, Mapping[float, Sequence[RunComparison]]]  # constant -> value -> a run under several forms
 
 
 def ratios(panels: Panels, *, title: str, caption: str = "") -> Picture:
@@ -298,9 +298,9 @@ def ratios(panels: Panels, *, title: str, caption: str = "") -> Picture:
 
 def ratio_panels(
     axes: Mapping[str, tuple[str, Sequence[float]]],
-    run: Callable[[str, float, str], Confrontation],
+    run: Callable[[str, float, str], RunComparison],
     forms: Sequence[str],
-) -> dict[str, dict[float, list[Confrontation]]]:
+) -> dict[str, dict[float, list[RunComparison]]]:
     """Panel to value to `run(name, value, form)` for each form, where `axes` maps panels to names and values."""
     return {
         axis: {value: [run(name, value, form) for form in forms] for value in values}
@@ -308,7 +308,7 @@ def ratio_panels(
     }
 
 
-def exponents(by_value: Mapping[float, Sequence[Confrontation]]) -> tuple[Slope, float]:
+def exponents(by_value: Mapping[float, Sequence[RunComparison]]) -> tuple[Slope, float]:
     """The exponents of the measure and of the bound of the last form in the constant that varies."""
     x = np.array(list(by_value), dtype=float)
     at = [found[-1] for found in by_value.values()]
@@ -336,14 +336,14 @@ def ratio_claims(panels: Panels) -> list[FigureClaim]:
     return claims
 
 
-def _describe(name: str, by_value: Mapping[float, Sequence[Confrontation]]) -> str:
+def _describe(name: str, by_value: Mapping[float, Sequence[RunComparison]]) -> str:
     slope, bound = exponents(by_value)
     gap = slope.value - bound
     how = "" if abs(gap) <= TOGETHER else ", which is " + ("lower" if gap > 0 else "higher")
     return f"{name}: measured goes like the power {slope}, the bound like {bound:.2f}{how}."
 
 
-def _error(at: Sequence[Confrontation]) -> np.ndarray | None:
+def _error(at: Sequence[RunComparison]) -> np.ndarray | None:
     """Two standard errors of the ratio; None unless all runs are sampled."""
     errors = [c.standard_error[-1] / c.bound[-1] for c in at if c.standard_error is not None]
     return 2 * np.array(errors) if len(errors) == len(at) else None

@@ -15,7 +15,7 @@ from fedbounds.bounds.comparison.worst_ratios import worst_ratio
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.registry import Paper, load, paper_submodule, paper_submodules, papers
 from fedbounds.bounds.theory.result import Result
-from fedbounds.empirical.comparison.compare_run import Confrontation
+from fedbounds.empirical.comparison.compare_run import RunComparison
 from fedbounds.figures.charts.picture import BOUND, COLORS, DOTTED, Curve, Picture, new_figure
 from fedbounds.figures.charts.theory import axis_label
 
@@ -79,7 +79,7 @@ def solve_worst_case(method: str, **setting: object) -> WorstCase | str:
         return str(error)
 
 
-def tight_of_run(found: Confrontation, worst: WorstCase | str) -> Tight:
+def tight_of_run(found: RunComparison, worst: WorstCase | str) -> Tight:
     """A run at its last horizon, with the worst case at its constants."""
     sources = {k.source for n, k in found.constants.items() if n not in found.evaluation.unused}
     return Tight(float(found.bound[-1]), bool(found.valid[-1]), float(found.measured[-1]), worst, frozenset(sources))

@@ -16,14 +16,14 @@ from fedbounds.bounds.display.progress import progress_bar
 from fedbounds.bounds.inputs.output_files import Output, check_outputs
 from fedbounds.bounds.inputs.user_files import LARGEST_TOML, read_bytes, read_text, record_inputs
 from fedbounds.bounds.theory.registry import paper, paper_names
-from fedbounds.empirical.comparison.compare_run import Confrontation
+from fedbounds.empirical.comparison.compare_run import RunComparison
 from fedbounds.empirical.comparison.compare_sweep import (
     ComparedForm,
-    Confrontations,
+    SweepComparisons,
     SweepSetting,
     confront_results,
-    promises_named,
-    promises_of_runs,
+    forms_of_runs,
+    named_forms,
 )
 from fedbounds.empirical.sweep import Store, Sweep, read_sweep
 from fedbounds.empirical.sweep.executor import runs_bar
@@ -78,23 +78,23 @@ def report_runs(
 
 
 def runs_document(
-    sweep: Sweep, found: Confrontations, store: Store, out: Path, drawn: Drawn | None = None, force: bool = False
+    sweep: Sweep, found: SweepComparisons, store: Store, out: Path, drawn: Drawn | None = None, force: bool = False
 ) -> tuple[dict[str, Any], list[Path]]:
     """The document of a report on runs, and the files of its figures, drawn into the folder `out`."""
-    tables = [_flat_task(one.setting.task) for one in found.held]
+    tables = [_flat_task(one.setting.task) for one in found.comparisons]
     every = list(dict.fromkeys(name for table in tables for name in table))
     shared = {name: value for name, value in tables[0].items() if all(t.get(name) == value for t in tables)}
     common: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, "run")}
     for name, value in shared.items():
         part, dot, own = name.partition(".")
         common[part if dot else "run"][own or part] = value
-    made = [_runs(one.setting, store) for one in found.held]
+    made = [_runs(one.setting, store) for one in found.comparisons]
     builds = list({json.dumps(run["made_with"]): run["made_with"] for runs in made for run in runs}.values())
     for run in (run for runs in made for run in runs):
         run["made_with"] = builds.index(run["made_with"]) + 1
-    groups = [(p, some) for p in found.promises for some in _pictures(found.of(p))]
+    groups = [(p, some) for p in found.forms for some in _pictures(found.comparisons_of(p))]
     results, written = [], []
-    for compared in found.promises:
+    for compared in found.forms:
         figures = []
         own = [some for one, some in groups if one is compared]
         for number, some in enumerate(own, 1):
@@ -108,14 +108,14 @@ def runs_document(
             {
                 **result_document(compared.result, compared.form),
                 "figures": figures,
-                "comparisons": [_comparison(setting, c) for setting, c in found.of(compared).items()],
+                "comparisons": [_comparison(setting, c) for setting, c in found.comparisons_of(compared).items()],
             }
         )
     without: dict[tuple[str, str], list[str]] = {}
-    for one in found.held:
+    for one in found.comparisons:
         for claim, why in one.without.items():
             without.setdefault((claim, why), []).append(one.setting.label)
-    papers = dict.fromkeys(p.result.paper for p in found.promises if p.result.paper in paper_names())
+    papers = dict.fromkeys(p.result.paper for p in found.forms if p.result.paper in paper_names())
     text = read_text(sweep.source, sweep.source, LARGEST_TOML)
     return json_value(
         {
@@ -130,7 +130,7 @@ def runs_document(
                     "differs": {name: table.get(name) for name in every if name not in shared},
                     "runs": runs,
                 }
-                for one, table, runs in zip(found.held, tables, made, strict=True)
+                for one, table, runs in zip(found.comparisons, tables, made, strict=True)
             ],
             "results": results,
             "without": [{"claim": claim, "why": why, "settings": some} for (claim, why), some in without.items()],
@@ -153,7 +153,7 @@ def runs_document(
 
 def figures_of_runs(out: Path, keys: Sequence[str], settings: int) -> Iterator[Output]:
     """Every figure file that a report may write, for results (default: those that cover the runs) and many settings."""
-    for compared in promises_named(keys) if keys else promises_of_runs():
+    for compared in named_forms(keys) if keys else forms_of_runs():
         for number in range(-(-settings // MOST_PANELS) + 1):
             yield from figure_outputs(out / f"{_name(compared, number)}.png")
 
@@ -163,7 +163,7 @@ def _name(compared: ComparedForm, number: int) -> str:
     return slug(compared.claim) + (f"-{number}" if number else "")
 
 
-def _pictures(found: Mapping[SweepSetting, Confrontation]) -> list[dict[SweepSetting, Confrontation]]:
+def _pictures(found: Mapping[SweepSetting, RunComparison]) -> list[dict[SweepSetting, RunComparison]]:
     """The settings in groups of at most `MOST_PANELS`."""
     pairs = list(found.items())
     return [dict(pairs[start : start + MOST_PANELS]) for start in range(0, len(pairs), MOST_PANELS)]
@@ -201,7 +201,7 @@ def _build(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: facts[name] for name in ("python", "platform", "packages", "git") if name in facts}
 
 
-def _comparison(setting: SweepSetting, c: Confrontation) -> dict[str, Any]:
+def _comparison(setting: SweepSetting, c: RunComparison) -> dict[str, Any]:
     """One setting under one result at its largest number of rounds, and all crossings."""
     notation = c.result.notation
     formulas = dict(zip((h.text for h in c.form.hypotheses), c.result.latex_parts(c.form).conditions, strict=True))

@@ -126,7 +126,7 @@ def test_several_settings_stand_in_panels_and_a_crossing_is_an_exit_of_1(place, 
     ]
     assert (place / "two.svg").read_text().count("measured / bound") == 2
     planted = property(lambda comparison: comparison.rounds == comparison.rounds[0])
-    monkeypatch.setattr("fedbounds.empirical.comparison.compare_run.Confrontation._above", planted)
+    monkeypatch.setattr("fedbounds.empirical.comparison.compare_run.RunComparison._above", planted)
     assert fedbounds.main(["confront", "two.toml", THEOREMS["arbitrary"], "--out", "two.svg"]) == 1
     assert "no guarantee: crossed at 1 of" in capsys.readouterr().out
 

@@ -122,7 +122,7 @@ def test_a_step_with_nine_tenths_of_its_right_side_is_refuted_on_instances(proof
             or step.conclusion.left.could_extract_minus_sign()
         ):
             continue
-        if paper_instances(room).drawn_for(subject) is None:
+        if paper_instances(room).premise_cases(subject) is None:
             continue
         less = replace(step.conclusion, right=sp.Rational(9, 10) * step.conclusion.right)
         assert not judge_on_instances(claim).refuted, claim.id

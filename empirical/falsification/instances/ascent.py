@@ -1,6 +1,6 @@
 """The ascent of one instance: quasi-Newton steps on log(left/bound), and random neighbors.
 
-With prescribed instead of random numbers, `Population.mutated` is a function of coordinates, in which the gradient is
+With prescribed instead of random numbers, `Population.mutate` is a function of coordinates, in which the gradient is
 computed by differences. A ratio of maxima has ridges, where gradients are useless: every line search also tries random
 neighbors.
 """
@@ -55,26 +55,21 @@ def moderate(values: np.ndarray) -> np.ndarray:
 def coordinates(z: Population) -> int:
     """How many coordinates the neighbors of an instance have."""
     counter = PrescribedDraws()
-    z.mutated(counter)
+    z.mutate(counter)
     return counter.read
 
 
 def neighbors(z: P, steps: np.ndarray) -> P:
     """The neighbors of one instance at these coordinates, (K, D)."""
-    return z.repeated(len(steps)).mutated(PrescribedDraws(steps))
+    return z.repeat(len(steps)).mutate(PrescribedDraws(steps))
 
 
 @dataclass(frozen=True)
 class Newton:
-    """The BFGS estimate of the inverse curvature.
+    """The BFGS estimate of the inverse curvature."""
 
-    Attributes:
-        inverse: of minus the Hessian, (D, D).
-        step, slope: the last step and the gradient before it; None before the first.
-    """
-
-    inverse: np.ndarray
-    step: np.ndarray | None = None
+    inverse: np.ndarray  # of minus the Hessian, (D, D)
+    step: np.ndarray | None = None  # step, slope: the last step and the gradient before it; None before the first
     slope: np.ndarray | None = None
 
     def updated(self, slope: np.ndarray) -> np.ndarray:
@@ -111,14 +106,14 @@ def ascend(start: P, score: Callable[[P], np.ndarray], evaluations: int, rng: np
         axes = rng.permutation(D)[:MOST] if D > MOST else np.arange(D)
         at, *around = height(neighbors(here, DIFFERENCE * np.concatenate([np.zeros((1, D)), np.eye(D)[axes]])))
         slope = np.where(np.isfinite(around) & np.isfinite(at), (np.array(around) - at) / DIFFERENCE, 0.0)
-        there, steps = here.repeated(CHANCES).mutated(rng), np.zeros((0, len(axes)))
+        there, steps = here.repeat(CHANCES).mutate(rng), np.zeros((0, len(axes)))
         if slope.any():
             inverse = newton.updated(slope)
             quick = inverse @ slope
             steps = np.concatenate([line(quick, min(float(np.linalg.norm(quick)), FARTHEST)), line(slope, 1.0)])
             newton, whole = Newton(inverse), np.zeros((len(steps), D))
             whole[:, axes] = steps
-            there = neighbors(here, whole).followed_by(there)
+            there = neighbors(here, whole).concatenate(there)
         heights = height(there)
         k = int(np.argmax(heights))
         gain = float(heights[k]) - best

@@ -13,27 +13,20 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.empirical.falsification.instances.population import Population
-from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, Trial, examine
+from fedbounds.empirical.falsification.instances.sides import InstanceFinding, InstanceTest, Sides, examine
 
 P = TypeVar("P", bound=Population)
 Score = Callable[[Sides], np.ndarray]
 
 
 class SearchEffort(NamedTuple):
-    """The effort of a search.
+    """The effort of a search."""
 
-    Attributes:
-        cells: shapes of random instances, about 40 of each.
-        climbers: from how many populations, those with the worst instances, a climb starts.
-        generations: how often each instance tries a neighbor.
-        longest: the most steps of a population from which a climb starts.
-        terms: claims with at most so many terms are also searched for the smallest detected mutation of each term.
-    """
-
-    cells: int
-    climbers: int
-    generations: int
-    longest: int
+    cells: int  # shapes of random instances, about 40 of each
+    climbers: int  # from how many populations, those with the worst instances, a climb starts
+    generations: int  # how often each instance tries a neighbor
+    longest: int  # the most steps of a population from which a climb starts
+    # claims with at most so many terms are also searched for the smallest detected mutation of each term
     terms: int = 0
 
 
@@ -63,28 +56,34 @@ def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.rando
     """The population after each instance has climbed."""
     here, best = start, score(sides(start))
     for _ in range(generations):
-        there = here.mutated(rng)
+        there = here.mutate(rng)
         with np.errstate(all="ignore"):
             found = score(sides(there))
         better = found > best
         if better.any():
-            here, best = here.replaced_where(better, there), np.maximum(best, found)
+            here, best = here.replace_where(better, there), np.maximum(best, found)
     return here
 
 
-def search_population(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int = 61) -> InstanceFinding:
+def search_population(
+    claim: Claim, test: InstanceTest, effort: SearchEffort = LIGHT, seed: int = 61
+) -> InstanceFinding:
     """Random populations, then climbs from the worst of them."""
-    drawn = [(population, trial.sides(claim, population)) for population in trial.draw(claim, effort.cells)]
+    drawn = [(population, test.sides(claim, population)) for population in test.draw(claim, effort.cells)]
     return examine(
-        [sides for _, sides in drawn] + _climb_worst(claim, trial, drawn, effort, np.random.default_rng(seed))
+        [sides for _, sides in drawn] + _climb_worst(claim, test, drawn, effort, np.random.default_rng(seed))
     )
 
 
 def _climb_worst(
-    claim: Claim, trial: Trial, drawn: list[tuple[Any, Sides]], effort: SearchEffort, rng: np.random.Generator
+    claim: Claim,
+    test: InstanceTest,
+    drawn: list[tuple[Any, Sides]],
+    effort: SearchEffort,
+    rng: np.random.Generator,
 ) -> list[Sides]:
     """The sides at the end of each climb; none where instances have no neighbors."""
-    able = [(z, sides) for z, sides in drawn if "mutated" in type(z).__dict__ and z.cost <= effort.longest]
+    able = [(z, sides) for z, sides in drawn if "mutate" in type(z).__dict__ and z.cost <= effort.longest]
     goals: list[tuple[Score, Iterable[Any]]] = [(ratio, _highest_scores(able, ratio, effort.climbers))]
     if able and len(able[0][1].terms) <= effort.terms:
         for term in able[0][1].terms:
@@ -92,8 +91,8 @@ def _climb_worst(
     ends = []
     for score, starts in goals:
         for z in starts:
-            end = climb(z, lambda y: trial.sides(claim, y), effort.generations, rng, score)
-            ends.append(trial.sides(claim, end))
+            end = climb(z, lambda y: test.sides(claim, y), effort.generations, rng, score)
+            ends.append(test.sides(claim, end))
     return ends
 
 

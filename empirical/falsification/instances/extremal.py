@@ -41,18 +41,7 @@ def geometric(log: np.ndarray, terms: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ExtremalRuns(Population):
-    r"""B runs, each with its own length.
-
-    Attributes:
-        smoothness, curvature: L and $a\le L$, (B,).
-        slope: the gradient's length at the start, (B,).
-        straight: 1 for the straight part, 0 for the quadratic one, (B,).
-        reach: how far the start is from the quadratic part, in units of the slope; 0 within it, (B,).
-        gamma, eta: step sizes; eta multiplies what a window has moved, (B,).
-        weight: the client's aggregation weight $\omega$, (B,).
-        local_steps, interval, rounds: I, P and T, (B,).
-        r, s: the letters that a form leaves free, (B,).
-    """
+    """B runs, each with its own length."""
 
     ranges: ClassVar[Ranges] = {
         "smoothness": positive(),
@@ -70,18 +59,18 @@ class ExtremalRuns(Population):
         "s": positive(),
     }
 
-    smoothness: np.ndarray
+    smoothness: np.ndarray  # smoothness, curvature: L and $a\le L$, (B,)
     curvature: np.ndarray
-    slope: np.ndarray
-    straight: np.ndarray
-    reach: np.ndarray
-    gamma: np.ndarray
+    slope: np.ndarray  # the gradient's length at the start, (B,)
+    straight: np.ndarray  # 1 for the straight part, 0 for the quadratic one, (B,)
+    reach: np.ndarray  # how far the start is from the quadratic part, in units of the slope; 0 within it, (B,)
+    gamma: np.ndarray  # gamma, eta: step sizes; eta multiplies what a window has moved, (B,)
     eta: np.ndarray
-    weight: np.ndarray
-    local_steps: np.ndarray
+    weight: np.ndarray  # the client's aggregation weight $\omega$, (B,)
+    local_steps: np.ndarray  # local_steps, interval, rounds: I, P and T, (B,)
     interval: np.ndarray
     rounds: np.ndarray
-    r: np.ndarray
+    r: np.ndarray  # r, s: the letters that a form leaves free, (B,)
     s: np.ndarray
 
     def rules(self) -> dict[str, np.ndarray]:
@@ -115,7 +104,7 @@ class ExtremalRuns(Population):
         """Complete windows, (B,)."""
         return np.floor(self.rounds / self.interval)
 
-    def _parted(self, straight: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
+    def _by_part(self, straight: np.ndarray, quadratic: np.ndarray) -> np.ndarray:
         return np.where(self.straight == 1, straight, quadratic)
 
     def travel(self, *, whole: bool = False) -> np.ndarray:
@@ -135,9 +124,9 @@ class ExtremalRuns(Population):
         """Whether a straight run stays in the straight part, (B,)."""
         return self.travel(whole=whole) <= self.reach * (1 + ERROR)
 
-    def fitted(self, *, whole: bool = False) -> Self:
+    def fit_reach(self, *, whole: bool = False) -> Self:
         """The runs with the shortest straight part in which they stay."""
-        return replace(self, reach=self._parted(self.travel(whole=whole), np.zeros_like(self.reach)))
+        return replace(self, reach=self._by_part(self.travel(whole=whole), np.zeros_like(self.reach)))
 
     @property
     def gap(self) -> np.ndarray:
@@ -148,7 +137,7 @@ class ExtremalRuns(Population):
         """f(x_0) - f(x_T) where T is a number of complete windows, (B,)."""
         log, moved = self._log_window, self.eta * self.weight * self.gamma * self.local_steps * self.rounds
         quadratic = -np.expm1(2 * self.windows * log) / (2 * self.curvature)
-        return self.slope**2 * self._parted(moved, quadratic)
+        return self.slope**2 * self._by_part(moved, quadratic)
 
     def least_gradient(self) -> np.ndarray:
         """The least squared gradient norm at the starts of the rounds t < T, (B,)."""
@@ -161,18 +150,20 @@ class ExtremalRuns(Population):
 
         complete = np.where(K > 0, log(K - 1, P - 1), 0)
         parts = np.where(rest > 0, log(K, rest - 1), 0)
-        return self.slope**2 * self._parted(np.ones_like(self.slope), np.exp(2 * np.minimum(complete, parts)))
+        return self.slope**2 * self._by_part(np.ones_like(self.slope), np.exp(2 * np.minimum(complete, parts)))
 
     def mean_gradient(self) -> np.ndarray:
         """The mean squared gradient norm at the starts of the rounds t < T, for P = 1, (B,)."""
         quadratic = geometric(2 * self._log_window, self.rounds) / self.rounds
-        return self.slope**2 * self._parted(np.ones_like(self.slope), quadratic)
+        return self.slope**2 * self._by_part(np.ones_like(self.slope), quadratic)
 
     def mean_gradient_inside(self, iterations: np.ndarray) -> np.ndarray:
         """The mean squared gradient norm at so many first local steps, for eta = omega = 1, (B,)."""
-        return self.slope**2 * self._parted(np.ones_like(self.slope), geometric(2 * self._log, iterations) / iterations)
+        return self.slope**2 * self._by_part(
+            np.ones_like(self.slope), geometric(2 * self._log, iterations) / iterations
+        )
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvature, slope, step sizes, weight, lengths and free letters."""
         gamma, both = perturb(self.gamma, rng), perturb(self.gamma * self.eta, rng)
         lengths = {
@@ -186,12 +177,11 @@ class ExtremalRuns(Population):
             gamma=gamma,
             eta=np.where(self.eta == 1, 1.0, both / gamma),
             weight=np.where(self.weight == 1, 1.0, perturb(self.weight, rng)),
-            r=perturb(self.r, rng),
-            s=perturb(self.s, rng),
+            **self.neighbors(rng, r=perturb, s=perturb),
             **{name: np.where(getattr(self, name) == 1, 1, there) for name, there in lengths.items()},
         )
         shortest = self.reach <= self.travel() * (1 + 1e-9)
-        return replace(moved, reach=np.where(shortest, moved.fitted().reach, perturb(self.reach, rng)))
+        return replace(moved, reach=np.where(shortest, moved.fit_reach().reach, perturb(self.reach, rng)))
 
 
 class MeasuredRuns(NamedTuple):
@@ -205,7 +195,7 @@ class MeasuredRuns(NamedTuple):
 # --- the runs of a form, over the constants that it admits -----------------------------------------------------------
 
 
-def runs_of(**values: np.ndarray) -> ExtremalRuns:
+def make_runs(**values: np.ndarray) -> ExtremalRuns:
     """Runs with these values, and 1 for the others; the step sizes are the smallest."""
     size = len(next(iter(values.values())))
     others = dict.fromkeys((f.name for f in fields(ExtremalRuns)), 1.0)
@@ -213,13 +203,15 @@ def runs_of(**values: np.ndarray) -> ExtremalRuns:
     return ExtremalRuns(**{name: np.full(size, value) for name, value in others.items()} | values)
 
 
-def at_shares(z: ExtremalRuns, field: str, shares: Sequence[float]) -> ExtremalRuns:
+def scale_field(z: ExtremalRuns, field: str, shares: Sequence[float]) -> ExtremalRuns:
     """The runs with these shares of one of their numbers, share by share."""
     every = z.take(np.tile(np.arange(len(z)), len(shares)))
     return replace(every, **{field: getattr(every, field) * np.repeat(shares, len(z))})
 
 
-def at_largest(z: ExtremalRuns, covered: Callable[[ExtremalRuns], np.ndarray], field: str, most: float) -> ExtremalRuns:
+def maximize_field(
+    z: ExtremalRuns, covered: Callable[[ExtremalRuns], np.ndarray], field: str, most: float
+) -> ExtremalRuns:
     """The runs with the largest number of a field that is covered, (B,); the smallest where none is."""
     low, high = np.full(len(z), np.log(SMALLEST)), np.full(len(z), np.log(most))
     low = np.where(covered(replace(z, **{field: np.exp(high)})), high, low)
@@ -231,38 +223,29 @@ def at_largest(z: ExtremalRuns, covered: Callable[[ExtremalRuns], np.ndarray], f
 
 
 class Family(NamedTuple):
-    """How the extremal runs become the two sides of a claim.
+    """How the extremal runs become the two sides of a claim."""
 
-    Attributes:
-        measure: of the claim's result on the runs.
-        steps: the letters of the step sizes, by field.
-        vectors: letters that are vectors over clients.
-        values: those that are tried of other fields than the step sizes, beside the common ones.
-        given: letters by which a form only names the steps that it is given.
-        whole: whether the steps of the last round, and where it ends, count too.
-        beyond: how much farther the straight part must reach, in units of the slope over L.
-    """
-
-    measure: Callable[[Claim, ExtremalRuns], MeasuredRuns]
-    steps: Mapping[str, str]
-    vectors: frozenset[str] = frozenset()
+    measure: Callable[[Claim, ExtremalRuns], MeasuredRuns]  # of the claim's result on the runs
+    steps: Mapping[str, str]  # the letters of the step sizes, by field
+    vectors: frozenset[str] = frozenset()  # letters that are vectors over clients
+    # those that are tried of other fields than the step sizes, beside the common ones
     values: Mapping[str, Sequence[float]] = {}
-    given: frozenset[str] = frozenset()
-    whole: bool = False
-    beyond: float = 0.0
+    given: frozenset[str] = frozenset()  # letters by which a form only names the steps that it is given
+    whole: bool = False  # whether the steps of the last round, and where it ends, count too
+    beyond: float = 0.0  # how much farther the straight part must reach, in units of the slope over L
 
     def sides(self, claim: Claim, z: ExtremalRuns) -> Sides:
         """Both sides of a claim on extremal runs, at the step sizes that the form sets."""
         subject = claim.subject
         assert isinstance(subject, ResultForm)
         with np.errstate(all="ignore"):
-            z, legal = self.at_steps(claim, z)
+            z, legal = self.with_prescribed_steps(claim, z)
             left, values, met = self.measure(claim, z)
             fits = z.fits(whole=self.whole) | (z.straight == 0)
             legal = np.logical_and.reduce([legal, fits, *z.rules().values()])
             return sides_of_form(claim, left, values, met, legal[:, None], (0.0, ERROR), self.vectors, z.describe)
 
-    def at_steps(self, claim: Claim, z: ExtremalRuns) -> tuple[ExtremalRuns, np.ndarray]:
+    def with_prescribed_steps(self, claim: Claim, z: ExtremalRuns) -> tuple[ExtremalRuns, np.ndarray]:
         """The runs at the step sizes that the form sets, if it does, and where these are step sizes."""
         assert isinstance(claim.subject, ResultForm)
         form, legal = claim.subject.form, np.ones(len(z), dtype=bool)
@@ -275,12 +258,12 @@ class Family(NamedTuple):
                 z = replace(z, **{field: np.where(legal, here, SMALLEST)})
         return z, legal
 
-    def fitted(self, claim: Claim, z: ExtremalRuns, turns: int = TURNS) -> ExtremalRuns:
+    def fit_reach(self, claim: Claim, z: ExtremalRuns, turns: int = TURNS) -> ExtremalRuns:
         """The runs at the step sizes that the form sets, if it does, with the shortest straight part that they need."""
         z = replace(z, reach=z.straight / SMALLEST)
         with np.errstate(all="ignore"):
             for _ in range(turns if self.sets_steps(claim) else 1):
-                z = self.at_steps(claim, z)[0].fitted(whole=self.whole)
+                z = self.with_prescribed_steps(claim, z)[0].fit_reach(whole=self.whole)
                 z = replace(z, reach=z.reach + z.straight * self.beyond / z.smoothness)
             return z
 
@@ -299,36 +282,36 @@ class Family(NamedTuple):
             "curvature": (1, 0.1) if small else (1, 0.5, 0.1, 1e-2),
             "straight": (0, 1),
         } | dict(self.values)
-        used = {s.name for s in letters(claim)}
+        used = {s.name for s in form_symbols(claim)}
         values = {name: found if name in used or name not in ("r", "s") else (1,) for name, found in values.items()}
         columns = np.array(list(product(*values.values())), dtype=float).T
-        z = runs_of(**dict(zip(values, columns, strict=True)))
+        z = make_runs(**dict(zip(values, columns, strict=True)))
 
         def covered(y: ExtremalRuns) -> np.ndarray:
-            return np.broadcast_to(self.sides(claim, self.fitted(claim, y, FEW)).covered, (len(y), 1))[:, 0]
+            return np.broadcast_to(self.sides(claim, self.fit_reach(claim, y, FEW)).covered, (len(y), 1))[:, 0]
 
         shares = (1, 1e-2, 1e-5) if small else (1, 0.5, 0.1, 1e-2, 1e-3, 1e-5)
         moves = (1, 0.1, 1e-3) if small else (1, 0.9, 0.7, 0.5, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4)
         if self.sets_steps(claim):
-            if "F" in {s.name for s in letters(claim, terms=False)}:
-                z = at_shares(at_largest(z, covered, "slope", 1 / SMALLEST), "slope", (1, 0.5, 0.1, 1e-3))
+            if "F" in {s.name for s in form_symbols(claim, terms=False)}:
+                z = scale_field(maximize_field(z, covered, "slope", 1 / SMALLEST), "slope", (1, 0.5, 0.1, 1e-3))
             return z
         if "r" in self.steps:
-            z = at_largest(z, covered, "r", MOST)
+            z = maximize_field(z, covered, "r", MOST)
         if "eta" not in self.steps:
-            return at_shares(at_largest(z, covered, "gamma", MOST), "gamma", moves)
-        z = at_largest(z, lambda y: covered(replace(y, eta=SMALLEST / y.gamma)), "gamma", MOST)
-        z = at_shares(z, "gamma", shares)
-        return at_shares(at_largest(z, covered, "eta", MOST / SMALLEST), "eta", moves)
+            return scale_field(maximize_field(z, covered, "gamma", MOST), "gamma", moves)
+        z = maximize_field(z, lambda y: covered(replace(y, eta=SMALLEST / y.gamma)), "gamma", MOST)
+        z = scale_field(z, "gamma", shares)
+        return scale_field(maximize_field(z, covered, "eta", MOST / SMALLEST), "eta", moves)
 
     def best(self, claim: Claim, *, small: bool = False) -> tuple[ExtremalRuns, int]:
         """The runs of the grid with the largest ratios, the largest first, and how many runs there are in the grid."""
-        z = self.fitted(claim, self.grid(claim, small=small))
+        z = self.fit_reach(claim, self.grid(claim, small=small))
         order = np.argsort(-self.sides(claim, z).ratios().max(axis=1), kind="stable")
         return z.take(order[:KEPT]), len(z)
 
 
-def letters(claim: Claim, *, terms: bool = True) -> set[sp.Symbol]:
+def form_symbols(claim: Claim, *, terms: bool = True) -> set[sp.Symbol]:
     """The symbols of a form's conditions, and of its terms."""
     assert isinstance(claim.subject, ResultForm)
     form = claim.subject.form

@@ -13,10 +13,10 @@ from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rule import given
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.theory.registry import paper_names, paper_submodule
-from fedbounds.empirical.falsification.instances.averages import Builder, Gaps, Means, average_trial
+from fedbounds.empirical.falsification.instances.averages import Builder, Gaps, Means, averaging_test
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, SearchEffort, search_population
-from fedbounds.empirical.falsification.instances.premises import PremiseCases, premise_trial
-from fedbounds.empirical.falsification.instances.sides import ROUNDING, InstanceFinding, Trial
+from fedbounds.empirical.falsification.instances.premises import PremiseCases, premise_test
+from fedbounds.empirical.falsification.instances.sides import ROUNDING, InstanceFinding, InstanceTest
 
 NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"
@@ -24,19 +24,15 @@ METHOD = "random and adversarial instances with exact moments"
 
 @dataclass(frozen=True)
 class PaperInstances:
-    """The module `instances` of a paper package; every part is optional.
+    """The module `instances` of a paper package; every part is optional."""
 
-    Attributes:
-        trial: the problems and runs on which a claim is tested, None for a claim that is not.
-        drawn_for: the numbers on which a step with an external premise is tested, None for other steps.
-        BUILDERS: the sequences on which the paper's own averaging rules are tested.
-        MEANS, GAPS: the meaning of the symbols of averages in its proofs.
-    """
-
-    trial: Callable[[Claim], Trial | None] = lambda claim: None
-    drawn_for: Callable[[StepOf], Callable[[Claim], Iterable[PremiseCases]] | None] = lambda subject: None
+    # the problems and runs on which a claim is tested, None for a claim that is not
+    instance_test: Callable[[Claim], InstanceTest | None] = lambda claim: None
+    # the numbers on which a step with an external premise is tested, None for other steps
+    premise_cases: Callable[[StepOf], Callable[[Claim], Iterable[PremiseCases]] | None] = lambda subject: None
+    # the sequences on which the paper's own averaging rules are tested
     BUILDERS: Mapping[type, Builder] = field(default_factory=dict)
-    MEANS: Means = field(default_factory=dict)
+    MEANS: Means = field(default_factory=dict)  # MEANS, GAPS: the meaning of the symbols of averages in its proofs
     GAPS: Gaps = field(default_factory=dict)
 
 
@@ -49,7 +45,7 @@ def paper_instances(paper: str) -> PaperInstances:
     )
 
 
-def trial(claim: Claim, claims: ClaimSet | None = None) -> Trial | None:
+def instance_test(claim: Claim, claims: ClaimSet | None = None) -> InstanceTest | None:
     """How a claim is tested on instances; None if it is not.
 
     External premises of a step are tested on numbers with the meaning of its symbols, averaging steps on sequences, all
@@ -57,21 +53,21 @@ def trial(claim: Claim, claims: ClaimSet | None = None) -> Trial | None:
     """
     known, subject = paper_instances(claim.paper), claim.subject
     if isinstance(subject, StepOf) and given(subject.step.rule):
-        if (draw := known.drawn_for(subject)) is not None:
-            return premise_trial(draw)
-        if (how := average_trial(claim, claims, known.BUILDERS, known.MEANS, known.GAPS)) is not None:
+        if (draw := known.premise_cases(subject)) is not None:
+            return premise_test(draw)
+        if (how := averaging_test(claim, claims, known.BUILDERS, known.MEANS, known.GAPS)) is not None:
             return how
-    return known.trial(claim)
+    return known.instance_test(claim)
 
 
 def has_instances(claim: Claim, claims: ClaimSet | None = None) -> bool:
     """Whether there are instances for this claim."""
-    return trial(claim, claims) is not None
+    return instance_test(claim, claims) is not None
 
 
 def judge_on_instances(claim: Claim, effort: SearchEffort = LIGHT, claims: ClaimSet | None = None) -> InstanceFinding:
     """The finding of random instances, and of a search that starts from the worst of them."""
-    how = trial(claim, claims)
+    how = instance_test(claim, claims)
     assert how is not None
     return search_population(claim, how, effort)
 
@@ -98,7 +94,7 @@ def verdict(claim: Claim, finding: InstanceFinding) -> Verdict:
 
 def tries(claim: Claim, claims: ClaimSet) -> Verdict:
     """The verdict of the instances on a claim, whatever those on other claims."""
-    how, found = trial(claim, claims), verdict(claim, judge_on_instances(claim, claims=claims))
+    how, found = instance_test(claim, claims), verdict(claim, judge_on_instances(claim, claims=claims))
     assert how is not None
     if how.implied and found.outcome == "survived":  # the premises of the step are not tested with it
         return replace(found, outcome="unknown", evidence=f"if its premises hold: {found.evidence}")
@@ -107,7 +103,7 @@ def tries(claim: Claim, claims: ClaimSet) -> Verdict:
 
 def violated(claim: Claim) -> str:
     """A message on the extremal run that violates a form at the edge of its conditions; "" if there is none."""
-    how = paper_instances(claim.paper).trial(claim)
+    how = paper_instances(claim.paper).instance_test(claim)
     if how is None or how.family is None:
         return ""
     z, _ = how.family.best(claim, small=True)

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import WHOLE, Range, Ranges, always, nonnegative, reals
 
 UNLIKELY = 1e-12  # that a confidence bound fails, on one instance: less than 1e-6 on a million of them
@@ -30,17 +30,11 @@ CANCELED = 1e-14  # what is left of numbers that cancel, relative to them
 
 
 class PiecewiseQuadratic(NamedTuple):
-    """Functions of one variable, whatever axes come first, (...).
+    """Functions of one variable, whatever axes come first, (...)."""
 
-    Attributes:
-        knots: ascending, (..., m), at least one.
-        curvatures: of the pieces, (..., m+1).
-        first: the slope at the first knot, (...).
-    """
-
-    knots: np.ndarray
-    curvatures: np.ndarray
-    first: np.ndarray
+    knots: np.ndarray  # ascending, (..., m), at least one
+    curvatures: np.ndarray  # of the pieces, (..., m+1)
+    first: np.ndarray  # the slope at the first knot, (...)
 
     @property
     def at_knots(self) -> np.ndarray:
@@ -99,17 +93,7 @@ class PiecewiseQuadratic(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KinkedClients(Population):
-    r"""B objectives $f=\frac1N\sum_nF_n$ with a start and noise.
-
-    Attributes:
-        knots: of all clients, ascending, (B, d, m).
-        curvatures: of every client between them, (B, N, d, m+1); the outer ones are at least 0 and those of all.
-        first: $F_{n}'$ at the first knot, (B, N, d).
-        start: $x_0$, (B, d).
-        noise: s; every gradient is off by s or -s, each with chance 1/2, in every coordinate, (B, N, d).
-        seeds: of the paths that are drawn, (B,).
-        samples: how many paths are drawn; 0 for all that there are.
-    """
+    r"""B objectives $f=\frac1N\sum_nF_n$ with a start and noise."""
 
     ranges: ClassVar[Ranges] = {
         "knots": reals("d m"),
@@ -121,13 +105,14 @@ class KinkedClients(Population):
         "samples": Range(WHOLE),
     }
 
-    knots: np.ndarray
+    knots: np.ndarray  # of all clients, ascending, (B, d, m)
+    # of every client between them, (B, N, d, m+1); the outer ones are at least 0 and those of all
     curvatures: np.ndarray
-    first: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
-    seeds: np.ndarray
-    samples: int
+    first: np.ndarray  # $F_{n}'$ at the first knot, (B, N, d)
+    start: np.ndarray  # $x_0$, (B, d)
+    noise: np.ndarray  # s; every gradient is off by s or -s, each with chance 1/2, in every coordinate, (B, N, d)
+    seeds: np.ndarray  # of the paths that are drawn, (B,)
+    samples: int  # how many paths are drawn; 0 for all that there are
 
     def rules(self) -> dict[str, np.ndarray]:
         """Beyond the ranges."""
@@ -145,7 +130,7 @@ class KinkedClients(Population):
         """Over every outcome, or on paths that are drawn."""
         return "sampled" if self.samples else "every outcome"
 
-    def resampled(self) -> Self:
+    def resample(self) -> Self:
         """The same on other paths."""
         return replace(self, seeds=self.seeds + 1)
 
@@ -204,24 +189,24 @@ class KinkedClients(Population):
         outer = self.curvatures[..., [0, -1]]
         return np.asarray((np.ptp(outer, axis=1) == 0).all(axis=(1, 2)) & (outer >= 0).all(axis=(1, 2, 3)))
 
-    def moved_clients(self, rng: np.random.Generator, least: np.ndarray | float = -np.inf) -> dict[str, np.ndarray]:
+    def move_clients(self, rng: np.random.Generator, least: np.ndarray | float = -np.inf) -> dict[str, np.ndarray]:
         """Neighbors of all that is said here; clients that agree go on to do so, and curvatures stay within L."""
         L = self.smoothness[:, None, None, None]
         extreme = (rng.random(self.curvatures.shape) < 0.2) & (rng.random((len(self), 1, 1, 1)) < 0.3)
-        curvatures = np.where(extreme, L * rng.choice([-1, 0, 1], self.curvatures.shape), shaken(self.curvatures, rng))
+        curvatures = np.where(extreme, L * rng.choice([-1, 0, 1], self.curvatures.shape), shake(self.curvatures, rng))
         least = np.maximum(np.reshape(least, (-1, 1, 1, 1)), -L)
         alike = np.ptp(self.curvatures, axis=1).max(axis=(1, 2)) + np.ptp(self.first, axis=1).max(axis=1) == 0
         curvatures = clip_curvatures(np.where(alike[:, None, None, None], curvatures[:, :1], curvatures), least, L)
         for outer in (0, -1):  # what is flat far away stays so
             curvatures[..., outer] *= self.curvatures[:, :1, :, outer] > 0
         curved = np.abs(curvatures).max(axis=(1, 2, 3), keepdims=True) > 0
-        first, noise = shaken(self.first, rng), perturb(self.noise, rng)
+        first, noise = shake(self.first, rng), perturb(self.noise, rng)
         one, equal = alike[:, None, None], (np.ptp(self.noise, axis=1) == 0)[:, None]
         return {
-            "knots": np.sort(shaken(self.knots, rng), axis=2),
+            "knots": np.sort(shake(self.knots, rng), axis=2),
             "curvatures": np.where(curved, curvatures, self.curvatures),
             "first": np.where(one, first[:, :1], first),
-            "start": shaken(self.start, rng),
+            "start": shake(self.start, rng),
             "noise": np.where(equal, noise[:, :1], noise),
             "seeds": rng.integers(2**62, size=len(self)),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, get_args, get_type_hints
@@ -12,20 +12,16 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.falsification.instances.ranges import Range, Ranges, check_field
 
+Move = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 LeftSide = Literal["exact moments", "every outcome", "exact law", "sampled"]
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Instances that are measured, mutated and selected together; every array field has the instances first.
+    """Instances that are measured, mutated and selected together; every array field has the instances first."""
 
-    Attributes:
-        measured: how the left side is computed.
-        ranges: of the fields that the class adds; of all fields if instances are replayed.
-    """
-
-    measured: ClassVar[LeftSide] = "exact moments"
-    ranges: ClassVar[Ranges] = {}
+    measured: ClassVar[LeftSide] = "exact moments"  # how the left side is computed
+    ranges: ClassVar[Ranges] = {}  # of the fields that the class adds; of all fields if instances are replayed
 
     @property
     def left_side(self) -> LeftSide:
@@ -56,21 +52,21 @@ class Population:
         """Some of the instances, by index or mask."""
         return replace(self, **{name: array[which] for name, array in self.arrays().items()})
 
-    def followed_by(self, other: Self) -> Self:
+    def concatenate(self, other: Self) -> Self:
         """These instances and then those of another population of the same shape."""
         mine, theirs = self.arrays(), other.arrays()
         return replace(self, **{name: np.concatenate([mine[name], theirs[name]]) for name in mine})
 
-    def repeated(self, times: int) -> Self:
+    def repeat(self, times: int) -> Self:
         """The first of the instances, so many times."""
         return self.take(np.zeros(times, dtype=int))
 
-    def in_long_doubles(self) -> Self:
+    def to_long_doubles(self) -> Self:
         """The same numbers with more digits."""
         real = {k: v for k, v in self.arrays().items() if np.issubdtype(v.dtype, np.floating)}
         return replace(self, **{name: array.astype(np.longdouble) for name, array in real.items()})
 
-    def replaced_where(self, mask: np.ndarray, other: Self) -> Self:
+    def replace_where(self, mask: np.ndarray, other: Self) -> Self:
         """The instances of `other` where the mask holds, else these."""
         mine, theirs = self.arrays(), other.arrays()
         return replace(
@@ -78,11 +74,15 @@ class Population:
             **{k: np.where(mask.reshape(-1, *[1] * (v.ndim - 1)), theirs[k], v) for k, v in mine.items()},
         )
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """A neighbor of every instance."""
-        raise TypeError(f"{type(self).__name__} has no neighbors: it defines no mutated()")
+        raise TypeError(f"{type(self).__name__} has no neighbors: it defines no mutate()")
 
-    def resampled(self) -> Self:
+    def neighbors(self, rng: np.random.Generator, **moves: Move) -> dict[str, np.ndarray]:
+        """Neighbors of fields, each by its own move."""
+        return {name: move(getattr(self, name), rng) for name, move in moves.items()}
+
+    def resample(self) -> Self:
         """The same instances, measured on other samples."""
         raise TypeError(f"{type(self).__name__} is not sampled")
 
@@ -100,7 +100,7 @@ class Population:
         return annotated | {name: one for ranges in listed for name, one in ranges.items()}
 
     @classmethod
-    def of(cls, numbers: Mapping[str, Any]) -> Self:
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> Self:
         """One instance from all its numbers, as `describe` returns them and JSON stores them."""
         made: dict[str, Any] = {}
         sizes, ranges = dict[str, int](), cls.all_ranges()
@@ -136,7 +136,7 @@ class Population:
 
 
 class PrescribedDraws(np.random.Generator):
-    """A generator whose normal numbers are given coordinates, so that `mutated` becomes a function of them.
+    """A generator whose normal numbers are given coordinates, so that `mutate` becomes a function of them.
 
     All other draws are constant: every size is one, every coin falls on its first side, rarer events do not happen.
 
@@ -180,7 +180,7 @@ def perturb(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return values * np.exp(size.reshape(-1, *[1] * (values.ndim - 1)) * rng.normal(size=values.shape))
 
 
-def shaken(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def shake(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Some instances' values of either sign, moved by a random share of the instance's size."""
     axes = tuple(range(1, values.ndim))
     size = 10.0 ** rng.uniform(-2, 0.3, len(values)) * (rng.random(len(values)) < 0.5)

@@ -22,16 +22,11 @@ Basis = tuple[tuple[str, tuple[str, ...]], ...]  # each vector of a proof as a s
 
 
 class Readable(NamedTuple):
-    """A relation in the products of differences.
+    """A relation in the products of differences."""
 
-    Attributes:
-        names: its symbols.
-        terms: names of the right side's summands.
-        function: of the symbols; the left side, the size of its summands, and the right side's summands.
-    """
-
-    names: tuple[str, ...]
-    terms: tuple[str, ...]
+    names: tuple[str, ...]  # its symbols
+    terms: tuple[str, ...]  # names of the right side's summands
+    # of the symbols; the left side, the size of its summands, and the right side's summands
     function: Callable[..., list[np.ndarray]]
 
 

@@ -15,26 +15,18 @@ ROUNDING = 1e-9  # relative excess that is a violation
 
 @dataclass(frozen=True)
 class Sides:
-    """The two sides of a claim, on B instances at X places each.
+    """The two sides of a claim, on B instances at X places each."""
 
-    Attributes:
-        left: measured, (B, X).
-        terms: of the right-hand side, by name, each (B, X) or broadcasting to it.
-        covered: whether hypotheses and conditions hold, (B, X) or broadcasting to it.
-        rounding: absolute error of the left side where large numbers cancel, broadcasting to (B, X).
-        unmet: for hypotheses that no instance here meets, or that cannot be checked here, the reason.
-        describe: all numbers of one instance.
-        values: the symbols of the right-hand side and of the conditions, (B, 1) or (B, X); clients last, if vectors.
-        met: which of its assumptions each instance meets, (B,) or for all.
-    """
-
-    left: np.ndarray
-    terms: Mapping[str, np.ndarray]
-    covered: np.ndarray
+    left: np.ndarray  # measured, (B, X)
+    terms: Mapping[str, np.ndarray]  # of the right-hand side, by name, each (B, X) or broadcasting to it
+    covered: np.ndarray  # whether hypotheses and conditions hold, (B, X) or broadcasting to it
+    # absolute error of the left side where large numbers cancel, broadcasting to (B, X)
     rounding: np.ndarray | float = 0.0
-    unmet: str = ""
-    describe: Callable[[int], dict[str, Any]] = field(default=lambda _: {})
+    unmet: str = ""  # for hypotheses that no instance here meets, or that cannot be checked here, the reason
+    describe: Callable[[int], dict[str, Any]] = field(default=lambda _: {})  # all numbers of one instance
+    # the symbols of the right-hand side and of the conditions, (B, 1) or (B, X); clients last, if vectors
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    # which of its assumptions each instance meets, (B,) or for all
     met: Mapping[str, np.ndarray | bool] = field(default_factory=dict)
 
     def total(self) -> np.ndarray:
@@ -55,22 +47,15 @@ class Sides:
 
 @dataclass(frozen=True)
 class InstanceFinding:
-    """The finding of many instances about one claim.
+    """The finding of many instances about one claim."""
 
-    Attributes:
-        covered: how many instances meet the hypotheses.
-        worst: the largest left over right.
-        exposed: for each term, the largest factor in front of it alone that some instance contradicts; at most 0 if
-            the term may even be left out.
-        instance: of the worst ratio, with all its numbers and both sides.
-        unmet: why no instance is covered, if none is.
-    """
-
-    covered: int
-    worst: float
+    covered: int  # how many instances meet the hypotheses
+    worst: float  # the largest left over right
+    # for each term, the largest factor in front of it alone that some instance contradicts; at most 0 if the term may
+    # even be left out
     exposed: Mapping[str, float]
-    instance: Mapping[str, Any]
-    unmet: str = ""
+    instance: Mapping[str, Any]  # of the worst ratio, with all its numbers and both sides
+    unmet: str = ""  # why no instance is covered, if none is
 
     @property
     def refuted(self) -> bool:
@@ -126,17 +111,11 @@ def examine(every: Iterable[Sides]) -> InstanceFinding:
     )
 
 
-class Trial(NamedTuple):
-    """How a claim is tested on instances.
+class InstanceTest(NamedTuple):
+    """How a claim is tested on instances."""
 
-    Attributes:
-        draw: random populations for a claim, about 40 times as many instances as the number given.
-        sides: both sides of a claim on a population.
-        implied: whether the premises are inserted unchecked, so that only the conclusion is tested.
-        family: the known extremal runs of a claim, with the same sides; None if it has none.
-    """
-
+    # random populations for a claim, about 40 times as many instances as the number given
     draw: Callable[[Claim, int], Iterable[Any]]
-    sides: Callable[[Claim, Any], Sides]
-    implied: bool = False
-    family: Any = None
+    sides: Callable[[Claim, Any], Sides]  # both sides of a claim on a population
+    implied: bool = False  # whether the premises are inserted unchecked, so that only the conclusion is tested
+    family: Any = None  # the known extremal runs of a claim, with the same sides; None if it has none

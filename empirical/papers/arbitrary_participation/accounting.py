@@ -30,17 +30,7 @@ EQUAL = 1e-9  # relative difference up to which mean weights are 1/N
 
 
 class WindowAccount(Account):
-    r"""Norms and divergences of the weights so far.
-
-    Example:
-        >>> account = WindowAccount(Declared(2, None, (1, 2), 50, np.array([[-2.0], [2.0]])))
-        >>> for t, weights in enumerate(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])):
-        ...     account.add(t, weights > 0, weights)
-        >>> account.window_divergence(1), account.window_divergence(2)
-        (4.0, 4.0)
-        >>> account.window_divergence(2, average=True)
-        2.0
-    """
+    """Norms and divergences of the weights so far."""
 
     def __init__(self, declared: Declared) -> None:
         super().__init__(declared)

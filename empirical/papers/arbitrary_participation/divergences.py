@@ -17,13 +17,9 @@ from fedbounds.bounds.participation.constants import centered_offsets
 
 
 class Divergences(ABC):
-    """What is known of the clients' gradients.
+    """What is known of the clients' gradients."""
 
-    Attributes:
-        word: what notes say first.
-    """
-
-    word: str = ""
+    word: str = ""  # what notes say first
 
     @abstractmethod
     def combined(self, weights: np.ndarray) -> np.ndarray:
@@ -43,11 +39,7 @@ class Divergences(ABC):
 
 
 class Offsets(Divergences):
-    r"""Offsets $\mathbf v_n=\nabla F_n-\nabla f$ that do not depend on x: exact.
-
-    Args:
-        v: (N, d).
-    """
+    r"""Offsets $\mathbf v_n=\nabla F_n-\nabla f$ that do not depend on x: exact."""
 
     def __init__(self, v: np.ndarray) -> None:
         self.offsets = centered_offsets(v)
@@ -77,13 +69,6 @@ class Bounds(Divergences):
     $\mathrm{tr}(CG)\le\sum_{nm}|C_{nm}|b_nb_m$ and $\mathrm{tr}(CG)\le\lambda_{\max}(C)\,\mathrm{tr}\,G$. For others,
     $\mathbb E(\sum_n|e_n|b_n)^2\le(\sum_nb_n\sqrt{\mathbb Ee_n^2})^2$ by Cauchy and Schwarz, and on every path
     $\|\sum_nc_n\nabla F_n-\nabla f\|\le\max_nb_n+\frac1N\sum_nb_n$.
-
-    Args:
-        b: (N,).
-
-    Example:
-        >>> Bounds(np.array([1.0, 2.0])).combined(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
-        [2.25, 0.0]
     """
 
     word = "upper bound of the "
@@ -112,18 +97,9 @@ class Bounds(Divergences):
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    r"""The products $\nabla F_n(x)^\top\nabla F_m(x)$ at one point: everything exact there, and unknown elsewhere.
+    r"""The products $\nabla F_n(x)^\top\nabla F_m(x)$ at one point: everything exact there, and unknown elsewhere."""
 
-    Args:
-        products: (N, N).
-
-    Example:
-        >>> known = Products(np.diag([1.0, 9.0]))  # gradients (1, 0) and (0, 3)
-        >>> known.combined(np.array([[1.0, 0.0]])).tolist(), known.spread(np.array([0.5, 0.5]))
-        ([2.5], 2.5)
-    """
-
-    products: np.ndarray
+    products: np.ndarray  # (N, N)
 
     def combined(self, weights: np.ndarray) -> np.ndarray:
         r"""$\|\sum_nc_n\nabla F_n-\nabla f\|^2$, (K, N) -> (K,)."""
@@ -141,13 +117,6 @@ class Within(Divergences):
     As offsets sum to zero, $\|\sum_nc_n\mathbf v_n\|\le d\sum_n|c_n-\mathrm{med}\,c|$ for weights that sum to one,
     which is at most $d$ (0 in the place of the median); for random weights, $d^2N\sum_n\mathbb E(c_n-\frac1N)^2$ by
     (15), and at most $d^2$.
-
-    Args:
-        d: of Assumption 3.
-
-    Example:
-        >>> Within(2.0).combined(np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.5, 0.25]])).tolist()
-        [4.0, 1.0, 0.25]
     """
 
     word = "upper bound, from d, of the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -11,12 +11,11 @@ import numpy as np
 import torch
 
 from fedbounds.empirical.algorithms import algorithms
-from fedbounds.empirical.invariants.cases import PlainProblem, Run
-from fedbounds.empirical.papers.arbitrary_participation import pseudocode
+from fedbounds.empirical.invariants.cases import PlainProblem
 from fedbounds.empirical.simulation.reference_algorithms import twins
 
 
-class _Asked:
+class _PlainOracle:
     """A plain problem, and its given noise in place of random streams, as the pseudo-code asks for them."""
 
     dtype = torch.float64
@@ -38,30 +37,17 @@ class _Asked:
 
 
 def generalized_fedavg(
-    problem: PlainProblem,
-    weights: np.ndarray,
+    problem: PlainProblem,  # the clients
+    weights: np.ndarray,  # $q_t^n$, (T, N)
     *,
-    rounds: int,
-    step_size: float,
-    local_steps: int,
-    multiplier: float = 1.0,
-    interval: int = 1,
-    seed: int = 0,
+    rounds: int,  # T
+    step_size: float,  # $\gamma$, unit x^2/f
+    local_steps: int,  # I
+    multiplier: float = 1.0,  # $\eta$
+    interval: int = 1,  # P
+    seed: int = 0,  # not used; the noise is given by the problem
 ) -> np.ndarray:
-    r"""Algorithm 1 as the paper prints it, with the accumulator u.
-
-    Args:
-        problem: the clients.
-        weights: $q_t^n$, (T, N).
-        rounds: T.
-        step_size: $\gamma$, unit x^2/f.
-        local_steps: I.
-        multiplier: $\eta$.
-        interval: P.
-        seed: not used; the noise is given by the problem.
-
-    Returns:
-        $x_0,\dots,x_T$, (T + 1, d).
+    """Algorithm 1 as the paper prints it, with the accumulator u.
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example
@@ -71,18 +57,15 @@ def generalized_fedavg(
 
     Source: Wang & Ji 2022, Algorithm 1.
     """
-    asked = _Asked(problem)
-    models = pseudocode.generalized_fedavg(
-        asked,  # type: ignore[arg-type]
+    return reference_run("generalized-fedavg")(
+        problem,
         np.asarray(weights)[:rounds],
-        torch.from_numpy(problem.x0),
-        asked,  # type: ignore[arg-type]
-        local_step_size=step_size,
+        rounds=rounds,
+        step_size=step_size,
         local_steps=local_steps,
-        server_multiplier=multiplier,
+        multiplier=multiplier,
         interval=interval,
     )
-    return torch.stack(models).numpy()
 
 
 # the algorithms whose pseudo-code asks for gradients of given noise alone, with what a run calls their own numbers
@@ -100,14 +83,8 @@ OWN_NUMBERS = {
 }
 
 
-def reference_run(kind: str) -> Run:
-    r"""The pseudo-code of an algorithm, as a run on plain problems.
-
-    Args:
-        kind: one of `OWN_NUMBERS`.
-
-    Returns:
-        A run that takes also the numbers of this algorithm alone, such as `cutoff`.
+def reference_run(kind: str) -> Callable[..., np.ndarray]:
+    """The pseudo-code of an algorithm, as a run on plain problems.
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example
@@ -121,7 +98,7 @@ def reference_run(kind: str) -> Run:
     called = {field: own for own, field in OWN_NUMBERS[kind].items()}
 
     def run(problem: PlainProblem, weights: np.ndarray, **numbers: Any) -> np.ndarray:
-        asked = _Asked(problem)
+        asked = _PlainOracle(problem)
         steps = {
             "local_step_size": numbers["step_size"],
             "server_multiplier": numbers.get("multiplier", 1.0),

@@ -6,6 +6,8 @@ and returns the list of models x_0, ..., x_T. Clients whose weight is zero are s
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 
@@ -70,7 +72,7 @@ def wait_minibatch(
     interval: int,
     full: bool = False,
 ) -> list[Vector]:
-    """Local SGD of all clients in the last round of every interval; no step in the others."""
+    """Local SGD of all clients in the last round of every interval; if `full`, with exact local gradients."""
     T, N = q.shape
     x = [x0]
     for t in range(T):
@@ -80,29 +82,6 @@ def wait_minibatch(
                 g = full_oracle(problem, n) if full else stochastic_oracle(problem, n, t, streams)
                 x[t + 1] = x[t + 1] + local_update(g, x[t], step_sizes(problem, local_step_size), local_steps) / N
     return x
-
-
-def wait_full(
-    problem: Problem,
-    q: np.ndarray,
-    x0: Vector,
-    streams: Streams,
-    *,
-    local_step_size: float,
-    local_steps: int,
-    interval: int,
-) -> list[Vector]:
-    """`wait_minibatch` with exact local gradients."""
-    return wait_minibatch(
-        problem,
-        q,
-        x0,
-        streams,
-        local_step_size=local_step_size,
-        local_steps=local_steps,
-        interval=interval,
-        full=True,
-    )
 
 
 def wait_for_all(
@@ -162,7 +141,7 @@ TWINS = {
     "generalized-fedavg": generalized_fedavg,
     "fedavg": fedavg,
     "wait-minibatch": wait_minibatch,
-    "wait-full": wait_full,
+    "wait-full": partial(wait_minibatch, full=True),
     "wait-for-all": wait_for_all,
     "frozen-gradient": frozen_gradient,
 }

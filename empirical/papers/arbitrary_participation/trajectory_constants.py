@@ -18,17 +18,15 @@ import torch
 
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_constants.points import (
-    client_gradients,
-    largest_secant,
-    local_models,
-    products,
-)
-from fedbounds.empirical.comparison.measured_constants.visits import (
+from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
+    client_gradients,
     constant,
     evenly_spaced,
     largest_noise,
+    largest_secant,
+    local_models,
+    products,
     recorded_products,
     visits,
 )
@@ -40,18 +38,18 @@ from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
 
 
-def visited(setting: RunSetting, interval: int) -> Constants:
+def measure_along_run(setting: RunSetting, interval: int) -> Constants:
     """Smoothness, noise and divergences along a run that recorded its models."""
     assert isinstance(setting.run, Trace)
     q = setting.weights()
     if setting.logged:
         return _logged(setting.run, interval, q)
-    found = _along(setting.run, setting.problem, setting.algorithm, interval, q.shape, q.tobytes())
+    found = _measure(setting.run, setting.problem, setting.algorithm, interval, q.shape, q.tobytes())
     return {**found, "gradient_noise": largest_noise(setting.run, setting.problem)}
 
 
 @lru_cache(maxsize=8)
-def _along(
+def _measure(
     run: Trace, problem: Problem, algorithm: Algorithm, P: int, shape: tuple[int, ...], weights: bytes
 ) -> dict[str, Constant]:
     q = np.frombuffer(weights).reshape(shape)  # (seeds, T, N), in a form that a cache can hold

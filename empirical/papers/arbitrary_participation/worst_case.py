@@ -27,46 +27,31 @@ THEOREMS = ("arbitrary-participation/theorem-3.1",)
 
 def generalized_fedavg(
     *,
-    rounds: int,
+    rounds: int,  # T, a multiple of the interval
+    # the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says; of whole periods of
+    # the weights
     blocks: int = 1,
-    local_step: float,
-    local_steps: int = 1,
-    server_multiplier: float = 1.0,
-    interval: int = 1,
+    local_step: float,  # gamma
+    local_steps: int = 1,  # I
+    server_multiplier: float = 1.0,  # eta
+    interval: int = 1,  # P, after which the updates are amplified
+    # q_t^n, one row for each round of a period, (rounds of a period, clients)
     weights: Sequence[Sequence[float]] = ((1.0,),),
-    smoothness: float = 1.0,
-    gap: float = 1.0,
-    gap_to: GapTo = "infimum",
-    measure: Measure = "minimum",
+    smoothness: float = 1.0,  # L of every client's function
+    gap: float = 1.0,  # F
+    gap_to: GapTo = "infimum",  # whether F is f(x_0) less the infimum, or less f(x_T)
+    measure: Measure = "minimum",  # the least squared norm for t < T, or for t <= T, or the average over t < T
+    # sigma, the root of the variance of every stochastic gradient; with it the value is that of the second-moment
+    # relaxation
     noise: float = 0.0,
+    # beta, nu, delta: the divergences of eqs. (5) to (7) at the points of the run where the proof uses them
     beta: float | None = None,
     nu: float | None = None,
     delta: float | None = None,
 ) -> WorstCase:
     r"""The largest $\min_t\mathbb E\|\nabla f(x_t)\|^2$ of Algorithm 1 over N smooth functions.
 
-    Args:
-        rounds: T, a multiple of the interval.
-        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says; of whole
-            periods of the weights.
-        local_step: gamma.
-        local_steps: I.
-        server_multiplier: eta.
-        interval: P, after which the updates are amplified.
-        weights: q_t^n, one row for each round of a period, (rounds of a period, clients).
-        smoothness: L of every client's function.
-        gap: F.
-        gap_to: whether F is f(x_0) less the infimum, or less f(x_T).
-        measure: the least squared norm for t < T, or for t <= T, or the average over t < T.
-        noise: sigma, the root of the variance of every stochastic gradient; with it the value is that of the
-            second-moment relaxation.
-        beta, nu, delta: the divergences of eqs. (5) to (7) at the points of the run where the proof uses them.
-
-    Raises:
-        FedboundsError: a number outside its domain, or no clean optimum.
-
-    Source:
-        Wang and Ji 2022, Algorithm 1.
+    Source: Wang and Ji 2022, Algorithm 1.
     """
     whole(rounds=rounds, local_steps=local_steps, interval=interval)
     positive(local_step=local_step, smoothness=smoothness)

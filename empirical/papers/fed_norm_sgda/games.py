@@ -39,17 +39,11 @@ MinimaxRun = Callable[..., ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class Ripple:
-    r"""What makes a game nonquadratic: $\kappa_i\sum_j(1 - \cos w_j^\top(z - o))$.
+    r"""What makes a game nonquadratic: $\kappa_i\sum_j(1 - \cos w_j^\top(z - o))$."""
 
-    Args:
-        sizes: $\kappa_i$, (n,), unit f.
-        frame: the $w_j$, (d, d), the rows of an orthogonal matrix.
-        origin: $o$, (d,).
-    """
-
-    sizes: np.ndarray
-    frame: np.ndarray
-    origin: np.ndarray
+    sizes: np.ndarray  # $\kappa_i$, (n,), unit f
+    frame: np.ndarray  # the $w_j$, (d, d), the rows of an orthogonal matrix
+    origin: np.ndarray  # $o$, (d,)
 
     def gradient(self, i: int, z: np.ndarray) -> np.ndarray:
         """What it adds to the gradient of client i, (d,)."""
@@ -67,26 +61,14 @@ class Game:
 
     $$f_i(z) = \tfrac12 z^\top H_iz + b_i^\top z + \kappa_i\sum_j(1 - \cos w_j^\top(z - o)), \qquad z = (x, y)$$
 
-    Args:
-        hessians: $H_i$, (n, d, d), symmetric, unit f/x^2.
-        slopes: $b_i$, (n, d), unit f/x.
-        start: $(x_0, y_0)$, (d,).
-        descent: $d_x$, how many of the coordinates are x's.
-        ripple: $\kappa_i$, $w_j$ and $o$; None in a quadratic game.
-
-    Example:
-        >>> game = Game(np.array([[[1.0, 2.0], [2.0, -1.0]]]), np.array([[0.0, 3.0]]), np.array([1.0, 1.0]), 1)
-        >>> game.gradient(0, game.x0, game.y0)
-        (array([3.]), array([4.]))
-
     Source: Sharma et al. 2023, eq. (1); the family is ours.
     """
 
-    hessians: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    descent: int
-    ripple: Ripple | None = None
+    hessians: np.ndarray  # $H_i$, (n, d, d), symmetric, unit f/x^2
+    slopes: np.ndarray  # $b_i$, (n, d), unit f/x
+    start: np.ndarray  # $(x_0, y_0)$, (d,)
+    descent: int  # $d_x$, how many of the coordinates are x's
+    ripple: Ripple | None = None  # $\kappa_i$, $w_j$ and $o$; None in a quadratic game
 
     @property
     def clients(self) -> int:
@@ -165,33 +147,21 @@ class Game:
 
 @dataclass(frozen=True, eq=False)
 class GameCase:
-    r"""One run of a minimax algorithm, before it is run.
-
-    Args:
-        game: the clients.
-        cohorts: who takes part, (T, P).
-        weights: $w_i$, (n,).
-        local_steps: $\tau_i$, (n,).
-        local_step_sizes: $(\eta_x, \eta_y)$, unit x^2/f.
-        step_sizes: $(\Gamma_x, \Gamma_y)$, unit x^2/f.
-        momentum: $\rho$.
-        period: S; 0 for no snapshots.
-        seed: for the run's own randomness.
-        exposed: whether a run gets the arrays themselves, not copies of them.
+    """One run of a minimax algorithm, before it is run.
 
     Source: Sharma et al. 2023, Algorithm 1.
     """
 
-    game: Game
-    cohorts: np.ndarray
-    weights: np.ndarray
-    local_steps: np.ndarray
-    local_step_sizes: tuple[float, float]
-    step_sizes: tuple[float, float]
-    momentum: float = 0.0
-    period: int = 0
-    seed: int = 0
-    exposed: bool = False
+    game: Game  # the clients
+    cohorts: np.ndarray  # who takes part, (T, P)
+    weights: np.ndarray  # $w_i$, (n,)
+    local_steps: np.ndarray  # $\tau_i$, (n,)
+    local_step_sizes: tuple[float, float]  # $(\eta_x, \eta_y)$, unit x^2/f
+    step_sizes: tuple[float, float]  # $(\Gamma_x, \Gamma_y)$, unit x^2/f
+    momentum: float = 0.0  # $\rho$
+    period: int = 0  # S; 0 for no snapshots
+    seed: int = 0  # for the run's own randomness
+    exposed: bool = False  # whether a run gets the arrays themselves, not copies of them
 
     @property
     def copied(self) -> GameCase:
@@ -216,11 +186,7 @@ class GameCase:
         return np.concatenate([values.ravel().astype(float) for values in given])
 
     def states(self, run: MinimaxRun) -> np.ndarray:
-        r"""What a run makes of this case: $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d).
-
-        Raises:
-            FedboundsError: the run returns something else, or numbers that are not finite.
-        """
+        r"""What a run makes of this case: $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d)."""
         own = self if self.exposed else self.copied
         returned = run(
             own.game,

@@ -19,30 +19,20 @@ from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
-from fedbounds.empirical.papers.fed_norm_sgda.games import (
-    ABSENT,
-    FEATURES,
-    MANY_STEPS,
-    NO_SNAPSHOTS,
-    SNAPSHOTS,
-    UNEQUAL,
-    Game,
-    GameCase,
-    MinimaxRun,
-)
+from fedbounds.empirical.papers.fed_norm_sgda import games
 from fedbounds.empirical.papers.fed_norm_sgda.numpy_reference import fed_norm_sgda
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-Execute = Callable[[GameCase], np.ndarray]
+Execute = Callable[[games.GameCase], np.ndarray]
 
 
 # --- players ----------------------------------------------------------------------------------------------
 
 
-@applies(NO_SNAPSHOTS)
-def exchanged_players(execute: Execute, case: GameCase) -> InvariantSides:
+@applies(games.NO_SNAPSHOTS)
+def exchanged_players(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""The players exchange their roles with the sign of the game: without snapshots no one can tell.
 
     $$(x_t, y_t)(f;\ \eta_x, \eta_y, \Gamma_x, \Gamma_y) = (y_t, x_t)(-f^\top;\ \eta_y, \eta_x, \Gamma_y, \Gamma_x)$$
@@ -63,8 +53,8 @@ def exchanged_players(execute: Execute, case: GameCase) -> InvariantSides:
 # --- normalized averaging ---------------------------------------------------------------------------------
 
 
-@applies(MANY_STEPS)
-def normalized_directions(execute: Execute, case: GameCase) -> InvariantSides:
+@applies(games.MANY_STEPS)
+def normalized_directions(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""Where gradients do not change, more local steps, or momentum, do not make a client count more.
 
     $$H_i = 0,\ \kappa_i = 0 \implies (x_t, y_t)(\tau, \rho) = (x_t, y_t)(1, 0)$$
@@ -76,7 +66,7 @@ def normalized_directions(execute: Execute, case: GameCase) -> InvariantSides:
     return InvariantSides(execute(flat), execute(once), case=flat, against=once)
 
 
-def single_local_step(execute: Execute, case: GameCase) -> InvariantSides:
+def single_local_step(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""With one local step each, the local step sizes and the momentum play no role.
 
     $$\tau_i = 1 \implies (x_t, y_t)(\eta_x, \eta_y, \rho) = (x_t, y_t)(2\eta_x, 3\eta_y, 0)$$
@@ -87,7 +77,7 @@ def single_local_step(execute: Execute, case: GameCase) -> InvariantSides:
     return InvariantSides(execute(one), execute(other), case=one, against=other)
 
 
-def mean_over_cohorts(execute: Execute, case: GameCase) -> InvariantSides:
+def mean_over_cohorts(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""The mean of a round's states over all cohorts of P clients is the state with everyone.
 
     $$\binom nP^{-1}\sum_{|C| = P}(x_1, y_1)(C) = (x_1, y_1)(\{1, \dots, n\})$$
@@ -105,8 +95,8 @@ def mean_over_cohorts(execute: Execute, case: GameCase) -> InvariantSides:
 # --- snapshots --------------------------------------------------------------------------------------------
 
 
-@applies(SNAPSHOTS, NO_SNAPSHOTS)
-def snapshots_of_every_round(execute: Execute, case: GameCase) -> InvariantSides:
+@applies(games.SNAPSHOTS, games.NO_SNAPSHOTS)
+def snapshots_of_every_round(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""With a snapshot in every round and one local step, the snapshot is where the gradient is taken anyway.
 
     $$S = 1,\ \tau_i = 1 \implies \text{Fed-Norm-SGDA+} = \text{Fed-Norm-SGDA}$$
@@ -116,7 +106,7 @@ def snapshots_of_every_round(execute: Execute, case: GameCase) -> InvariantSides
     return InvariantSides(execute(with_them), execute(without), case=with_them, against=without)
 
 
-def restarted_blocks(execute: Execute, case: GameCase) -> InvariantSides:
+def restarted_blocks(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""A run that begins again where a block of S rounds ended (without snapshots: at any round) goes on as before."""
     got, size = execute(case), case.period or 1
     expected = got.copy()
@@ -129,8 +119,8 @@ def restarted_blocks(execute: Execute, case: GameCase) -> InvariantSides:
 # --- clients ----------------------------------------------------------------------------------------------
 
 
-@applies(ABSENT)
-def absent_clients(execute: Execute, case: GameCase) -> InvariantSides:
+@applies(games.ABSENT)
+def absent_clients(execute: Execute, case: games.GameCase) -> InvariantSides:
     """What a client would have computed in a round without it changes nothing."""
     absent = np.setdiff1d(np.arange(case.game.clients), case.cohorts)
     slopes, steps = case.game.slopes.copy(), case.local_steps.copy()
@@ -140,7 +130,7 @@ def absent_clients(execute: Execute, case: GameCase) -> InvariantSides:
     return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
-def relabeled_clients(execute: Execute, case: GameCase) -> InvariantSides:
+def relabeled_clients(execute: Execute, case: games.GameCase) -> InvariantSides:
     """Renaming the clients, together with their weights, their local steps and the cohorts, changes nothing."""
     n = case.game.clients
     order = np.roll(np.arange(n), 1)
@@ -149,8 +139,8 @@ def relabeled_clients(execute: Execute, case: GameCase) -> InvariantSides:
     return InvariantSides(execute(renamed), execute(case), case=renamed, against=case)
 
 
-@applies(UNEQUAL)
-def split_clients(execute: Execute, case: GameCase) -> InvariantSides:
+@applies(games.UNEQUAL)
+def split_clients(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""With everyone there, two copies of a client whose weights add up to the client's are the client.
 
     $$(w_1, w_2, \dots) \to (\tfrac14w_1, \tfrac34w_1, w_2, \dots)$$
@@ -164,7 +154,7 @@ def split_clients(execute: Execute, case: GameCase) -> InvariantSides:
 # --- coordinates and units --------------------------------------------------------------------------------
 
 
-def translation(execute: Execute, case: GameCase) -> InvariantSides:
+def translation(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""Moving the origins of both players moves every state along.
 
     $$z_t(f_i(\cdot - s), z_0 + s) = z_t(f_i, z_0) + s$$
@@ -176,7 +166,7 @@ def translation(execute: Execute, case: GameCase) -> InvariantSides:
     )
 
 
-def rotation(execute: Execute, case: GameCase) -> InvariantSides:
+def rotation(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""Orthogonal changes of coordinates, one of each player's, commute with the run.
 
     $$z_t(f_i(U^\top\cdot), Uz_0) = Uz_t(f_i, z_0), \qquad U = \operatorname{diag}(U_x, U_y)$$
@@ -189,7 +179,7 @@ def rotation(execute: Execute, case: GameCase) -> InvariantSides:
     return InvariantSides(execute(there), execute(case) @ turn.T, case=there, against=case, via=via)
 
 
-def scaling(execute: Execute, case: GameCase) -> InvariantSides:
+def scaling(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""Only step sizes times gradients matter: a game a times as steep undoes steps divided by a.
 
     $$z_t(af_i;\ \eta/a, \Gamma/a) = z_t(f_i;\ \eta, \Gamma)$$
@@ -203,25 +193,25 @@ def scaling(execute: Execute, case: GameCase) -> InvariantSides:
 # --- randomness -------------------------------------------------------------------------------------------
 
 
-def seed_without_noise(execute: Execute, case: GameCase) -> InvariantSides:
+def seed_without_noise(execute: Execute, case: games.GameCase) -> InvariantSides:
     """Nothing here is random: the case run again, with another seed, gives the same states."""
     other = replace(case, seed=case.seed + 1)
     return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
-def unchanged_arguments(execute: Execute, case: GameCase) -> InvariantSides:
+def unchanged_arguments(execute: Execute, case: games.GameCase) -> InvariantSides:
     """A run leaves the arrays that it is given as they are."""
     exposed = replace(case.copied, exposed=True)
     execute(exposed)
     return InvariantSides(exposed.arrays[None], case.arrays[None])
 
 
-def reference_twin(execute: Execute, case: GameCase) -> InvariantSides:
+def reference_twin(execute: Execute, case: games.GameCase) -> InvariantSides:
     """The states are those of Algorithm 1 in plain NumPy, with the general local map of eq. (12)."""
     return InvariantSides(execute(case), case.states(fed_norm_sgda))
 
 
-MINIMAX_INVARIANTS: Mapping[str, Callable[[Execute, GameCase], InvariantSides]] = {
+MINIMAX_INVARIANTS: Mapping[str, Callable[[Execute, games.GameCase], InvariantSides]] = {
     held.__name__.replace("_", " "): held
     for held in (
         exchanged_players,
@@ -243,12 +233,12 @@ MINIMAX_INVARIANTS: Mapping[str, Callable[[Execute, GameCase], InvariantSides]] 
 }
 
 
-def _lengths(case: GameCase) -> np.ndarray:
+def _lengths(case: games.GameCase) -> np.ndarray:
     r"""$\|a_i\|_1$, (n,): a gradient that is followed by j more steps counts $1 + \rho + \dots + \rho^j$ times."""
     return np.array([sum((tau - m) * case.momentum**m for m in range(tau)) for tau in case.local_steps])
 
 
-def _as_if(change: Callable[[GameCase], dict[str, Any]]) -> Callable[..., np.ndarray]:
+def _as_if(change: Callable[[games.GameCase], dict[str, Any]]) -> Callable[..., np.ndarray]:
     """The twin on a changed case."""
     return lambda twin, case: twin(replace(case, **change(case)))
 
@@ -297,7 +287,7 @@ MISREADINGS = (
 
 
 def check_minimax(
-    run: MinimaxRun,
+    run: games.MinimaxRun,
     *,
     invariants: Sequence[str] | None = None,
     examples: int = 50,
@@ -347,9 +337,9 @@ def check_minimax(
     Source: Sharma et al. 2023, Algorithm 1.
     """
     hessian = np.array([[1.0, 0.5], [0.5, -1.0]])
-    game = Game(np.stack([hessian] * 2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]), 1)
-    first = GameCase(game, np.array([[0], [1]]), np.full(2, 0.5), np.array([1, 2]), (0.25, 0.25), (0.25, 0.5))
+    game = games.Game(np.stack([hessian] * 2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]), 1)
+    first = games.GameCase(game, np.array([[0], [1]]), np.full(2, 0.5), np.array([1, 2]), (0.25, 0.25), (0.25, 0.5))
     called = "run(game, cohorts, weights=, local_steps=, momentum=, local_step_sizes=, step_sizes=, period=, seed=)"
-    subject = Subject(run, GameCase.states, fed_norm_sgda, FEATURES, MISREADINGS)
+    subject = Subject(run, games.GameCase.states, fed_norm_sgda, games.FEATURES, MISREADINGS)
     cases_of = "fedbounds.empirical.papers.fed_norm_sgda.strategies.game_cases"
     return check(subject, first, called, MINIMAX_INVARIANTS, cases_of, invariants, examples, seed, cases, tolerance)

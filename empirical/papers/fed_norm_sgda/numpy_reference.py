@@ -9,7 +9,7 @@ from fedbounds.empirical.papers.fed_norm_sgda import pseudocode
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game
 
 
-class _Asked:
+class _PlainOracle:
     """A plain game, of a free y and without noise, as the pseudo-code asks for a problem and random streams."""
 
     dtype = torch.float64
@@ -48,42 +48,22 @@ class _Asked:
 
 
 def fed_norm_sgda(
-    game: Game,
-    cohorts: np.ndarray,
+    game: Game,  # the clients
+    cohorts: np.ndarray,  # who takes part, (T, P)
     *,
-    weights: np.ndarray,
-    local_steps: np.ndarray,
-    local_step_sizes: tuple[float, float],
-    step_sizes: tuple[float, float],
-    momentum: float = 0.0,
-    period: int = 0,
-    seed: int = 0,
+    weights: np.ndarray,  # $w_i$, (n,)
+    local_steps: np.ndarray,  # $\tau_i$, (n,)
+    local_step_sizes: tuple[float, float],  # $(\eta_x, \eta_y)$, unit x^2/f
+    step_sizes: tuple[float, float],  # $(\Gamma_x, \Gamma_y)$, unit x^2/f; $\tau_{\rm eff}\gamma$ of the paper
+    momentum: float = 0.0,  # $\rho$; the coefficients are $a^{(j)}(k) = 1 + \rho + \dots + \rho^{k-j-1}$
+    period: int = 0,  # S, or 0 for no snapshots
+    seed: int = 0,  # not used; nothing is random
 ) -> np.ndarray:
-    r"""Algorithm 1 with the local map of eq. (12): every local iterate from the coefficients of all gradients so far.
-
-    Args:
-        game: the clients.
-        cohorts: who takes part, (T, P).
-        weights: $w_i$, (n,).
-        local_steps: $\tau_i$, (n,).
-        local_step_sizes: $(\eta_x, \eta_y)$, unit x^2/f.
-        step_sizes: $(\Gamma_x, \Gamma_y)$, unit x^2/f; $\tau_{\rm eff}\gamma$ of the paper.
-        momentum: $\rho$; the coefficients are $a^{(j)}(k) = 1 + \rho + \dots + \rho^{k-j-1}$.
-        period: S, or 0 for no snapshots.
-        seed: not used; nothing is random.
-
-    Returns:
-        $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d).
-
-    Example:
-        >>> game = Game(np.array([[[1.0, 0.0], [0.0, -1.0]]]), np.zeros((1, 2)), np.array([1.0, 1.0]), 1)
-        >>> fed_norm_sgda(game, np.array([[0]]), weights=np.ones(1), local_steps=np.array([2]),
-        ...               local_step_sizes=(0.5, 0.0), step_sizes=(1.0, 1.0))[1]
-        array([0.25, 0.  ])
+    """Algorithm 1 with the local map of eq. (12): every local iterate from the coefficients of all gradients so far.
 
     Source: Sharma et al. 2023, Algorithm 1, eqs. (3) and (12).
     """
-    (T, P), n, asked = cohorts.shape, game.clients, _Asked(game)
+    (T, P), n, asked = cohorts.shape, game.clients, _PlainOracle(game)
     q = np.zeros((T, n))
     q[np.arange(T)[:, None], cohorts] = 1 / P
     states = pseudocode.fed_norm_sgda(

@@ -155,9 +155,6 @@ def fed_norm_sgda(
 
     With `printed`, Algorithm 1 to the letter: `printed_local_steps`, and the snapshot goes only to those who take part
     in the round in which it is made. Others use the last that they were sent.
-
-    Raises:
-        FedboundsError: a client of the printed algorithm computes that was never sent a snapshot.
     """
     T, n = q.shape
     steps = printed_local_steps if printed else local_map

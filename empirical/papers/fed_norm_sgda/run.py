@@ -26,22 +26,10 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
-from fedbounds.empirical.comparison.paper_runs import (
-    ComparedRun,
-    Constants,
-    PaperRuns,
-    PlannedRun,
-    PrescribedSteps,
-    RunFacts,
-    algorithm_constants,
-    average_samples,
-    prescribe,
-    problem_assumptions,
-    run_constants,
-)
+from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import visited
+from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import measure_along_run
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, Minimax, OnePointMinimax, Problem, SyntheticMinimax
 from fedbounds.empirical.simulation.moments import MinimaxMoments
@@ -112,17 +100,11 @@ def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> WorkOfRou
 
 @dataclass(frozen=True, eq=False)
 class RunRecords:
-    """Every problem, weight and record that a run of a minimax algorithm has.
+    """Every problem, weight and record that a run of a minimax algorithm has."""
 
-    Args:
-        setting: the run.
-        rule: the algorithm.
-        round: its rounds.
-    """
-
-    setting: RunSetting
-    rule: FedNormSGDA
-    round: WorkOfRound
+    setting: RunSetting  # the run
+    rule: FedNormSGDA  # the algorithm
+    round: WorkOfRound  # its rounds
 
     @staticmethod
     def of(setting: RunSetting) -> RunRecords:
@@ -155,7 +137,7 @@ class RunRecords:
             samples = self.surrogate.metrics(states)[metric].numpy()
         else:
             samples = self.setting.recorded(metric, metric)
-        return average_samples(samples)
+        return paper_runs.average_samples(samples)
 
     @staticmethod
     def _exact(run: MinimaxMoments, metric: str, weights: np.ndarray | None) -> np.ndarray:
@@ -190,27 +172,27 @@ class RunRecords:
         return _averaged(squares, self.setting.at, horizons, "mean over the recorded rounds")
 
 
-class FedNormSGDAPaper(PaperRuns):
+class FedNormSGDAPaper(paper_runs.PaperRuns):
     """Normalized averaging of clients that descend in x and ascend in y."""
 
     authors = "Sharma et al. 2023"
 
-    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
+    def steps(self, setting: RunSetting, interval: int | None) -> paper_runs.PrescribedSteps:
         reason = why_no_bound(setting.algorithm, setting.problem, setting.process)
         if reason is not None:
             raise self.not_covered(reason)
         self.check_no_interval(interval)
         rule = RunRecords.of(setting).rule
-        return PrescribedSteps(
+        return paper_runs.PrescribedSteps(
             1, _step_sizes(rule) | ({} if rule.snapshot_period is None else {"S": float(rule.snapshot_period)})
         )
 
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, horizons, wanted = compared.setting, compared.horizons, compared.symbols
         run = RunRecords.of(setting)
         _check_snapshots(compared.result, run.rule)
         stated = _stated(setting.problem, run.round) | (_at_start(setting) if run.even else {})
-        measured, notes = compared.measured_constants(stated, lambda: visited(setting, run.round.weights))
+        measured, notes = compared.measured_constants(stated, lambda: measure_along_run(setting, run.round.weights))
         stated |= measured
         constants = stated | _step_constants(run.rule) | _round_constants(run.round) | compared.rounds
         constants["objective_weights"] = Constant(_weights_of(setting.problem), "exact", "of the problem")
@@ -239,7 +221,9 @@ class FedNormSGDAPaper(PaperRuns):
         sampled = setting.samples is not None  # a mean over seeds contradicts no exact one
         return compared.facts(constants, found, notes, said if sampled else constants)
 
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
+    def prescribe_algorithm(
+        self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
+    ) -> Algorithm:
         rule = FedNormSGDA(0.0, 0.0, 1.0, 1.0, local_steps=ahead.local_steps)  # whose steps play no part yet
         reason = why_no_bound(rule, ahead.problem, ahead.process)
         if reason is not None:
@@ -250,7 +234,7 @@ class FedNormSGDAPaper(PaperRuns):
         reach = stated.get("best_response_bound")
         unknown = NoConstant("no bound of |y_t| is known before a run: give R")
         constants["squared_radius"] = reach if isinstance(reach, Constant) else unknown
-        steps, _ = prescribe(result, form, constants, given)
+        steps, _ = paper_runs.prescribe(result, form, constants, given)
         period = steps.get("S")
         if period is not None and period != int(period):
             raise FedboundsError(f"{result.key} sets S = {period:.6g}, which is no whole number of rounds")
@@ -263,14 +247,14 @@ class FedNormSGDAPaper(PaperRuns):
             snapshot_period=None if period is None else int(period),
         )
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of not in WEIGHTED and of not in OWN:
             raise FedboundsError(f"a run measures {', '.join((*WEIGHTED, *OWN))}; the result bounds: {of}")
         weighted = of in WEIGHTED
         return RunRecords.of(setting).record((WEIGHTED if weighted else OWN)[of], weighted)
 
 
-RUNS: PaperRuns = FedNormSGDAPaper()
+RUNS: paper_runs.PaperRuns = FedNormSGDAPaper()
 
 
 def _weights_of(problem: Problem) -> np.ndarray:
@@ -287,17 +271,17 @@ def _step_sizes(rule: FedNormSGDA) -> dict[str, float]:
     }
 
 
-def _stated(problem: Problem, rounds: WorkOfRound) -> Constants:
+def _stated(problem: Problem, rounds: WorkOfRound) -> paper_runs.Constants:
     """The problem's constants under the weights that the server steps along; none where it states none."""
     if isinstance(problem, SyntheticMinimax):
         return dict(problem.surrogate(rounds.weights).constants())
     return dict(problem.constants())
 
 
-def _at_start(setting: RunSetting) -> Constants:
+def _at_start(setting: RunSetting) -> paper_runs.Constants:
     """The gaps at the start of a simulation, of the envelope from above and of y exactly, where metrics say them."""
     found, run = {}, setting.run
-    gap = run_constants(setting).get("initial_gap")
+    gap = paper_runs.run_constants(setting).get("initial_gap")
     if isinstance(gap, Constant):
         found["initial_gap"] = gap
     if isinstance(run, Trace) and GAP in run.metrics:
@@ -306,10 +290,10 @@ def _at_start(setting: RunSetting) -> Constants:
     return found
 
 
-def _round_constants(rounds: WorkOfRound) -> Constants:
+def _round_constants(rounds: WorkOfRound) -> paper_runs.Constants:
     """Counts, weights and coefficients."""
     a = rounds.coefficients
-    known = algorithm_constants(
+    known = paper_runs.algorithm_constants(
         coefficient_sum=np.array([v.sum() for v in a], dtype=float),
         coefficient_square_sum=np.array([(v**2).sum() for v in a], dtype=float),
         last_coefficient=np.array([v[-1] for v in a], dtype=float),
@@ -324,11 +308,11 @@ def _round_constants(rounds: WorkOfRound) -> Constants:
     }
 
 
-def _step_constants(rule: FedNormSGDA) -> Constants:
+def _step_constants(rule: FedNormSGDA) -> paper_runs.Constants:
     """Step sizes, and the period of snapshots."""
     names = ["local_step_size", "local_ascent_step_size", "server_step_size", "server_ascent_step_size"]
     names += ["snapshot_period"] if rule.snapshot_period is not None else []
-    return algorithm_constants(**{name: getattr(rule, name) for name in names})
+    return paper_runs.algorithm_constants(**{name: getattr(rule, name) for name in names})
 
 
 def _check_snapshots(result: Result, rule: FedNormSGDA) -> None:
@@ -343,11 +327,11 @@ def _check_snapshots(result: Result, rule: FedNormSGDA) -> None:
         raise FedboundsError(f"{result.key} is about gradients in y at the model itself, the run has snapshots")
 
 
-def _found_assumptions(setting: RunSetting, run: RunRecords, stated: Constants) -> dict[str, bool]:
+def _found_assumptions(setting: RunSetting, run: RunRecords, stated: paper_runs.Constants) -> dict[str, bool]:
     """The assumptions that can be checked on problem, algorithm and process."""
     problem = setting.problem
     strongly = isinstance(stated.get("strong_concavity"), Constant)
-    found = problem_assumptions(setting, stated)
+    found = paper_runs.problem_assumptions(setting, stated)
     noisy = found.pop("unbiased-noise", False)  # of each block, which the theorems need; not of both together
     measured = {  # along the run: neither checked nor violated
         name
@@ -372,7 +356,7 @@ def _found_assumptions(setting: RunSetting, run: RunRecords, stated: Constants) 
     return {name: holds for name, holds in known.items() if name not in measured}
 
 
-def _radius(run: RunRecords, stated: Constants, horizons: np.ndarray) -> tuple[Constant, bool]:
+def _radius(run: RunRecords, stated: paper_runs.Constants, horizons: np.ndarray) -> tuple[Constant, bool]:
     r"""R: the largest $\|y_t\|^2$ along the run, not less than a bound of $\|y^*\|^2$; whether there is one."""
     reach = stated.get("best_response_bound")
     largest = run.largest(horizons)

@@ -14,19 +14,20 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from scipy.optimize import linprog
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import NoConstant
 from fedbounds.empirical.algorithms import MinimaxAlgorithm
 from fedbounds.empirical.algorithms.descent_ascent import DescentAscent, DescentAscentRule
-from fedbounds.empirical.comparison.measured_constants.fits import least_line
-from fedbounds.empirical.comparison.measured_constants.points import client_gradients, largest_secant
-from fedbounds.empirical.comparison.measured_constants.visits import (
+from fedbounds.empirical.comparison.measured_constants import (
     LOCAL_ROUNDS,
     NOISE_POINTS,
+    client_gradients,
     constant,
     evenly_spaced,
+    largest_secant,
     visits,
 )
 from fedbounds.empirical.comparison.paper_runs import Constants
@@ -37,18 +38,18 @@ from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch
 from fedbounds.empirical.simulation.trace import Trace
 
 
-def visited(setting: RunSetting, weights: np.ndarray) -> Constants:
+def measure_along_run(setting: RunSetting, weights: np.ndarray) -> Constants:
     """Smoothness, noise and heterogeneity of both blocks along a run that recorded its models."""
     run, problem, algorithm = setting.run, setting.problem, setting.algorithm
     assert isinstance(run, Trace) and isinstance(problem, Minimax) and isinstance(algorithm, MinimaxAlgorithm)
     known = "participation_weight" in run.arrays or setting.q is not None
     present = setting.weights() != 0 if known else np.zeros((len(run.seed), 0, problem.clients), dtype=bool)
     weighted = tuple(weights.tolist())
-    return dict(_along(run, problem, algorithm.rule(problem.clients), weighted, present.shape, present.tobytes()))
+    return dict(_measure(run, problem, algorithm.rule(problem.clients), weighted, present.shape, present.tobytes()))
 
 
 @lru_cache(maxsize=8)
-def _along(
+def _measure(
     run: Trace,
     problem: Minimax,
     rule: DescentAscentRule,
@@ -120,18 +121,9 @@ def _along(
 def local_states(
     problem: Minimax, rule: DescentAscentRule, z: Tensor, clients: np.ndarray, streams: Streams, t: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """Where clients stand in each local step of a round that was run, drawn again from its own random numbers.
+    """The points of each local step of a round that was run, computed again from its own random numbers.
 
-    Args:
-        problem: whose stochastic gradients are used.
-        rule: what each client computes, without snapshots.
-        z: what they received, (d,).
-        clients: who, (S,).
-        streams: of the seed.
-        t: the round.
-
-    Returns:
-        Of each step who still computes, (s,), and the points at which the gradients were taken, (s, d).
+    Of each step: the clients that still compute, (s,), and the points at which their gradients are taken, (s, d).
     """
     steps = rule.workload(problem).steps(t, t, [streams]).reshape(-1)[clients]
     order = np.argsort(-steps, kind="stable")
@@ -141,3 +133,15 @@ def local_states(
     drawn = engine.on_the_way(clients[order], steps[order], t, [streams] * len(order))
     engine.local_sums(z.expand(len(order), -1), names, steps[order], drawn, watch=seen.append)
     return [(names[: len(states)], states.clone()) for states in seen]
+
+
+def least_line(x: np.ndarray, y: np.ndarray, least_slope: float = 0.0) -> tuple[float, float]:
+    r"""The line $y=a+bx$ with $a\ge0$ and $b\ge b_0$ that lies above all points and nearest to them in the mean.
+
+    An assumption $y\le a+bx$ of two constants does not say which; a larger b allows a smaller a.
+    """
+    high, wide = float(y.max()) or 1.0, float(x.max()) or 1.0  # so that linprog sees numbers of size 1
+    points = np.column_stack([np.ones(len(x)), x / wide])
+    bounds = [(0, None), (least_slope * wide / high, None)]
+    b = float(linprog(points.mean(axis=0), A_ub=-points, b_ub=-y / high, bounds=bounds).x[1]) * high / wide
+    return max(float((y - b * x).max()), 0.0), b  # the intercept anew, so that rounding leaves no point above

@@ -27,24 +27,24 @@ THEOREMS = ("fed-norm-sgda/theorem-1",)
 
 def fed_norm_sgda(
     *,
-    condition: float,
-    step: float,
-    ascent_step: float,
-    local_step: float = 0.0,
-    local_ascent_step: float = 0.0,
-    local_steps: int = 1,
-    rounds: int = 1,
-    blocks: int = 1,
-    clients: int = 1,
-    participants: int | None = None,
-    smoothness: float = 1.0,
-    gap: float = 1.0,
-    dual_gap: float = 1.0,
-    gap_to: GapTo = "last",
-    dual_weight: float | None = None,
-    measure: Measure = "average",
-    noise: float = 0.0,
-    heterogeneity: float = 0.0,
+    condition: float,  # kappa > 1
+    step: float,  # $\Gamma_x=\tau\gamma_x$
+    ascent_step: float,  # $\Gamma_y=\tau\gamma_y$
+    local_step: float = 0.0,  # eta_x
+    local_ascent_step: float = 0.0,  # eta_y
+    local_steps: int = 1,  # tau, of every client
+    rounds: int = 1,  # of one block
+    blocks: int = 1,  # how many, so that T is their product
+    clients: int = 1,  # n
+    participants: int | None = None,  # P of them, drawn without replacement; all if not given
+    smoothness: float = 1.0,  # L_f
+    gap: float = 1.0,  # Delta
+    dual_gap: float = 1.0,  # delta_0
+    gap_to: GapTo = "last",  # `"last"`, or `"infimum"` of one block
+    dual_weight: float | None = None,  # lambda; $\frac94\kappa^2\Gamma_x/\Gamma_y$ if not given
+    measure: Measure = "average",  # the average over t < T, or the least of the expected squared norms
+    noise: float = 0.0,  # sigma_L of each block of variables
+    heterogeneity: float = 0.0,  # sigma_G, with beta_G = 1, at the models of the server and at the maximizers there
 ) -> WorstCase:
     r"""An upper bound of the average of $\mathbb E\|\nabla\tilde\Phi(x^{(t)})\|^2$, every client with weight 1/n.
 
@@ -55,31 +55,7 @@ def fed_norm_sgda(
     in the few rounds of a program: a long run is cut into blocks, each of which has its share of the fall of
     $\tilde\Phi+\lambda(\tilde\Phi-\tilde F)$, and all shares together are at most $\Delta+\lambda\delta_0$.
 
-    Args:
-        condition: kappa > 1.
-        step: $\Gamma_x=\tau\gamma_x$.
-        ascent_step: $\Gamma_y=\tau\gamma_y$.
-        local_step: eta_x.
-        local_ascent_step: eta_y.
-        local_steps: tau, of every client.
-        rounds: of one block.
-        blocks: how many, so that T is their product.
-        clients: n.
-        participants: P of them, drawn without replacement; all if not given.
-        smoothness: L_f.
-        gap: Delta.
-        dual_gap: delta_0.
-        gap_to: `"last"`, or `"infimum"` of one block.
-        dual_weight: lambda; $\frac94\kappa^2\Gamma_x/\Gamma_y$ if not given.
-        measure: the average over t < T, or the least of the expected squared norms.
-        noise: sigma_L of each block of variables.
-        heterogeneity: sigma_G, with beta_G = 1, at the models of the server and at the maximizers there.
-
-    Raises:
-        FedboundsError: a number outside its domain, several blocks up to the infimum, or no clean optimum.
-
-    Source:
-        Sharma et al. 2023, Algorithm 1 and eq. (12), with local SGDA.
+    Source: Sharma et al. 2023, Algorithm 1 and eq. (12), with local SGDA.
     """
     whole(local_steps=local_steps, rounds=rounds, clients=clients)
     positive(step=step, ascent_step=ascent_step)
@@ -166,11 +142,7 @@ class _At:
 class _Game:
     """n functions of (x, y) with $L_f=1$, and what is known of them.
 
-    Args:
-        clients: n.
-        condition: kappa.
-        scale: about how large the gradients in x are; they are written as the first one and what they differ from it.
-        apart: sigma_G^2.
+    Gradients in x, of about the size `scale`, are written as the first one and their differences from it.
     """
 
     def __init__(self, clients: int, condition: float, scale: float, apart: float) -> None:

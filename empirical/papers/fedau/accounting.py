@@ -28,16 +28,7 @@ EQUAL = 1e-9  # relative difference up to which rates are equal
 
 
 class WeightAccount(Account):
-    """FedAU's weights with the declared cut-off, and their sums.
-
-    Example:
-        >>> from fedbounds.empirical.participation import Bernoulli
-        >>> account = WeightAccount(Declared(1, Bernoulli(1, 0.5), (1,), 50, None))
-        >>> for t, here in enumerate([True, False, True, True]):
-        ...     account.add(t, np.array([here]), np.array([float(here)]))
-        >>> account.intervals.weights.round(6).tolist(), account.error(np.array([0.5]), 4)
-        ([1.333333], 0.203125)
-    """
+    """FedAU's weights with the declared cut-off, and their sums."""
 
     def __init__(self, declared: Declared) -> None:
         super().__init__(declared)

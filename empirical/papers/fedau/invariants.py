@@ -25,7 +25,7 @@ from fedbounds.empirical.invariants.cases import as_numbers, check_unchanged
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
-from fedbounds.empirical.papers.fedau.numpy_reference import fedau_weights
+from fedbounds.empirical.papers.fedau.pseudocode import fedau_weights
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -35,15 +35,10 @@ Estimator = Callable[[np.ndarray, float], ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class WeightCase:
-    """A record of participation and a cut-off.
+    """A record of participation and a cut-off."""
 
-    Args:
-        participated: who took part, booleans (T, N).
-        cutoff: K, an integer of at least 1, or infinity.
-    """
-
-    participated: np.ndarray
-    cutoff: float
+    participated: np.ndarray  # who took part, booleans (T, N)
+    cutoff: float  # K, an integer of at least 1, or infinity
 
     def weights(self, run: Estimator) -> np.ndarray:
         """What an estimator makes of this case, (T, N)."""

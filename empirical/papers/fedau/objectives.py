@@ -18,16 +18,9 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_constants.points import client_gradients
+from fedbounds.empirical.comparison.measured_constants import client_gradients
+from fedbounds.empirical.papers.fedau import algorithms
 from fedbounds.empirical.papers.fedau.accounting import independent_coins
-from fedbounds.empirical.papers.fedau.algorithms import (
-    AverageAll,
-    AverageParticipating,
-    ConstantWeights,
-    FedAU,
-    FixedWeights,
-    KnownParticipation,
-)
 from fedbounds.empirical.participation import Bernoulli, Process
 from fedbounds.empirical.problems import BoundedGradient, ImageClassification, Problem, Quadratic
 
@@ -89,7 +82,7 @@ def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarra
 
 
 def _constant(algorithm: Any, p: np.ndarray) -> np.ndarray:
-    informed: ConstantWeights = algorithm.informed(Bernoulli(len(p), p))
+    informed: algorithms.ConstantWeights = algorithm.informed(Bernoulli(len(p), p))
     return p * informed.omega
 
 
@@ -102,11 +95,11 @@ def _mean_of_participants(algorithm: Any, p: np.ndarray) -> np.ndarray:
 
 
 _WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray], np.ndarray]] = {
-    AverageAll: _constant,
-    FixedWeights: _constant,
-    KnownParticipation: _constant,
-    FedAU: _fedau,
-    AverageParticipating: _mean_of_participants,
+    algorithms.AverageAll: _constant,
+    algorithms.FixedWeights: _constant,
+    algorithms.KnownParticipation: _constant,
+    algorithms.FedAU: _fedau,
+    algorithms.AverageParticipating: _mean_of_participants,
 }
 
 

@@ -22,17 +22,11 @@ from fedbounds.bounds.inputs.checks import check_count, check_memory, check_numb
 
 
 class Intervals(NamedTuple):
-    r"""What is known of the clients' participation intervals; any shape that ends with the clients.
+    """What is known of the clients' participation intervals; any shape that ends with the clients."""
 
-    Attributes:
-        weights: $\omega_t$, float64.
-        completed: M, how many intervals are complete, int32.
-        running: S, rounds since the last complete one, int32; below K.
-    """
-
-    weights: np.ndarray
-    completed: np.ndarray
-    running: np.ndarray
+    weights: np.ndarray  # $\omega_t$, float64
+    completed: np.ndarray  # M, how many intervals are complete, int32
+    running: np.ndarray  # S, rounds since the last complete one, int32; below K
 
     @staticmethod
     def none_yet(shape: int | tuple[int, ...]) -> Intervals:
@@ -170,24 +164,14 @@ def weight_paths(participated: ArrayLike, cutoff: float = 50, rate: float | None
 
 
 def check_cutoff(name: str, value: object) -> float:
-    """K as an int, or infinity.
-
-    Example:
-        >>> check_cutoff("cutoff", 50.0), check_cutoff("cutoff", float("inf"))
-        (50, inf)
-    """
+    """K as an int, or infinity."""
     if is_number(value) and value == math.inf:
         return math.inf
     return check_count(name, value, why="rounds after which an interval is cut off; inf for never")
 
 
 def check_rate(name: str, value: object) -> float | None:
-    """The rate of the exponentially weighted mean as a float, or None for the plain mean.
-
-    Example:
-        >>> check_rate("rate", None), check_rate("rate", 1)
-        (None, 1.0)
-    """
+    """The rate of the exponentially weighted mean as a float, or None for the plain mean."""
     if value is None:
         return None
     if is_number(value) and value == 0:

@@ -7,7 +7,7 @@ x0 (d,) and the streams of one seed, and returns the list of models x_0, ..., x_
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -16,8 +16,25 @@ from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.oracles import Vector, local_update, stochastic_oracle
 
+
+def fedau_weights(participated: np.ndarray, cutoff: float) -> np.ndarray:
+    """FedAU's weights as the paper computes them, one client at a time.
+
+    Example:
+        >>> fedau_weights(np.array([[False], [False], [True], [True], [False]]), cutoff=2).ravel().tolist()
+        [1.0, 1.0, 2.0, 1.5, 1.3333333333333333]
+
+    Source: Wang & Ji 2024, Algorithm 2.
+    """
+    omega = np.ones(participated.shape)
+    for t, n in np.ndindex(participated.shape):
+        omega[t, n] = fedau_weight(participated[:t, n].tolist(), cutoff)
+    return omega
+
+
 Record = Sequence[bool]  # whether client n took part in rounds 0, ..., t - 1
 ComputeWeight = Callable[[int, Record], float]
+Server = Callable[[int, Vector, float, Mapping[int, Vector]], Vector]  # of t, x_t, eta and the participants' updates
 
 
 def fedau_weight(record: Record, K: float, a: float | None = None) -> float:
@@ -36,30 +53,41 @@ def fedau_weight(record: Record, K: float, a: float | None = None) -> float:
     return omega
 
 
-def algorithm_1(
+def run_rounds(
     problem: Problem,
     q: np.ndarray,
     x0: Vector,
     streams: Streams,
-    compute_weight: ComputeWeight,
+    server: Server,
     *,
     local_step_size: float,
     local_steps: int,
     server_multiplier: float,
 ) -> list[Vector]:
-    """FedAvg with pluggable aggregation weights: compute_weight(n, record of client n before round t)."""
-    gamma, eta, I = local_step_size, server_multiplier, local_steps
-    present = q != 0
-    T, N = q.shape
+    """The participants' updates Delta by client, from which the server makes the next model."""
     x = [x0]
-    for t in range(T):
-        total = torch.zeros_like(x0)
-        for n in range(N):
-            if present[t, n]:
-                Delta = local_update(stochastic_oracle(problem, n, t, streams), x[t], gamma, I)
-                total = total + compute_weight(n, present[:t, n].tolist()) * Delta
-        x.append(x[t] + eta / N * total)
+    for t, row in enumerate(q):
+        Delta = {
+            n: local_update(stochastic_oracle(problem, n, t, streams), x[t], local_step_size, local_steps)
+            for n in np.flatnonzero(row).tolist()
+        }
+        x.append(server(t, x[t], server_multiplier, Delta))
     return x
+
+
+def algorithm_1(
+    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, compute_weight: ComputeWeight, **steps: float
+) -> list[Vector]:
+    """FedAvg with pluggable aggregation weights: compute_weight(n, record of client n before round t)."""
+    present, N = q != 0, q.shape[1]
+
+    def server(t: int, x: Vector, eta: float, Delta: Mapping[int, Vector]) -> Vector:
+        total = torch.zeros_like(x)
+        for n in Delta:
+            total = total + compute_weight(n, present[:t, n].tolist()) * Delta[n]
+        return x + eta / N * total
+
+    return run_rounds(problem, q, x0, streams, server, **steps)  # type: ignore[arg-type]
 
 
 def fedau(
@@ -71,7 +99,7 @@ def fedau(
     def compute_weight(n: int, record: Record) -> float:
         return fedau_weight(record, K, rate)
 
-    return algorithm_1(problem, q, x0, streams, compute_weight, **steps)  # type: ignore[arg-type]
+    return algorithm_1(problem, q, x0, streams, compute_weight, **steps)
 
 
 def fixed_weights(
@@ -79,7 +107,7 @@ def fixed_weights(
 ) -> list[Vector]:
     """Algorithm 1 with constant weights."""
     omega = np.broadcast_to(np.asarray(weights, dtype=float), q.shape[1])
-    return algorithm_1(problem, q, x0, streams, lambda n, record: omega[n], **steps)  # type: ignore[arg-type]
+    return algorithm_1(problem, q, x0, streams, lambda n, record: omega[n], **steps)
 
 
 def average_all(problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, **steps: float) -> list[Vector]:
@@ -101,71 +129,44 @@ def known_participation(
 
 
 def average_participating(
-    problem: Problem,
-    q: np.ndarray,
-    x0: Vector,
-    streams: Streams,
-    *,
-    local_step_size: float,
-    local_steps: int,
-    server_multiplier: float,
+    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, **steps: float
 ) -> list[Vector]:
     """The mean over the participants; an empty round changes nothing."""
-    x = [x0]
-    for t, row in enumerate(q):
-        S = np.flatnonzero(row).tolist()
-        x.append(x[t])
-        for n in S:
-            Delta = local_update(stochastic_oracle(problem, n, t, streams), x[t], local_step_size, local_steps)
-            x[t + 1] = x[t + 1] + server_multiplier / len(S) * Delta
-    return x
+
+    def server(t: int, x: Vector, eta: float, Delta: Mapping[int, Vector]) -> Vector:
+        for n in Delta:
+            x = x + eta / len(Delta) * Delta[n]
+        return x
+
+    return run_rounds(problem, q, x0, streams, server, **steps)  # type: ignore[arg-type]
 
 
-def fedvarp(
-    problem: Problem,
-    q: np.ndarray,
-    x0: Vector,
-    streams: Streams,
-    *,
-    local_step_size: float,
-    local_steps: int,
-    server_multiplier: float,
-) -> list[Vector]:
+def fedvarp(problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, **steps: float) -> list[Vector]:
     """The participants' change since their last update, plus the mean of all last updates."""
-    N = q.shape[1]
-    x, u = [x0], [torch.zeros_like(x0) for _ in range(N)]
-    for t, row in enumerate(q):
-        S = np.flatnonzero(row).tolist()
-        if len(S) == 0:
-            x.append(x[t])
-            continue
-        step = torch.stack(u).sum(0) / N
-        for n in S:
-            Delta = local_update(stochastic_oracle(problem, n, t, streams), x[t], local_step_size, local_steps)
-            step = step + (Delta - u[n]) / len(S)
-            u[n] = Delta
-        x.append(x[t] + server_multiplier * step)
-    return x
+    u = [torch.zeros_like(x0) for _ in range(q.shape[1])]
+
+    def server(t: int, x: Vector, eta: float, Delta: Mapping[int, Vector]) -> Vector:
+        if not Delta:
+            return x
+        step = torch.stack(u).sum(0) / len(u)
+        for n in Delta:
+            step = step + (Delta[n] - u[n]) / len(Delta)
+            u[n] = Delta[n]
+        return x + eta * step
+
+    return run_rounds(problem, q, x0, streams, server, **steps)  # type: ignore[arg-type]
 
 
-def mifa(
-    problem: Problem,
-    q: np.ndarray,
-    x0: Vector,
-    streams: Streams,
-    *,
-    local_step_size: float,
-    local_steps: int,
-    server_multiplier: float,
-) -> list[Vector]:
+def mifa(problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, **steps: float) -> list[Vector]:
     """The mean of all last updates, this round included."""
-    N = q.shape[1]
-    x, u = [x0], [torch.zeros_like(x0) for _ in range(N)]
-    for t, row in enumerate(q):
-        for n in np.flatnonzero(row).tolist():
-            u[n] = local_update(stochastic_oracle(problem, n, t, streams), x[t], local_step_size, local_steps)
-        x.append(x[t] + server_multiplier * torch.stack(u).sum(0) / N)
-    return x
+    u = [torch.zeros_like(x0) for _ in range(q.shape[1])]
+
+    def server(t: int, x: Vector, eta: float, Delta: Mapping[int, Vector]) -> Vector:
+        for n in Delta:
+            u[n] = Delta[n]
+        return x + eta * torch.stack(u).sum(0) / len(u)
+
+    return run_rounds(problem, q, x0, streams, server, **steps)  # type: ignore[arg-type]
 
 
 TWINS = {

@@ -28,19 +28,7 @@ from fedbounds.bounds.papers.fedau.weight_error import (
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.paper_runs import (
-    ComparedRun,
-    Constants,
-    PaperRuns,
-    PlannedRun,
-    PrescribedSteps,
-    RunFacts,
-    algorithm_constants,
-    average_samples,
-    prescribe,
-    problem_assumptions,
-    run_constants,
-)
+from fedbounds.empirical.comparison import paper_runs
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins
 from fedbounds.empirical.papers.fedau.algorithms import (
@@ -55,7 +43,7 @@ from fedbounds.empirical.papers.fedau.algorithms import (
 )
 from fedbounds.empirical.papers.fedau.objectives import objective_weights, weighted_objective
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
-from fedbounds.empirical.papers.fedau.trajectory_constants import visited
+from fedbounds.empirical.papers.fedau.trajectory_constants import measure_along_run
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments import Moments
@@ -99,33 +87,33 @@ def why_no_bound(algorithm: Algorithm, participation: Process) -> str | None:
     return None
 
 
-class FedAUPaper(PaperRuns):
+class FedAUPaper(paper_runs.PaperRuns):
     """FedAvg whose participants' updates are weighted by a function of the past."""
 
     authors = "Wang & Ji 2024"
 
-    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
+    def steps(self, setting: RunSetting, interval: int | None) -> paper_runs.PrescribedSteps:
         algorithm: Any = setting.algorithm
         reason = why_no_bound(algorithm, setting.process)
         if reason is not None:
             raise self.not_covered(reason)
         self.check_no_interval(interval)
         own = {"gamma": algorithm.local_step_size, "eta": algorithm.server_multiplier}
-        return PrescribedSteps(1, own | ({"K": algorithm.cutoff} if isinstance(algorithm, FedAU) else {}))
+        return paper_runs.PrescribedSteps(1, own | ({"K": algorithm.cutoff} if isinstance(algorithm, FedAU) else {}))
 
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, horizons = compared.setting, compared.horizons
-        p, T, stated = setting.process.rates, horizons.astype(float), run_constants(setting)
+        p, T, stated = setting.process.rates, horizons.astype(float), paper_runs.run_constants(setting)
         algorithm = setting.algorithm.informed(setting.process)
         own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
         measured, notes = compared.measured_constants(
-            stated, lambda: visited(setting), compared.concepts - {"gradient_bound"}
+            stated, lambda: measure_along_run(setting), compared.concepts - {"gradient_bound"}
         )
         stated |= measured
-        constants: Constants = stated | own | _step_constants(setting.algorithm, T)
+        constants: paper_runs.Constants = stated | own | _step_constants(setting.algorithm, T)
         constants |= compared.rounds | _rate_constants(p)
         constants |= {name: Constant(value, "exact", note) for name, (value, note) in weights.items()}
-        found = problem_assumptions(setting, stated) | {
+        found = paper_runs.problem_assumptions(setting, stated) | {
             "bernoulli-participation": True,  # or it would have been refused
             "past-weights": True,
             "nearly-optimal-weights": bool(np.ravel(weights["largest_weight_error"][0])[-1] <= NEAR),
@@ -145,7 +133,9 @@ class FedAUPaper(PaperRuns):
             found["h-bounded-below"] = isinstance(gap, Constant)
         return compared.facts(constants, found, notes)
 
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> Algorithm:
+    def prescribe_algorithm(
+        self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
+    ) -> Algorithm:
         coins = independent_coins(ahead.process)
         if coins is None:
             raise FedboundsError(f"{result.key} sets step sizes by the rates p_n of independent clients: Bernoulli")
@@ -156,7 +146,7 @@ class FedAUPaper(PaperRuns):
             constants["gradient_bound"] = not_used
         if "constant-weights" in assumed:
             constants["weighted_initial_gap"] = not_used
-        steps, known = prescribe(result, form, constants, given)
+        steps, known = paper_runs.prescribe(result, form, constants, given)
         numbers = (steps["gamma"], ahead.local_steps)
         if "constant-weights" in assumed:
             return FixedWeights(*numbers, known["omega"], steps["eta"])
@@ -166,11 +156,11 @@ class FedAUPaper(PaperRuns):
             raise FedboundsError(f"{result.key} [{form.name}] sets no cut-off: give K, e.g. given={{'K': 5}}")
         return FedAU(*numbers, steps["eta"], steps["K"] if "K" in steps else float(known["K"]))
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of == WEIGHT_ERROR and isinstance(setting.algorithm, FedAU):
             return _weight_errors(setting)
         if of != GRADIENT_OF_H:
-            return super().measured(setting, of)
+            return super().measure(setting, of)
         if setting.logged:
             phi = objective_weights(setting.algorithm, setting.process)
             norms = phi @ setting.recorded("gradient_products", "every client's gradient, and so not grad h") @ phi
@@ -179,10 +169,12 @@ class FedAUPaper(PaperRuns):
         if isinstance(setting.run, Moments):
             return _exact_gradient(setting.run, objective.objective_gradient), None
         models = setting.recorded("model", "its models, and so not grad h: simulate with record_models=True")
-        return average_samples(objective.objective_gradient(torch.from_numpy(models)).square().sum(-1).numpy())
+        return paper_runs.average_samples(
+            objective.objective_gradient(torch.from_numpy(models)).square().sum(-1).numpy()
+        )
 
 
-RUNS: PaperRuns = FedAUPaper()
+RUNS: paper_runs.PaperRuns = FedAUPaper()
 
 
 def _weight_errors(setting: RunSetting) -> tuple[np.ndarray, np.ndarray]:
@@ -202,7 +194,7 @@ def _weight_errors(setting: RunSetting) -> tuple[np.ndarray, np.ndarray]:
 WeightFacts = dict[str, tuple[Any, str]]  # concept -> value and where it comes from
 
 
-def _fedau_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constants, WeightFacts]:
+def _fedau_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[paper_runs.Constants, WeightFacts]:
     """FedAU's weights, whose law is known from the rates and K."""
     K = float(algorithm.cutoff)
     return {"cutoff_interval": Constant(K, "given", "of the algorithm")}, {
@@ -213,7 +205,7 @@ def _fedau_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Consta
     }
 
 
-def _constant_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constants, WeightFacts]:
+def _constant_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[paper_runs.Constants, WeightFacts]:
     """Weights that stay the same, and so do their error and second moment."""
     omega = np.broadcast_to(np.asarray(algorithm.omega, dtype=float), p.shape)
     error, moment = float(np.mean((p * omega - 1) ** 2)), float(np.mean(p * omega**2))
@@ -226,7 +218,7 @@ def _constant_weights(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Con
     }
 
 
-WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray, np.ndarray], tuple[Constants, WeightFacts]]] = {
+WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray, np.ndarray], tuple[paper_runs.Constants, WeightFacts]]] = {
     FedAU: _fedau_weights,
     AverageAll: _constant_weights,
     FixedWeights: _constant_weights,
@@ -234,10 +226,10 @@ WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray, np.ndarray], tuple[
 }
 
 
-def _step_constants(algorithm: Any, T: np.ndarray) -> Constants:
+def _step_constants(algorithm: Any, T: np.ndarray) -> paper_runs.Constants:
     """Step sizes; the scales of Theorem 1 are those that make its step sizes the run's."""
     gamma, eta = algorithm.local_step_size, algorithm.server_multiplier
-    return algorithm_constants(
+    return paper_runs.algorithm_constants(
         local_step_size=gamma,
         local_steps=algorithm.local_steps,
         server_multiplier=eta,
@@ -246,7 +238,7 @@ def _step_constants(algorithm: Any, T: np.ndarray) -> Constants:
     )
 
 
-def _rate_constants(p: np.ndarray) -> Constants:
+def _rate_constants(p: np.ndarray) -> paper_runs.Constants:
     """Rates, and how many clients participate on average."""
     return {
         "participation_rates": Constant(p, "exact", "of the process"),

@@ -16,15 +16,7 @@ import torch
 
 from fedbounds.bounds.theory.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_constants.points import client_gradients, largest_secant, local_models
-from fedbounds.empirical.comparison.measured_constants.visits import (
-    LOCAL_ROUNDS,
-    constant,
-    evenly_spaced,
-    largest_noise,
-    recorded_products,
-    visits,
-)
+from fedbounds.empirical.comparison import measured_constants
 from fedbounds.empirical.comparison.paper_runs import Constants
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.problems import Problem
@@ -32,50 +24,52 @@ from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.trace import Trace
 
 
-def visited(setting: RunSetting) -> Constants:
+def measure_along_run(setting: RunSetting) -> Constants:
     """Smoothness, noise and divergence along a run that recorded its models."""
     assert isinstance(setting.run, Trace)
     if setting.logged:
         return _logged(setting.run, setting.total)
     present = setting.weights() != 0
-    found = _along(setting.run, setting.problem, setting.algorithm, present.shape, present.tobytes())
-    return {**found, "gradient_noise": largest_noise(setting.run, setting.problem)}
+    found = _measure(setting.run, setting.problem, setting.algorithm, present.shape, present.tobytes())
+    return {**found, "gradient_noise": measured_constants.largest_noise(setting.run, setting.problem)}
 
 
 @lru_cache(maxsize=8)
-def _along(
+def _measure(
     run: Trace, problem: Problem, algorithm: Algorithm, shape: tuple[int, ...], record: bytes
 ) -> dict[str, Constant]:
     present = np.frombuffer(record, dtype=bool).reshape(shape)  # (seeds, T, N), in a form that a cache can hold
     T = shape[1]
     recorded = run.arrays["round"][run.arrays["round"] < T]
-    chosen = evenly_spaced(recorded, LOCAL_ROUNDS)
+    chosen = measured_constants.evenly_spaced(recorded, measured_constants.LOCAL_ROUNDS)
     divergence = smoothness = 0.0
     before = None
     near = np.concatenate([chosen, recorded[np.isin(recorded + 1, recorded) | np.isin(recorded - 1, recorded)]])
-    for seed, t, x in visits(run, problem, recorded):
-        known = recorded_products(run, seed, t)
+    for seed, t, x in measured_constants.visits(run, problem, recorded):
+        known = measured_constants.recorded_products(run, seed, t)
         if known is not None and t not in near:  # no vector is needed there
             divergence = max(divergence, _largest_distance(known))
             continue
-        gradients = client_gradients(problem, x)
+        gradients = measured_constants.client_gradients(problem, x)
         f = gradients.mean(0)
         divergence = max(divergence, float(torch.linalg.vector_norm((gradients - f).double(), dim=1).max()))
         if before is not None and before[:2] == (seed, t - 1):
-            smoothness = max(smoothness, largest_secant(x, before[2], f, before[3]))
+            smoothness = max(smoothness, measured_constants.largest_secant(x, before[2], f, before[3]))
         before = seed, t, x, f
         who = np.flatnonzero(present[seed, t])
         if t in chosen and who.size:
             streams = Streams(int(run.arrays["seed"][seed]), run.spec.get("streams", {}))
             names = torch.from_numpy(who).to(problem.device)
-            for y in local_models(problem, algorithm.local, x, who, streams, t):
+            for y in measured_constants.local_models(problem, algorithm.local, x, who, streams, t):
                 own = problem.gradient(y[None], names[None])[0]
-                smoothness = max(smoothness, largest_secant(y, x, own, gradients[names]))
+                smoothness = max(smoothness, measured_constants.largest_secant(y, x, own, gradients[names]))
     rounds = f"at {len(recorded)} of {T} rounds"
     pairs = f"at participants' local models of {len(chosen)} of {T} rounds, and of f {rounds}"
     return {
-        "gradient_divergence_sup": constant(divergence, len(recorded) == T, "largest |grad F_n - grad f|", rounds),
-        "smoothness": constant(smoothness, False, "largest |grad F(u) - grad F(v)|/|u - v|", pairs),
+        "gradient_divergence_sup": measured_constants.constant(
+            divergence, len(recorded) == T, "largest |grad F_n - grad f|", rounds
+        ),
+        "smoothness": measured_constants.constant(smoothness, False, "largest |grad F(u) - grad F(v)|/|u - v|", pairs),
     }
 
 
@@ -86,7 +80,7 @@ def _logged(run: Trace, T: int) -> Constants:
     recorded = run.arrays["round"] < T
     largest = _largest_distance(run.arrays["gradient_products"][:, recorded])  # of (seeds, R, N, N)
     rounds = f"at {recorded.sum()} of {T} rounds"
-    divergence = constant(largest, int(recorded.sum()) == T, "largest |grad F_n - grad f|", rounds)
+    divergence = measured_constants.constant(largest, int(recorded.sum()) == T, "largest |grad F_n - grad f|", rounds)
     return {"gradient_divergence_sup": divergence}
 
 

@@ -50,24 +50,15 @@ class LocalGradient(LocalSGD):
 
 
 class Masked(NamedTuple):
-    r"""Where a run is.
+    """Where a run is."""
 
-    Attributes:
-        model: $\bar w_t$, (seeds, d).
-        own: $w_k^t$, (seeds, N, d).
-        anchor: $\bar w_{t_0}$, (seeds, d).
-        words: out of which a client's numbers of this round are hashed, (seeds, N).
-        iteration: t, (seeds,).
-        largest_gradient: the largest $\|\nabla F_k(x_k^t,\xi)\|$ so far, (seeds,).
-        clipped_updates: how many updates had a coordinate beyond the amplitude when they were masked, (seeds,).
-    """
-
-    model: torch.Tensor
-    own: torch.Tensor
-    anchor: torch.Tensor
-    words: torch.Tensor
-    iteration: torch.Tensor
-    largest_gradient: torch.Tensor
+    model: torch.Tensor  # $\bar w_t$, (seeds, d)
+    own: torch.Tensor  # $w_k^t$, (seeds, N, d)
+    anchor: torch.Tensor  # $\bar w_{t_0}$, (seeds, d)
+    words: torch.Tensor  # out of which a client's numbers of this round are hashed, (seeds, N)
+    iteration: torch.Tensor  # t, (seeds,)
+    largest_gradient: torch.Tensor  # the largest $\|\nabla F_k(x_k^t,\xi)\|$ so far, (seeds,)
+    # how many updates had a coordinate beyond the amplitude when they were masked, (seeds,)
     clipped_updates: torch.Tensor
 
 
@@ -304,13 +295,6 @@ def masking_errors(
 
     First of the masked model at which a gradient is taken, then of the upload after the last iteration of a round, of
     every client, drawn or not; nan in other iterations.
-
-    Example:
-        >>> from fedbounds.empirical.participation import Full
-        >>> from fedbounds.empirical.problems import random_quadratic
-        >>> errors = masking_errors(AnalyzedFedMRN(0.01, 2, amplitude=0.2), random_quadratic(3, 2), Full(3), 4)
-        >>> bool(np.isinf(errors[0, :, 0]).all()), bool(np.isfinite(errors[1]).all()), bool((errors[1] > 1).all())
-        (True, True, True)
     """
     streams = [Streams(seed)]
     state = algorithm.init(problem.initial_point(streams[0].generator("initialization"))[None], problem.clients)

@@ -39,26 +39,17 @@ GRID = 16  # numbers that stand for all of [0, 1)
 
 @dataclass(frozen=True, eq=False)
 class MaskCase:
-    r"""A client with $\nabla F_k(x)=\lambda\odot(x-c)$, and every number that decides in its round.
+    r"""A client with $\nabla F_k(x)=\lambda\odot(x-c)$, and every number that decides in its round."""
 
-    Args:
-        masks: "binary" or "signed".
-        curvatures, center: $\lambda$ and c, (d,).
-        model, noise: w and n, (d,); no noise is zero.
-        chances, coins: in [0, 1), (S + 1, d) and (S, d).
-        step_size: $\eta$.
-        exposed: whether a masker gets the arrays themselves, not copies of them.
-    """
-
-    masks: Masks
-    curvatures: np.ndarray
+    masks: Masks  # "binary" or "signed"
+    curvatures: np.ndarray  # curvatures, center: $\lambda$ and c, (d,)
     center: np.ndarray
-    model: np.ndarray
+    model: np.ndarray  # model, noise: w and n, (d,); no noise is zero
     noise: np.ndarray
-    chances: np.ndarray
+    chances: np.ndarray  # chances, coins: in [0, 1), (S + 1, d) and (S, d)
     coins: np.ndarray
-    step_size: float
-    exposed: bool = False
+    step_size: float  # $\eta$
+    exposed: bool = False  # whether a masker gets the arrays themselves, not copies of them
 
     @property
     def steps(self) -> int:

@@ -20,7 +20,7 @@ from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.oracles import Vector, local_update, step_sizes, stochastic_oracle
 
 
-def word_of(streams: Streams, t: int, n: int) -> int:
+def client_seed(streams: Streams, t: int, n: int) -> int:
     """The word of client n in round t: its seed, out of which its other numbers are hashed too."""
     return int(words_of(np.array(streams.generator("masks", t, n).random())))
 
@@ -51,7 +51,7 @@ def client(
     stochastic: bool, progressive: bool,
 ) -> bytes:  # fmt: skip
     """Algorithm 1, the client: its message."""
-    s, d, signed = word_of(streams, t, k), len(w) - problem.uncompressed, codec.masks == "signed"
+    s, d, signed = client_seed(streams, t, k), len(w) - problem.uncompressed, codec.masks == "signed"
     g, gamma = stochastic_oracle(problem, k, t, streams), step_sizes(problem, eta).double().numpy()
     n = codec.noise(s, d).astype(float)
     u = np.zeros(len(w))
@@ -96,7 +96,7 @@ def compressed(
         w.append(w[t])
         for k in np.flatnonzero(q[t]).tolist():
             u = local_update(stochastic_oracle(problem, k, t, streams), w[t], gamma, local_steps)
-            rng = np.random.Generator(np.random.Philox(key=word_of(streams, t, k)))
+            rng = np.random.Generator(np.random.Philox(key=client_seed(streams, t, k)))
             message = codec.encode(u.numpy(), rng)
             w[t + 1] = w[t + 1] + q[t, k] * torch.from_numpy(codec.decode(message)).to(x0)
     return w
@@ -190,7 +190,7 @@ def fedpm(
     for t in range(len(q)):
         received, total = np.zeros(len(x0)), q[t].sum()
         for k in np.flatnonzero(q[t]).tolist():
-            g, word = stochastic_oracle(problem, k, t, streams), word_of(streams, t, k)
+            g, word = stochastic_oracle(problem, k, t, streams), client_seed(streams, t, k)
             own, own_rest = s.copy(), rest.copy()
             for tau in range(1, local_steps + 1):
                 m = uniforms(word, 200 + tau, d)[0] < sigmoid(own)

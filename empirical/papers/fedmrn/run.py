@@ -10,51 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Value
-from fedbounds.bounds.papers.fedmrn.assumptions import (
-    ANY_MASKS,
-    FIRST_ERROR,
-    FIXED_MASKS,
-    GRADIENT_BOUND,
-    INDEPENDENT_MASKS,
-    PROGRESSIVE,
-    QUADRATIC_GROWTH,
-    RELATIVE_ERROR,
-    ROUND_MASKS,
-    SAMPLING,
-    STRONGLY_CONVEX,
-    SURE_GRADIENT_BOUND,
-)
+from fedbounds.bounds.papers.fedmrn import assumptions
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.measured_constants import client_curvatures
-from fedbounds.empirical.comparison.measured_constants.visits import (
-    LOCAL_ROUNDS,
-    constant,
-    evenly_spaced,
-    largest_noise,
-    visits,
-)
-from fedbounds.empirical.comparison.paper_runs import (
-    ComparedRun,
-    Constants,
-    PaperRuns,
-    PlannedRun,
-    PrescribedSteps,
-    RunFacts,
-    algorithm_constants,
-    average_samples,
-    evaluate_steps,
-    needed_constants,
-    problem_assumptions,
-    run_constants,
-    select_constants,
-)
+from fedbounds.empirical.comparison import measured_constants, paper_runs
 from fedbounds.empirical.comparison.run_setting import RunSetting
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, AnalyzedMoments, analyzed_moments, cohort_size
 from fedbounds.empirical.problems import Displaced, Problem, Quadratic, Sloped
@@ -62,7 +28,7 @@ from fedbounds.empirical.simulation.trace import Trace
 
 GAP = "function gap F - F*"
 AGREE = 1e-9  # relative difference up to which steps and amplitudes are as prescribed
-SIGNED = (FIXED_MASKS.name, ROUND_MASKS.name, ANY_MASKS.name)
+SIGNED = (assumptions.FIXED_MASKS.name, assumptions.ROUND_MASKS.name, assumptions.ANY_MASKS.name)
 MOMENTS = 10**8  # at most so many numbers are computed by exact moments: iterations x clients x d^3
 NO_MASKS = (
     "signed masks have S(0) != 0, so that no q satisfies Assumption 4: take a form for masks, as repaired:R1 of "
@@ -74,50 +40,55 @@ REFUSED = (
 )
 
 
-class FedMRNPaper(PaperRuns):
+class FedMRNPaper(paper_runs.PaperRuns):
     """The analyzed algorithm with K of N clients, drawn without replacement."""
 
     authors = "Li et al. 2024"
     over = ("iterations",)
 
-    def steps(self, setting: RunSetting, interval: int | None) -> PrescribedSteps:
+    def steps(self, setting: RunSetting, interval: int | None) -> paper_runs.PrescribedSteps:
         self.check_no_interval(interval)
         cohort_size(setting.process)
-        return PrescribedSteps(1, {"eta": analyzed(setting.algorithm).local_step_size})
+        return paper_runs.PrescribedSteps(1, {"eta": analyzed(setting.algorithm).local_step_size})
 
     def check_ahead(
         self, setting: RunSetting, form: Form, result: Result, interval: int | None, given: frozenset[str]
     ) -> None:
         super().check_ahead(setting, form, result, interval, given)
         algorithm = analyzed(setting.algorithm)
-        _check_steps(algorithm, form, result, run_constants(setting), given)
-        constants, lacking = of_algorithm(algorithm, setting.problem), needed_constants(form) - given
+        _check_steps(algorithm, form, result, paper_runs.run_constants(setting), given)
+        constants, lacking = of_algorithm(algorithm, setting.problem), paper_runs.needed_constants(form) - given
         for name in sorted(lacking & {"a", "q"}):
             none = constants[result.notation[name].concept]
             if isinstance(none, NoConstant):
                 raise FedboundsError(f"{result.key} [{form.name}] needs {name}, which is not known: {none.why}")
 
-    def known(self, compared: ComparedRun) -> RunFacts:
+    def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, form, result, horizons = compared.setting, compared.form, compared.result, compared.horizons
         algorithm, problem = analyzed(setting.algorithm), setting.problem
         falling = _has_falling_steps(form, result)
-        stated = run_constants(setting)
+        stated = paper_runs.run_constants(setting)
         _check_steps(algorithm, form, result, stated, compared.given)
-        measured, notes = compared.measured_constants(stated, lambda: visited(setting))
-        constants: Constants = stated | measured | of_algorithm(algorithm, problem)
+        measured, notes = compared.measured_constants(stated, lambda: measure_along_run(setting))
+        constants: paper_runs.Constants = stated | measured | of_algorithm(algorithm, problem)
         # Theorem 1 counts from its first model w_1, Theorem 2 from w_0
         constants["iterations"] = Constant(horizons + float(falling), "given", "of the run")
         constants["participating_clients"] = Constant(float(cohort_size(setting.process)), "exact", "of the process")
         constants["initial_squared_distance"] = _initial_distance(problem)
         gradients = gradient_bound(setting, form, constants, falling)
         constants["stochastic_gradient_bound"] = gradients.bound
-        found = problem_assumptions(setting, constants) | gradients.found | _mask_assumptions(algorithm, form)
+        found = (
+            paper_runs.problem_assumptions(setting, constants) | gradients.found | _mask_assumptions(algorithm, form)
+        )
         found |= {
-            SAMPLING.name: True,  # or it would have been refused
-            INDEPENDENT_MASKS.name: True,
-            STRONGLY_CONVEX.name: isinstance(stated.get("strong_convexity"), Constant),
+            assumptions.SAMPLING.name: True,  # or it would have been refused
+            assumptions.INDEPENDENT_MASKS.name: True,
+            assumptions.STRONGLY_CONVEX.name: isinstance(stated.get("strong_convexity"), Constant),
         }
-        for name, implied in ((QUADRATIC_GROWTH, "smooth"), (FIRST_ERROR, RELATIVE_ERROR.name)):
+        for name, implied in (
+            (assumptions.QUADRATIC_GROWTH, "smooth"),
+            (assumptions.FIRST_ERROR, assumptions.RELATIVE_ERROR.name),
+        ):
             if implied in found:
                 found[name.name] = found[implied]  # a second moment bounds a first one; no masks satisfy either
         notes += gradients.notes
@@ -135,7 +106,9 @@ class FedMRNPaper(PaperRuns):
             found |= dict.fromkeys(SIGNED, False)
         return compared.facts(constants, found, notes)
 
-    def prescribed(self, result: Result, form: Form, ahead: PlannedRun, given: Mapping[str, Value]) -> AnalyzedFedMRN:
+    def prescribe_algorithm(
+        self, result: Result, form: Form, ahead: paper_runs.PlannedRun, given: Mapping[str, Value]
+    ) -> AnalyzedFedMRN:
         names = {assumption.name for assumption in form.assumptions}
         falling = _has_falling_steps(form, result)
         not_used = Constant(0.0, "given", "does not enter step sizes")
@@ -146,36 +119,36 @@ class FedMRNPaper(PaperRuns):
             "initial_squared_distance": not_used,
             "relative_compression_error": not_used,
         }
-        known = select_constants(result, form, constants, frozenset(given)) | dict(given)
+        known = paper_runs.select_constants(result, form, constants, frozenset(given)) | dict(given)
         if not known.keys() & {"G"} or isinstance(known["G"], NoConstant):
-            if names & {FIXED_MASKS.name, ROUND_MASKS.name}:
+            if names & {assumptions.FIXED_MASKS.name, assumptions.ROUND_MASKS.name}:
                 raise FedboundsError(f"{result.key} [{form.name}] sets the amplitude of masks by G: give G")
             known["G"] = not_used
-        steps, used = evaluate_steps(result, form, known)
+        steps, used = paper_runs.evaluate_steps(result, form, known)
         if "eta" not in steps:
             raise FedboundsError(f"{result.key} [{form.name}] sets no step size")
         eta, S, values = steps["eta"], ahead.local_steps, {name: float(np.ravel(v)[0]) for name, v in used.items()}
         shift = 2 / (values["mu"] * eta) - 1 if falling else None
-        progressive = PROGRESSIVE.name in names
-        if FIXED_MASKS.name in names:
+        progressive = assumptions.PROGRESSIVE.name in names
+        if assumptions.FIXED_MASKS.name in names:
             return AnalyzedFedMRN(eta, S, amplitude=2 * eta * S * values["G"], progressive=progressive)
-        if ROUND_MASKS.name in names:
+        if assumptions.ROUND_MASKS.name in names:
             return AnalyzedFedMRN(eta, S, amplitude=eta * S * values["G"], amplitude_falls=True, step_shift=shift)
         if "q" not in given:
             return AnalyzedFedMRN(eta, S, "norm-scaled-sign", step_shift=shift, progressive=progressive)
         keep = 1 / (1 + values["q"] ** 2)
         return AnalyzedFedMRN(eta, S, "sparsifier", keep=keep, step_shift=shift, progressive=progressive)
 
-    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measure(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of != GAP:
-            return super().measured(setting, of)
+            return super().measure(setting, of)
         if isinstance(setting.run, AnalyzedMoments):
             return setting.run.moments.objective_gap, None
         gaps = setting.recorded("objective_gap", "the gap: the problem must know the least value of F")
-        return average_samples(gaps)
+        return paper_runs.average_samples(gaps)
 
 
-RUNS: PaperRuns = FedMRNPaper()
+RUNS: paper_runs.PaperRuns = FedMRNPaper()
 
 
 def analyzed(algorithm: Algorithm) -> AnalyzedFedMRN:
@@ -185,14 +158,16 @@ def analyzed(algorithm: Algorithm) -> AnalyzedFedMRN:
     return algorithm
 
 
-def of_algorithm(algorithm: AnalyzedFedMRN, problem: Problem) -> Constants:
+def of_algorithm(algorithm: AnalyzedFedMRN, problem: Problem) -> paper_runs.Constants:
     """Step size, local steps, amplitude, the relative error of the operator and the number of parameters."""
     q = {
         "sparsifier": math.sqrt(1 / (algorithm.keep or 1) - 1),
         "norm-scaled-sign": math.sqrt(problem.dimension - 1),
     }.get(algorithm.operator)
     none = NoConstant(f"it is of signed masks, and the operator is {algorithm.operator}")
-    return algorithm_constants(local_step_size=algorithm.local_step_size, local_steps=algorithm.local_steps) | {
+    return paper_runs.algorithm_constants(
+        local_step_size=algorithm.local_step_size, local_steps=algorithm.local_steps
+    ) | {
         "parameters": Constant(float(problem.dimension), "exact", "of the problem"),
         "mask_amplitude": none
         if algorithm.amplitude is None
@@ -212,27 +187,27 @@ class GradientBound:
     notes: tuple[str, ...] = ()
 
 
-def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: bool) -> GradientBound:
+def gradient_bound(setting: RunSetting, form: Form, stated: paper_runs.Constants, falling: bool) -> GradientBound:
     r"""G as a form needs it: surely where it is for masks, and otherwise in the root mean square."""
     names, algorithm = {assumption.name for assumption in form.assumptions}, analyzed(setting.algorithm)
-    if SURE_GRADIENT_BOUND.name not in names:
+    if assumptions.SURE_GRADIENT_BOUND.name not in names:
         return _mean_square_bound(setting, stated)
     known = stated.get("stochastic_gradient_bound")
     found: dict[str, bool] = {}
     if isinstance(known, Constant):
-        least, found[SURE_GRADIENT_BOUND.name] = known, True
+        least, found[assumptions.SURE_GRADIENT_BOUND.name] = known, True
     elif isinstance(setting.run, AnalyzedMoments):
         sure = setting.run.moments.sure_gradient_bound
-        found[SURE_GRADIENT_BOUND.name] = math.isfinite(sure)
+        found[assumptions.SURE_GRADIENT_BOUND.name] = math.isfinite(sure)
         least = Constant(sure, "exact", "whatever is drawn") if math.isfinite(sure) else _bound_by_moments(setting.run)
     else:
         least = _largest_gradient(setting)
         if isinstance(known, NoConstant) or (isinstance(setting.problem, Quadratic) and setting.problem.noise):
-            found[SURE_GRADIENT_BOUND.name] = False  # Gaussian noise
+            found[assumptions.SURE_GRADIENT_BOUND.name] = False  # Gaussian noise
     S, eta = algorithm.local_steps, algorithm.local_step_size
     made = {
-        FIXED_MASKS.name: (2 * eta * S, not falling),
-        ROUND_MASKS.name: (eta * S, algorithm.amplitude_falls or setting.total <= S),
+        assumptions.FIXED_MASKS.name: (2 * eta * S, not falling),
+        assumptions.ROUND_MASKS.name: (eta * S, algorithm.amplitude_falls or setting.total <= S),
     }
     for name in names & made.keys():
         factor, as_set = made[name]
@@ -253,20 +228,21 @@ def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: 
     return GradientBound(least, found)
 
 
-def _mean_square_bound(setting: RunSetting, stated: Constants) -> GradientBound:
+def _mean_square_bound(setting: RunSetting, stated: paper_runs.Constants) -> GradientBound:
     """In the root mean square: of the problem, or along the run by exact moments, or at most its largest gradient."""
     steepest, noise, problem = stated.get("client_gradient_bound"), stated.get("gradient_noise"), setting.problem
     if isinstance(steepest, Constant) and isinstance(noise, Constant):
         G = math.hypot(float(steepest.value), float(noise.value))
         return GradientBound(
-            Constant(G, "exact", "root of the squares of noise and steepest slope"), {GRADIENT_BOUND.name: True}
+            Constant(G, "exact", "root of the squares of noise and steepest slope"),
+            {assumptions.GRADIENT_BOUND.name: True},
         )
     if isinstance(setting.run, AnalyzedMoments):
-        return GradientBound(_bound_by_moments(setting.run), {GRADIENT_BOUND.name: True})
+        return GradientBound(_bound_by_moments(setting.run), {assumptions.GRADIENT_BOUND.name: True})
     algorithm, numbers = analyzed(setting.algorithm), setting.total * problem.clients * problem.dimension**3
     if isinstance(problem, Quadratic) and algorithm.amplitude is None and numbers <= MOMENTS:
         run = analyzed_moments(algorithm, problem, setting.process, setting.total)
-        return GradientBound(_bound_by_moments(run), {GRADIENT_BOUND.name: True})
+        return GradientBound(_bound_by_moments(run), {assumptions.GRADIENT_BOUND.name: True})
     return GradientBound(_largest_gradient(setting), {})
 
 
@@ -292,14 +268,14 @@ def _clipped_updates(setting: RunSetting) -> int:
 def _mask_assumptions(algorithm: AnalyzedFedMRN, form: Form) -> dict[str, bool]:
     """What the operator is, beside the size of its amplitude."""
     masks = algorithm.operator == "signed-masks"
-    told = PROGRESSIVE.name in {assumption.name for assumption in form.assumptions}
+    told = assumptions.PROGRESSIVE.name in {assumption.name for assumption in form.assumptions}
     found = {
-        RELATIVE_ERROR.name: not masks,
-        ANY_MASKS.name: masks and not algorithm.progressive,
-        PROGRESSIVE.name: algorithm.progressive,
+        assumptions.RELATIVE_ERROR.name: not masks,
+        assumptions.ANY_MASKS.name: masks and not algorithm.progressive,
+        assumptions.PROGRESSIVE.name: algorithm.progressive,
     }
     if algorithm.progressive and not told:  # some coordinates are not masked at all, and the form is not about that
-        found |= dict.fromkeys((FIXED_MASKS.name, ROUND_MASKS.name), False)
+        found |= dict.fromkeys((assumptions.FIXED_MASKS.name, assumptions.ROUND_MASKS.name), False)
     return found
 
 
@@ -309,7 +285,7 @@ def _has_falling_steps(form: Form, result: Result) -> bool:
 
 
 def _check_steps(
-    algorithm: AnalyzedFedMRN, form: Form, result: Result, stated: Constants, given: frozenset[str]
+    algorithm: AnalyzedFedMRN, form: Form, result: Result, stated: paper_runs.Constants, given: frozenset[str]
 ) -> None:
     """Refuse step sizes that do not fall as a theorem says, or that fall where they must not."""
     shift, mu = algorithm.step_shift, stated.get("strong_convexity")
@@ -353,17 +329,24 @@ def _initial_distance(problem: Problem) -> Constant | NoConstant:
     return Constant(float(away.square().sum()), "exact", "|x0 - x*|^2")
 
 
-def visited(setting: RunSetting) -> Constants:
+def measure_along_run(setting: RunSetting) -> paper_runs.Constants:
     """Smoothness and noise of a network, at models that the run recorded."""
-    run, problem = setting.run, setting.problem
-    if setting.logged or not isinstance(run, Trace):
-        return {}
-    rounds = evenly_spaced(run.arrays["round"], LOCAL_ROUNDS)
+    run = setting.run
+    return {} if setting.logged or not isinstance(run, Trace) else _measure(run, setting.problem)
+
+
+@lru_cache(maxsize=8)
+def _measure(run: Trace, problem: Problem) -> paper_runs.Constants:
+    """The measured constants; kept, as a comparison with given constants asks for them twice."""
+    rounds = measured_constants.evenly_spaced(run.arrays["round"], measured_constants.LOCAL_ROUNDS)
     try:
-        largest = max(float(client_curvatures(problem, at.model).max()) for at in visits(run, problem, rounds))
-        smoothness: Constant | NoConstant = constant(
+        largest = max(
+            float(measured_constants.client_curvatures(problem, at.model).max())
+            for at in measured_constants.visits(run, problem, rounds)
+        )
+        smoothness: Constant | NoConstant = measured_constants.constant(
             largest, False, "largest eigenvalue of a client's Hessian", f"at {len(rounds)} averages a seed"
         )
     except FedboundsError as error:
         smoothness = NoConstant(str(error))
-    return {"smoothness": smoothness, "gradient_noise": largest_noise(run, problem)}
+    return {"smoothness": smoothness, "gradient_noise": measured_constants.largest_noise(run, problem)}

@@ -34,21 +34,11 @@ def partly(codec: Compressor, uncompressed: int) -> Compressor:
 
 @dataclass(frozen=True)
 class LocalCompressed(LocalSGD):
-    """Plain local steps, and then a message: the update is what the server makes of its bytes.
-
-    Args:
-        step_size, steps: of the local steps.
-        compressor: what makes the message.
-
-    Example:
-        >>> local = LocalCompressed(0.5, 2, compressor=FullPrecision())
-        >>> local.update(torch.tensor([[8.0]]), lambda y: y, torch.tensor([3])).tolist()
-        [[-6.0]]
-    """
+    """Plain local steps, and then a message: the update is what the server makes of its bytes."""
 
     plain: ClassVar[bool] = False
     worded: ClassVar[bool] = True
-    compressor: Compressor = field(default_factory=FullPrecision)
+    compressor: Compressor = field(default_factory=FullPrecision)  # what makes the message
 
     def sparing(self, uncompressed: int, statistics: int = 0) -> LocalCompressed:
         return replace(self, compressor=partly(self.compressor, uncompressed))

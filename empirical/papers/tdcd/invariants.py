@@ -19,33 +19,21 @@ from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
+from fedbounds.empirical.papers.tdcd import tables
 from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS, Copies, Reading
 from fedbounds.empirical.papers.tdcd.numpy_reference import tdcd
-from fedbounds.empirical.papers.tdcd.tables import (
-    EQUAL,
-    FEATURES,
-    MANY_STEPS,
-    PART,
-    SEVERAL_SILOS,
-    SQUARES,
-    THREE_SILOS,
-    WIDE,
-    SplitTable,
-    TableCase,
-    TableRun,
-)
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-Execute = Callable[[TableCase], np.ndarray]
+Execute = Callable[[tables.TableCase], np.ndarray]
 
 
 # --- embeddings -------------------------------------------------------------------------------------------
 
 
-@applies(SEVERAL_SILOS)
-def only_the_sum_counts(execute: Execute, case: TableCase) -> InvariantSides:
+@applies(tables.SEVERAL_SILOS)
+def only_the_sum_counts(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""What one silo's embeddings have more and another's less changes nothing: $\Phi_j+\Phi_{-j}$ is the sum of all.
 
     $$(o_1,o_2)\to(o_1+s,o_2-s)$$
@@ -57,15 +45,15 @@ def only_the_sum_counts(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
-def rows_by_id(execute: Execute, case: TableCase) -> InvariantSides:
+def rows_by_id(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """Samples with other IDs, and the IDs of batches and clients in another order, change nothing: rows go by ID."""
     order = np.roll(np.arange(case.table.samples), 1)[::-1]
     other = case.of(case.table.renamed(order), batches=np.roll(order[case.batches], 1, axis=1))
     return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
-@applies(SEVERAL_SILOS, MANY_STEPS)
-def others_as_they_were(execute: Execute, case: TableCase) -> InvariantSides:
+@applies(tables.SEVERAL_SILOS, tables.MANY_STEPS)
+def others_as_they_were(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""In a round a silo's block does not depend on where the others move, but on their embeddings at its beginning.
 
     $$(X_l,\theta_l)\to(2X_l,\tfrac12\theta_l)\ \text{for all}\ l\ne j\implies\tilde\theta_j^{Q}\ \text{as before}$$
@@ -83,7 +71,7 @@ def others_as_they_were(execute: Execute, case: TableCase) -> InvariantSides:
 # --- rounds -----------------------------------------------------------------------------------------------
 
 
-def one_local_step(execute: Execute, case: TableCase) -> InvariantSides:
+def one_local_step(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""With Q = 1 nothing is stale: each round is a step along the mean of the clients' gradients at the model itself.
 
     $$Q=1\implies\tilde\theta_j^{t+1}=\tilde\theta_j^t-\frac\eta{K_j}\sum_kg_{k,j}(\tilde\theta^t)$$
@@ -95,7 +83,7 @@ def one_local_step(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(got, np.stack(expected), case=one)
 
 
-def virtual_recursion(execute: Execute, case: TableCase) -> InvariantSides:
+def virtual_recursion(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""At every t, also within a round, the mean of the copies moves along the mean of the clients' gradients.
 
     $$\tilde\theta^{t+1}=\tilde\theta^t-\eta\,G^t,\qquad
@@ -115,7 +103,7 @@ def virtual_recursion(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(np.stack(got), np.stack(expected), case=case.once)
 
 
-def restarted_rounds(execute: Execute, case: TableCase) -> InvariantSides:
+def restarted_rounds(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """A run that begins again where a round ended goes on as before: a round remembers nothing but the model."""
     got = execute(case)
     later = [execute(case.from_round(r, got[r]).once)[1] for r in range(1, case.rounds)]
@@ -125,15 +113,15 @@ def restarted_rounds(execute: Execute, case: TableCase) -> InvariantSides:
 # --- partitions -------------------------------------------------------------------------------------------
 
 
-@applies(EQUAL)
-def merged_clients(execute: Execute, case: TableCase) -> InvariantSides:
+@applies(tables.EQUAL)
+def merged_clients(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """With Q = 1, all samples in the batch and equal shards, the clients of a silo are as good as one."""
     one = replace(case.evened.whole, local_steps=1)
     return InvariantSides(execute(one), execute(one.merged), case=one, against=one.merged)
 
 
-@applies(WIDE, THREE_SILOS)
-def split_silos(execute: Execute, case: TableCase) -> InvariantSides:
+@applies(tables.WIDE, tables.THREE_SILOS)
+def split_silos(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """With Q = 1 a silo is as good as two that share its columns and have the same clients."""
     one, table = replace(case, local_steps=1), case.table
     j = max(range(table.silos), key=lambda silo: len(table.starts[silo]))
@@ -152,10 +140,10 @@ def split_silos(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(one.of(finer)), execute(one), case=one.of(finer), against=one)
 
 
-def relabeled(execute: Execute, case: TableCase) -> InvariantSides:
+def relabeled(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """Silos, and clients within them, in the opposite order change nothing but the order of the blocks."""
     table = case.table
-    other = case.of(SplitTable(
+    other = case.of(tables.SplitTable(
         table.features[::-1], table.offsets[::-1], table.labels, tuple(silo[::-1] for silo in table.clients[::-1]),
         table.starts[::-1], table.loss,
     ))  # fmt: skip
@@ -164,8 +152,8 @@ def relabeled(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(back, execute(case), case=other, against=case, via="with the blocks in the opposite order")
 
 
-@applies(PART)
-def unbiased(execute: Execute, case: TableCase) -> InvariantSides:
+@applies(tables.PART)
+def unbiased(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""The mean of the first step over all batches of the same size is the mean of the clients' own gradients.
 
     $$\binom MB^{-1}\sum_{|\zeta|=B}\frac{\tilde\theta_j^0-\tilde\theta_j^1(\zeta)}\eta
@@ -184,7 +172,7 @@ def unbiased(execute: Execute, case: TableCase) -> InvariantSides:
 # --- coordinates and units --------------------------------------------------------------------------------
 
 
-def translation(execute: Execute, case: TableCase) -> InvariantSides:
+def translation(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""Moving the origin of every block moves all models along.
 
     $$(\theta_j^0,o_j)\to(\theta_j^0+s_j,\ o_j-X_js_j)$$
@@ -199,7 +187,7 @@ def translation(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(there), execute(case) + shift, case=there, against=case, via=via)
 
 
-def rotation(execute: Execute, case: TableCase) -> InvariantSides:
+def rotation(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""Orthogonal changes of coordinates, one in each silo, commute with the run.
 
     $$(X_j,\theta_j^0)\to(X_jU_j^\top,U_j\theta_j^0)\implies\tilde\theta_j\to U_j\tilde\theta_j$$
@@ -214,7 +202,7 @@ def rotation(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(there), np.hstack(expected), case=there, against=case, via=via)
 
 
-def scaling(execute: Execute, case: TableCase) -> InvariantSides:
+def scaling(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""Only the step size times curvatures matters: parameters in another unit are the same run.
 
     $$(X,\theta^0,\eta)\to(2X,\tfrac12\theta^0,\tfrac14\eta)\implies\tilde\theta\to\tfrac12\tilde\theta$$
@@ -227,8 +215,8 @@ def scaling(execute: Execute, case: TableCase) -> InvariantSides:
 # --- what is known in closed form -------------------------------------------------------------------------
 
 
-@applies(SQUARES)
-def closed_form(execute: Execute, case: TableCase) -> InvariantSides:
+@applies(tables.SQUARES)
+def closed_form(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""On least squares, with one client in each silo and all samples in the batch, a round is one linear map.
 
     $$\theta^+=\theta-\mathbf S\nabla\mathcal L(\theta),\qquad
@@ -248,8 +236,8 @@ def closed_form(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(one), np.stack(models), case=one)
 
 
-@applies(SQUARES, MANY_STEPS, THREE_SILOS)
-def stability(execute: Execute, case: TableCase) -> InvariantSides:
+@applies(tables.SQUARES, tables.MANY_STEPS, tables.THREE_SILOS)
+def stability(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""A step size below $1/8L$ alone is not enough: where silos are coupled, 28 local steps diverge and 27 do not.
 
     $A=0.1I+0.9\,\mathbf 1\mathbf 1^\top$, three silos of one parameter, $\eta=\frac1{8L}$: along $\mathbf 1$ a round
@@ -258,28 +246,28 @@ def stability(execute: Execute, case: TableCase) -> InvariantSides:
     A = 0.1 * np.eye(3) + 0.9
     X = np.linalg.cholesky(3 * A).T
     clients = ((np.arange(3),),) * 3
-    table = SplitTable(tuple(X.T[:, :, None]), np.zeros((3, 3)), np.zeros(3), clients, (np.ones(1),) * 3)
+    table = tables.SplitTable(tuple(X.T[:, :, None]), np.zeros((3, 3)), np.zeros(3), clients, (np.ones(1),) * 3)
     got, expected = [], []
-    last = TableCase(table, np.arange(3)[None], 1, 28, 1 / 22.4)
+    last = tables.TableCase(table, np.arange(3)[None], 1, 28, 1 / 22.4)
     for coupled in (replace(last, local_steps=27), last):
         got.append(execute(coupled)[1])
         expected.append(np.full(3, 1 - 2.8 * (1 - (1 - last.step_size) ** coupled.local_steps)))
     return InvariantSides(np.stack(got), np.stack(expected), case=last)
 
 
-def repeated(execute: Execute, case: TableCase) -> InvariantSides:
+def repeated(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """Batches are given: the same case again gives the same models."""
     return InvariantSides(execute(replace(case)), execute(case), against=case)
 
 
-def unchanged_arguments(execute: Execute, case: TableCase) -> InvariantSides:
+def unchanged_arguments(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """A run leaves the arrays of the table as they are."""
     exposed = replace(case, table=case.table.copied, exposed=True)
     execute(exposed)
     return InvariantSides(exposed.table.arrays[None], case.table.arrays[None])
 
 
-def reference_twin(execute: Execute, case: TableCase) -> InvariantSides:
+def reference_twin(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """The models are those of Algorithm 1, corrected, in plain NumPy."""
     return InvariantSides(execute(case), case.models(tdcd))
 
@@ -289,13 +277,13 @@ def _mean(slopes: Copies) -> np.ndarray:
     return np.concatenate([np.mean(silo, axis=0) for silo in slopes])
 
 
-def _direction(case: TableCase, batch: np.ndarray, model: np.ndarray) -> np.ndarray:
+def _direction(case: tables.TableCase, batch: np.ndarray, model: np.ndarray) -> np.ndarray:
     """G where a round begins."""
     start = Reading.start(case, model)
     return _mean(start.slopes(start.copies(), batch))
 
 
-VERTICAL_INVARIANTS: Mapping[str, Callable[[Execute, TableCase], InvariantSides]] = {
+VERTICAL_INVARIANTS: Mapping[str, Callable[[Execute, tables.TableCase], InvariantSides]] = {
     held.__name__.replace("_", " "): held
     for held in (
         only_the_sum_counts,
@@ -321,7 +309,7 @@ VERTICAL_INVARIANTS: Mapping[str, Callable[[Execute, TableCase], InvariantSides]
 
 
 def check_vertical(
-    run: TableRun,
+    run: tables.TableRun,
     *,
     invariants: Sequence[str] | None = None,
     examples: int = 50,
@@ -366,9 +354,9 @@ def check_vertical(
     Source: Das et al. 2022, Algorithm 1 with line 32 corrected.
     """
     X, clients = np.array([[1.0], [0.5]]), ((np.array([1]), np.array([0])), (np.array([0, 1]),))
-    table = SplitTable((X, 2 * X), np.zeros((2, 2)), np.ones(2), clients, (np.ones(1), np.ones(1)))
-    first = TableCase(table, np.array([[0, 1]]), 2, 2, 0.25)
-    subject = Subject(run, TableCase.models, tdcd, FEATURES, MISREADINGS)
+    table = tables.SplitTable((X, 2 * X), np.zeros((2, 2)), np.ones(2), clients, (np.ones(1), np.ones(1)))
+    first = tables.TableCase(table, np.array([[0, 1]]), 2, 2, 0.25)
+    subject = Subject(run, tables.TableCase.models, tdcd, tables.FEATURES, MISREADINGS)
     called = "run(table, draw, rounds=, local_steps=, step_size=)"
     cases_of = "fedbounds.empirical.papers.tdcd.strategies.table_cases"
     return check(subject, first, called, VERTICAL_INVARIANTS, cases_of, invariants, examples, seed, cases, tolerance)

@@ -15,20 +15,14 @@ Copies: TypeAlias = list[list[np.ndarray]]
 
 
 class Reading:
-    """Algorithm 1, corrected, all clients in step with each other.
+    """Algorithm 1, corrected, all clients in step with each other."""
 
-    Attributes:
-        table, draw, local_steps, step_size: see `fedbounds.empirical.papers.tdcd.tables`.
-        blocks: at the start of the round.
-        before: at the start of the round before.
-    """
-
-    table: SplitTable
+    table: SplitTable  # table, draw, local_steps, step_size: see `fedbounds.empirical.papers.tdcd.tables`
     draw: Draw
     local_steps: int
     step_size: float
-    blocks: list[np.ndarray]
-    before: list[np.ndarray]
+    blocks: list[np.ndarray]  # at the start of the round
+    before: list[np.ndarray]  # at the start of the round before
 
     def __call__(self, table: SplitTable, draw: Draw, *, rounds: int, local_steps: int, step_size: float) -> np.ndarray:
         self.table, self.draw, self.local_steps, self.step_size = table, draw, local_steps, step_size

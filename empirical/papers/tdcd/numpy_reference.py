@@ -14,12 +14,6 @@ def tdcd(
 ) -> np.ndarray:
     r"""The models $\tilde\theta^0,\tilde\theta^Q,\dots,\tilde\theta^{RQ}$, (R + 1, d).
 
-    Args:
-        table: the silos and their clients.
-        draw: of iteration t the IDs of its batch.
-        rounds, local_steps: R and Q.
-        step_size: $\eta$.
-
     Example:
         >>> one = np.ones((2, 1))
         >>> table = SplitTable((one, one), np.zeros((2, 2)), np.ones(2), ((np.arange(2),),) * 2, (0 * one[0],) * 2)

@@ -45,30 +45,15 @@ class SplitTable:
     $$h_j(\theta_j;X_j^{(p)})=\theta_j^\top X_j^{(p)}+o_j^{(p)},\qquad
       \ell(z;y)=\tfrac12(z-y)^2\ \text{ or }\ \log(1+e^z)-yz$$
 
-    Args:
-        features: $X_j$, (M, d_j) for each silo.
-        offsets: $o_j$, (N, M): what a silo adds to its embedding of a sample, whatever its parameters are.
-        labels: y, (M,).
-        clients: of each silo and client the IDs that it holds, 0 to M - 1.
-        starts: $\theta_j^0$, (d_j,) for each silo.
-        loss: "least squares" or "logistic".
-
-    Example:
-        >>> one = np.ones((2, 1))
-        >>> table = SplitTable((one, 2 * one), np.zeros((2, 2)), np.zeros(2), ((np.arange(2),),) * 2, (one[0],) * 2)
-        >>> others = table.embed(1, np.array([3.0]), [0, 1])
-        >>> others, table.gradient(0, np.array([1.0]), [0, 1], others)
-        (array([6., 6.]), array([7.]))
-
     Source: Das et al. 2022, eqs. (2) to (4); the family is ours.
     """
 
-    features: tuple[np.ndarray, ...]
-    offsets: np.ndarray
-    labels: np.ndarray
-    clients: tuple[tuple[np.ndarray, ...], ...]
-    starts: tuple[np.ndarray, ...]
-    loss: TableLoss = "least squares"
+    features: tuple[np.ndarray, ...]  # $X_j$, (M, d_j) for each silo
+    offsets: np.ndarray  # $o_j$, (N, M): what a silo adds to its embedding of a sample, whatever its parameters are
+    labels: np.ndarray  # y, (M,)
+    clients: tuple[tuple[np.ndarray, ...], ...]  # of each silo and client the IDs that it holds, 0 to M - 1
+    starts: tuple[np.ndarray, ...]  # $\theta_j^0$, (d_j,) for each silo
+    loss: TableLoss = "least squares"  # "least squares" or "logistic"
 
     @property
     def silos(self) -> int:
@@ -113,25 +98,14 @@ class SplitTable:
         return (total if self.loss == "least squares" else 1 / (1 + np.exp(-total))) - y
 
     def pulled(self, j: int, ids: ArrayLike, slopes: np.ndarray) -> np.ndarray:
-        r"""The mean over these samples of slopes times $\partial h_j$, (d_j,).
-
-        Raises:
-            FedboundsError: there are no samples.
-        """
+        r"""The mean over these samples of slopes times $\partial h_j$, (d_j,)."""
         rows = np.asarray(ids, int)
         if not len(rows):
             raise FedboundsError(f"silo {j}: the gradient of no samples; give at least one ID")
         return slopes @ self.features[j][rows] / len(rows)
 
     def gradient(self, j: int, theta: ArrayLike, ids: ArrayLike, others: ArrayLike) -> np.ndarray:
-        r"""$\frac1m\sum_p\nabla_{\theta_j}\ell(\Phi_{-j}^{(p)}+h_j(\theta_j;X_j^{(p)});y^{(p)})$, (d_j,).
-
-        Args:
-            j: the silo.
-            theta: its block, (d_j,).
-            ids: the m samples.
-            others: $\Phi_{-j}$ of them, (m,).
-        """
+        r"""$\frac1m\sum_p\nabla_{\theta_j}\ell(\Phi_{-j}^{(p)}+h_j(\theta_j;X_j^{(p)});y^{(p)})$, (d_j,)."""
         total = np.asarray(others, float) + self.embed(j, theta, ids)
         if total.shape != np.shape(ids):
             raise FedboundsError(
@@ -166,40 +140,23 @@ class SplitTable:
 
 @dataclass(frozen=True, eq=False)
 class TableCase:
-    r"""One run of TDCD, before it is run.
+    """One run of TDCD, before it is run."""
 
-    Args:
-        table: the silos and their clients.
-        batches: of iteration t the IDs batches[t % len(batches)], (T, B).
-        rounds: R.
-        local_steps: Q.
-        step_size: $\eta$.
-        exposed: whether a run gets the table's own arrays, not copies of them.
-    """
-
-    table: SplitTable
-    batches: np.ndarray
-    rounds: int
-    local_steps: int
-    step_size: float
-    exposed: bool = False
+    table: SplitTable  # the silos and their clients
+    batches: np.ndarray  # of iteration t the IDs batches[t % len(batches)], (T, B)
+    rounds: int  # R
+    local_steps: int  # Q
+    step_size: float  # $\eta$
+    exposed: bool = False  # whether a run gets the table's own arrays, not copies of them
 
     def draw(self, t: int) -> np.ndarray:
-        """The batch of iteration t.
-
-        Raises:
-            FedboundsError: t is no iteration.
-        """
+        """The batch of iteration t."""
         if not isinstance(t, int | np.integer) or t < 0:
             raise FedboundsError(f"draw({quote(t)}): iterations are 0, 1, 2, ...")
         return self.batches[int(t) % len(self.batches)].copy()
 
     def models(self, run: TableRun) -> np.ndarray:
-        r"""What a run makes of this case: $\tilde\theta^0,\tilde\theta^Q,\dots$, (R + 1, d).
-
-        Raises:
-            FedboundsError: the run returns something else, or numbers that are not finite.
-        """
+        r"""What a run makes of this case: $\tilde\theta^0,\tilde\theta^Q,\dots$, (R + 1, d)."""
         returned = run(
             self.table if self.exposed else self.table.copied, self.draw,
             rounds=self.rounds, local_steps=self.local_steps, step_size=self.step_size,

@@ -20,19 +20,12 @@ ID_BYTES = 4
 
 @dataclass(frozen=True)
 class Sent:
-    """Messages of one kind over links of one class, in one round.
+    """Messages of one kind over links of one class, in one round."""
 
-    Args:
-        link: between whom.
-        what: they hold.
-        messages: how many.
-        floats, ids: in all of them together.
-    """
-
-    link: Link
-    what: str
-    messages: int
-    floats: int
+    link: Link  # between whom
+    what: str  # they hold
+    messages: int  # how many
+    floats: int  # floats, ids: in all of them together
     ids: int = 0
 
 

@@ -8,37 +8,29 @@ from PEPit import BlockPartition, Expression, Point
 from PEPit.functions import SmoothFunction
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.falsification.worst_case import (
-    Estimation,
-    GapTo,
-    Measure,
-    WorstCase,
-    gap_of_a_block,
-    nonnegative,
-    positive,
-    weighted_points,
-    whole,
-)
+from fedbounds.empirical.falsification import worst_case as estimation
 
 THEOREMS = ("tdcd/theorem-1",)
 
 
 def tdcd(
     *,
-    rounds: int,
-    blocks: int = 1,
-    local_step: float,
-    local_steps: int = 1,
-    silos: int = 2,
-    clients: int = 1,
+    rounds: int,  # R
+    blocks: int = 1,  # the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says
+    local_step: float,  # eta
+    local_steps: int = 1,  # Q
+    silos: int = 2,  # N, the number of blocks
+    clients: int = 1,  # K of each silo; several take full gradients
+    # the root of S, the mean over the clients of $\|\nabla F_k-\nabla f\|^2$ at synchronized models; of a run in blocks
+    # in the mean, as the worst case of a block is concave in its gap and its S
     heterogeneity: float = 0.0,
-    smoothness: float = 1.0,
-    gap: float = 1.0,
-    gap_to: GapTo = "last",
-    measure: Measure = "average",
-    noise: float = 0.0,
-    block_smoothness: float | None = None,
-) -> WorstCase:
+    smoothness: float = 1.0,  # L of f or of every $F_k$, which bounds the smoothness of every block too
+    gap: float = 1.0,  # Delta
+    gap_to: estimation.GapTo = "last",  # whether it is f(x_0) less the last value, or less the infimum
+    measure: estimation.Measure = "average",  # the average or the minimum over the R synchronized models
+    noise: float = 0.0,  # sigma, the root of the variance of every silo's stochastic partial gradient
+    block_smoothness: float | None = None,  # Lmax, of what a mini-batch makes of f in each block; L if not given
+) -> estimation.WorstCase:
     r"""The largest average of $\mathbb E\|\nabla f\|^2$ at the synchronized models over smooth functions of N blocks.
 
     In a round silo j takes Q steps in its own block with the other blocks held where the round began, all of them with
@@ -47,38 +39,22 @@ def tdcd(
     given the model says nothing any more. Or, without noise, f is the mean of K smooth functions, and client k of each
     silo takes its steps with $F_k$ before the hub averages the copies.
 
-    Args:
-        rounds: R.
-        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says.
-        local_step: eta.
-        local_steps: Q.
-        silos: N, the number of blocks.
-        clients: K of each silo; several take full gradients.
-        heterogeneity: the root of S, the mean over the clients of $\|\nabla F_k-\nabla f\|^2$ at synchronized
-            models; of a run in blocks in the mean, as the worst case of a block is concave in its gap and its S.
-        smoothness: L of f or of every $F_k$, which bounds the smoothness of every block too.
-        gap: Delta.
-        gap_to: whether it is f(x_0) less the last value, or less the infimum.
-        measure: the average or the minimum over the R synchronized models.
-        noise: sigma, the root of the variance of every silo's stochastic partial gradient.
-        block_smoothness: Lmax, of what a mini-batch makes of f in each block; L if not given.
-
-    Raises:
-        FedboundsError: a number outside its domain, or no clean optimum.
-
-    Source:
-        Das et al. 2022, Algorithm 1; every silo deals its samples out to its clients in the same way.
+    Source: Das et al. 2022, Algorithm 1; every silo deals its samples out to its clients in the same way.
     """
     most = smoothness if block_smoothness is None else block_smoothness
-    whole(rounds=rounds, local_steps=local_steps, silos=silos, clients=clients)
-    positive(local_step=local_step, smoothness=smoothness, block_smoothness=most)
-    nonnegative(noise=noise, heterogeneity=heterogeneity)
+    estimation.whole(rounds=rounds, local_steps=local_steps, silos=silos, clients=clients)
+    estimation.positive(local_step=local_step, smoothness=smoothness, block_smoothness=most)
+    estimation.nonnegative(noise=noise, heterogeneity=heterogeneity)
     exact, apart = not noise and block_smoothness is None, heterogeneity**2 if clients > 1 else 0.0
     if clients > 1 and not exact:
         raise FedboundsError("several clients of a silo take full gradients: leave noise and block_smoothness out")
-    share = smoothness * gap_of_a_block(gap, blocks, gap_to)
+    share = smoothness * estimation.gap_of_a_block(gap, blocks, gap_to)
     unit = max(share, apart)  # of squared gradients: the solver needs both to be moderate
-    run, deviation, shares = Estimation(clients), noise / unit**0.5, dict.fromkeys(range(clients), 1 / clients)
+    run, deviation, shares = (
+        estimation.Estimation(clients),
+        noise / unit**0.5,
+        dict.fromkeys(range(clients), 1 / clients),
+    )
     partition = run.program.declare_block_partition(d=silos)
 
     def steps(x: Point, first: Sequence[Point], error: Point | None, j: int) -> Point:
@@ -94,14 +70,16 @@ def tdcd(
             if batch is not None:
                 batch.add_point((own[0], here[0], Expression()))
             own = [y - local_step * smoothness * g for y, g in zip(own, here, strict=True)]
-        return weighted_points(dict(enumerate(own)), shares) - x
+        return estimation.weighted_points(dict(enumerate(own)), shares) - x
 
     x = run.start
     for _ in range(rounds):
         gradient = run.record_gradient(x)
         first = [F.gradient(x) for F in run.functions]
         if clients > 1:
-            run.at_most(weighted_points({k: (g - gradient) ** 2 for k, g in enumerate(first)}, shares), apart / unit)
+            run.at_most(
+                estimation.weighted_points({k: (g - gradient) ** 2 for k, g in enumerate(first)}, shares), apart / unit
+            )
         error = noise_of_blocks(run, partition, silos) if deviation else None
         for moved in [steps(x, first, error, j) for j in range(silos)]:
             x = x + moved
@@ -110,10 +88,10 @@ def tdcd(
     constants = {"L": smoothness, "Lmax": most, "S": silos * noise**2 + apart, "Q": local_steps}
     constants |= {"R": rounds * blocks, "eta": local_step, "Delta" if gap_to == "last" else "Deltainf": gap}
     attained = exact and silos * clients * local_steps * blocks == 1
-    return WorstCase("TDCD", THEOREMS, measure, value, primal, attained, constants, noise > 0)
+    return estimation.WorstCase("TDCD", THEOREMS, measure, value, primal, attained, constants, noise > 0)
 
 
-def noise_of_blocks(run: Estimation, partition: BlockPartition, silos: int) -> Point:
+def noise_of_blocks(run: estimation.Estimation, partition: BlockPartition, silos: int) -> Point:
     """A mini-batch's error, whose mean given the past is zero in every block, with a variance of at most 1 in each."""
     past, error = list(Point.list_of_leaf_points), Point()
     for part in (partition.get_block(error, j) for j in range(silos)):

@@ -14,7 +14,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import check_outputs
 from fedbounds.bounds.participation.constants import window_means
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import PeriodicGroups
 from fedbounds.empirical.problems import random_quadratic
@@ -57,8 +57,8 @@ class Demonstration:
     steps: str
     levels: dict[str, dict[str, float]]
     claims: list[FigureClaim]
-    comparisons: dict[str, Confrontation]
-    real: dict[str, Confrontation]
+    comparisons: dict[str, RunComparison]
+    real: dict[str, RunComparison]
     written: list[Path]
 
     @property
@@ -160,7 +160,7 @@ def periodic(clients: int, participants: int, slot: int) -> PeriodicGroups:
     return PeriodicGroups(clients, participants, slot=slot, groups=5)
 
 
-def exact_run(rounds: int) -> dict[str, Confrontation]:
+def exact_run(rounds: int) -> dict[str, RunComparison]:
     """Algorithm 1 on a quadratic with a shared Hessian, at the theorem's caps, given one record of participation."""
     problem = random_quadratic(50, 20, heterogeneity=1.0, condition=10.0, noise=0.1, initial_gap=5.0, seed=0)
     local_steps, interval = 5, 50
@@ -171,7 +171,7 @@ def exact_run(rounds: int) -> dict[str, Confrontation]:
     return {form: confront(run, theorem, form) for form in EXACT}
 
 
-def _end(c: Confrontation) -> dict[str, Any]:
+def _end(c: RunComparison) -> dict[str, Any]:
     """Measured value and bound at the largest T."""
     return {
         "T": int(c.rounds[-1]),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from fedbounds.empirical.participation import Cyclic, Full, PeriodicGroups, Process, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec, random_quadratic
@@ -304,12 +304,12 @@ PROCESSES: dict[str, tuple[Process, int, float, float]] = {
 }
 
 
-def compare_all(rounds: int = 600) -> dict[str, Confrontation]:
+def compare_all(rounds: int = 600) -> dict[str, RunComparison]:
     """The comparison with the theorem for every participation process."""
     return {name: compare_process(*numbers, rounds) for name, numbers in PROCESSES.items()}
 
 
-def guarantee_picture(runs: Mapping[str, Confrontation]) -> Picture:
+def guarantee_picture(runs: Mapping[str, RunComparison]) -> Picture:
     """The squared gradient norm of logistic regression on digits under the sharp form of Theorem 3.1."""
     return overlays(
         {"": {name: [run] for name, run in runs.items()}},
@@ -324,7 +324,7 @@ def guarantee_picture(runs: Mapping[str, Confrontation]) -> Picture:
 
 def compare_process(
     process: Process, interval: int, local_step_size: float, multiplier: float, rounds: int
-) -> Confrontation:
+) -> RunComparison:
     """Runs of one process compared with the theorem."""
     problem = problem_from_spec(
         {"kind": "images", "clients": IMAGE_CLIENTS, "network": "linear", "gradient_norm": True}

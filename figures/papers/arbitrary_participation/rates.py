@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront_family
 from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import Cyclic, Process, WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
@@ -22,7 +22,7 @@ SINCE = 8000  # of the fits
 
 def exact_family(
     corollary: str, form: str, noise: float, process: Process, interval: int, rounds: tuple[int, ...]
-) -> Confrontation:
+) -> RunComparison:
     """Runs of one corollary's steps on a quadratic, one per T, by exact moments."""
     problem = random_quadratic(
         CLIENTS, DIMENSION, heterogeneity=1.0, condition=10.0, noise=noise, initial_gap=1.0, seed=0
@@ -65,7 +65,7 @@ RATIO_ROUNDS = 20_000
 FORMS = ("explicit", "sharp")
 
 
-def cyclic_run(name: str, value: float, form: str, rounds: int) -> Confrontation:
+def cyclic_run(name: str, value: float, form: str, rounds: int) -> RunComparison:
     """A run at the steps of Corollary 3.2, cyclic groups, with one number changed; for P four clients a round."""
     own = {"clients": 20.0, "groups": 5.0, "local_steps": 5.0, "heterogeneity": 1.0, name: value}
     groups = int(own["groups"])
@@ -80,7 +80,7 @@ def cyclic_run(name: str, value: float, form: str, rounds: int) -> Confrontation
 
 
 @cache
-def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
+def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[RunComparison]]]:
     """Panel to value to the run under both forms."""
     return ratio_panels(AXES, lambda name, value, form: cyclic_run(name, value, form, rounds), FORMS)
 

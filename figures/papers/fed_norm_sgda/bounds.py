@@ -17,7 +17,7 @@ from fedbounds.bounds.evaluation.evaluate import Value, evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import (
@@ -231,10 +231,10 @@ def vary_setting(setting: QuadraticRun, name: str, value: float) -> QuadraticRun
     return replace(setting, **changed, **({"participants": 0} if name == "clients" else {}))
 
 
-def runs_of_theorem_1(setting: QuadraticRun) -> dict[str, dict[str, dict[float, list[Confrontation]]]]:
+def runs_of_theorem_1(setting: QuadraticRun) -> dict[str, dict[str, dict[float, list[RunComparison]]]]:
     """Start to panel to value to the exact run under the certified forms."""
     theorem = load("fed-norm-sgda/theorem-1")
-    found: dict[str, dict[str, dict[float, list[Confrontation]]]] = {}
+    found: dict[str, dict[str, dict[float, list[RunComparison]]]] = {}
     for row, at_saddle in STARTS.items():
         for panel, (name, values) in AXES.items():
             for value in values:
@@ -340,10 +340,10 @@ class Concave:
         return FedNormSGDA(1e-3, 1e-3, descent, ascent, local_steps=work, snapshot_period=period)
 
 
-def runs_of_theorem_4(setting: Concave) -> dict[str, dict[str, list[Confrontation]]]:
+def runs_of_theorem_4(setting: Concave) -> dict[str, dict[str, list[RunComparison]]]:
     """Problem family to period to the run under its theorem."""
     process = WithoutReplacement(4, setting.participants)
-    found: dict[str, dict[str, list[Confrontation]]] = {}
+    found: dict[str, dict[str, list[RunComparison]]] = {}
     for row, common in {"concave": False, "one-point concave": True}.items():
         problem = setting.problem(common)
         theorem = load(f"fed-norm-sgda/theorem-{3 if common else 4}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront_family
 from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax, random_quadratic_minimax
@@ -65,7 +65,7 @@ RATIO_ROUNDS = 10_000
 FORMS = ("repaired", "sharp")
 
 
-def run_at_its_steps(name: str, value: float, form: str, rounds: int) -> Confrontation:
+def run_at_its_steps(name: str, value: float, form: str, rounds: int) -> RunComparison:
     """One run at the theorem's steps with one number changed; of n, with all clients taking part."""
     own = {"clients": 32.0, "participants": 8.0 if name == "heterogeneity" else 32.0, "local_steps": 4.0,
            "heterogeneity": 1.0, name: value}  # fmt: skip
@@ -76,7 +76,7 @@ def run_at_its_steps(name: str, value: float, form: str, rounds: int) -> Confron
 
 
 @cache
-def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
+def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[RunComparison]]]:
     """Panel to value to the run under both certified forms."""
     return ratio_panels(AXES, lambda name, value, form: run_at_its_steps(name, value, form, rounds), FORMS)
 

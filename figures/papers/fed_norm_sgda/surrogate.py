@@ -11,7 +11,7 @@ import torch
 
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER, Constant
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax
@@ -179,7 +179,7 @@ def chi_squared(p: np.ndarray, w: np.ndarray) -> float:
     return float(((p - w) ** 2 / w).sum())
 
 
-def departures(shares: Iterable[float], rounds: int, spread: float) -> dict[float, dict[str, Confrontation]]:
+def departures(shares: Iterable[float], rounds: int, spread: float) -> dict[float, dict[str, RunComparison]]:
     """chi^2 to the exact run of Fed-Norm-SGDA with weights w = (1 - s) p + s q, under both forms of Corollary 1.1."""
     corollary, p = load("fed-norm-sgda/corollary-1.1"), np.full(4, 0.25)
     toward = np.array([0.94, 0.02, 0.02, 0.02])

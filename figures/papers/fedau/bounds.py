@@ -16,7 +16,7 @@ import numpy as np
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.symbols import GRADIENT, PARAMETER
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront
 from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     Aggregation,
@@ -114,7 +114,7 @@ def _numbers(setting: ExperimentSize, second_moment: float) -> tuple[float, int,
     return gamma, setting.local_steps, eta
 
 
-def runs_of_theorem_2(setting: ExperimentSize | None = None) -> dict[str, dict[str, list[Confrontation]]]:
+def runs_of_theorem_2(setting: ExperimentSize | None = None) -> dict[str, dict[str, list[RunComparison]]]:
     """Shape to algorithm to its run under two forms of Theorem 2, Option 2."""
     own, theorem = setting or ExperimentSize(), load("fedau/theorem-2")
     return {
@@ -126,7 +126,7 @@ def runs_of_theorem_2(setting: ExperimentSize | None = None) -> dict[str, dict[s
     }
 
 
-def _compare(run: Trace, problem: Problem, process: Process, theorem: Any) -> list[Confrontation]:
+def _compare(run: Trace, problem: Problem, process: Process, theorem: Any) -> list[RunComparison]:
     return [confront(run, theorem, form, problem=problem, participation=process) for form in FORMS]
 
 

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront_family
 from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.problems import random_bounded_gradient, random_quadratic
@@ -86,7 +86,7 @@ def run_known_rates(
     participation: float = 0.5,
     local_steps: float = LOCAL_STEPS,
     heterogeneity: float = 1.0,
-) -> Confrontation:
+) -> RunComparison:
     """One run with weights 1/p and equal rates at the steps of Appendix A.3."""
     problem = random_quadratic(
         int(clients), DIMENSION, heterogeneity=heterogeneity, condition=10.0, noise=NOISE, initial_gap=1.0, seed=0
@@ -96,7 +96,7 @@ def run_known_rates(
 
 
 @cache
-def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
+def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[RunComparison]]]:
     """Panel to value to the run under both forms."""
     return ratio_panels(AXES, lambda name, value, form: run_known_rates(form, rounds, **{name: value}), FORMS)
 

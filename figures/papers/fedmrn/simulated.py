@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront, confront_family
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, masking_errors
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import Displaced, Problem, problem_from_spec, random_displaced
@@ -43,7 +43,7 @@ def bounded_run(algorithm: AnalyzedFedMRN, iterations: int, seeds: int) -> Trace
     return simulate(algorithm, cosines(), DRAWN, iterations, seeds=range(seeds))
 
 
-def family(form: str, horizons: Sequence[int], seeds: int) -> Confrontation:
+def family(form: str, horizons: Sequence[int], seeds: int) -> RunComparison:
     """One run per T, with the step size and the amplitude that the form sets."""
     return confront_family(
         "fedmrn/theorem-2", cosines(), DRAWN, horizons, local_steps=LOCAL_STEPS, form=form,
@@ -76,7 +76,7 @@ def digits_problem() -> Problem:
     return problem_from_spec(NETWORK)
 
 
-def network_run(iterations: int) -> Confrontation:
+def network_run(iterations: int) -> RunComparison:
     """A convolutional network under the form for any amplitude, with the constants of the run."""
     every = max(1, iterations // 100)
     run = simulate(ON_NETWORK, digits_problem(), UPLOADING, iterations, record_every=every, record_models=True)

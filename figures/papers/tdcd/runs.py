@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Constant
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront, confront_family
 from fedbounds.empirical.comparison.convergence_slopes import Rate
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
@@ -90,13 +90,13 @@ def compare_setting(
     clients: float = CLIENTS,
     heterogeneity: float = 0.0,
     share: float = 0.3,
-) -> Confrontation:
+) -> RunComparison:
     """One run under one form."""
     return confront(exact_run(split_quadratic(silos, clients, heterogeneity), steps, share, rounds), THEOREM, form)
 
 
 @cache
-def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
+def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[RunComparison]]]:
     """Panel to value to the run under B0 and B3."""
     return ratio_panels(
         AXES, lambda name, value, form: compare_setting(form, rounds, **{name: value}), (FORMS[0], FORMS[2])

@@ -18,7 +18,7 @@ NEVER = {"seconds", "ratio", "model"}
 
 
 @pytest.fixture
-def trial(monkeypatch, tmp_path):
+def audited(monkeypatch, tmp_path):
     """Four claims and a slip of wording before one checker, with a ledger and a cache; returns the verified ids."""
     tried = []
 
@@ -45,14 +45,14 @@ def run(capsys, *arguments):
     return code, out, err
 
 
-def test_without_a_ledger_the_audit_says_so_and_succeeds(trial, capsys):
+def test_without_a_ledger_the_audit_says_so_and_succeeds(audited, capsys):
     code, out, err = run(capsys, "audit", "--paper", PAPER)
     assert (code, err) == (0, "") and f"{PAPER}: no ledger yet" in out
     assert "refuted   arbitrary-participation/claim/b  checker, method: evidence b  rests on axiom  [flag]" in out
     assert f"{PAPER}: 1 proved, 1 survived, 0 argued, 1 refuted, 1 unknown" in out
 
 
-def test_a_ledger_is_written_and_agrees_with_the_next_audit(trial, capsys, tmp_path):
+def test_a_ledger_is_written_and_agrees_with_the_next_audit(audited, capsys, tmp_path):
     assert run(capsys, "audit", "--paper", PAPER, "--write")[0] == 0
     document = json.loads((tmp_path / f"{PAPER}.json").read_text())
     assert set(document["claims"]) == {f"{PAPER}/claim/{letter}" for letter in OUTCOMES}
@@ -61,7 +61,7 @@ def test_a_ledger_is_written_and_agrees_with_the_next_audit(trial, capsys, tmp_p
     assert code == 0 and "DIFFERS" not in out and "no ledger" not in out
 
 
-def test_a_verdict_that_differs_from_the_ledger_fails_with_one_line_each(trial, capsys, monkeypatch):
+def test_a_verdict_that_differs_from_the_ledger_fails_with_one_line_each(audited, capsys, monkeypatch):
     run(capsys, "audit", "--paper", PAPER, "--write")
     monkeypatch.setitem(OUTCOMES, "a", "unknown")
     code, out, _ = run(capsys, "audit", "--paper", PAPER, "--no-cache")
@@ -72,7 +72,7 @@ def test_a_verdict_that_differs_from_the_ledger_fails_with_one_line_each(trial, 
     assert code == 1 and json.loads(out)["differences"] == [differs[0].removeprefix("DIFFERS  ")]
 
 
-def test_proved_steps_are_counted_and_shown_only_where_they_are_asked_for(trial, capsys, monkeypatch):
+def test_proved_steps_are_counted_and_shown_only_where_they_are_asked_for(audited, capsys, monkeypatch):
     outcomes = {"step": "proved", "units": "unknown", "limit": "proved", "result": "proved"}
     claims = {f"{PAPER}/claim/{kind}": Claim(f"{PAPER}/claim/{kind}", kind, "text", None, kind) for kind in outcomes}
     checker = Checker(
@@ -87,15 +87,15 @@ def test_proved_steps_are_counted_and_shown_only_where_they_are_asked_for(trial,
         assert "claim/step" in out and "not shown" not in out
 
 
-def test_a_key_narrows_both_the_table_and_the_comparison(trial, capsys, monkeypatch):
+def test_a_key_narrows_both_the_table_and_the_comparison(audited, capsys, monkeypatch):
     run(capsys, "audit", "--paper", PAPER, "--write")
     monkeypatch.setitem(OUTCOMES, "a", "unknown")
     code, out, _ = run(capsys, "audit", f"{PAPER}/claim/b", "--no-cache")
     assert code == 0 and "claim/b" in out and "claim/a" not in out
-    assert trial[-1] == f"{PAPER}/claim/b"
+    assert audited[-1] == f"{PAPER}/claim/b"
 
 
-def test_a_claim_that_is_gone_is_a_difference(trial, capsys, tmp_path):
+def test_a_claim_that_is_gone_is_a_difference(audited, capsys, tmp_path):
     run(capsys, "audit", "--paper", PAPER, "--write")
     path = tmp_path / f"{PAPER}.json"
     document = json.loads(path.read_text())
@@ -105,7 +105,7 @@ def test_a_claim_that_is_gone_is_a_difference(trial, capsys, tmp_path):
     assert code == 1 and f"DIFFERS  {PAPER}/claim/z: in the ledger, but no longer claimed" in out
 
 
-def test_one_json_document_with_the_agreed_keys(trial, capsys):
+def test_one_json_document_with_the_agreed_keys(audited, capsys):
     code, out, _ = run(capsys, "audit", "--paper", PAPER, "--json")
     document = json.loads(out)
     assert code == 0 and document["schema"] == "fedbounds.audit/1" and document["version"] == fedbounds.__version__
@@ -119,38 +119,38 @@ def test_one_json_document_with_the_agreed_keys(trial, capsys):
     }
 
 
-def test_a_verdict_can_be_picked_out(trial, capsys):
+def test_a_verdict_can_be_picked_out(audited, capsys):
     _, out, _ = run(capsys, "audit", "--paper", PAPER, "--verdict", "refuted", "--json")
     assert [claim["id"] for claim in json.loads(out)["claims"]] == [f"{PAPER}/claim/b"]
 
 
-def test_unchanged_sources_are_not_tried_again(trial, capsys, monkeypatch):
+def test_unchanged_sources_are_not_tried_again(audited, capsys, monkeypatch):
     first = run(capsys, "audit", "--paper", PAPER)
-    assert len(trial) == 4
+    assert len(audited) == 4
     monkeypatch.setattr(ClaimSet, "of", staticmethod(lambda name: pytest.fail("the docket was built again")))
     assert run(capsys, "audit", "--paper", PAPER) == first
     assert run(capsys, "audit", f"{PAPER}/claim/c")[0] == 0
-    assert len(trial) == 4
+    assert len(audited) == 4
 
 
-def test_no_cache_and_a_changed_source_try_again(trial, capsys, monkeypatch):
+def test_no_cache_and_a_changed_source_try_again(audited, capsys, monkeypatch):
     run(capsys, "audit", "--paper", PAPER)
     run(capsys, "audit", "--paper", PAPER, "--no-cache")
-    assert len(trial) == 8
+    assert len(audited) == 8
     monkeypatch.setattr(rows, "content_key", lambda: "another")
     run(capsys, "audit", "--paper", PAPER)
-    assert len(trial) == 12
+    assert len(audited) == 12
 
 
-def test_a_narrow_audit_is_completed_by_the_next(trial, capsys):
+def test_a_narrow_audit_is_completed_by_the_next(audited, capsys):
     run(capsys, "audit", f"{PAPER}/claim/b")
-    assert trial == [f"{PAPER}/claim/b"]
+    assert audited == [f"{PAPER}/claim/b"]
     _, out, _ = run(capsys, "audit", "--paper", PAPER)
-    assert len(trial) == 4 and sorted(trial) == sorted(set(trial)) and "claim/d" in out
+    assert len(audited) == 4 and sorted(audited) == sorted(set(audited)) and "claim/d" in out
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 1}', "null"])
-def test_a_damaged_cache_is_ignored(trial, capsys, damage):
+def test_a_damaged_cache_is_ignored(audited, capsys, damage):
     first = run(capsys, "audit", "--paper", PAPER)
     audit_rows.cache_file(PAPER).write_text(damage)
     assert run(capsys, "audit", "--paper", PAPER) == first
@@ -176,7 +176,7 @@ def test_the_key_of_the_cache_covers_every_source_file(monkeypatch, tmp_path):
     assert audit_rows.content_key() != before
 
 
-def test_courts_that_contradict_each_other_fail_the_audit(trial, capsys, monkeypatch):
+def test_courts_that_contradict_each_other_fail_the_audit(audited, capsys, monkeypatch):
     def both(name):
         claim = Claim(f"{name}/claim/a", "result", "text", None, "a")
         yes, no = (
@@ -203,7 +203,7 @@ def test_courts_that_contradict_each_other_fail_the_audit(trial, capsys, monkeyp
         (["audit", "--verdict", "wrong"], "--verdict"),
     ],
 )
-def test_bad_input_is_one_line_on_standard_error(trial, capsys, arguments, named):
+def test_bad_input_is_one_line_on_standard_error(audited, capsys, arguments, named):
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "") and err.startswith("fedbounds: ") and err.count("\n") == 1 and named in err
 

@@ -42,7 +42,7 @@ from fedbounds.bounds.papers.arbitrary_participation.errata_windows import (
     vanishing_long_run_variance,
 )
 from fedbounds.bounds.theory.registry import load
-from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import law_of_largest
+from fedbounds.empirical.papers.arbitrary_participation.instances.windows import law_of_largest
 
 
 def value(replay, text):

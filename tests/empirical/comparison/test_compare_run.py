@@ -19,7 +19,7 @@ from fedbounds.bounds.theory.assumptions import FULL_PARTICIPATION
 from fedbounds.bounds.theory.registry import load
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.empirical.comparison import paper_runs as papers
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family, prescribed_algorithm
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import (
@@ -329,7 +329,7 @@ def test_noise_common_to_all_clients_violates_an_unstated_assumption_and_crosses
 
 
 def test_regularized_participation_is_checked_on_every_aligned_window() -> None:
-    def run(q: np.ndarray | Process, interval: int) -> Confrontation:
+    def run(q: np.ndarray | Process, interval: int) -> RunComparison:
         return confront_family(COROLLARY_4_3, toy_example(), q, [30], local_steps=1, interval=interval, form="repaired")
 
     for q in (CYCLES, Cyclic(3), Permutation(3, 1)):

@@ -16,23 +16,22 @@ from fedbounds.empirical.comparison.measured_constants import (
     client_curvatures,
     client_gradients,
     largest_curvature,
+    largest_noise,
     largest_secant,
-    least_line,
     local_models,
     second_derivatives,
 )
-from fedbounds.empirical.comparison.measured_constants.visits import largest_noise
 from fedbounds.empirical.comparison.run_setting import setting_of_trace
 from fedbounds.empirical.data.datasets import Dataset, load_dataset
 from fedbounds.empirical.data.partition import Partition, dirichlet_partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
-from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import visited
+from fedbounds.empirical.papers.arbitrary_participation.run import trajectory_quantities
+from fedbounds.empirical.papers.arbitrary_participation.trajectory_constants import measure_along_run
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import local_states
-from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import visited as visited_by_fed_norm_sgda
+from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import least_line, local_states
+from fedbounds.empirical.papers.fed_norm_sgda.trajectory_constants import measure_along_run as visited_by_fed_norm_sgda
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
-from fedbounds.empirical.papers.fedau.trajectory_constants import visited as visited_by_fedau
+from fedbounds.empirical.papers.fedau.trajectory_constants import measure_along_run as visited_by_fedau
 from fedbounds.empirical.participation import Bernoulli, Full, Recorded, WithoutReplacement
 from fedbounds.empirical.problems import (
     FairImages,
@@ -197,10 +196,10 @@ def test_along_quadratics_divergences_are_those_that_exact_moments_find() -> Non
     problem = random_quadratic(6, 3, shared=False, seed=2)
     q = np.random.default_rng(0).dirichlet(np.ones(6), size=4)
     algorithm = GeneralizedFedAvg(0.02, 3, 1.5, 2)
-    exact = along_the_run(algorithm, problem, q).constants()
+    exact = trajectory_quantities(algorithm, problem, q).constants()
     for every, source in ((1, "trajectory"), (2, "estimated")):
         run = simulate(algorithm, problem, q, 4, engine="batched", record_every=every, **RECORDS)
-        found = visited(setting_of_trace(run, problem, Recorded(q)), 2)
+        found = measure_along_run(setting_of_trace(run, problem, Recorded(q)), 2)
         for name in ("participation_divergence", "window_divergence"):  # every window's start was recorded
             assert number(found[name]) == pytest.approx(number(exact[name]), rel=1e-9)
         cohort, whole = found["cohort_divergence"], number(exact["cohort_divergence"])
@@ -226,7 +225,7 @@ def test_products_that_are_recorded_beside_models_are_what_the_models_say(every:
         bare = {name: dims for name, dims in run.dims.items() if name != "gradient_products"}
         without = Trace({name: run.arrays[name] for name in bare}, bare, run.spec, run.engine, run.statuses)
         both = [
-            visited(setting_of_trace(one, problem, who), 2)
+            measure_along_run(setting_of_trace(one, problem, who), 2)
             if who is not process
             else visited_by_fedau(setting_of_trace(one, problem, who))
             for one in (run, without)
@@ -247,9 +246,9 @@ def test_a_window_that_was_not_recorded_makes_an_estimate_from_below() -> None:
     problem = random_quadratic(6, 3, shared=False, seed=2)
     q = np.random.default_rng(1).dirichlet(np.ones(6), size=8)
     algorithm = GeneralizedFedAvg(0.05, 2, 1.5, 2)
-    exact = along_the_run(algorithm, problem, q).constants()
+    exact = trajectory_quantities(algorithm, problem, q).constants()
     run = simulate(algorithm, problem, q, 8, engine="batched", record_every=4, **RECORDS)
-    found = visited(setting_of_trace(run, problem, Recorded(q)), 2)
+    found = measure_along_run(setting_of_trace(run, problem, Recorded(q)), 2)
     for name in ("participation_divergence", "window_divergence", "cohort_divergence"):
         assert found[name].source == "estimated" and "lower estimate" in found[name].note
         assert 0 < number(found[name]) <= number(exact[name]) * (1 + 1e-9)
@@ -273,7 +272,7 @@ def test_along_logistic_regression_everything_measured_stays_below_what_holds_ev
     problem, process = images("linear"), WithoutReplacement(CLIENTS, 3)
     run = simulate(GeneralizedFedAvg(0.01, 3, 2.0, 5), problem, process, 20, seeds=range(2), **RECORDS)
     setting = setting_of_trace(run, problem, process)
-    found, bounds = visited(setting, 5), problem.constants()
+    found, bounds = measure_along_run(setting, 5), problem.constants()
     assert 0.02 < number(found["smoothness"]) / number(bounds["smoothness"]) < 1
     assert 0.05 < number(found["gradient_noise"]) / number(bounds["gradient_noise"]) < 1
     exact = confront(run, THEOREM, "sharp", problem=problem, participation=process).constants

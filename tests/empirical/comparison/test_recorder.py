@@ -16,7 +16,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.comparison.recorder import Recorder, read_log
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
+from fedbounds.empirical.papers.arbitrary_participation.run import trajectory_quantities
 from fedbounds.empirical.participation import Bernoulli, Full
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.simulation.moments import moments
@@ -86,7 +86,7 @@ def test_a_log_meets_the_bound_that_moments_meet_where_the_constants_are_the_sam
     np.testing.assert_array_equal(logged.rounds, own.rounds)
     np.testing.assert_allclose(logged.measured, own.measured, rtol=1e-12)
     assert logged.form.name == own.form.name
-    along = along_the_run(FedAvg(GAMMA, STEPS), QUADRATIC, Q, 3).constants()
+    along = trajectory_quantities(FedAvg(GAMMA, STEPS), QUADRATIC, Q, 3).constants()
     for letter, concept in (("beta", "participation_divergence"), ("delta", "window_divergence")):
         assert logged.constants[letter].value == pytest.approx(float(along[concept].value), rel=1e-12)
         assert logged.constants[letter].source == "trajectory"

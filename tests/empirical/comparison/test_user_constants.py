@@ -10,7 +10,7 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.consistency import MAY_BE, contradicts
 from fedbounds.bounds.theory.registry import paper_module, paper_names
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront, confront_family
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
@@ -25,7 +25,7 @@ THEOREM = "arbitrary-participation/theorem-3.1"
 CYCLES = np.tile(np.eye(3), (10, 1))
 
 
-def toy(given: dict, noise: float = 0.0, form: str = "explicit") -> Confrontation:
+def toy(given: dict, noise: float = 0.0, form: str = "explicit") -> RunComparison:
     run = moments(GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3), toy_example(noise=noise), CYCLES)
     return confront(run, THEOREM, form, given=given)
 

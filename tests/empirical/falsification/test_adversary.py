@@ -11,8 +11,7 @@ from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.falsification.instances.climbing import DEEP, LIGHT, climb, exposure, ratio, search_population
 from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
+from fedbounds.empirical.papers.arbitrary_participation.instances.claims import draw, form_sides, instance_test
 from tests.papers.arbitrary_participation.blind_search import (
     NOT_SEARCHED,
     SEARCHES,
@@ -43,7 +42,7 @@ def test_the_adversary_can_aim_at_one_term() -> None:
 
 def test_the_same_seed_is_the_same_search() -> None:
     claim = ResultForm(LEMMA, LEMMA.form("printed")).claim()
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     once, again = (search_population(claim, how, LIGHT, seed=5) for _ in range(2))
     assert once.worst == again.worst and once.instance == again.instance

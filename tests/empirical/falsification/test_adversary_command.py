@@ -29,9 +29,9 @@ from fedbounds.empirical.falsification.adversary import (
 from fedbounds.empirical.falsification.adversary_table import rows, worse
 from fedbounds.empirical.falsification.instances.ascent import ascend, coordinates, in_range, moderate, neighbors
 from fedbounds.empirical.falsification.instances.climbing import climb, ratio
-from fedbounds.empirical.falsification.instances.instance_checker import trial
+from fedbounds.empirical.falsification.instances.instance_checker import instance_test
 from fedbounds.empirical.falsification.instances.population import Population
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from tests.command_line import run
 
 LIGHT = EFFORTS["light"]
@@ -55,7 +55,7 @@ def found(claim: Claim, effort: AdversaryEffort = SHORT) -> WorstInstance:
 @pytest.mark.parametrize("key", ["arbitrary-participation/theorem-3.1", "fedau/lemma-b.3.3", "tdcd/theorem-1"])
 def test_neighbors_at_no_distance_are_the_instance_itself(key: str) -> None:
     claim = ResultForm(load(key), load(key).form()).claim()
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     for drawn in list(how.draw(claim, 10))[:8]:
         z = drawn.take(np.arange(1))
@@ -68,7 +68,7 @@ def test_neighbors_at_no_distance_are_the_instance_itself(key: str) -> None:
 )
 def test_the_ascent_ends_higher_than_neighbors_by_chance_at_the_same_budget(key: str, form: str) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     drawn = [(float(ratio(how.sides(claim, z)).max()), z) for z in how.draw(claim, 12)]
     start = max((one for one in drawn if 0 < one[0] < 1 and one[1].cost <= 60), key=lambda one: one[0])[1]
@@ -235,7 +235,7 @@ class Coins(Population):
     chance: np.ndarray
     seed: np.ndarray
 
-    def resampled(self) -> Self:
+    def resample(self) -> Self:
         return replace(self, seed=self.seed + 1)
 
     def sides(self) -> Sides:
@@ -248,7 +248,7 @@ class Coins(Population):
 @pytest.mark.parametrize(("chance", "status"), [(0.5, "below"), (0.58, "below"), (0.9, "refuted")])
 def test_a_sampled_left_side_refutes_by_its_confidence_interval_on_other_samples(chance, status) -> None:
     claim = claim_of("arbitrary-participation/proposition-4.2", "printed")
-    how = Trial(lambda claim, cells: [], lambda claim, z: z.sides())
+    how = InstanceTest(lambda claim, cells: [], lambda claim, z: z.sides())
     worst = describe_instance(claim, how, Coins(np.array([chance]), np.array([7])), {})
     assert worst.status == status and worst.left_side == "sampled"
 
@@ -273,7 +273,7 @@ def test_no_two_kinds_of_instances_have_one_name() -> None:
     for name in PAPERS:
         for result in paper(name).results:
             for form in result.forms:
-                trial(ResultForm(result, form).claim())
+                instance_test(ResultForm(result, form).claim())
     names = Counter(kind.__name__ for kind in set(subclasses(Population)))
     assert [name for name, count in names.items() if count > 1] == []
 

@@ -13,8 +13,8 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.comparison.worst_ratios import worst_ratio, worst_ratios
 from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.theory.registry import PAPERS, load, paper
-from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, at_largest, geometric, runs_of
-from fedbounds.empirical.falsification.instances.instance_checker import trial
+from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, geometric, make_runs, maximize_field
+from fedbounds.empirical.falsification.instances.instance_checker import instance_test
 from fedbounds.empirical.papers.fed_norm_sgda.instances.extremal import concave
 
 
@@ -29,14 +29,14 @@ def drawn(rng: np.random.Generator, size: int) -> ExtremalRuns:
     L, gamma = np.exp(rng.normal(size=size)), rng.uniform(0, 1, size)
     curvature = L * rng.uniform(0.1, 1, size)
     gamma = gamma / (curvature * I * P)
-    z = runs_of(
+    z = make_runs(
         smoothness=L, curvature=curvature, slope=np.exp(rng.normal(size=size)),
         straight=rng.integers(2, size=size) * 1.0, gamma=gamma,
         eta=rng.uniform(0.2, 1, size) / (gamma * curvature * I * P),
         weight=rng.choice([1.0, 0.8], size),
         local_steps=I, interval=P, rounds=rng.integers(1, 9, size) * 1.0,
     )  # fmt: skip
-    return z.fitted(whole=True)
+    return z.fit_reach(whole=True)
 
 
 def by_steps(z: ExtremalRuns, b: int) -> dict[str, float]:
@@ -89,7 +89,7 @@ def test_closed_forms_are_what_the_algorithm_does_step_by_step() -> None:
 def test_the_iterates_inside_of_rounds_are_those_of_gradient_descent() -> None:
     z = drawn(np.random.default_rng(6), 100)
     z = ExtremalRuns(**{f.name: getattr(z, f.name) for f in fields(z)} | {"eta": np.ones(100), "weight": np.ones(100)})
-    z = z.fitted(whole=True)
+    z = z.fit_reach(whole=True)
     inside = z.mean_gradient_inside(z.local_steps * z.rounds)
     for b in range(len(z)):
         assert inside[b] == pytest.approx(by_steps(z, b)["inside"], rel=1e-9)
@@ -127,7 +127,7 @@ def test_sums_of_a_million_powers_keep_their_digits() -> None:
 
 
 def test_the_largest_admissible_number_is_found_from_below() -> None:
-    z = at_largest(runs_of(rounds=np.ones(2)), lambda y: y.gamma <= 0.125, "gamma", 16.0)
+    z = maximize_field(make_runs(rounds=np.ones(2)), lambda y: y.gamma <= 0.125, "gamma", 16.0)
     assert (z.gamma <= 0.125).all() and z.gamma == pytest.approx(0.125, rel=1e-10)
 
 
@@ -168,7 +168,7 @@ def test_no_committed_ratio_is_below_the_extremal_runs(name: str) -> None:
     for result in paper(name).results:
         for form in result.forms:
             row, claim = worst_ratio(result, form), ResultForm(result, form).claim()
-            how = trial(claim)
+            how = instance_test(claim)
             if row is None or row["ratio"] is None or how is None or how.family is None:
                 continue
             ratio: Any = row["ratio"]

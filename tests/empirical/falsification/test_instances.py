@@ -21,18 +21,18 @@ from fedbounds.bounds.theory.result import Term
 from fedbounds.empirical.falsification.instances.instance_checker import has_instances, judge_on_instances, verdict
 from fedbounds.empirical.falsification.instances.sides import Sides, examine
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw, pool
+from fedbounds.empirical.papers.arbitrary_participation.instances.claims import draw, form_sides, instance_test, pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances, slope, slope_change
-from fedbounds.empirical.papers.arbitrary_participation.instances.gram import round_products, window_products
 from fedbounds.empirical.papers.arbitrary_participation.instances.random_rounds import draw_rounds
-from fedbounds.empirical.papers.arbitrary_participation.instances.tails import (
+from fedbounds.empirical.papers.arbitrary_participation.instances.relations import round_products, window_products
+from fedbounds.empirical.papers.arbitrary_participation.instances.windows import (
     FairCoins,
+    HeldCoins,
+    draw_processes,
     failure_of_all,
     failure_of_average,
 )
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
-from fedbounds.empirical.papers.arbitrary_participation.instances.windows import HeldCoins, draw_processes
+from fedbounds.empirical.papers.arbitrary_participation.run import trajectory_quantities
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.simulation.moments import moments
@@ -74,7 +74,7 @@ def test_the_course_on_quadratics_agrees_with_the_exact_moments_of_the_library(c
         assert z.course.gradient[b] == pytest.approx(run.gradient_norm_squared, rel=1e-9)
         assert z.course.gap[b] == pytest.approx(run.objective_gap, rel=1e-9)
         if not common:
-            along = along_the_run(algorithm, problem, z.weights[b])
+            along = trajectory_quantities(algorithm, problem, z.weights[b])
             assert z.course.spread[b] == pytest.approx(along.spread, rel=1e-9, abs=1e-25)
             assert z.course.drift[b] == pytest.approx(along.drift, rel=1e-9, abs=1e-25)
             assert z.window[b] == pytest.approx(along.window, rel=1e-9, abs=1e-25)
@@ -268,7 +268,7 @@ def test_an_assumption_that_cannot_be_checked_leaves_the_claim_unknown(claims: d
 def test_an_instance_that_breaks_an_assumption_refutes_nothing(claims: dict[str, Claim]) -> None:
     """(C.15) with noise shared by the clients is false, and not covered."""
     claim = claims["equation-c.16/Th5b"]
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     z = next(z for z in pool(30) if z.clients > 1 and z.noise.any())
     shared = replace(z, correlation=np.ones_like(z.correlation))
@@ -279,7 +279,7 @@ def test_an_instance_that_breaks_an_assumption_refutes_nothing(claims: dict[str,
 
 def test_a_step_size_above_the_cap_is_not_covered(claims: dict[str, Claim]) -> None:
     claim = claims["lemma-c.2/L2.7"]
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     z = next(z for z in pool(30) if z.interval > 1)
     assert how.sides(claim, z.with_step_shares(np.full(len(z), 1.0), np.full(len(z), 1.0))).covered.any()

@@ -19,13 +19,12 @@ from fedbounds.empirical.falsification.instances.piecewise_quadratics import (
     draw_clients,
 )
 from fedbounds.empirical.falsification.instances.sides import examine
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
+from fedbounds.empirical.papers.arbitrary_participation.instances.claims import draw, form_sides
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
 from fedbounds.empirical.papers.arbitrary_participation.instances.kinked import KinkedRuns, draw_kinked, kinked_pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ParticipatingRuns
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides
 from fedbounds.empirical.papers.arbitrary_participation.pseudocode import generalized_fedavg
-from fedbounds.empirical.papers.fedmrn.instances.masked import MaskedClients
+from fedbounds.empirical.papers.fedmrn.instances.kinked import MaskedClients
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.moments.operators import Masking, masked_moments
@@ -79,7 +78,7 @@ def test_the_infimum_and_the_suprema_of_differences_are_those_on_a_fine_grid() -
 def test_neighbors_stay_in_the_class() -> None:
     z = clients(4)
     for seed in range(20):
-        there = replace(z, **z.moved_clients(np.random.default_rng(seed)))
+        there = replace(z, **z.move_clients(np.random.default_rng(seed)))
         assert there.same_far_away.all() and (np.diff(there.knots, axis=2) >= 0).all()
         assert (there.smoothness <= z.smoothness).all() and (there.smoothness > 0).all()
         alike = z.divergences.max(axis=1) == 0

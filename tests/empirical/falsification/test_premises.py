@@ -64,7 +64,7 @@ def tried_on_numbers(paper: str) -> list[str]:
         for claim in docket(paper).claims.values()
         if isinstance(claim.subject, StepOf)
         and getattr(claim.subject.step.rule, "gives", "")
-        and (type(claim.subject.step.rule) in {**AVERAGES, **known.BUILDERS} or known.drawn_for(claim.subject))
+        and (type(claim.subject.step.rule) in {**AVERAGES, **known.BUILDERS} or known.premise_cases(claim.subject))
     ]
 
 

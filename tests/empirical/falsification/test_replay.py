@@ -18,7 +18,7 @@ from fedbounds.empirical.falsification import adversary
 from fedbounds.empirical.falsification.adversary import evaluate_claim, loaded_kinds, replay
 from fedbounds.empirical.falsification.adversary_table import cross_rows, row_of
 from fedbounds.empirical.falsification.instances.climbing import ratio
-from fedbounds.empirical.falsification.instances.instance_checker import trial
+from fedbounds.empirical.falsification.instances.instance_checker import instance_test
 from fedbounds.empirical.falsification.instances.ranges import Range
 from tests.command_line import run
 
@@ -38,7 +38,7 @@ def drawn() -> dict[str, Row]:
     for result in (result for name in PAPERS for result in paper(name).results):
         for form in result.forms:
             claim = ResultForm(result, form).claim()
-            how = None if form.order_only else trial(claim)
+            how = None if form.order_only else instance_test(claim)
             for z in () if how is None else how.draw(claim, 6):
                 if type(z).__name__ not in found:
                     ratios = ratio(evaluate_claim(claim, how)(z))  # type: ignore[arg-type]
@@ -194,7 +194,7 @@ def test_what_would_be_gone_through_for_ever_is_refused(kind: str, many: Row) ->
 def test_no_instance_of_a_table_takes_long() -> None:
     rows = [row for name in PAPERS for row in worst_ratios(name).values() if row.get("instance")]
     drawn()  # all kinds are known then
-    costs = [loaded_kinds()[row["kind"]].of(row["instance"]).cost for row in rows]
+    costs = [loaded_kinds()[row["kind"]].from_numbers(row["instance"]).cost for row in rows]
     assert max(costs) <= adversary.MOST_STEPS / 10
 
 
@@ -257,8 +257,8 @@ def test_an_instance_that_breaks_a_hypothesis_is_not_covered(key, form, change, 
 def test_the_variance_of_tdcd_is_the_largest_of_all_rounds() -> None:
     row = committed("tdcd/theorem-1", "sharp:B3")
     found = replay(row)
-    z = loaded_kinds()[row["kind"]].of(row["instance"])
-    per_round = z.seen.variances[0]  # type: ignore[attr-defined]
+    z = loaded_kinds()[row["kind"]].from_numbers(row["instance"])
+    per_round = z.measurements.variances[0]  # type: ignore[attr-defined]
     assert found.constants["S"] == pytest.approx(per_round.max(axis=0).sum(), rel=1e-12)
     assert (per_round.sum(axis=1) <= found.constants["S"] * (1 + 1e-12)).all()
 

@@ -18,7 +18,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIAN
 from fedbounds.empirical.papers.fed_norm_sgda.numpy_reference import fed_norm_sgda
 from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
 from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, WeightCase, check_weights
-from fedbounds.empirical.papers.fedau.numpy_reference import fedau_weights
+from fedbounds.empirical.papers.fedau.pseudocode import fedau_weights
 from tests.empirical.invariants.drawn_cases import drawn_cases
 
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from fedbounds.empirical.comparison.measured_constants.curvature import second_derivatives
+from fedbounds.empirical.comparison.measured_constants import second_derivatives
 from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.problems import Network, problem_from_spec
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront
 from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
@@ -27,7 +27,7 @@ PARTITION = majority_class_partition(DIGITS.train_labels, CLIENTS, np.random.def
 PROBLEM = ImageClassification(DIGITS, PARTITION, "linear", 16, gradient_norm=True, dtype=torch.float64)
 
 
-def compared(process: Process | np.ndarray, interval: int = 1, **options) -> Confrontation:
+def compared(process: Process | np.ndarray, interval: int = 1, **options) -> RunComparison:
     """A run at step sizes that the theorem allows, against its sharp form."""
     L = float(PROBLEM.softmax.smoothness.max())
     gamma = 1 / (24 * L * LOCAL_STEPS * interval)

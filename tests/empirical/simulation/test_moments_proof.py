@@ -20,7 +20,7 @@ from fedbounds.bounds.evaluation.evaluate import Evaluation, evaluate
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
-from fedbounds.empirical.papers.arbitrary_participation.along_the_run import AlongTheRun, along_the_run
+from fedbounds.empirical.papers.arbitrary_participation.run import TrajectoryQuantities, trajectory_quantities
 from fedbounds.empirical.problems import Quadratic, random_quadratic
 from fedbounds.empirical.simulation.moments import Moments, moments
 
@@ -38,8 +38,10 @@ class Instance:
     algorithm: GeneralizedFedAvg
     q: np.ndarray
 
-    def run(self) -> tuple[Moments, AlongTheRun]:
-        return moments(self.algorithm, self.problem, self.q), along_the_run(self.algorithm, self.problem, self.q)
+    def run(self) -> tuple[Moments, TrajectoryQuantities]:
+        return moments(self.algorithm, self.problem, self.q), trajectory_quantities(
+            self.algorithm, self.problem, self.q
+        )
 
     def constants(self) -> dict[str, float]:
         """L, I, P, gamma, eta, sigma and rho: what all steps share."""
@@ -85,7 +87,9 @@ def instances(draw: st.DrawFn) -> Instance:
     return Instance(problem, GeneralizedFedAvg(gamma, I, eta, P), q)
 
 
-def per_round(instance: Instance, run: Moments, along: AlongTheRun) -> tuple[Evaluation, Evaluation, dict, dict]:
+def per_round(
+    instance: Instance, run: Moments, along: TrajectoryQuantities
+) -> tuple[Evaluation, Evaluation, dict, dict]:
     """Both lemmas, printed, at every round: their right sides, and left sides at the worst local step."""
     starts = np.arange(len(instance.q)) // instance.algorithm.interval * instance.algorithm.interval
     shared = instance.constants() | {"sumsq": np.minimum((instance.q**2).sum(axis=1), 1.0)}
@@ -244,7 +248,7 @@ def test_the_smallest_planted_errors_that_the_theorem_would_show(term: str, expl
 # --- enumeration ------------------------------------------------------------------------------------------------
 
 
-def enumerated(problem: Quadratic, q: np.ndarray, gamma: float, I: int, eta: float, P: int) -> AlongTheRun:
+def enumerated(problem: Quadratic, q: np.ndarray, gamma: float, I: int, eta: float, P: int) -> TrajectoryQuantities:
     """The same expectations as plain averages over every sequence of signs of the noise."""
     N, d, T = problem.clients, problem.dimension, len(q)
     A, c = np.stack([problem.hessian(n).numpy() for n in range(N)]), problem.centers.numpy()
@@ -277,7 +281,7 @@ def enumerated(problem: Quadratic, q: np.ndarray, gamma: float, I: int, eta: flo
         x = np.tensordot(q[t], y, 1)
         if (t + 1) % P == 0:
             x = start = start + eta * (x - start)
-    return AlongTheRun(spread, drift, cohort, participation, window, P)
+    return TrajectoryQuantities(spread, drift, cohort, participation, window, P)
 
 
 @pytest.mark.parametrize(
@@ -291,14 +295,14 @@ def test_what_the_proof_bounds_agrees_with_every_outcome_of_the_noise(hessians: 
         ([[0.3, 0.7], [0.6, 0.4]], 2, 2),
         ([[0.2, 0.8], [1.0, 0.0], [0.5, 0.5], [0.1, 0.9]], 1, 2),
     ):
-        ours = along_the_run(GeneralizedFedAvg(0.3, I, 1.7, P), problem, np.array(q))
+        ours = trajectory_quantities(GeneralizedFedAvg(0.3, I, 1.7, P), problem, np.array(q))
         exact = enumerated(problem, np.array(q), 0.3, I, 1.7, P)
         for name in ("spread", "drift", "cohort", "participation", "window"):
             assert getattr(ours, name) == pytest.approx(getattr(exact, name), rel=1e-11, abs=1e-13), name
 
 
 def test_trajectory_constants_are_prefixes_of_the_run() -> None:
-    run = AlongTheRun(
+    run = TrajectoryQuantities(
         np.zeros((4, 2)), np.zeros((4, 2)), np.array([[1.0], [4.0], [2.0], [9.0]]),
         np.array([4.0, 1.0, 16.0, 1.0]), np.array([1.0, 7.0]), interval=2,
     )  # fmt: skip

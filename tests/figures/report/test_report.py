@@ -245,7 +245,7 @@ def test_a_crossing_revokes_the_guarantee_in_the_page(place, monkeypatch):
 def _plant(monkeypatch):
     """More is measured than promised at the last number of rounds, before the guarantee is weighed."""
     planted = property(lambda comparison: comparison.rounds == comparison.rounds[-1])
-    monkeypatch.setattr("fedbounds.empirical.comparison.compare_run.Confrontation._above", planted)
+    monkeypatch.setattr("fedbounds.empirical.comparison.compare_run.RunComparison._above", planted)
 
 
 def test_odd_names_are_escaped_and_what_cannot_be_held_stands_with_its_reason(place):

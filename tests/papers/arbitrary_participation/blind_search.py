@@ -16,10 +16,9 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, SearchEffort, climb, search_population
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.sides import InstanceFinding, Sides, examine
-from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
+from fedbounds.empirical.papers.arbitrary_participation.instances.claims import draw, form_sides, instance_test
 
 GENERATIONS = 60
 
@@ -56,7 +55,7 @@ def stated(key: str, form: str = "printed", without: str = "") -> Claim:
 def as_printed(key: str, form: str = "printed") -> InstanceFinding:
     """The ordinary search on the printed claim."""
     claim = stated(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     return search_population(claim, how, LIGHT)
 
@@ -105,12 +104,12 @@ class NoiseDriven(Population):
     step: np.ndarray
     share: np.ndarray
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         return replace(
             self,
             smoothness=perturb(self.smoothness, rng),
             noise=perturb(self.noise, rng),
-            start=shaken(self.start, rng),
+            start=shake(self.start, rng),
             rounds=np.clip(np.rint(perturb(self.rounds, rng)), 2, 1e6),
             preference=np.clip(self.preference + 0.2 * rng.normal(size=len(self)), 0, 1),
             step=np.minimum(perturb(self.step, rng), 0.5),

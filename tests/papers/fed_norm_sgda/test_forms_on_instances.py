@@ -21,14 +21,19 @@ from fedbounds.empirical.algorithms import LocalOptimizer
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, search_population
 from fedbounds.empirical.falsification.instances.sides import examine
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.instances.forms import RESULTS, VECTORS, form_sides, trial
+from fedbounds.empirical.papers.fed_norm_sgda.instances.forms import RESULTS, VECTORS, form_sides, instance_test
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     BoundedRuns,
     draw_bounded,
     draw_crossed,
     draw_envelopes,
 )
-from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, draw_at_rest, draw_quadratics, summed
+from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import (
+    QuadraticRuns,
+    draw_at_rest,
+    draw_quadratics,
+    sum_powers,
+)
 from fedbounds.empirical.papers.fed_norm_sgda.instances.single_points import draw_facts
 from fedbounds.empirical.papers.fed_norm_sgda.pseudocode import Gradients, any_optimizer, fed_norm_sgda, local_map
 from fedbounds.empirical.participation import WithoutReplacement
@@ -121,7 +126,7 @@ def test_noise_that_grows_is_that_over_all_its_signs() -> None:
 def test_rounds_are_summed_by_doubling() -> None:
     rng = np.random.default_rng(3)
     matrix, vector, counts = rng.normal(size=(5, 3, 3)) / 2, rng.normal(size=(5, 3)), np.array([1.0, 2, 3, 8, 29])
-    for b, total in enumerate(summed(matrix, vector, counts)):
+    for b, total in enumerate(sum_powers(matrix, vector, counts)):
         powers = [np.linalg.matrix_power(matrix[b], t) @ vector[b] for t in range(int(counts[b]))]
         assert total == pytest.approx(np.sum(powers, axis=0))
 
@@ -210,7 +215,7 @@ def test_runs_over_all_signs_of_the_noise_are_those_of_the_local_map() -> None:
 
 def test_constants_of_bounded_problems_are_those_of_the_library() -> None:
     z = draw_bounded(np.random.default_rng(6), 12, (2, (1, 1, 1), 3, 1))
-    letters = z.letters(False)
+    letters = z.symbols(False)
     for b in range(len(z)):
         constants = problem_of(z, b).constants()
         known = {name: c.value for name, c in constants.items() if isinstance(c, Constant)}
@@ -239,7 +244,7 @@ def test_slopes_of_facts_are_derivatives_and_proximal_points_are_stationary() ->
 @pytest.mark.parametrize(("key", "form"), HOLD)
 def test_nothing_that_holds_is_refuted_and_something_is_covered(key: str, form: str) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     finding = search_population(claim, how, LIGHT._replace(cells=12))
     assert finding.covered and not finding.refuted, finding.instance
@@ -248,7 +253,7 @@ def test_nothing_that_holds_is_refuted_and_something_is_covered(key: str, form: 
 @pytest.mark.parametrize(("key", "form"), FALSE)
 def test_what_is_false_as_printed_is_refuted_and_replayed(key: str, form: str) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     finding = search_population(claim, how, LIGHT)
     assert finding.refuted and finding.worst > 1.05
@@ -324,7 +329,7 @@ def test_noise_in_x_that_grows_with_the_gradient_in_y_breaks_the_printed_lemma_c
 )
 def test_a_smaller_constant_is_refuted(key: str, form: str, term: str, factor: float) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     assert examine([how.sides(claim, z).scaled(term, factor) for z in how.draw(claim, 30)]).refuted
 
@@ -340,7 +345,7 @@ def random_letters(rng: np.random.Generator, B: int) -> dict[str, np.ndarray]:
     def sizes(low: float, high: float, zeros: float = 0.0) -> np.ndarray:
         return 10 ** rng.uniform(low, high, (B, 1)) * (rng.random((B, 1)) >= zeros)
 
-    return z.letters(False) | {
+    return z.symbols(False) | {
         "Lf": sizes(-1, 1), "sigmaL": sizes(-2, 2, 0.2), "sigmaG": sizes(-2, 2, 0.2), "betaG": 1 + sizes(-2, 0, 0.5),
         "Gx": sizes(-2, 2), "R": sizes(-3, 3), "Deltabar": sizes(-4, 3), "eps": sizes(-3, 3),
         "T": np.floor(sizes(0, 9)),

@@ -20,16 +20,18 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
 from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import A_DRIFT, DELTA, W_DRIFT, X
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, search_population
 from fedbounds.empirical.falsification.instances.sides import InstanceFinding, examine
+from fedbounds.empirical.papers.fed_norm_sgda.instances.claims import instance_test
 from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
+    BoundedInstances,
+    CoupledInstances,
+    KinkedGames,
     PopulationShape,
     draw_bounded,
     draw_coupled,
     draw_kinked,
 )
-from fedbounds.empirical.papers.fed_norm_sgda.instances.families import BoundedInstances, CoupledInstances, KinkedGames
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.relations import KINDS, relation_sides
-from fedbounds.empirical.papers.fed_norm_sgda.instances.trials import trial
 from fedbounds.empirical.papers.fed_norm_sgda.pseudocode import local_map
 
 CLAIMS = {claim.id.partition("/")[2]: claim for proof in PROOFS for claim in proof.claims()}
@@ -40,7 +42,7 @@ FALSE = {
 
 
 def found_for(claim: Claim) -> InstanceFinding:
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     return search_population(claim, how, LIGHT)
 
@@ -385,7 +387,7 @@ def test_a_wrong_letter_is_refuted(name: str, letter: str, other: str) -> None:
 )
 def test_a_smaller_constant_is_refuted(name: str, term: str, factor: float) -> None:
     claim = CLAIMS[name]
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     all_sides = [how.sides(claim, z) for z in how.draw(claim, LIGHT.cells)]
     names = [t for t in all_sides[0].terms if term in t]
@@ -394,4 +396,4 @@ def test_a_smaller_constant_is_refuted(name: str, term: str, factor: float) -> N
 
 def test_what_speaks_of_many_rounds_is_not_heard() -> None:
     for name in ("theorem-1/18", "lemma-b.5/44", "theorem-4/48", "corollary-1.2/E1"):
-        assert trial(CLAIMS[name]) is None
+        assert instance_test(CLAIMS[name]) is None

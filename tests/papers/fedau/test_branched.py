@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from fedbounds.empirical.falsification.instances.piecewise_quadratics import draw_clients
-from fedbounds.empirical.papers.fedau.instances.branched import Branched, KinkedRecords, KinkedWeighted, kinked_records
+from fedbounds.empirical.papers.fedau.instances.claims import Branched, KinkedRecords, KinkedWeighted, kinked_records
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances
 from fedbounds.empirical.papers.fedau.pseudocode import fedau, fixed_weights
 from fedbounds.empirical.runtime.streams import Streams

@@ -19,11 +19,11 @@ from fedbounds.bounds.papers.fedau.weight_error import (
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, climb, search_population
 from fedbounds.empirical.falsification.instances.sides import examine
-from fedbounds.empirical.papers.fedau.instances.gram import round_products
+from fedbounds.empirical.papers.fedau.instances.claims import RESULTS, form_sides, instance_test
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances, draw_kinked
 from fedbounds.empirical.papers.fedau.instances.records import draw_recorded, every_record, weights_of
-from fedbounds.empirical.papers.fedau.instances.trials import RESULTS, form_sides, trial
+from fedbounds.empirical.papers.fedau.instances.relations import round_products
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, draw_weighted
 from tests.mutation.theorems import Bench
 
@@ -145,13 +145,18 @@ TRIED = [(key, form.name) for key in RESULTS for form in load(f"fedau/{key}").fo
 @pytest.mark.parametrize(("key", "form"), [t for t in TRIED if t != ("theorem-1", "printed")])
 def test_nothing_that_holds_is_refuted_and_something_is_covered(key: str, form: str) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     finding = search_population(claim, how, LIGHT._replace(cells=12))
     assert finding.covered and not finding.refuted, finding.instance
 
 
-STEPS = {claim.id.partition("/")[2]: claim for proof in PROOFS for claim in proof.claims() if trial(claim) is not None}
+STEPS = {
+    claim.id.partition("/")[2]: claim
+    for proof in PROOFS
+    for claim in proof.claims()
+    if instance_test(claim) is not None
+}
 
 
 def test_the_steps_of_all_one_round_proofs_are_tried() -> None:
@@ -163,7 +168,7 @@ def test_the_steps_of_all_one_round_proofs_are_tried() -> None:
 @pytest.mark.parametrize("name", ["S2a", "S10'", "S11b", "S16"])
 def test_what_keeps_the_cross_term_holds_and_is_nearly_attained(name: str) -> None:
     claim = STEPS[f"lemma-b.3.{2 if name == 'S2a' else 3}/{name}"]
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     finding = search_population(claim, how, LIGHT)
     assert not finding.refuted and finding.worst > 0.999
@@ -172,14 +177,14 @@ def test_what_keeps_the_cross_term_holds_and_is_nearly_attained(name: str) -> No
 @pytest.mark.parametrize("name", ["S10", "S10'-printed"])
 def test_what_drops_the_cross_term_is_refuted(name: str) -> None:
     claim = STEPS[f"lemma-b.3.3/{name}"]
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     assert search_population(claim, how, LIGHT).refuted
 
 
 def test_what_sums_over_clients_after_the_cross_term_is_dropped_is_tried_with_any_bound_of_its_premise() -> None:
     claim = STEPS["lemma-b.3.3/S11b-printed"]
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None and how.implied  # so the error stays with S10', where it was made
     finding = search_population(claim, how, LIGHT)
     assert not finding.refuted and finding.worst > 0.999
@@ -214,7 +219,7 @@ def test_products_of_a_round_are_those_over_all_coins_and_signs() -> None:
 
 
 def test_a_limit_is_not_tried_at_one_number_of_rounds() -> None:
-    assert trial(claim_of("theorem-1", "printed")) is None
+    assert instance_test(claim_of("theorem-1", "printed")) is None
 
 
 def test_the_search_finds_the_dropped_cross_term() -> None:
@@ -246,7 +251,7 @@ def test_the_known_counterexample_has_its_known_numbers() -> None:
 )
 def test_a_smaller_constant_is_refuted(key: str, form: str, term: str, factor: float) -> None:
     claim = claim_of(key, form)
-    how = trial(claim)
+    how = instance_test(claim)
     assert how is not None
     assert (
         any(examine([how.sides(claim, z).scaled(term, factor)]).refuted for z in how.draw(claim, 30))

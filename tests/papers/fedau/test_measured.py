@@ -15,7 +15,7 @@ from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedau.weight_error import weight_error
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family, prescribed_algorithm
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
@@ -58,7 +58,7 @@ def at_the_cap(K: float, rounds: int, rates: tuple[float, ...] = RATES) -> FedAU
     return FedAU(GAMMA, I, min(1 / (2 * I), len(p) / (27 * I * Q)) * (1 - 1e-9) / GAMMA, K)
 
 
-def sampled(algorithm: Algorithm, problem: Problem, form: str, rounds: int = 60, seeds: int = 20) -> Confrontation:
+def sampled(algorithm: Algorithm, problem: Problem, form: str, rounds: int = 60, seeds: int = 20) -> RunComparison:
     run = simulate(algorithm, problem, COINS, rounds, seeds=range(seeds))
     return confront(run, THEOREM_2, form, problem=problem, participation=COINS)
 
@@ -119,7 +119,7 @@ def test_the_weight_error_at_every_horizon_is_the_golden_one() -> None:
     assert term / term[0] == pytest.approx(np.array(golden) / golden[0])
 
 
-def sampled_half() -> Confrontation:
+def sampled_half() -> RunComparison:
     problem, process = random_bounded_gradient(2, 2), Bernoulli(2, 0.5, normalize=False)
     run = simulate(FedAU(GAMMA, I, 0.1, 2), problem, process, 6)
     return confront(run, THEOREM_2, "explicit", problem=problem, participation=process)

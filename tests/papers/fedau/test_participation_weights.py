@@ -19,9 +19,8 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.fedau.weight_error import squared_error, weight_error
 from fedbounds.empirical.invariants import BrokenInvariant
 from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, WeightCase, check_weights
-from fedbounds.empirical.papers.fedau.numpy_reference import fedau_weights
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights, weight_paths
-from fedbounds.empirical.papers.fedau.pseudocode import fedau_weight
+from fedbounds.empirical.papers.fedau.pseudocode import fedau_weight, fedau_weights
 from fedbounds.empirical.papers.fedau.strategies import weight_cases
 from tests.papers.fedau.exact_weights import exact_weight_moments
 

@@ -26,8 +26,14 @@ from fedbounds.empirical.algorithms.messages.envelope import seal
 from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import Partition, majority_class_partition
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-from fedbounds.empirical.papers.fedmrn.algorithms import Compressed, FedMRN, FedSparsify, LocalMasking
-from fedbounds.empirical.papers.fedmrn.fedpm import FedPM, LocalScores
+from fedbounds.empirical.papers.fedmrn.algorithms import (
+    Compressed,
+    FedMRN,
+    FedPM,
+    FedSparsify,
+    LocalMasking,
+    LocalScores,
+)
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import ImageClassification, random_cosine_quadratic, random_quadratic

@@ -10,7 +10,7 @@ import pytest
 
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.theory.registry import paper
-from fedbounds.empirical.papers.fedmrn.instances.iterations import MaskedIterations
+from fedbounds.empirical.papers.fedmrn.instances.premises import MaskedIterations
 
 
 def test_the_printed_forms_that_are_true_are_lemmas_1_and_4_and_the_rates():

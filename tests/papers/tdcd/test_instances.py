@@ -12,7 +12,7 @@ from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.falsification.instances.instance_checker import judge_on_instances
 from fedbounds.empirical.falsification.instances.sides import Sides, examine
-from fedbounds.empirical.papers.tdcd.instances.runs import TieredRuns, draw_runs, pool, sides, trial
+from fedbounds.empirical.papers.tdcd.instances.runs import TieredRuns, draw_runs, instance_test, pool, sides
 from tests.papers.tdcd.golden import GOLDEN, HESSIAN, START, VARIANCES, Golden, L
 
 EACH = VARIANCES / [2, 2, 3, 3]  # of the mean over independent clients, of which the silos have 2 and 3
@@ -115,4 +115,7 @@ def test_a_leading_constant_of_a_quarter_is_seen() -> None:
 
 
 def test_forms_that_hide_constants_are_not_heard() -> None:
-    assert trial(of("remark-5", "printed")) is None and trial(of("remark-5", "explicit:best-c")) is not None
+    assert (
+        instance_test(of("remark-5", "printed")) is None
+        and instance_test(of("remark-5", "explicit:best-c")) is not None
+    )

@@ -10,7 +10,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import NoConstant
-from fedbounds.empirical.comparison.compare_run import Confrontation, confront, confront_family
+from fedbounds.empirical.comparison.compare_run import RunComparison, confront, confront_family
 from fedbounds.empirical.comparison.run_setting import setting_of_moments, setting_of_trace
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.papers.tdcd.run import RUNS
@@ -28,7 +28,7 @@ def different(noise: float = 0.0, heterogeneity: float = 1.0) -> BlockQuadratic:
     return random_block_quadratic(2, 3, 2, heterogeneity, shared=False, noise=noise, seed=3)
 
 
-def exact(problem: BlockQuadratic, Q: int, R: int, form: str = "repaired", **more: Any) -> Confrontation:
+def exact(problem: BlockQuadratic, Q: int, R: int, form: str = "repaired", **more: Any) -> RunComparison:
     cap = float(problem.constants()["smoothness"].value)  # type: ignore[union-attr]
     run = moments(TDCD(1 / (8 * Q * cap), Q), problem, Full(problem.clients), R)
     return confront(run, THEOREM, form, **more)
@@ -68,15 +68,15 @@ def test_what_clients_differ_by_is_noise_in_the_mean_over_the_rounds() -> None:
     problem, R = different(), 6
     run = simulate(TDCD(0.05, 3), problem, Full(problem.clients), R, record_models=True)
     found = confront(run, THEOREM, "repaired", problem=problem, participation=Full(problem.clients))
-    summed = []
+    sum_products = []
     for x in run.model[0][:R]:
         here, each = torch.from_numpy(x), torch.arange(problem.clients)
         whole = problem.objective_gradient(here)
         own = problem.gradient(here.expand(1, problem.clients, -1), each[None])[0]
         silos = [own[:3, :2] - whole[:2], own[3:, 2:] - whole[2:]]
-        summed.append(sum(float(apart.square().sum()) / 3 for apart in silos))
+        sum_products.append(sum(float(apart.square().sum()) / 3 for apart in silos))
     S = found.constants["S"]
-    assert float(S.value) == pytest.approx(np.mean(summed)) and S.source == "trajectory"
+    assert float(S.value) == pytest.approx(np.mean(sum_products)) and S.source == "trajectory"
     assert not found.guarantee and "S is known only along one run" in found.why_not
     along = exact(problem, 3, R)
     assert along.constants["S"].source == "trajectory" and float(along.constants["S"].value) > 0
@@ -135,7 +135,7 @@ def test_unequal_shards_are_biased() -> None:
 def test_the_virtual_average_between_sync_points(problem: BlockQuadratic) -> None:
     everybody = Full(problem.clients)
     run = simulate(TDCD(1 / (40 * L), 5), problem, everybody, 12, seeds=range(2), record_models=True)
-    of_run = RUNS.measured(
+    of_run = RUNS.measure(
         setting_of_trace(run, problem, everybody), "squared gradient norm of f at the virtual average"
     )[1]
     assert of_run is not None
@@ -143,7 +143,7 @@ def test_the_virtual_average_between_sync_points(problem: BlockQuadratic) -> Non
     first = np.mean([run.gradient_norm_squared[:, 0], *(one.gradient_norm_squared[:, 1] for one in fewer)], axis=0)
     np.testing.assert_allclose(of_run[:, 0], first, rtol=1e-12)
     exactly = moments(TDCD(1 / (40 * L), 5), problem, everybody, 12)
-    average, _ = RUNS.measured(setting_of_moments(exactly), "squared gradient norm of f at the virtual average")
+    average, _ = RUNS.measure(setting_of_moments(exactly), "squared gradient norm of f at the virtual average")
     shorter = [moments(TDCD(1 / (40 * L), q), problem, everybody, 1).gradient_norm_squared[1] for q in range(1, 5)]
     assert average[0] == pytest.approx(np.mean([exactly.gradient_norm_squared[0], *shorter]), rel=1e-12)
     with pytest.raises(FedboundsError, match="record_models=True"):

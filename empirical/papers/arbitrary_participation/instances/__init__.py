@@ -1,6 +1,6 @@
 """The results and proofs of Wang & Ji (2022) on instances with exact moments."""
 
-from fedbounds.empirical.papers.arbitrary_participation.instances.premises import GAPS, MEANS, drawn_for
-from fedbounds.empirical.papers.arbitrary_participation.instances.trials import trial
+from fedbounds.empirical.papers.arbitrary_participation.instances.claims import instance_test
+from fedbounds.empirical.papers.arbitrary_participation.instances.premises import GAPS, MEANS, premise_cases
 
-__all__ = ["GAPS", "MEANS", "drawn_for", "trial"]
+__all__ = ["GAPS", "MEANS", "instance_test", "premise_cases"]

@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import perturb, shaken
+from fedbounds.empirical.falsification.instances.population import perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import Range, cancels, nonnegative, reals, symmetric
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
@@ -26,22 +26,14 @@ ROUND_OFF = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FedAvgInstances(ParticipatingRuns):
-    r"""B instances of generalized FedAvg with the same numbers of clients, rounds and steps.
+    """B instances of generalized FedAvg with the same numbers of clients, rounds and steps."""
 
-    Attributes:
-        curvature: $a\ge0$, (B, d).
-        ripple: $\kappa\ge0$, (B, d).
-        slopes: $b_n$, zero mean over clients, (B, N, d).
-        start: $x_0$, (B, d).
-        noise: standard deviation per coordinate, (B, d).
-        correlation: covariance of the clients' noise, at most 1 on the diagonal; diagonal if independent, (B, N, N).
-    """
-
-    curvature: Annotated[np.ndarray, nonnegative("d")]
-    ripple: Annotated[np.ndarray, nonnegative("d")]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    start: Annotated[np.ndarray, reals("d")]
-    noise: Annotated[np.ndarray, nonnegative("d")]
+    curvature: Annotated[np.ndarray, nonnegative("d")]  # $a\ge0$, (B, d)
+    ripple: Annotated[np.ndarray, nonnegative("d")]  # $\kappa\ge0$, (B, d)
+    slopes: Annotated[np.ndarray, reals("N d")]  # $b_n$, zero mean over clients, (B, N, d)
+    start: Annotated[np.ndarray, reals("d")]  # $x_0$, (B, d)
+    noise: Annotated[np.ndarray, nonnegative("d")]  # standard deviation per coordinate, (B, d)
+    # covariance of the clients' noise, at most 1 on the diagonal; diagonal if independent, (B, N, N)
     correlation: Annotated[np.ndarray, Range(Domain(-1, 1), "N N")]
 
     def rules(self) -> dict[str, np.ndarray]:
@@ -144,73 +136,52 @@ class FedAvgInstances(ParticipatingRuns):
         """Whether no two clients' noise is correlated, (B,)."""
         return np.all(self.correlation * (1 - np.eye(self.clients)) == 0, axis=(1, 2))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures, slopes, start, noise, weights and step sizes; the step sizes stay within their caps."""
-        slopes, weights = shaken(self.slopes, rng), self.moved_weights(rng)
+        slopes, weights = shake(self.slopes, rng), self.move_weights(rng)
         off = 1 - np.eye(self.clients)
         diagonal = self.correlation * np.eye(self.clients)
         shared = np.clip(perturb(self.correlation * off, rng).max(axis=(1, 2)), 0, 1)[:, None, None]
         keeps = np.any(self.correlation * off, axis=(1, 2), keepdims=True)
         moved = replace(
             self,
-            curvature=perturb(self.curvature, rng),
-            ripple=perturb(self.ripple, rng),
+            **self.neighbors(rng, curvature=perturb, ripple=perturb),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, start=shake, noise=perturb),
             weights=weights,
             correlation=np.where(keeps, diagonal + shared * off, self.correlation),
         )
-        return moved.with_step_shares(*self.moved_shares(rng))
+        return moved.with_step_shares(*self.move_shares(rng))
 
 
 class QuadraticMoments(NamedTuple):
-    r"""Means and variances on quadratics, coordinate by coordinate, in the letters of `quadratic_course`.
+    """Means and variances on quadratics, coordinate by coordinate, in the letters of `quadratic_course`."""
 
-    Attributes:
-        m, C: of $x_{t_0}$ in every round, (B, T, d).
-        zeta, psi, rest: of $\bar y_{t,i}-x_{t_0}$, with rest $=\mathrm{Var}\,r$, (B, T, I+1, d).
-        mean_zeta, mean_psi: their means over the window's local steps, (B, K, d).
-        mean_rest: variance of the mean of r over the window's local steps, (B, K, d).
-        mean_cross: covariance of that mean with the mean noise z, (B, K, d).
-        mean_noise: variance of z, (B, K, d).
-    """
-
-    m: np.ndarray
+    m: np.ndarray  # m, C: of $x_{t_0}$ in every round, (B, T, d)
     C: np.ndarray
-    zeta: np.ndarray
+    zeta: np.ndarray  # zeta, psi, rest: of $\bar y_{t,i}-x_{t_0}$, with rest $=\mathrm{Var}\,r$, (B, T, I+1, d)
     psi: np.ndarray
     rest: np.ndarray
-    mean_zeta: np.ndarray
+    mean_zeta: np.ndarray  # mean_zeta, mean_psi: their means over the window's local steps, (B, K, d)
     mean_psi: np.ndarray
-    mean_rest: np.ndarray
-    mean_cross: np.ndarray
-    mean_noise: np.ndarray
+    mean_rest: np.ndarray  # variance of the mean of r over the window's local steps, (B, K, d)
+    mean_cross: np.ndarray  # covariance of that mean with the mean noise z, (B, K, d)
+    mean_noise: np.ndarray  # variance of z, (B, K, d)
 
 
 class Path(NamedTuple):
-    """The iterates of a noise-free run.
+    """The iterates of a noise-free run."""
 
-    Attributes:
-        anchor: $x_{t_0}$ in every round, (B, T, d).
-        moved: $x_t-x_{t_0}$, (B, T, d).
-        change: $y^n_{t,i}-x_t$, (B, T, I+1, N, d).
-    """
-
-    anchor: np.ndarray
-    moved: np.ndarray
-    change: np.ndarray
+    anchor: np.ndarray  # $x_{t_0}$ in every round, (B, T, d)
+    moved: np.ndarray  # $x_t-x_{t_0}$, (B, T, d)
+    change: np.ndarray  # $y^n_{t,i}-x_t$, (B, T, I+1, N, d)
 
 
 @dataclass(frozen=True)
 class FollowedCourse(Course):
-    """Of runs whose models are known, not only what is measured of them; decreases are no differences.
+    """Of runs whose models are known, not only what is measured of them; decreases are no differences."""
 
-    Attributes:
-        behind: what the models are distributed as.
-    """
-
-    behind: QuadraticMoments | Path
+    behind: QuadraticMoments | Path  # what the models are distributed as
 
 
 def quadratic_course(z: FedAvgInstances) -> FollowedCourse:

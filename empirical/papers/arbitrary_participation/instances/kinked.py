@@ -113,10 +113,10 @@ class KinkedRuns(KinkedClients, ParticipatingRuns):
             x = anchor + whole
         return Course(gradient, gap, decrease, spread, drift, error=error)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other functions, noise, weights and step sizes; the step sizes stay within their caps."""
-        moved = replace(self, **self.moved_clients(rng), weights=self.moved_weights(rng))
-        return moved.with_step_shares(*self.moved_shares(rng))
+        moved = replace(self, **self.move_clients(rng), weights=self.move_weights(rng))
+        return moved.with_step_shares(*self.move_shares(rng))
 
 
 def draw_kinked(

@@ -18,41 +18,27 @@ from fedbounds.empirical.falsification.instances.ranges import counts, nonnegati
 
 @dataclass(frozen=True)
 class Course:
-    r"""The quantities of the proof: expectations over the gradient noise given the participation.
+    """The quantities of the proof: expectations over the gradient noise given the participation."""
 
-    Attributes:
-        gradient: $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1).
-        gap: $\mathbb Ef(x_t)-f^*$, (B, T+1).
-        decrease: $\mathbb Ef(x_{t_0})-\mathbb Ef(x_{t_0+P})$ over each complete window, (B, K).
-        spread: $V_{t,i}$, (B, T, I+1).
-        drift: $D_{t,i}$, (B, T, I+1).
-        error: by how much the gradient may be less than it was measured, by rounding or as paths are drawn, (B, T+1).
-    """
-
-    gradient: np.ndarray
-    gap: np.ndarray
-    decrease: np.ndarray
-    spread: np.ndarray
-    drift: np.ndarray
+    gradient: np.ndarray  # $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1)
+    gap: np.ndarray  # $\mathbb Ef(x_t)-f^*$, (B, T+1)
+    decrease: np.ndarray  # $\mathbb Ef(x_{t_0})-\mathbb Ef(x_{t_0+P})$ over each complete window, (B, K)
+    spread: np.ndarray  # $V_{t,i}$, (B, T, I+1)
+    drift: np.ndarray  # $D_{t,i}$, (B, T, I+1)
+    # by how much the gradient may be less than it was measured, by rounding or as paths are drawn, (B, T+1)
     error: np.ndarray | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class ParticipatingRuns(Population, ABC):
-    r"""B runs with the same numbers of clients, rounds and steps.
+    """B runs with the same numbers of clients, rounds and steps."""
 
-    Attributes:
-        weights: $q_t^n$, (B, T, N).
-        gamma, eta: step sizes, (B,).
-        local_steps, interval: I and P.
-        reach: gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it.
-    """
-
-    weights: Annotated[np.ndarray, nonnegative("T N")]
-    gamma: Annotated[np.ndarray, positive()]
+    weights: Annotated[np.ndarray, nonnegative("T N")]  # $q_t^n$, (B, T, N)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, interval: I and P
     interval: Annotated[int, counts()]
+    # gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it
     reach: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:
@@ -181,13 +167,13 @@ class ParticipatingRuns(Population, ABC):
         gamma = local / (12 * self.smoothness * self.local_steps * self.reach)
         return replace(self, gamma=gamma, eta=update / (2 * self.smoothness * self.local_steps * self.interval * gamma))
 
-    def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def move_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Neighbors of what `with_step_shares` takes, within the caps."""
         L = self.smoothness * self.local_steps
         local, update = self.gamma * 12 * L * self.reach, self.gamma * self.eta * 2 * L * self.interval
         return np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1)
 
-    def moved_weights(self, rng: np.random.Generator) -> np.ndarray:
+    def move_weights(self, rng: np.random.Generator) -> np.ndarray:
         """Neighbors of the weights, in half of all cases; who takes part stays so."""
         if rng.random() >= 0.5:
             return self.weights

@@ -212,7 +212,7 @@ BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all
 )
 
 
-def drawn_for(subject: StepOf) -> Draw | None:
+def premise_cases(subject: StepOf) -> Draw | None:
     """Where a premise of these proofs is tried; None if it has no place here."""
     for proof, steps, draw in BY_PLACE:
         if subject.proof.id == proof and (subject.step.id in steps or not steps):

@@ -16,9 +16,9 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import cancels, counts, nonnegative, positive, reals, sums_to
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ASSUMPTIONS
 
 # By construction, as the rules of the class are checked: participation is drawn before any noise, in every round anew
@@ -28,24 +28,16 @@ HERE = {*ASSUMPTIONS, "unbiased-sampling", "independent-rounds", "strongly-mixin
 
 @dataclass(frozen=True, eq=False)
 class RandomRounds(Population):
-    """B instances of one shape.
+    """B instances of one shape."""
 
-    Attributes:
-        curvature, start, noise: of each coordinate, (B, d).
-        slopes: zero mean over clients, (B, N, d).
-        base: w, (B, N).
-        gamma, eta: step sizes, (B,).
-        local_steps, interval, rounds: I, P and T.
-    """
-
-    curvature: Annotated[np.ndarray, nonnegative("d")]
+    curvature: Annotated[np.ndarray, nonnegative("d")]  # curvature, start, noise: of each coordinate, (B, d)
     start: Annotated[np.ndarray, reals("d")]
     noise: Annotated[np.ndarray, nonnegative("d")]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    base: Annotated[np.ndarray, nonnegative("N")]
-    gamma: Annotated[np.ndarray, positive()]
+    slopes: Annotated[np.ndarray, reals("N d")]  # zero mean over clients, (B, N, d)
+    base: Annotated[np.ndarray, nonnegative("N")]  # w, (B, N)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, interval, rounds: I, P and T
     interval: Annotated[int, counts()]
     rounds: Annotated[int, counts()]
 
@@ -74,17 +66,15 @@ class RandomRounds(Population):
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures, starts, noise and offsets; another size of the weights' differences, or not."""
-        slopes, apart = shaken(self.slopes, rng), self.base - 1 / self.base.shape[1]
+        slopes, apart = shake(self.slopes, rng), self.base - 1 / self.base.shape[1]
         least = np.minimum(apart.min(axis=1), -1e-12)
         size = np.minimum(perturb(np.ones(len(self)), rng), -1 / (self.base.shape[1] * least))
         size = np.where(rng.random(len(self)) < 0.5, size, 1.0)
         return replace(
             self,
-            curvature=perturb(self.curvature, rng),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, curvature=perturb, start=shake, noise=perturb),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
             base=1 / self.base.shape[1] + apart * size[:, None],
         )
@@ -156,7 +146,7 @@ def rounds_sides(claim: Claim, z: RandomRounds) -> Sides:
     return Sides(left, terms, covered, 0.0, unmet, replace(z, **steps).describe, values | set_by_form, met)
 
 
-def draw_all(claim: Claim, cells: int) -> Iterator[RandomRounds]:
+def round_populations(claim: Claim, cells: int) -> Iterator[RandomRounds]:
     """Random shapes with at least two windows."""
     rng = np.random.default_rng(59)
     for _ in range(cells // 2):
@@ -165,4 +155,4 @@ def draw_all(claim: Claim, cells: int) -> Iterator[RandomRounds]:
         yield draw_rounds(rng, 40, (int(rng.integers(2, 7)), int(rng.integers(1, 4)), int(rng.integers(1, 5)), P, T))
 
 
-ROUNDS = Trial(draw_all, rounds_sides)
+ROUNDS = InstanceTest(round_populations, rounds_sides)

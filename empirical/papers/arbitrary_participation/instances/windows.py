@@ -8,24 +8,229 @@ $$\mathrm{Cov}(q_t,q_{t+k})=\tfrac1N|\hat w_j|^2\lambda_j^k,\qquad
   \hat\upsilon^2=\sum_{j\ne0}\tfrac{|\hat w_j|^2}{N^2}\Re\tfrac{1+\lambda_j}{1-\lambda_j},$$
 with $c_P(\lambda)=\frac1P[1+2\sum_{k<P}(1-\frac kP)\lambda^k]$. A uniform increment makes the rounds independent; with
 N = 2 it is the two-state Markov chain. All clients have the same variance, and the process is stationary.
+
+For one window at all points at once, $F_n=f+h_n$ on a line, where $h_n'$ takes every balanced pattern of signs at some
+point. Then the root of the largest left side of (7) is $\sum_n|k_n-m|/P$ for the clients' numbers of rounds $k_n$ and
+an upper median m of them, with an exact law.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Self
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from math import comb, factorial
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
-from fedbounds.empirical.falsification.instances.ranges import cancels, counts, nonnegative, reals, sums_to
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
-from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import PATTERNS
-from fedbounds.empirical.papers.arbitrary_participation.instances.tails import TAILS
+from fedbounds.bounds.theory.symbols import Domain
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
+from fedbounds.empirical.falsification.instances.ranges import Range, cancels, counts, nonnegative, reals, sums_to
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
+
+
+@dataclass(frozen=True, eq=False)
+class FairCoins(Population):
+    """B settings of two clients that toss for their weights."""
+
+    measured: ClassVar[LeftSide] = "exact law"
+
+    interval: Annotated[np.ndarray, counts()]  # P, (B,)
+    windows: Annotated[np.ndarray, counts()]  # K, (B,)
+    failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]  # c, (B,)
+    swing: Annotated[np.ndarray, Range(Domain(0, 0.5, low_open=True))]  # h in (0, 1/2], (B,)
+
+    def mutate(self, rng: np.random.Generator) -> Self:
+        return replace(
+            self,
+            interval=np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int),
+            windows=np.clip(np.rint(perturb(self.windows * 1.0, rng)), 1, self.windows.max()).astype(int),
+            failure=np.clip(perturb(self.failure, rng), 1e-4, 0.999),
+            swing=np.minimum(perturb(self.swing, rng), 0.5),
+        )
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """Those of the propositions' forms, with d = 1, (B, 1)."""
+        h, one = self.swing, np.ones(len(self))
+        found = {"N": 2 * one, "d": one, "P": self.interval * one, "c": self.failure, "S": one, "theta": 0.9 * one}
+        found |= {
+            "T": self.interval * self.windows * one,
+            "upsilon": h,
+            "upsilonhat": h,
+            "windowvar": h**2 / self.interval,
+        }
+        return {name: value[:, None] for name, value in found.items()}
+
+
+def failure_of_all(z: FairCoins, bound: np.ndarray) -> np.ndarray:
+    """The probability that one of the K windows is above the bound, (B,)."""
+    one = np.array([_window(z, b, bound[b]) for b in range(len(z))])
+    with np.errstate(divide="ignore"):  # a window that is surely above: log(0)
+        return -np.expm1(z.windows * np.log1p(-np.minimum(one, 1)))
+
+
+def _window(z: FairCoins, b: int, bound: float) -> float:
+    values, law = _squares(int(z.interval[b]))
+    return float(law[(2 * z.swing[b]) ** 2 * values / z.interval[b] ** 2 > bound * (1 + 1e-12)].sum())
+
+
+def _squares(P: int) -> tuple[np.ndarray, np.ndarray]:
+    """The whole numbers $(2X-P)^2$ and their probabilities."""
+    x = np.arange(P + 1)
+    return (2 * x - P) ** 2, np.array([comb(P, int(k)) for k in x]) / 2**P
+
+
+def failure_of_average(z: FairCoins, bound: np.ndarray) -> np.ndarray:
+    """The probability that the average over the K windows is above the bound, (B,)."""
+    return np.array([_average(z, b, bound[b]) for b in range(len(z))])
+
+
+def _average(z: FairCoins, b: int, bound: float) -> float:
+    P, K = int(z.interval[b]), int(z.windows[b])
+    values, law = _squares(P)
+    one = np.zeros(P**2 + 1)
+    np.add.at(one, values, law)
+    total = np.ones(1)
+    for _ in range(K):
+        total = np.convolve(total, one)
+    average = (2 * z.swing[b]) ** 2 * np.arange(len(total)) / (K * P**2)
+    return float(total[average > bound * (1 + 1e-12)].sum())
+
+
+def tail_sides(claim: Claim, z: FairCoins) -> Sides:
+    """The probability of failure against c."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    names = {a.name for a in claim.assumptions}
+    # by construction: coins are fair and independent, the weights 1/2 + h and 1/2 - h
+    unknown = names - {"bounded-divergence", "unbiased-sampling", "independent-rounds", "strongly-mixing", "weights"}
+    unknown -= {"window-variance", "weights-at-most", "jointly-independent-rounds"}  # no weight is above 1 = 1/S
+    values = z.constants()
+    parts = compile_form(subject.form).parts(values)
+    bound = np.broadcast_to(sum(parts.terms), (len(z), 1))[:, 0]
+    average = (subject.form.measure or subject.result.measure).of.startswith("average")
+    left = (failure_of_average if average else failure_of_all)(z, bound)
+    covered = np.logical_and.reduce([np.full((len(z), 1), not unknown), *parts.holds])
+    unmet = f"not checkable here: {', '.join(sorted(unknown))}" if unknown else ""
+    sides, met = {"probability": z.failure[:, None]}, {name: name not in unknown for name in names}
+    return Sides(left[:, None], sides, covered, 1e-13, unmet, z.describe, values, met)
+
+
+def draw_coins(rng: np.random.Generator, B: int, most_windows: int, longest: int) -> FairCoins:
+    """Random settings."""
+    return FairCoins(
+        rng.integers(1, longest + 1, size=B),
+        rng.integers(1, most_windows + 1, size=B),
+        10.0 ** rng.uniform(-2, -0.1, size=B),
+        np.where(rng.random(B) < 0.5, 0.5, rng.uniform(0.01, 0.5, size=B)),
+    )
+
+
+def coin_populations(claim: Claim, cells: int) -> Iterator[FairCoins]:
+    """Random windows, probabilities and weights; few and short windows where an average must be convolved."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    average = (subject.form.measure or subject.result.measure).of.startswith("average")
+    yield draw_coins(np.random.default_rng(53), 4 * cells, *((6, 12) if average else (300, 60)))
+
+
+TAILS = InstanceTest(coin_populations, tail_sides)
+
+
+# By construction: one client takes part, drawn uniformly in every round anew, and d = 1
+KNOWN = {"bounded-divergence", "unbiased-sampling", "independent-rounds", "jointly-independent-rounds", "weights"}
+
+
+@lru_cache(maxsize=256)
+def law_of_largest(clients: int, rounds: int) -> tuple[Fraction, ...]:
+    r"""The probabilities that $\sum_n|k_n-m|$ is 0, 1, ..., P, for an even number of clients."""
+    N, P, half = clients, rounds, clients // 2
+
+    def powers(series: list[int], largest: int) -> list[list[int]]:
+        found = [[int(k == 0) for k in range(P + 1)]]
+        for _ in range(largest):
+            found.append([sum(comb(k, i) * found[-1][i] * series[k - i] for i in range(k + 1)) for k in range(P + 1)])
+        return found
+
+    ways = [0] * (P + 1)
+    for m in range(P // half + 1):
+        below = powers([int(k < m) for k in range(P + 1)], half)
+        at = powers([int(k == m) for k in range(P + 1)], N)
+        above = powers([int(k > m) for k in range(P + 1)], half - 1)
+        for a, b in product(range(half + 1), range(1, N + 1)):
+            g = N - a - b
+            if a + b <= half or g < 0:  # the upper median is not m
+                continue
+            who = factorial(N) // (factorial(a) * factorial(b) * factorial(g))
+            for low in range(P - b * m + 1):
+                high = P - b * m - low
+                count = comb(P, low) * comb(P - low, high) * below[a][low] * at[b][b * m] * above[g][high]
+                if count:
+                    ways[(a * m - low) + (high - g * m)] += who * count
+    return tuple(Fraction(w, N**P) for w in ways)
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns(Population):
+    """B settings of one client a round."""
+
+    measured: ClassVar[LeftSide] = "exact law"
+
+    clients: Annotated[np.ndarray, Range(Domain(2, 50, integer=True))]  # N, even, (B,)
+    interval: Annotated[np.ndarray, counts(most=150)]  # P, (B,)
+    failure: Annotated[np.ndarray, Range(Domain(0, 1, low_open=True, high_open=True))]  # c, (B,)
+
+    def rules(self) -> dict[str, np.ndarray]:
+        return {"the number of clients is even": self.clients % 2 == 0}
+
+    def mutate(self, rng: np.random.Generator) -> Self:
+        interval = np.clip(np.rint(perturb(self.interval * 1.0, rng)), 1, self.interval.max()).astype(int)
+        return replace(self, interval=interval, failure=np.clip(perturb(self.failure, rng), 1e-4, 0.999))
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """Those of Proposition 4.7's forms, (B, 1)."""
+        N, one = self.clients * 1.0, np.ones(len(self))
+        found = {"N": N, "d": one, "P": self.interval * one, "T": self.interval * one, "c": self.failure}
+        found["upsilon"] = np.sqrt(N - 1) / N
+        return {name: value[:, None] for name, value in found.items()}
+
+    def failure_of(self, bound: np.ndarray) -> np.ndarray:
+        """The probability that the largest left-hand side is above the bound, (B,)."""
+        found = []
+        for N, P, most in zip(self.clients, self.interval, bound, strict=True):
+            law = law_of_largest(int(N), int(P))
+            found.append(float(sum(p for k, p in enumerate(law) if k**2 > most * (1 + 1e-12) * int(P) ** 2)))
+        return np.array(found)
+
+
+def pattern_sides(claim: Claim, z: Patterns) -> Sides:
+    """The probability of failure against c."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    names, values = {a.name for a in claim.assumptions}, z.constants()
+    unknown = names - KNOWN
+    parts = compile_form(subject.form).parts(values)
+    bound = np.broadcast_to(sum(parts.terms), (len(z), 1))[:, 0]
+    covered = np.logical_and.reduce([np.full((len(z), 1), not unknown), *parts.holds])
+    unmet = f"not checkable here: {', '.join(sorted(unknown))}" if unknown else ""
+    left, met = z.failure_of(bound)[:, None], {name: name in KNOWN for name in names}
+    return Sides(left, {"probability": z.failure[:, None]}, covered, 1e-13, unmet, z.describe, values, met)
+
+
+def draw_patterns(claim: Claim, cells: int) -> Iterator[Patterns]:
+    """Two to eight clients and short windows."""
+    rng, B = np.random.default_rng(57), 4 * cells
+    yield Patterns(2 * rng.integers(1, 5, size=B), rng.integers(1, 25, size=B), 10.0 ** rng.uniform(-2, -0.1, size=B))
+
+
+PATTERNS = InstanceTest(draw_patterns, pattern_sides)
+
 
 LONG = 1024, 4096  # two windows from which the limit of an asymptotic claim is taken
 SOON = 0.98  # correlations up to this size have died out after the shorter one
@@ -33,19 +238,12 @@ SOON = 0.98  # correlations up to this size have died out after the shorter one
 
 @dataclass(frozen=True, eq=False)
 class ShiftProcesses(Population):
-    """B processes of N clients.
+    """B processes of N clients."""
 
-    Attributes:
-        base: w, nonnegative with sum 1, (B, N).
-        increments: p, a law on the N shifts, (B, N).
-        slopes: the clients' offsets from grad f, zero mean, (B, N, d).
-        interval: P, (B,).
-    """
-
-    base: Annotated[np.ndarray, nonnegative("N")]
-    increments: Annotated[np.ndarray, nonnegative("N")]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    interval: Annotated[np.ndarray, counts()]
+    base: Annotated[np.ndarray, nonnegative("N")]  # w, nonnegative with sum 1, (B, N)
+    increments: Annotated[np.ndarray, nonnegative("N")]  # p, a law on the N shifts, (B, N)
+    slopes: Annotated[np.ndarray, reals("N d")]  # the clients' offsets from grad f, zero mean, (B, N, d)
+    interval: Annotated[np.ndarray, counts()]  # P, (B,)
 
     def rules(self) -> dict[str, np.ndarray]:
         return {
@@ -54,9 +252,9 @@ class ShiftProcesses(Population):
             "the slopes sum to zero": cancels(self.slopes),
         }
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         base, increments = perturb(self.base, rng), perturb(self.increments, rng)
-        slopes = shaken(self.slopes, rng)
+        slopes = shake(self.slopes, rng)
         return replace(
             self,
             base=base / base.sum(axis=1, keepdims=True),
@@ -180,15 +378,11 @@ def vanishing_sides(z: ShiftProcesses) -> Sides:
 
 @dataclass(frozen=True, eq=False)
 class HeldCoins(Population):
-    r"""One of two clients alone through a whole block, by a fair coin; block j is $\lceil j^\theta\rceil$ rounds long.
+    r"""One of two clients through a whole block, by a fair coin; block j is $\lceil j^\theta\rceil$ rounds long."""
 
-    Attributes:
-        growth: $\theta\ge0$, (B,).
-    """
+    growth: Annotated[np.ndarray, nonnegative()]  # $\theta\ge0$, (B,)
 
-    growth: Annotated[np.ndarray, nonnegative()]
-
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         return replace(self, growth=perturb(self.growth, rng))
 
     def lengths(self, rounds: int) -> list[np.ndarray]:
@@ -227,22 +421,22 @@ def draw_vanishing(claim: Claim, cells: int) -> Iterator[ShiftProcesses | HeldCo
     yield HeldCoins(rng.choice([0.0, 0.5, 1.0], size=6))
 
 
-def draw_all(claim: Claim, cells: int) -> Iterator[ShiftProcesses]:
+def process_populations(claim: Claim, cells: int) -> Iterator[ShiftProcesses]:
     """Random shift processes of 1 to 6 clients."""
     rng = np.random.default_rng(47)
     for _ in range(max(6, cells // 3)):
         yield draw_processes(rng, 60, int(rng.integers(1, 7)))
 
 
-def trial_of(claim: Claim) -> Trial:
+def trial_of(claim: Claim) -> InstanceTest:
     """How a form of Propositions 4.4, 4.6 or 4.7 is tried."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     if claim.id.endswith("proposition-4.4[printed]"):
-        return Trial(draw_vanishing, vanishing)
+        return InstanceTest(draw_vanishing, vanishing)
     if (subject.form.measure or subject.result.measure) == ONE_WINDOW:
         return PATTERNS
     return TAILS if "probability" in (subject.form.measure or subject.result.measure).given else PROCESSES
 
 
-PROCESSES = Trial(draw_all, process_sides)
+PROCESSES = InstanceTest(process_populations, process_sides)

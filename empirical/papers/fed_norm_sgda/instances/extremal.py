@@ -33,7 +33,7 @@ VALUES: Mapping[str, tuple[float, ...]] = {
 }  # fmt: skip
 
 
-def letters(z: ExtremalRuns) -> dict[str, np.ndarray]:
+def symbols(z: ExtremalRuns) -> dict[str, np.ndarray]:
     """The letters of both theorems; with one client and one local step the composite constants are 1 or 0."""
     one = np.ones(len(z))
     found = (
@@ -50,7 +50,7 @@ def letters(z: ExtremalRuns) -> dict[str, np.ndarray]:
 def strongly_concave(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
     """Theorem 1: the mean gradient of the envelope, which is that of the function of x."""
     met = dict.fromkeys((*ALWAYS, "strongly-concave"), True)
-    return MeasuredRuns(z.mean_gradient()[:, None], letters(z), met)
+    return MeasuredRuns(z.mean_gradient()[:, None], symbols(z), met)
 
 
 def concave(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
@@ -59,7 +59,7 @@ def concave(claim: Claim, z: ExtremalRuns) -> MeasuredRuns:
     left = z.mean_gradient() * np.where(straight, 1, share**2)
     gap = np.where(straight, z.gap - z.slope**2 / (4 * z.smoothness), z.gap * share)
     inside = (z.reach >= (z.travel() + 1 / (2 * z.smoothness)) * (1 - 1e-12)) | ~straight
-    values = letters(z) | {"Deltabar": gap[:, None]}
+    values = symbols(z) | {"Deltabar": gap[:, None]}
     return MeasuredRuns(np.where(inside, left, np.nan)[:, None], values, dict.fromkeys((*ALWAYS, *CONCAVE), True))
 
 

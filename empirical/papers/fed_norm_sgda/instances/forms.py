@@ -17,7 +17,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_IT
 from fedbounds.bounds.theory.result import Form
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.fed_norm_sgda.instances.extremal import FAMILIES
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     BoundedRuns,
@@ -65,19 +65,12 @@ class MeasuredForm(NamedTuple):
 
 
 class FormNeeds(NamedTuple):
-    """What a form requires of an instance.
+    """What a form requires of an instance."""
 
-    Attributes:
-        form: its name.
-        whole: whether sigma_L is of the gradient as a whole.
-        maximizer: whether R bounds the maximizers too.
-        radius: whether R is given before the run, because the steps depend on it.
-    """
-
-    form: str
-    whole: bool = False
-    maximizer: bool = True
-    radius: bool = False
+    form: str  # its name
+    whole: bool = False  # whether sigma_L is of the gradient as a whole
+    maximizer: bool = True  # whether R bounds the maximizers too
+    radius: bool = False  # whether R is given before the run, because the steps depend on it
 
 
 # --- steps that a form sets ----------------------------------------------------------------------------------------
@@ -89,11 +82,11 @@ def prescribing(names: tuple[str, ...], expressions: tuple[Any, ...]) -> Form:
     return Form("explicit", (), (), prescribes=dict(zip(names, expressions, strict=True)))
 
 
-def at_steps(z: Any, steps: Mapping[str, Any], needs: FormNeeds) -> tuple[Any, np.ndarray]:
+def set_steps(z: Any, steps: Mapping[str, Any], needs: FormNeeds) -> tuple[Any, np.ndarray]:
     """The instances at these steps, and where they are positive and a period among them is a whole number."""
     form, found = prescribing(tuple(steps), tuple(steps.values())), {}
     legal = np.ones(len(z), dtype=bool)
-    for name, value in zip(steps, compile_form(form, VECTORS).parts(z.letters(needs.whole)).prescribed, strict=True):
+    for name, value in zip(steps, compile_form(form, VECTORS).parts(z.symbols(needs.whole)).prescribed, strict=True):
         here = np.broadcast_to(value, (len(z), 1))[:, 0] * (z.taueff if name.startswith("gamma") else 1)
         possible = np.isfinite(here) & (here > 0)
         here = np.where(possible, here, 1e-9)
@@ -107,7 +100,7 @@ def at_steps(z: Any, steps: Mapping[str, Any], needs: FormNeeds) -> tuple[Any, n
 # --- quadratics ----------------------------------------------------------------------------------------------------
 
 
-def of_quadratics(z: QuadraticRuns) -> dict[str, np.ndarray | bool]:
+def quadratic_assumptions(z: QuadraticRuns) -> dict[str, np.ndarray | bool]:
     """The assumptions that quadratics meet."""
     return dict.fromkeys(ALWAYS, True) | {"strongly-concave": True, "bounded-below": z.bounded_below}
 
@@ -117,9 +110,9 @@ def expected(name: str, when: int) -> Callable[[QuadraticRuns, FormNeeds], Measu
 
     def measured(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
         about = ("gradsq", "gap", "gradxsq", "drift", "sampledrift", "noisydrift", "noisysq", "direction")
-        values = z.letters(needs.whole) | {letter: z.expected(letter, when) for letter in about}
+        values = z.symbols(needs.whole) | {letter: z.expected(letter, when) for letter in about}
         values["epsopt"] = values["gradsq"]
-        return MeasuredForm(z.expected(name, when), values, of_quadratics(z), CANCELED * z.error(name, when))
+        return MeasuredForm(z.expected(name, when), values, quadratic_assumptions(z), CANCELED * z.error(name, when))
 
     return measured
 
@@ -135,7 +128,7 @@ def rounds_needed(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
     r"""Corollary 1.2: the rounds until the average at the steps of (4) is at most that after T rounds, $\epsilon^2$."""
 
     def average(rounds: np.ndarray) -> np.ndarray:
-        found = at_steps(replace(z, rounds=rounds), STEPS, needs)[0].expected("gradsq", 2)[:, 0]
+        found = set_steps(replace(z, rounds=rounds), STEPS, needs)[0].expected("gradsq", 2)[:, 0]
         return np.where(np.isfinite(found), found, np.inf)
 
     target, below, above = average(z.rounds), np.zeros(len(z)), z.rounds
@@ -143,9 +136,9 @@ def rounds_needed(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
         middle = np.maximum(np.floor((below + above) / 2), 1)
         good = average(middle) <= target
         below, above = np.where(good, below, middle), np.where(good, middle, above)
-    values = z.letters(needs.whole) | {"eps": np.sqrt(target)[:, None]}
+    values = z.symbols(needs.whole) | {"eps": np.sqrt(target)[:, None]}
     some = np.where(values["Delta"] > 0, above[:, None], np.nan)  # without a gap it asks for no round at all
-    return MeasuredForm(some, values, of_quadratics(z))
+    return MeasuredForm(some, values, quadratic_assumptions(z))
 
 
 @lru_cache(maxsize=64)
@@ -184,10 +177,10 @@ def even_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
 
 
 @lru_cache(maxsize=64)
-def lengthened(z: QuadraticRuns) -> QuadraticRuns:
+def lengthen(z: QuadraticRuns) -> QuadraticRuns:
     """The same with at least the rounds that Theorem 1 needs at its steps."""
     form = THEOREM_1_AT_ITS_STEPS.form("sharp")
-    sides = compile_form(form, VECTORS).sides(z.letters(False))
+    sides = compile_form(form, VECTORS).sides(z.symbols(False))
     floors = [right for (_, right, _), c in zip(sides, form.conditions, strict=True) if c.left == NOTATION.T]
     least = np.ceil(np.max([np.broadcast_to(f, (len(z), 1)) for f in floors], axis=0)[:, 0])
     return replace(z, rounds=np.minimum(np.where(z.rounds < 100, least, np.maximum(z.rounds, least)), LONGEST))
@@ -195,20 +188,20 @@ def lengthened(z: QuadraticRuns) -> QuadraticRuns:
 
 def long_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
     """Runs with at least the rounds that Theorem 1 needs at its steps."""
-    return [lengthened(z) for z in runs(claim, cells)]
+    return [lengthen(z) for z in runs(claim, cells)]
 
 
 def long_even_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
     """The same where all clients are alike."""
-    return [lengthened(z) for z in even_runs(claim, cells)]
+    return [lengthen(z) for z in even_runs(claim, cells)]
 
 
 # --- nonconvex-concave problems -------------------------------------------------------------------------------------
 
 
-def of_bounded(z: BoundedRuns, needs: FormNeeds) -> tuple[Values, dict[str, np.ndarray | bool]]:
+def bounded_symbols(z: BoundedRuns, needs: FormNeeds) -> tuple[Values, dict[str, np.ndarray | bool]]:
     """The letters of a run with R, and the assumptions it meets."""
-    seen, values = z.visited, z.letters(needs.whole)
+    seen, values = z.visited, z.symbols(needs.whole)
     least = np.maximum(seen.ascent, seen.maximizer) if needs.maximizer else seen.ascent
     if not needs.radius:
         values["R"] = np.maximum(least, 1e-12)[:, None]
@@ -221,12 +214,12 @@ def of_bounded(z: BoundedRuns, needs: FormNeeds) -> tuple[Values, dict[str, np.n
 
 def stationarity(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Theorems 2, 3 and 4."""
-    return MeasuredForm(z.visited.gradsq.mean(axis=1, keepdims=True), *of_bounded(z, needs))
+    return MeasuredForm(z.visited.gradsq.mean(axis=1, keepdims=True), *bounded_symbols(z, needs))
 
 
 def moreau_descent(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma C.1, in every round."""
-    values, met = of_bounded(z, needs)
+    values, met = bounded_symbols(z, needs)
     seen = z.visited
     values |= {"gradsq": seen.gradsq, "gap": seen.gap, "drift": seen.drift}
     before, after = seen.envelope[:, :-1], seen.envelope[:, 1:]
@@ -237,13 +230,13 @@ def moreau_descent(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
 
 def snapshot_drift(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma C.2, in every round."""
-    values, met = of_bounded(z, needs)
+    values, met = bounded_symbols(z, needs)
     return MeasuredForm(z.visited.drift, values | {"staledual": z.visited.stale}, met)
 
 
 def block_gap(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemmas C.3 and C.5: the first, second, ... whole block of S rounds."""
-    values, met = of_bounded(z, needs)
+    values, met = bounded_symbols(z, needs)
     T, sums = z.rounds, np.cumsum(np.pad(z.visited.stale, ((0, 0), (1, 0))), axis=1)
     ends = (np.arange(1, T + 1) * z.period[:, None]).astype(int)
     there, before = (
@@ -256,7 +249,7 @@ def block_gap(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
 
 def live_gap(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma C.4."""
-    values, met = of_bounded(z, needs)
+    values, met = bounded_symbols(z, needs)
     gap, stale = (v.mean(axis=1, keepdims=True) for v in (z.visited.gap, z.visited.stale))
     return MeasuredForm(gap, values | {"staledual": stale}, met)
 
@@ -266,11 +259,11 @@ def rounds_needed_for_concave(z: BoundedRuns, needs: FormNeeds) -> MeasuredForm:
     counts = [2**k for k in range(z.rounds.bit_length())]
     averages = []
     for rounds in (*counts, z.rounds):
-        there, legal = at_steps(replace(z, rounds=rounds), ADMISSIBLE_STEPS, needs)
+        there, legal = set_steps(replace(z, rounds=rounds), ADMISSIBLE_STEPS, needs)
         averages.append(np.where(legal, there.visited.gradsq.mean(axis=1), np.nan))
     *early, target = averages
     late = np.max([np.where(found > target, rounds, 0) for rounds, found in zip(counts, early, strict=True)], axis=0)
-    values, met = of_bounded(z, needs)
+    values, met = bounded_symbols(z, needs)
     return MeasuredForm(
         np.where(np.isfinite(target), late + 1.0, np.nan)[:, None], values | {"eps": np.sqrt(target)[:, None]}, met
     )
@@ -322,7 +315,7 @@ def concave_runs_at_steps(claim: Claim, cells: int) -> Iterable[BoundedRuns]:
 # --- single points --------------------------------------------------------------------------------------------------
 
 
-def squared(x: np.ndarray) -> np.ndarray:
+def squared_length(x: np.ndarray) -> np.ndarray:
     """Squared length, (B, 1) of (B, d)."""
     return (x**2).sum(axis=1, keepdims=True)
 
@@ -337,13 +330,13 @@ def fact(number: str) -> Callable[[Facts, FormNeeds], MeasuredForm]:
         mean, squares = z.vectors.mean(axis=1), (z.vectors**2).sum(axis=2)
         along = (at_other * (x - other)).sum(axis=1, keepdims=True)
         values = {
-            "usq": squared(at_x if number == "a.5-gradient" else x),
-            "vsq": squared(other),
+            "usq": squared_length(at_x if number == "a.5-gradient" else x),
+            "vsq": squared_length(other),
             "young": z.levels[:, :1],
             "mu": least,
             "Lf": most,
             "n": np.full((len(z), 1), float(n)),
-            "distsq": squared(x - other),
+            "distsq": squared_length(x - other),
             "slope": -along,  # of the concave function, which is this one's negative
             "bregman": z.value(x) - z.value(other) - along,
             "excess": z.value(x),
@@ -354,7 +347,7 @@ def fact(number: str) -> Callable[[Facts, FormNeeds], MeasuredForm]:
             "betaL": z.levels[:, 1:],
             "betaG": np.ones((len(z), 1)),
             "sigmaG": np.sqrt(((z.vectors - mean[:, None]) ** 2).sum(axis=2).mean(axis=1, keepdims=True)),
-            "gradxsq": squared(x if needs.form.endswith("one-node") else mean),
+            "gradxsq": squared_length(x if needs.form.endswith("one-node") else mean),
             "E_w": np.ones((len(z), 1)),
         }
         noise = squares[:, 0] if needs.form.endswith("one-node") else squares.mean(axis=1)
@@ -362,18 +355,18 @@ def fact(number: str) -> Callable[[Facts, FormNeeds], MeasuredForm]:
         left = {
             "a.1": (x * other).sum(axis=1, keepdims=True),
             "a.2": z.value(other) - z.value(x),
-            "a.3": squared(center) if needs.form.endswith("squares") else z.value(center),
-            "a.4": squared(z.vectors.sum(axis=1)),
-            "a.5": squared(x),
+            "a.3": squared_length(center) if needs.form.endswith("squares") else z.value(center),
+            "a.4": squared_length(z.vectors.sum(axis=1)),
+            "a.5": squared_length(x),
             "a.5-gradient": z.value(x),
-            "a.6": squared(at_x - at_other),
-            "a.7": squared(at_x),
+            "a.6": squared_length(at_x - at_other),
+            "a.7": squared_length(at_x),
             "remark-6": (z.levels[:, :1] ** 2 + z.levels[:, 1:] ** 2 * noise[:, None]) / n,
         }[number]
         strong = z.kind == 0
         met: dict[str, np.ndarray | bool] = dict.fromkeys(("strongly-convex", "strongly-concave"), strong)
         met |= dict.fromkeys((*ALWAYS, "bounded-below"), True) | {"convex": z.kind < 2}
-        size = z.value(x) + z.value(other) + np.abs(along) + squared(x) + squared(other)
+        size = z.value(x) + z.value(other) + np.abs(along) + squared_length(x) + squared_length(other)
         return MeasuredForm(
             left, values, met, 10 * CANCELED * size * np.maximum(most, 1) ** (2 if number == "a.6" else 1)
         )
@@ -384,16 +377,16 @@ def fact(number: str) -> Callable[[Facts, FormNeeds], MeasuredForm]:
 def curvature(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
     """Lemma B.1: that of the envelope."""
     left = np.abs(np.linalg.eigvalsh(z.envelope.astype(float))).max(axis=1)[:, None]  # well conditioned
-    return MeasuredForm(left, z.letters(needs.whole), of_quadratics(z), 1e-9 * left)
+    return MeasuredForm(left, z.symbols(needs.whole), quadratic_assumptions(z), 1e-9 * left)
 
 
 def meant(z: MeantRuns, needs: FormNeeds) -> MeasuredForm:
     """Corollary 1.1, on a path."""
     surrogate, true, apart = z.meant
-    values = z.letters(needs.whole) | {"p": z.p[:, None]}
+    values = z.symbols(needs.whole) | {"p": z.p[:, None]}
     values |= {"epsopt": surrogate.mean(axis=1, keepdims=True), "lag": apart.mean(axis=1, keepdims=True)}
     values["chi2"] = ((z.p - z.weights) ** 2 / z.weights).sum(axis=1)[:, None]
-    return MeasuredForm(true.min(axis=1, keepdims=True), values, of_quadratics(z))
+    return MeasuredForm(true.min(axis=1, keepdims=True), values, quadratic_assumptions(z))
 
 
 def meant_moreau(z: TwoEnvelopes, needs: FormNeeds) -> MeasuredForm:
@@ -438,17 +431,11 @@ def two_envelopes(cells: int) -> tuple[TwoEnvelopes, ...]:
 
 
 class Measurement(NamedTuple):
-    """How one result is verified.
+    """How one result is verified."""
 
-    Attributes:
-        draw: its instances.
-        measure: its left side and its letters.
-        steps: set for it where its forms set none.
-    """
-
-    draw: Callable[[Claim, int], Iterable[Any]]
-    measure: Callable[[Any, FormNeeds], MeasuredForm]
-    steps: Mapping[str, Any] = {}
+    draw: Callable[[Claim, int], Iterable[Any]]  # its instances
+    measure: Callable[[Any, FormNeeds], MeasuredForm]  # its left side and its letters
+    steps: Mapping[str, Any] = {}  # set for it where its forms set none
 
 
 APPENDIX_A = ("a.1", "a.2", "a.3", "a.4", "a.5", "a.5-gradient", "a.6", "a.7")
@@ -494,17 +481,17 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     needs = FormNeeds(form.name, "unbiased-noise" in assumed, "bounded-maximizer" in assumed, "S" in steps)
     z, whole = instances, np.ones((len(instances), 1), dtype=bool)
     if steps:
-        z, legal = at_steps(z, steps, needs)
+        z, legal = set_steps(z, steps, needs)
         whole = legal[:, None]
     left, values, met, rounding = how.measure(z, needs)
     return sides_of_form(claim, left, values, met, whole, (rounding, CANCELED), VECTORS, z.describe)
 
 
-def trial(claim: Claim) -> Trial | None:
+def instance_test(claim: Claim) -> InstanceTest | None:
     """How instances verify a result of the paper; None for a claim without instances."""
     subject = claim.subject
     if claim.paper != PAPER or not isinstance(subject, ResultForm):
         return None
     name = subject.result.key.partition("/")[2]
     how = RESULTS.get(name)
-    return Trial(how.draw, form_sides, family=FAMILIES.get(name)) if how else None
+    return InstanceTest(how.draw, form_sides, family=FAMILIES.get(name)) if how else None

@@ -19,7 +19,7 @@ from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import (
     FLAGS,
     ROUND_OFF,
@@ -33,8 +33,8 @@ from fedbounds.empirical.falsification.instances.ranges import (
     sums_to,
 )
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import log_cosh, one_point, one_point_slope
-from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, over_clients
-from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, capped, draw_workers
+from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, sum_over_clients
+from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, cap_steps, draw_workers
 from fedbounds.empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT, Well
 
 OUTCOMES = 128  # of a whole run
@@ -42,26 +42,16 @@ LONGEST = 150  # rounds
 
 
 class Visited(NamedTuple):
-    """The quantities of the results, in expectation over all outcomes, round by round.
+    """The quantities of the results, in expectation over all outcomes, round by round."""
 
-    Attributes:
-        gradsq: squared gradient of the Moreau envelope, (B, T).
-        envelope: the Moreau envelope less its minimum, (B, T + 1).
-        gap, stale: dual gaps at x_t and at the snapshot, (B, T).
-        drift: X_t, (B, T).
-        ascent: the largest |y_t|^2 of all outcomes and rounds, (B,).
-        maximizer: the largest |y*|^2 at a snapshot, (B,).
-        reach: the largest coordinate of x in size, (B,).
-    """
-
-    gradsq: np.ndarray
-    envelope: np.ndarray
-    gap: np.ndarray
+    gradsq: np.ndarray  # squared gradient of the Moreau envelope, (B, T)
+    envelope: np.ndarray  # the Moreau envelope less its minimum, (B, T + 1)
+    gap: np.ndarray  # gap, stale: dual gaps at x_t and at the snapshot, (B, T)
     stale: np.ndarray
-    drift: np.ndarray
-    ascent: np.ndarray
-    maximizer: np.ndarray
-    reach: np.ndarray
+    drift: np.ndarray  # X_t, (B, T)
+    ascent: np.ndarray  # the largest |y_t|^2 of all outcomes and rounds, (B,)
+    maximizer: np.ndarray  # the largest |y*|^2 at a snapshot, (B,)
+    reach: np.ndarray  # the largest coordinate of x in size, (B,)
 
 
 def in_shape(values: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -71,39 +61,26 @@ def in_shape(values: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BoundedRuns(Workers):
-    r"""B runs of Fed-Norm-SGDA+ with bounded gradients in x.
-
-    Attributes:
-        slopes: $c_i$, (B, n, m).
-        lifts: $d_i$, (B, n, m).
-        ripple, depth, bend: $\rho$, q and s, (B,).
-        start: $x_0$ and $y_0$, (B, 2, m).
-        noise: size of the additive noise in x and in y, whose sign they share, (B, 2); zero where $\beta_L>0$.
-        radius: R where it is given before the run, (B,).
-        period: S, (B,).
-        crossed: whether the noise that grows falls on x and grows with the gradient in y, (B,).
-        price: of mixing noise and drift in the caps that the steps are shares of, (B,).
-        rounds: T.
-        one_point: whether $\psi$ is the one that is not convex.
-        noisy: whether there is noise at all.
-    """
+    """B runs of Fed-Norm-SGDA+ with bounded gradients in x."""
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    slopes: Annotated[np.ndarray, reals("n m")]
-    lifts: Annotated[np.ndarray, reals("n m")]
-    ripple: Annotated[np.ndarray, nonnegative()]
+    slopes: Annotated[np.ndarray, reals("n m")]  # $c_i$, (B, n, m)
+    lifts: Annotated[np.ndarray, reals("n m")]  # $d_i$, (B, n, m)
+    ripple: Annotated[np.ndarray, nonnegative()]  # ripple, depth, bend: $\rho$, q and s, (B,)
     depth: Annotated[np.ndarray, positive()]
     bend: Annotated[np.ndarray, reals()]
-    start: Annotated[np.ndarray, reals("2 m")]
+    start: Annotated[np.ndarray, reals("2 m")]  # $x_0$ and $y_0$, (B, 2, m)
+    # size of the additive noise in x and in y, whose sign they share, (B, 2); zero where $\beta_L>0$
     noise: Annotated[np.ndarray, reals("2")]
-    radius: Annotated[np.ndarray, positive()]
-    period: Annotated[np.ndarray, counts()]
+    radius: Annotated[np.ndarray, positive()]  # R where it is given before the run, (B,)
+    period: Annotated[np.ndarray, counts()]  # S, (B,)
+    # whether the noise that grows falls on x and grows with the gradient in y, (B,)
     crossed: Annotated[np.ndarray, Range(FLAGS)]
-    price: Annotated[np.ndarray, positive()]
-    rounds: Annotated[int, counts()]
-    one_point: Annotated[bool, flag()]
-    noisy: Annotated[bool, flag()]
+    price: Annotated[np.ndarray, positive()]  # of mixing noise and drift in the caps that the steps are shares of, (B,)
+    rounds: Annotated[int, counts()]  # T
+    one_point: Annotated[bool, flag()]  # whether $\psi$ is the one that is not convex
+    noisy: Annotated[bool, flag()]  # whether there is noise at all
 
     def rules(self) -> dict[str, np.ndarray]:
         one = ~self.lifts.any(axis=(1, 2))
@@ -266,7 +243,7 @@ class BoundedRuns(Workers):
             gradsq, envelope, gap, stale, drift, ascent, maximizer, np.maximum(reach, np.abs(z).max((1, 2, 3)))
         )
 
-    def letters(self, whole: bool) -> Values:
+    def symbols(self, whole: bool) -> Values:
         """The constants, exact, with R as given; sigma_L of the gradient as a whole if `whole`."""
         w, apart = self.weights[:, :, None], self.lifts - self.lift[:, None]
         steepest = ((np.abs(self.slopes) + self.steepness[:, None, None]) ** 2).sum(axis=2).max(axis=1)
@@ -282,7 +259,7 @@ class BoundedRuns(Workers):
             "T": np.full(len(self), float(self.rounds)),
             "Deltabar": self.moreau(self.start[:, None, 0])[1][:, 0],
         }
-        return self.worker_letters() | {name: value[:, None] for name, value in found.items()}
+        return self.worker_symbols() | {name: value[:, None] for name, value in found.items()}
 
     # --- instances -----------------------------------------------------------------------------------------------
 
@@ -292,8 +269,8 @@ class BoundedRuns(Workers):
         noisy = np.maximum(self.growth**2 * c["Q"], self.rest * c["W"])
         own = np.maximum(1 - self.rest, self.growth**2 * c["K"])
         drift = 8 * L * np.sqrt(nu * c["D"] * max(r, 1.0))
-        local = capped(none, drift, 2 * L * np.sqrt(nu * c["a_m"]), L * self.norms["a1"].max(axis=1))
-        return capped(none, 16 * nu * L * r * noisy, 16 * nu * L * r * own), local, 1 / L
+        local = cap_steps(none, drift, 2 * L * np.sqrt(nu * c["a_m"]), L * self.norms["a1"].max(axis=1))
+        return cap_steps(none, 16 * nu * L * r * noisy, 16 * nu * L * r * own), local, 1 / L
 
     def shares(self) -> tuple[np.ndarray, ...]:
         """The steps in x and y of the server, then of the clients, as shares of their caps."""
@@ -314,20 +291,14 @@ class BoundedRuns(Workers):
         noise = np.where((self.growth > 0)[:, None] | (not self.noisy), 0.0, self.noise)
         return replace(self, slopes=slopes - (w * slopes).sum(axis=1, keepdims=True), lifts=lifts, noise=noise)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other functions, starts, noise, clients and steps; the ascent steps stay within the caps."""
         shares = [np.minimum(perturb(s, rng), 1.0 if k % 2 else np.inf) for k, s in enumerate(self.shares())]
         moved = replace(
             self,
-            **self.moved_workers(rng),
-            slopes=shaken(self.slopes, rng),
-            lifts=shaken(self.lifts, rng),
-            ripple=perturb(self.ripple, rng),
-            depth=perturb(self.depth, rng),
-            bend=perturb(self.bend, rng),
-            start=shaken(self.start, rng),
-            noise=shaken(self.noise, rng),
-            radius=perturb(self.radius, rng),
+            **self.move_workers(rng),
+            **self.neighbors(rng, slopes=shake, lifts=shake, ripple=perturb, depth=perturb, bend=perturb),
+            **self.neighbors(rng, start=shake, noise=shake, radius=perturb),
         )
         return moved.settle().with_step_shares(*shares)
 
@@ -427,14 +398,14 @@ class MeantRuns(QuadraticRuns):
     def rules(self) -> dict[str, np.ndarray]:
         return super().rules() | {"p sums to one": sums_to(self.p, 1)}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         p = perturb(self.p, rng)
-        return replace(super().mutated(rng), p=p / p.sum(axis=1, keepdims=True), path=shaken(self.path, rng))
+        return replace(super().mutate(rng), p=p / p.sum(axis=1, keepdims=True), path=shake(self.path, rng))
 
     @cached_property
     def meant(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Squared envelope gradients of both objectives and squared distance of the maximizers, each (B, T)."""
-        scale, slope = (self.p * self.scales).sum(axis=1), over_clients(self.p, self.slopes)
+        scale, slope = (self.p * self.scales).sum(axis=1), sum_over_clients(self.p, self.slopes)
         pulled, dx = self.coupling / self.concavity[:, None, None], self.descent
         own = np.einsum("bij,btj->bti", self.envelope, self.path)
         true = own * (scale / self.mean_scale)[:, None, None]
@@ -474,14 +445,13 @@ class TwoEnvelopes(Population):
         """Squared gradients of the Moreau envelope of one of them, (B, T)."""
         return (2 * self.smoothness[:, None]) ** 2 * ((self.path - self.proximal(which)) ** 2).sum(axis=2)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures and slopes, and another path; the curvatures stay within the smoothness."""
         most = self.smoothness[:, None, None]
         return replace(
             self,
-            curvatures=np.clip(shaken(self.curvatures, rng), -most, most),
-            slopes=shaken(self.slopes, rng),
-            path=shaken(self.path, rng),
+            curvatures=np.clip(shake(self.curvatures, rng), -most, most),
+            **self.neighbors(rng, slopes=shake, path=shake),
         )
 
 

@@ -15,7 +15,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas_basic import LEMMA_A_4, SQUARE
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent, basic, descent, moreau, remarks, restart, theorem_4
-from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as letters
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as symbols
 from fedbounds.bounds.papers.fed_norm_sgda.proof.corollaries import NEEDED, FirstAt
 from fedbounds.bounds.papers.fed_norm_sgda.proof.restart import APPROACH
 from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import Gammax
@@ -27,7 +27,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem_4 import (
     SnapshotLag,
 )
 from fedbounds.bounds.theory.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from fedbounds.empirical.falsification.instances.averages import CASES, Builder, LetteredRun, Letters, value
+from fedbounds.empirical.falsification.instances.averages import CASES, AveragingRun, Builder, SymbolValues, value
 from fedbounds.empirical.falsification.instances.premises import PremiseCases
 from fedbounds.empirical.falsification.instances.sides import ROUNDING
 
@@ -127,7 +127,7 @@ BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all
 )
 
 
-def drawn_for(subject: StepOf) -> Draw | None:
+def premise_cases(subject: StepOf) -> Draw | None:
     """Where a premise of these proofs is tried; None if it has no place here."""
     for proof, steps, draw in BY_PLACE:
         if subject.proof.id == proof and (subject.step.id in steps or not steps):
@@ -138,12 +138,12 @@ def drawn_for(subject: StepOf) -> Draw | None:
 # --- averages --------------------------------------------------------------------------------------------------------
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
-    ascent.G_MEAN: letters.G,
-    ascent.GAP_MEAN: letters.DELTA,
-    ascent.H_MEAN: letters.H,
+    ascent.G_MEAN: symbols.G,
+    ascent.GAP_MEAN: symbols.DELTA,
+    ascent.H_MEAN: symbols.H,
     measure_symbol(LEMMA_C_3.measure): theorem_4.STALE,
     measure_symbol(LEMMA_C_5.measure): theorem_4.STALE,
-    theorem_4.GAP_MEAN: letters.DELTA,
+    theorem_4.GAP_MEAN: symbols.DELTA,
     theorem_4.STALE_MEAN: theorem_4.STALE,
     theorem_4.LAG_MEAN: theorem_4.LAG,
     theorem_4.ENVELOPE_MEAN: moreau.GRADIENT,
@@ -159,20 +159,20 @@ GAPS: Mapping[sp.Symbol, sp.Symbol] = {
 NEVER = 1e30  # rounds
 
 
-def lag(rule: SnapshotLag, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def lag(rule: SnapshotLag, premises: Sequence[Relation], run: AveragingRun) -> SymbolValues:
     """The way of x from the snapshot where every round moves it as far as it can, always in one direction."""
-    length = np.broadcast_to(value(premises[0].right, run.letters), (CASES, 1))
+    length = np.broadcast_to(value(premises[0].right, run.numbers), (CASES, 1))
     x, snapshot, far = np.zeros((CASES, 1)), np.zeros((CASES, 1)), []
     for t in range(run.rounds - run.rounds % run.block or run.rounds):
         snapshot = x if t % run.block == 0 else snapshot
         far.append(np.abs(x - snapshot))
-        x = x - run.letters[Gammax.name] * length
+        x = x - run.numbers[Gammax.name] * length
     return {LAG_MEAN.name: np.mean(far, axis=0), NOTATION.S.name: np.full((CASES, 1), float(run.block))}
 
 
-def whole(rule: OverBlocks, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def whole(rule: OverBlocks, premises: Sequence[Relation], run: AveragingRun) -> SymbolValues:
     """Every block at its bound, in rounds that differ."""
-    bound = np.broadcast_to(value(premises[0].right, run.letters | _size(run)), (CASES, 1))
+    bound = np.broadcast_to(value(premises[0].right, run.numbers | _size(run)), (CASES, 1))
     blocks = -(-run.rounds // run.block)
     each = run.rng.exponential(size=(CASES, blocks, run.block))
     each *= bound[:, :, None] / each.mean(axis=2, keepdims=True)
@@ -181,26 +181,26 @@ def whole(rule: OverBlocks, premises: Sequence[Relation], run: LetteredRun) -> L
     return {STALE_MEAN.name: rounds.mean(axis=1, keepdims=True)} | count | _size(run)
 
 
-def unequal(rule: OverUnequalBlocks, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def unequal(rule: OverUnequalBlocks, premises: Sequence[Relation], run: AveragingRun) -> SymbolValues:
     """Each block starts as far away as it may and ends at the maximizer, all in its first round; the last is cut."""
     each, start = premises
-    letters = run.letters | _size(run)
-    away = np.broadcast_to(value(start.right, letters), (CASES, 1))
+    symbols = run.numbers | _size(run)
+    away = np.broadcast_to(value(start.right, symbols), (CASES, 1))
     stale = []
     for t in range(run.rounds):
         approach = away if t % run.block == 0 else np.zeros((CASES, 1))
-        stale.append(np.broadcast_to(value(each.right, letters | {APPROACH.name: approach}), (CASES, 1)))
+        stale.append(np.broadcast_to(value(each.right, symbols | {APPROACH.name: approach}), (CASES, 1)))
     return {STALE_MEAN.name: np.mean(stale, axis=0)} | _size(run)
 
 
-def first(rule: FirstAt, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def first(rule: FirstAt, premises: Sequence[Relation], run: AveragingRun) -> SymbolValues:
     """The rounds until the squared gradient is at most eps^2 where it is what the premise shows, but not earlier."""
-    shown = value(premises[0].right, run.letters)
-    reached = np.broadcast_to(shown <= run.letters[NOTATION.eps.name] ** 2 * (1 + ROUNDING), (CASES, 1))
-    return {NEEDED.name: np.where(reached, np.ceil(value(rule.least, run.letters)), NEVER)}
+    shown = value(premises[0].right, run.numbers)
+    reached = np.broadcast_to(shown <= run.numbers[NOTATION.eps.name] ** 2 * (1 + ROUNDING), (CASES, 1))
+    return {NEEDED.name: np.where(reached, np.ceil(value(rule.least, run.numbers)), NEVER)}
 
 
-def _size(run: LetteredRun) -> Letters:
+def _size(run: AveragingRun) -> SymbolValues:
     return {NOTATION.S.name: np.full((CASES, 1), float(run.block))}
 
 

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 
 Array = np.ndarray
 
@@ -54,44 +54,27 @@ def one_point_slope(u: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RoundInstances(Population, ABC):
-    r"""B rounds, each with its own problem, which subclasses say.
+    """B rounds, each with its own problem, which subclasses say."""
 
-    Attributes:
-        x, y: the round's start, (B, d_x) and (B, d_y).
-        snapshot: the x at which Fed-Norm-SGDA+ takes gradients in y, (B, d_x).
-        scale: $s_i$, positive, (B, n).
-        slope_x, slope_y: $b_{x,i}$ and $b_{y,i}$, (B, n, d_x) and (B, n, d_y).
-        w, p: weights of the clients at the server, and in the objective that is meant, (B, n).
-        tau: local steps, (B, n).
-        coefficients: $a_i^{(j)}(k)$ at [k, j], zero from j = k on and from k > tau_i on, (B, n, steps + 1, steps).
-        sigma, beta: of a client's noise, (B, n).
-        noise_x, noise_y: unit vectors, (B, n, d_x) and (B, n, d_y).
-        theta: of Assumption 3, (B,).
-        regime: which caps the step sizes keep, an index of `REGIMES`, (B,).
-        price: of noise and drift mixing in these caps, nu or 1, (B,).
-        shares: of the caps that the four step sizes take, at most 1 where there are caps, (B, 4).
-        sampled: P.
-    """
-
-    x: Array
+    x: Array  # x, y: the round's start, (B, d_x) and (B, d_y)
     y: Array
-    snapshot: Array
-    scale: Array
-    slope_x: Array
+    snapshot: Array  # the x at which Fed-Norm-SGDA+ takes gradients in y, (B, d_x)
+    scale: Array  # $s_i$, positive, (B, n)
+    slope_x: Array  # slope_x, slope_y: $b_{x,i}$ and $b_{y,i}$, (B, n, d_x) and (B, n, d_y)
     slope_y: Array
-    w: Array
+    w: Array  # w, p: weights of the clients at the server, and in the objective that is meant, (B, n)
     p: Array
-    tau: Array
-    coefficients: Array
-    sigma: Array
+    tau: Array  # local steps, (B, n)
+    coefficients: Array  # $a_i^{(j)}(k)$ at [k, j], zero from j = k on and from k > tau_i on, (B, n, steps + 1, steps)
+    sigma: Array  # sigma, beta: of a client's noise, (B, n)
     beta: Array
-    noise_x: Array
+    noise_x: Array  # noise_x, noise_y: unit vectors, (B, n, d_x) and (B, n, d_y)
     noise_y: Array
-    theta: Array
-    regime: Array
-    price: Array
-    shares: Array
-    sampled: int
+    theta: Array  # of Assumption 3, (B,)
+    regime: Array  # which caps the step sizes keep, an index of `REGIMES`, (B,)
+    price: Array  # of noise and drift mixing in these caps, nu or 1, (B,)
+    shares: Array  # of the caps that the four step sizes take, at most 1 where there are caps, (B, 4)
+    sampled: int  # P
 
     # --- the problem -------------------------------------------------------------------------------------------------
 
@@ -287,15 +270,15 @@ class RoundInstances(Population, ABC):
     def neighbor(self, rng: np.random.Generator) -> Self:
         """Everything moved a little but the numbers of local steps; the step sizes keep their caps."""
         weights = {name: perturb(getattr(self, name), rng) for name in ("w", "p")}
-        turned = {name: shaken(getattr(self, name), rng) for name in ("noise_x", "noise_y")}
+        turned = {name: shake(getattr(self, name), rng) for name in ("noise_x", "noise_y")}
         columns = perturb(np.ones((len(self), 1, 1, self.coefficients.shape[3])), rng)
         shares = perturb(self.shares, rng)
         return replace(
             self,
-            **{name: shaken(getattr(self, name), rng) for name in ("x", "y", "snapshot")},
+            **{name: shake(getattr(self, name), rng) for name in ("x", "y", "snapshot")},
             **{name: perturb(getattr(self, name), rng) for name in ("scale", "sigma", "beta", "theta")},
             **{name: v / np.linalg.norm(v, axis=2, keepdims=True) for name, v in turned.items()},
-            slope_x=shaken(self.slope_x, rng),
+            slope_x=shake(self.slope_x, rng),
             **{name: v / v.sum(axis=1, keepdims=True) for name, v in weights.items()},
             coefficients=self.coefficients * columns,
             shares=np.where(self.regime[:, None] == 0, shares, np.minimum(shares, 1.0)),

@@ -1,10 +1,16 @@
-"""Steps of the proofs about one round, read as they stand, at the exact inner products of every instance."""
+r"""Steps of the proofs about one round, read as they stand, at the exact inner products of every instance.
+
+Every path of every client's noise and every sample is enumerated. Client i's local step k has noise of one of two
+values, so a client has $2^{\max\tau}$ paths; clients outside the sample run too. Points are relative to the
+round's start.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from itertools import combinations, product
 
 import numpy as np
 
@@ -35,8 +41,135 @@ from fedbounds.empirical.falsification.instances.readable import (
     readable,
 )
 from fedbounds.empirical.falsification.instances.sides import Sides
-from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
-from fedbounds.empirical.papers.fed_norm_sgda.instances.rounds import Vectors, run_clients, vectors
+from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances, lift
+
+
+def every_path(steps: int) -> Array:
+    """The signs of all paths, (2^steps, steps)."""
+    return np.array(list(product((-1.0, 1.0), repeat=steps)))
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """All paths of all clients, each array (B, n, paths, steps, d)."""
+
+    X: Array  # X, Y: local models before a step, less the round's start
+    Y: Array
+    Gx: Array  # Gx, Gy: exact gradients there; that in y at the snapshot for Fed-Norm-SGDA+
+    Gy: Array
+    xix: Array  # xix, xiy: noise
+    xiy: Array
+
+
+def run_clients(z: RoundInstances, stale: bool) -> Paths:
+    """Algorithm 1, line by line, on all paths at once."""
+    signs = every_path(z.coefficients.shape[3])
+    start = tuple(v[:, None, None] for v in (z.x, z.y))
+    directions = tuple(v[:, :, None] for v in (z.noise_x, z.noise_y))
+    eta = tuple(v[:, None, None, None] for v in (-z.steps["etax"], z.steps["etay"]))
+    snapshot = z.snapshot[:, None, None]
+    moved: tuple[list[Array], list[Array]] = ([], [])
+    exact: tuple[list[Array], list[Array]] = ([], [])
+    noise: tuple[list[Array], list[Array]] = ([], [])
+    shape = (*z.w.shape, len(signs))
+    for k in range(signs.shape[1]):
+        for b in (0, 1):
+            total = np.zeros((*shape, start[b].shape[-1]))
+            for j in range(k):
+                total += z.coefficients[:, :, None, k, j, None] * (exact[b][j] + noise[b][j])
+            moved[b].append(eta[b] * total)
+        x, y = (start[b] + moved[b][k] for b in (0, 1))
+        at = list(z.gradients(x, y))
+        if stale:
+            at[1] = z.gradients(np.broadcast_to(snapshot, x.shape), y)[1]
+        for b in (0, 1):
+            variance = (z.sigma**2)[:, :, None] + (z.beta**2)[:, :, None] * (at[b] ** 2).sum(axis=-1)
+            exact[b].append(at[b])
+            noise[b].append((signs[:, k] * np.sqrt(variance))[..., None] * directions[b])
+    stacked = (np.stack(blocks[b], axis=3) for blocks in (moved, exact, noise) for b in (0, 1))
+    return Paths(*stacked)
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """The vectors of a round by name, and the weights of the bracket."""
+
+    local: Mapping[str, Array]  # of a client and a local step, broadcasting to (B, n, paths, steps, d)
+    shared: Mapping[str, Array]  # of the server, broadcasting to (B, ways, samples, d)
+    weights: Array  # w_i a_i^(k)/|a_i|_1, (B, n, steps)
+    # what `w:`, `a:` and `r:` multiply the weights with, each broadcasting to (B, n, steps)
+    scales: Mapping[str, Array]
+
+    def has_vector(self, name: str) -> bool:
+        """Whether there is such a vector."""
+        prefix, _, base = name.rpartition(":")
+        return base in self.local or (not prefix and base in self.shared)
+
+    def product(self, a: str, b: str) -> Array:
+        """The bracket of two vectors, (B, 1)."""
+        if a in self.shared and b in self.shared:
+            return self.mean((self.shared[a] * self.shared[b]).sum(axis=-1))
+        (prefix, _, u), (other, _, v) = a.rpartition(":"), b.rpartition(":")
+        assert prefix == other
+        return self.bracket((self.local[u] * self.local[v]).sum(axis=-1), prefix)
+
+    def bracket(self, values: Array, prefix: str = "") -> Array:
+        """The mean over clients, paths and local steps of values (B, n, paths, steps), (B, 1)."""
+        weights = self.weights * self.scales[prefix]
+        return (np.broadcast_to(values, self._all).mean(axis=2) * weights).sum(axis=(1, 2))[:, None]
+
+    @property
+    def _all(self) -> tuple[int, ...]:
+        return self.local["X"].shape[:4]
+
+    @staticmethod
+    def mean(values: Array) -> Array:
+        """The mean over ways and samples of values (B, ways, samples), (B, 1)."""
+        return values.mean(axis=(1, 2))[:, None]
+
+
+def drift_weights(z: RoundInstances) -> Array:
+    """rho_ik, (B, n, steps)."""
+    before = np.where(z.last, 0.0, z.final)
+    growth = z.beta.max(axis=1)[:, None, None] ** 2
+    whole = z.final.sum(axis=2, keepdims=True) * (before.sum(axis=2, keepdims=True) + growth * z.final)
+    return np.where(z.last, 0.0, whole)
+
+
+def vectors(z: RoundInstances, stale: bool) -> Vectors:
+    """Of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ with its snapshot."""
+    paths, n, P = run_clients(z, stale), z.w.shape[1], z.sampled
+    share = z.final / z.final.sum(axis=2, keepdims=True)
+    x, y, old = z.x[:, None, None], z.y[:, None, None], z.snapshot[:, None, None]
+    best = z.maximizer(x)
+    state = {"x0": np.zeros_like(x), "y0": np.zeros_like(y), "ys": best - y, "Phi": z.mean_gradients(x, best)[0]}
+    state["Fx"], state["Fy"] = z.mean_gradients(x, y)
+    if stale:
+        state |= {"Fy": z.mean_gradients(old, y)[1], "xb": z.proximal(x) - x, "yb": z.maximizer(old) - y}
+    local = {name: v[:, :, :, None] for name, v in state.items()}
+    local |= {name: getattr(paths, name) for name in ("X", "Y", "Gx", "Gy", "xix", "xiy")}
+    start = [np.broadcast_to(v[:, :, :, None], (len(z), n, 1, 1, v.shape[3])) for v in (x, y, old)]
+    local["gx"], gy = z.gradients(start[0], start[1])
+    local["gy"] = z.gradients(start[2], start[1])[1] if stale else gy
+    shared = dict(state)
+    ways = np.array(list(product(range(len(every_path(share.shape[2]))), repeat=n)))
+    samples = np.array([[i in chosen for i in range(n)] for chosen in combinations(range(n), P)], dtype=float)
+    for b in "xy":
+        for mean, each, total in (("h", "G", "s"), ("z", "xi", "n")):
+            of_client = (share[:, :, None, :, None] * getattr(paths, each + b)).sum(axis=3)
+            local[mean + b] = of_client[:, :, :, None]
+            weighed = z.w[:, None, :, None] * of_client[:, np.arange(n), ways]  # (B, ways, n, d)
+            shared[total + b] = np.einsum("bwnd,cn->bwcd", weighed * (n / P), samples)
+            if mean == "h":
+                shared[f"H{b}"] = weighed.sum(axis=2)[:, :, None]
+    shared["x1"] = -lift(z.steps["Gammax"][:, None], shared["sx"]) * (shared["sx"] + shared["nx"])
+    shared["y1"] = lift(z.steps["Gammay"][:, None], shared["sy"]) * (shared["sy"] + shared["ny"])
+    there = x + shared["x1"]
+    shared["Fy1"] = z.mean_gradients(there, np.broadcast_to(y, (*there.shape[:3], y.shape[3])))[1]
+    one = np.ones((1, 1, 1))
+    scales = {"": one, "w": z.w[:, :, None], "a": z.w[:, :, None] * share, "r": drift_weights(z)}
+    return Vectors(local, shared, z.w[:, :, None] * share, scales)
+
 
 Array = np.ndarray
 CANCELED = 1e-12  # error of both sides relative to the sizes of what they are summed from
@@ -55,34 +188,26 @@ def before_clients(name: str, value: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class PopulationNumbers:
-    """Numbers for the symbols of one kind of proof, on one population.
+    """Numbers for the symbols of one kind of proof, on one population."""
 
-    Attributes:
-        letters: by name.
-        has_vector: whether there is a vector of this name.
-        product: of two vectors, (B, X).
-        sizes: of letters that are differences of larger numbers.
-        floor: how large a vector's own summands are, (B, 1), where these cancel.
-    """
-
-    letters: dict[str, Array]
-    has_vector: Callable[[str], bool]
-    product: Callable[[str, str], Array]
-    sizes: dict[str, Array]
-    floor: Callable[[str], Array | float]
+    symbols: dict[str, Array]  # by name
+    has_vector: Callable[[str], bool]  # whether there is a vector of this name
+    product: Callable[[str, str], Array]  # of two vectors, (B, X)
+    sizes: dict[str, Array]  # of letters that are differences of larger numbers
+    floor: Callable[[str], Array | float]  # how large a vector's own summands are, (B, 1), where these cancel
     _known: dict[str, Array] = field(default_factory=dict)
     _held: dict[tuple[Condition, ...], Array] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
         """Whether the symbol has a value."""
         pair = factors_of_product(name)
-        return name in self.letters if pair is None else all(map(self.has_vector, pair))
+        return name in self.symbols if pair is None else all(map(self.has_vector, pair))
 
     def value(self, name: str) -> Array:
         """Of a product or a letter."""
         pair = factors_of_product(name)
         if pair is None:
-            return self.letters[name]
+            return self.symbols[name]
         if name not in self._known:
             self._known[name] = self.product(*pair)
         return self._known[name]
@@ -90,9 +215,9 @@ class PopulationNumbers:
     def within(self, conditions: tuple[Condition, ...]) -> Array:
         """Whether the conditions hold, (B, 1)."""
         if conditions not in self._held:
-            letters = {name: before_clients(name, value) for name, value in self.letters.items()}
+            symbols = {name: before_clients(name, value) for name, value in self.symbols.items()}
             self._held[conditions] = (
-                conditions_hold(conditions, letters)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
+                conditions_hold(conditions, symbols)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
             )
         return self._held[conditions]
 
@@ -100,7 +225,7 @@ class PopulationNumbers:
         """At most how large what a symbol is summed from is: for products the lengths of the vectors multiplied."""
         pair = factors_of_product(name)
         if pair is None:
-            return self.sizes.get(name, np.abs(self.letters[name]))
+            return self.sizes.get(name, np.abs(self.symbols[name]))
         first, second = (np.sqrt(np.abs(self.value(f"<{v},{v}>"))) + self.floor(v) for v in pair)
         return first * second
 
@@ -111,7 +236,7 @@ class PopulationNumbers:
 def of_round(z: RoundInstances, stale: bool) -> PopulationNumbers:
     """One round of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ if `stale`."""
     v = vectors(z, stale)
-    letters: dict[str, Array] = _drifts(z, v)
+    symbols: dict[str, Array] = _drifts(z, v)
     sizes: dict[str, Array] = {}
     x, y = (p[:, None, None] for p in (z.x, z.y))
     here, best = z.objective(x, y), z.envelope(x)
@@ -124,7 +249,7 @@ def of_round(z: RoundInstances, stale: bool) -> PopulationNumbers:
         values, far = _of_snapshot(z, v)
         found, large = found | values, large + far
         of_clients, of_clients_sizes = _of_clients(z, v)
-        letters, sizes = letters | of_clients, of_clients_sizes
+        symbols, sizes = symbols | of_clients, of_clients_sizes
     else:
         between, end = z.objective(after_x, waiting), z.objective(after_x, waiting + v.shared["y1"])
         found |= {
@@ -135,9 +260,9 @@ def of_round(z: RoundInstances, stale: bool) -> PopulationNumbers:
             printed.LATER.name: moved - between,
         }
     for name, values in found.items():
-        letters[name] = Vectors.mean(values)
-        sizes[name] = large + np.abs(letters[name])
-    return PopulationNumbers(z.constants | letters, v.has_vector, v.product, sizes, lambda name: _floor(z, v, name))
+        symbols[name] = Vectors.mean(values)
+        sizes[name] = large + np.abs(symbols[name])
+    return PopulationNumbers(z.constants | symbols, v.has_vector, v.product, sizes, lambda name: _floor(z, v, name))
 
 
 def _floor(z: RoundInstances, v: Vectors, name: str) -> Array | float:
@@ -193,7 +318,7 @@ def _of_clients(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], dict[s
     last = ((ahead - v.shared["y1"]) ** 2).sum(axis=-1)
     radii = ((z.y**2).sum(axis=1), ((z.y + ahead[:, 0, 0]) ** 2).sum(axis=1))
     of_values = v.bracket(np.abs(local) + np.abs(start) + np.abs(top))
-    letters = {
+    symbols = {
         restart.ABOVE.name: v.bracket(local - top),
         restart.BELOW.name: v.bracket(start - local),
         restart.FIRST.name: Vectors.mean(first),
@@ -204,7 +329,7 @@ def _of_clients(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], dict[s
         "R": np.maximum(*radii)[:, None],
     }
     coordinates = (np.linalg.norm(z.y, axis=1)[:, None] + np.sqrt(Vectors.mean(first + last))) ** 2
-    return letters, {restart.APPROACH.name: coordinates, restart.ABOVE.name: of_values, restart.BELOW.name: of_values}
+    return symbols, {restart.APPROACH.name: coordinates, restart.ABOVE.name: of_values, restart.BELOW.name: of_values}
 
 
 def of_local_steps(z: RoundInstances) -> PopulationNumbers:
@@ -242,10 +367,10 @@ def of_two_points(z: RoundInstances) -> PopulationNumbers:
     yx, yu = z.maximizer(x), z.maximizer(u)
     known = {"x": 0 * x, "u": u - x, "yx": 0 * yx, "yu": yu - yx, "e": z.mean_gradients(u, yx)[1]}
     known |= {"px": z.mean_gradients(x, yx)[0], "pu": z.mean_gradients(u, yu)[0]}
-    letters = {envelope.SMOOTHNESS_OF_ENVELOPE.name: z.envelope_smoothness[:, None]}
+    symbols = {envelope.SMOOTHNESS_OF_ENVELOPE.name: z.envelope_smoothness[:, None]}
     size = z.gradient_size[:, None]
     return PopulationNumbers(
-        z.constants | letters,
+        z.constants | symbols,
         known.__contains__,
         lambda p, q: (known[p] * known[q]).sum(axis=-1),
         {},
@@ -268,7 +393,7 @@ def of_meant_objective(z: RoundInstances) -> PopulationNumbers:
 
     v, moreau_scale = z.constants, 4 * z.smoothness[:, None] ** 2
     gradient, far = product("Phi", "Phi"), known["xw"] - known["xp"]
-    letters = {
+    symbols = {
         corollaries.MEAN.name: gradient,
         corollaries.LAG.name: product("yp", "yp"),
         corollaries.MISMATCH.name: v["chi2"] * (v["betaG"] ** 2 * gradient + v["sigmaG"] ** 2),
@@ -279,9 +404,9 @@ def of_meant_objective(z: RoundInstances) -> PopulationNumbers:
     }
     size = z.gradient_size[:, None]
     gradients = (corollaries.MEAN.name, corollaries.LEAST.name)
-    sizes = {name: (np.sqrt(letters[name]) + size) ** 2 for name in gradients}
+    sizes = {name: (np.sqrt(symbols[name]) + size) ** 2 for name in gradients}
     floors = {True: size / z.smoothness[:, None], False: size}
-    return PopulationNumbers(v | letters, known.__contains__, product, sizes, lambda name: floors[name[0] in "xy"])
+    return PopulationNumbers(v | symbols, known.__contains__, product, sizes, lambda name: floors[name[0] in "xy"])
 
 
 KINDS: dict[str, Callable[[RoundInstances], PopulationNumbers]] = {  # by a vector that only this kind of proof has
@@ -330,7 +455,7 @@ def covers(claim: Claim, subject: StepOf, z: RoundInstances, numbers: Population
     return held & numbers.within(conditions), f"not met here: {', '.join(unknown)}" if unknown else ""
 
 
-def evaluated(relation: Readable, number: Callable[[str], Array], instances: int) -> list[Array]:
+def evaluate_relation(relation: Readable, number: Callable[[str], Array], instances: int) -> list[Array]:
     """The left side, the size of its summands, and the right side's summands, each (B, X)."""
     with np.errstate(all="ignore"):
         found = relation.function(*(before_clients(name, number(name)) for name in relation.names))
@@ -362,8 +487,8 @@ def sides_of(claim: Claim, z: RoundInstances, numbers: PopulationNumbers) -> Sid
     relation = reading(subject)
     if missing := {name for name in relation.names if not numbers.has(name)}:
         return not_measured(missing, len(z))
-    left, _, *summands = evaluated(relation, numbers.value, len(z))
-    rounding = CANCELED * sum(np.abs(part) for part in evaluated(relation, numbers.size, len(z))[1:])
+    left, _, *summands = evaluate_relation(relation, numbers.value, len(z))
+    rounding = CANCELED * sum(np.abs(part) for part in evaluate_relation(relation, numbers.size, len(z))[1:])
     covered, unmet = covers(claim, subject, z, numbers)
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(left.shape))

@@ -18,7 +18,7 @@ from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import perturb, shaken
+from fedbounds.empirical.falsification.instances.population import perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import (
     INF,
     always,
@@ -29,26 +29,19 @@ from fedbounds.empirical.falsification.instances.ranges import (
     reals,
     symmetric,
 )
-from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, capped, draw_workers
+from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, cap_steps, draw_workers
 
 LEAST_NOISE = 2  # columns of R
 
 
 class Returned(NamedTuple):
-    """What one client returns, as maps of v = (1, z) by mode of the noise, and squares along its way.
+    """What one client returns, as maps of v = (1, z) by mode of the noise, and squares along its way."""
 
-    Attributes:
-        update: of the stochastic gradients, (B, modes, d, 1 + d).
-        exact: of the exact gradients, the same.
-        drift, fine_drift: weighted squared distances, with a_k/|a|_1 and its square, (B, 1 + d, 1 + d).
-        noisy: squares of the exact gradients in x and in y, with the squared weights.
-    """
-
-    update: np.ndarray
-    exact: np.ndarray
-    drift: np.ndarray
+    update: np.ndarray  # of the stochastic gradients, (B, modes, d, 1 + d)
+    exact: np.ndarray  # of the exact gradients, the same
+    drift: np.ndarray  # drift, fine_drift: weighted squared distances, with a_k/|a|_1 and its square, (B, 1 + d, 1 + d)
     fine_drift: np.ndarray
-    noisy: tuple[np.ndarray, np.ndarray]
+    noisy: tuple[np.ndarray, np.ndarray]  # squares of the exact gradients in x and in y, with the squared weights
 
 
 def squares(maps: np.ndarray) -> np.ndarray:
@@ -56,21 +49,21 @@ def squares(maps: np.ndarray) -> np.ndarray:
     return np.einsum("bmij,bmil->bjl", maps, maps)
 
 
-def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def sum_over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """The weighted sum over clients, (B, n) and (B, n, d) to (B, d); zero where only rounding is left of it."""
     parts = weights[:, :, None] * vectors
     total = parts.sum(axis=1)
     return np.where(np.abs(total) < 1e-12 * np.abs(parts).sum(axis=1), 0.0, total)
 
 
-def combined(parts: Sequence[np.ndarray]) -> np.ndarray:
+def sum_of_maps(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The sum over clients of maps of v, (B, ..., 1 + d); its constant is zero where only rounding is left of it."""
     total, size = np.sum(parts, axis=0), np.sum(np.abs(parts), axis=0)
     total[..., 0] = np.where(np.abs(total[..., 0]) < 1e-12 * size[..., 0], 0.0, total[..., 0])
     return total
 
 
-def padded(maps: np.ndarray, modes: int) -> np.ndarray:
+def pad_modes(maps: np.ndarray, modes: int) -> np.ndarray:
     """With zeros for the modes that came later."""
     more = np.zeros((maps.shape[0], modes - maps.shape[1], *maps.shape[2:]))
     return np.concatenate([maps, more], axis=1) if more.shape[1] else maps
@@ -78,35 +71,21 @@ def padded(maps: np.ndarray, modes: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticRuns(Workers):
-    r"""B runs on strongly concave quadratics.
+    """B runs on strongly concave quadratics."""
 
-    Attributes:
-        bend: A, (B, dx, dx).
-        coupling: B, (B, dx, dy).
-        concavity: $\mu_0$, (B,).
-        scales: $s_i$, (B, n).
-        slopes: $c_i$, (B, n, d).
-        start: $z_0$, (B, d).
-        noise: R, (B, d, 2).
-        rounds: T, (B,).
-        price: of mixing noise and drift in the caps that the steps are shares of: nu, or 1 as in the paper, (B,).
-        wide: whether the steps are those of one round alone, which may be much longer.
-        free: whether the envelope may be unbounded below.
-        growing: whether $\beta_L>0$.
-    """
-
-    bend: Annotated[np.ndarray, reals("x x")]
-    coupling: Annotated[np.ndarray, reals("x y")]
-    concavity: Annotated[np.ndarray, positive()]
-    scales: Annotated[np.ndarray, positive("n")]
-    slopes: Annotated[np.ndarray, reals("n z")]
-    start: Annotated[np.ndarray, reals("z")]
-    noise: Annotated[np.ndarray, reals("z 2")]
-    rounds: Annotated[np.ndarray, counts(most=INF)]
+    bend: Annotated[np.ndarray, reals("x x")]  # A, (B, dx, dx)
+    coupling: Annotated[np.ndarray, reals("x y")]  # B, (B, dx, dy)
+    concavity: Annotated[np.ndarray, positive()]  # $\mu_0$, (B,)
+    scales: Annotated[np.ndarray, positive("n")]  # $s_i$, (B, n)
+    slopes: Annotated[np.ndarray, reals("n z")]  # $c_i$, (B, n, d)
+    start: Annotated[np.ndarray, reals("z")]  # $z_0$, (B, d)
+    noise: Annotated[np.ndarray, reals("z 2")]  # R, (B, d, 2)
+    rounds: Annotated[np.ndarray, counts(most=INF)]  # T, (B,)
+    # of mixing noise and drift in the caps that the steps are shares of: nu, or 1 as in the paper, (B,)
     price: Annotated[np.ndarray, positive()]
-    wide: Annotated[bool, flag()]
-    free: Annotated[bool, flag()]
-    growing: Annotated[bool, flag()]
+    wide: Annotated[bool, flag()]  # whether the steps are those of one round alone, which may be much longer
+    free: Annotated[bool, flag()]  # whether the envelope may be unbounded below
+    growing: Annotated[bool, flag()]  # whether $\beta_L>0$
 
     def rules(self) -> dict[str, np.ndarray]:
         slopes, scaled = (self.weights[:, :, None] * v for v in (self.slopes, self.scales[:, :, None] * self.slopes))
@@ -207,14 +186,14 @@ class QuadraticRuns(Workers):
             away, a = squares(moved), share[:, k]
             drift, fine = drift + a * away, fine + a**2 * away
             in_x, in_y = in_x + a**2 * squares(gradient[:, :, :dx]), in_y + a**2 * squares(gradient[:, :, dx:])
-            exact = padded(exact, gradient.shape[1]) + a[:, None] * gradient
+            exact = pad_modes(exact, gradient.shape[1]) + a[:, None] * gradient
             shaken_ = [self.growth[:, None, None, None] * gradient] if self.growing else []
             noisy = np.concatenate([gradient, *shaken_, fresh], axis=1)
-            buffer = self.momentum[:, i, None, None, None] * padded(buffer, noisy.shape[1])
+            buffer = self.momentum[:, i, None, None, None] * pad_modes(buffer, noisy.shape[1])
             buffer = buffer + self.rates[:, i, k, None, None, None] * noisy
-            iterate = padded(iterate, noisy.shape[1]) + buffer
+            iterate = pad_modes(iterate, noisy.shape[1]) + buffer
         update = iterate / self.norms["a1"][:, i, None, None, None]
-        return Returned(update, padded(exact, update.shape[1]), drift, fine, (in_x, in_y))
+        return Returned(update, pad_modes(exact, update.shape[1]), drift, fine, (in_x, in_y))
 
     @cached_property
     def returned(self) -> Sequence[Returned]:
@@ -229,7 +208,7 @@ class QuadraticRuns(Workers):
         mean, second = np.zeros((B, q, q), self.start.dtype), np.zeros((B, q, q, q, q), self.start.dtype)
         both = self.sampled * (1 - self.rest)  # c
         moves = [w[:, i, None, None, None] * server[:, None, :, None] * c.update for i, c in enumerate(self.returned)]
-        mean[:, 1:] = combined([moved[:, 0] for moved in moves])
+        mean[:, 1:] = sum_of_maps([moved[:, 0] for moved in moves])
         for moved in moves:
             second[:, 1:, 1:] += self.sampled * np.einsum("bmik,bmjl->bijkl", moved, moved)
             second[:, 1:, 1:] -= both * np.einsum("bik,bjl->bijkl", moved[:, 0], moved[:, 0])
@@ -246,7 +225,7 @@ class QuadraticRuns(Workers):
         at = np.einsum("bi,bj->bij", first, first).reshape(len(self), -1)
         with np.errstate(all="ignore"):
             after = np.einsum("bij,bj->bi", self.transition, at)
-            return at, after, summed(self.transition, at, self.rounds) / self.rounds[:, None]
+            return at, after, sum_powers(self.transition, at, self.rounds) / self.rounds[:, None]
 
     # --- the results' quantities ---------------------------------------------------------------------------------
 
@@ -281,13 +260,13 @@ class QuadraticRuns(Workers):
     def _direction(self, block: slice) -> np.ndarray:
         """E|sum_i w_i h_i|^2 in one block."""
         parts = [self.weights[:, i, None, None, None] * c.exact[:, :, block] for i, c in enumerate(self.returned)]
-        mean = combined([part[:, :1] for part in parts])
+        mean = sum_of_maps([part[:, :1] for part in parts])
         return squares(mean) + sum((squares(part[:, 1:]) for part in parts), start=np.zeros(1))
 
     def _update(self, block: slice) -> np.ndarray:
         """E|g|^2 of the server's direction in one block."""
         parts = [self.weights[:, i, None, None, None] * c.update[:, :, block] for i, c in enumerate(self.returned)]
-        mean, both = combined([part[:, :1] for part in parts]), self.sampled * (1 - self.rest)
+        mean, both = sum_of_maps([part[:, :1] for part in parts]), self.sampled * (1 - self.rest)
         own = sum((self.sampled * squares(part) - both * squares(part[:, :1]) for part in parts), start=np.zeros(1))
         return own + both * squares(mean)
 
@@ -301,7 +280,7 @@ class QuadraticRuns(Workers):
         with np.errstate(all="ignore"):
             return np.abs(self.forms[name] * self.moments[when]).sum(axis=1, keepdims=True)
 
-    def letters(self, whole: bool) -> Values:
+    def symbols(self, whole: bool) -> Values:
         """The constants, exact; sigma_L of the gradient as a whole if `whole`."""
         sigmaG, betaG = self.spread
         found = {
@@ -313,7 +292,7 @@ class QuadraticRuns(Workers):
             "betaG": betaG,
             "T": self.rounds,
         }
-        named = self.worker_letters() | {name: value[:, None] for name, value in found.items()}
+        named = self.worker_symbols() | {name: value[:, None] for name, value in found.items()}
         return named | {"Delta": self.expected("envelope", 0), "delta0": self.expected("gap", 0)}
 
     # --- instances -----------------------------------------------------------------------------------------------
@@ -326,13 +305,13 @@ class QuadraticRuns(Workers):
         if self.wide:
             step = nu * (1 + kappa) * L * r
             noisy = 64 * step * beta * betaG**2 * c["Q"], 8 * step * beta * c["K"]
-            Gammax = capped(30 / L, *noisy, 8 * step * self.rest * c["W"] * np.maximum(8 * betaG**2, 1))
-            local = capped(none, 2 * L * self.norms["a1"].max(axis=1) * np.sqrt(2 * (1 + beta)))
+            Gammax = cap_steps(30 / L, *noisy, 8 * step * self.rest * c["W"] * np.maximum(8 * betaG**2, 1))
+            local = cap_steps(none, 2 * L * self.norms["a1"].max(axis=1) * np.sqrt(2 * (1 + beta)))
             return Gammax, 1 / L, local, local
-        Gammay = capped(none, 2 * nu * L, 64 * nu * kappa * L * betaG**2 * r * seen, 4 * nu * L * r * c["S_2"])
+        Gammay = cap_steps(none, 2 * nu * L, 64 * nu * kappa * L * betaG**2 * r * seen, 4 * nu * L * r * c["S_2"])
         drift = L * betaG * np.sqrt(nu * c["D"])
         descent, ascent = (
-            capped(none, factor, 2 * L * np.sqrt(2 * nu * c["a_m"]), L * self.norms["a1"].max(axis=1))
+            cap_steps(none, factor, 2 * L * np.sqrt(2 * nu * c["a_m"]), L * self.norms["a1"].max(axis=1))
             for factor in (64 * kappa * drift, 16 * np.sqrt(kappa) * drift)
         )
         return Gammay / (156 * kappa**2), Gammay, descent, ascent
@@ -367,28 +346,27 @@ class QuadraticRuns(Workers):
         lift = np.maximum(-least, 0) + 1e-12 * made.smoothness * (least <= 0)
         return replace(made, bend=made.bend + lift[:, None, None] * np.eye(self.descent))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other problems, starts, noise, clients, rounds and steps; these stay within the caps."""
         limit = 10.0 if self.wide else 1.0
         shares = [np.minimum(perturb(share, rng), limit if k > 1 else 1.0) for k, share in enumerate(self.shares())]
-        bend = shaken(self.bend, rng)
+        bend = shake(self.bend, rng)
         single = np.ptp(self.scales, axis=1, keepdims=True) == 0
         moved = replace(
             self,
-            **self.moved_workers(rng),
+            **self.move_workers(rng),
             bend=(bend + bend.transpose(0, 2, 1)) / 2,
-            coupling=shaken(self.coupling, rng),
-            concavity=perturb(self.concavity, rng),
+            **self.neighbors(rng, coupling=shake, concavity=perturb),
             scales=np.where(single, self.scales, perturb(self.scales, rng)),
-            slopes=shaken(self.slopes, rng),
-            start=np.where((self.start == 0).all(axis=1, keepdims=True), 0.0, shaken(self.start, rng)),
-            noise=np.where((self.noise == 0).all(axis=(1, 2), keepdims=True), 0.0, shaken(self.noise, rng)),
+            slopes=shake(self.slopes, rng),
+            start=np.where((self.start == 0).all(axis=1, keepdims=True), 0.0, shake(self.start, rng)),
+            noise=np.where((self.noise == 0).all(axis=(1, 2), keepdims=True), 0.0, shake(self.noise, rng)),
             rounds=self.rounds if self.wide else np.maximum(np.rint(perturb(self.rounds, rng)), 1),
         )
         return moved.settle().with_step_shares(*shares)
 
 
-def summed(matrix: np.ndarray, vector: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def sum_powers(matrix: np.ndarray, vector: np.ndarray, counts: np.ndarray) -> np.ndarray:
     r"""$\sum_{t<T}M^tv$ by doubling, (B, k), for (B, k, k), (B, k) and T of each instance, (B,)."""
     counts = counts.astype(np.int64)
     power, powers = matrix, np.broadcast_to(np.eye(matrix.shape[1]), matrix.shape)  # M^(2^j) and the sum below it

@@ -8,26 +8,19 @@ from typing import Annotated, Self
 import numpy as np
 
 from fedbounds.bounds.theory.symbols import Domain
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import Range, always, nonnegative, positive, reals, sums_to
 
 
 @dataclass(frozen=True, eq=False)
 class Facts(Population):
-    r"""B times n vectors, and a function $\sum_ja_jg(x_j)$ at the first two of them.
+    r"""B times n vectors, and a function $\sum_ja_jg(x_j)$ at the first two of them."""
 
-    Attributes:
-        vectors: (B, n, d).
-        weights: on the simplex, (B, n).
-        curvature: $a_j\ge0$, (B, d).
-        levels: two numbers that a fact may need, positive, (B, 2).
-        kind: of g: 0 for $x^2/2$, 1 for $\log\cosh x$, 2 for $1-\cos x$, (B,).
-    """
-
-    vectors: Annotated[np.ndarray, reals("n d")]
-    weights: Annotated[np.ndarray, nonnegative("n")]
-    curvature: Annotated[np.ndarray, nonnegative("d")]
-    levels: Annotated[np.ndarray, positive("2")]
+    vectors: Annotated[np.ndarray, reals("n d")]  # (B, n, d)
+    weights: Annotated[np.ndarray, nonnegative("n")]  # on the simplex, (B, n)
+    curvature: Annotated[np.ndarray, nonnegative("d")]  # $a_j\ge0$, (B, d)
+    levels: Annotated[np.ndarray, positive("2")]  # two numbers that a fact may need, positive, (B, 2)
+    # of g: 0 for $x^2/2$, 1 for $\log\cosh x$, 2 for $1-\cos x$, (B,)
     kind: Annotated[np.ndarray, Range(Domain(0, 2, integer=True))]
 
     def rules(self) -> dict[str, np.ndarray]:
@@ -46,14 +39,13 @@ class Facts(Population):
         """Its gradient, (B, d)."""
         return self.curvature * np.choose(self.kind[:, None], (x, np.tanh(x), np.sin(x)))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         weights = perturb(self.weights, rng)
         return replace(
             self,
-            vectors=shaken(self.vectors, rng),
+            vectors=shake(self.vectors, rng),
             weights=weights / weights.sum(axis=1, keepdims=True),
-            curvature=perturb(self.curvature, rng),
-            levels=perturb(self.levels, rng),
+            **self.neighbors(rng, curvature=perturb, levels=perturb),
         )
 
 

@@ -17,31 +17,19 @@ Values = dict[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Workers(Population):
-    r"""What clients do in a round, and how the server combines it.
+    """What clients do in a round, and how the server combines it."""
 
-    Attributes:
-        weights: $w_i$, (B, n).
-        rates: $v_j$, how long each local step is, (B, n, max tau).
-        momentum: $\rho_i$, (B, n).
-        growth: $\beta_L$, (B,).
-        etax, etay: clients' steps, (B,).
-        Gammax, Gammay: $\tau_{\rm eff}$ times the server's steps, (B,).
-        taueff: (B,).
-        tau: local steps of every client.
-        participants: P.
-    """
-
-    weights: Annotated[np.ndarray, positive("n")]
-    rates: Annotated[np.ndarray, positive("n K")]
-    momentum: Annotated[np.ndarray, Range(Domain(0, 1, high_open=True), "n")]
-    growth: Annotated[np.ndarray, nonnegative()]
-    etax: Annotated[np.ndarray, nonnegative()]
+    weights: Annotated[np.ndarray, positive("n")]  # $w_i$, (B, n)
+    rates: Annotated[np.ndarray, positive("n K")]  # $v_j$, how long each local step is, (B, n, max tau)
+    momentum: Annotated[np.ndarray, Range(Domain(0, 1, high_open=True), "n")]  # $\rho_i$, (B, n)
+    growth: Annotated[np.ndarray, nonnegative()]  # $\beta_L$, (B,)
+    etax: Annotated[np.ndarray, nonnegative()]  # etax, etay: clients' steps, (B,)
     etay: Annotated[np.ndarray, nonnegative()]
-    Gammax: Annotated[np.ndarray, nonnegative()]
+    Gammax: Annotated[np.ndarray, nonnegative()]  # Gammax, Gammay: $\tau_{\rm eff}$ times the server's steps, (B,)
     Gammay: Annotated[np.ndarray, nonnegative()]
-    taueff: Annotated[np.ndarray, positive()]
-    tau: Annotated[tuple[int, ...], counts("n")]
-    participants: Annotated[int, counts()]
+    taueff: Annotated[np.ndarray, positive()]  # (B,)
+    tau: Annotated[tuple[int, ...], counts("n")]  # local steps of every client
+    participants: Annotated[int, counts()]  # P
 
     def rules(self) -> dict[str, np.ndarray]:
         enough, drawn = self.rates.shape[2] >= max(self.tau), self.participants <= self.clients
@@ -108,7 +96,7 @@ class Workers(Population):
             "a_m": (a1 * (first + growth * alpha[:, None])).max(axis=1),
         }
 
-    def worker_letters(self) -> Values:
+    def worker_symbols(self) -> Values:
         """What every form may ask about clients and server: (B, 1), or (B, 1, n) for vectors over clients."""
         n, tau = self.clients, np.array(self.tau, dtype=float)
         found = self.composites | {
@@ -126,7 +114,7 @@ class Workers(Population):
         vectors = self.norms | {"w": self.weights, "tau": np.broadcast_to(tau, (len(self), n))}
         return {name: value[:, None] for name, value in (found | vectors).items()}
 
-    def moved_workers(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def move_workers(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Neighbors of weights, rates, momentum, growth and tau_eff; equal clients stay equal."""
         even = (np.ptp(self.weights, axis=1) == 0)[:, None]
         weights = np.where(even, self.weights, perturb(self.weights, rng))
@@ -140,7 +128,7 @@ class Workers(Population):
         }
 
 
-def capped(values: np.ndarray, *factors: np.ndarray | float) -> np.ndarray:
+def cap_steps(values: np.ndarray, *factors: np.ndarray | float) -> np.ndarray:
     """The largest step whose product with each factor is at most 1, at most `values`, (B,)."""
     with np.errstate(divide="ignore"):
         return np.min([values, *(np.broadcast_to(1 / np.asarray(f, dtype=float), values.shape) for f in factors)], 0)

@@ -1,6 +1,6 @@
 """The results of Wang & Ji (2024) on instances with exact moments."""
 
-from fedbounds.empirical.papers.fedau.instances.premises import BUILDERS, GAPS, MEANS, drawn_for
-from fedbounds.empirical.papers.fedau.instances.trials import trial
+from fedbounds.empirical.papers.fedau.instances.claims import instance_test
+from fedbounds.empirical.papers.fedau.instances.premises import BUILDERS, GAPS, MEANS, premise_cases
 
-__all__ = ["BUILDERS", "GAPS", "MEANS", "drawn_for", "trial"]
+__all__ = ["BUILDERS", "GAPS", "MEANS", "instance_test", "premise_cases"]

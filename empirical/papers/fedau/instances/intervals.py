@@ -15,19 +15,13 @@ from fedbounds.empirical.falsification.instances.ranges import CUTOFF, Range, ch
 
 @dataclass(frozen=True, eq=False)
 class IntervalInstances(Population):
-    """B settings with the same numbers of clients and rounds.
-
-    Attributes:
-        p: participation probabilities, (B, N).
-        cutoff: K, a whole number or inf, (B,).
-        rounds: T.
-    """
+    """B settings with the same numbers of clients and rounds."""
 
     measured: ClassVar[LeftSide] = "exact law"
 
-    p: Annotated[np.ndarray, chances("N")]
-    cutoff: Annotated[np.ndarray, Range(CUTOFF)]
-    rounds: Annotated[int, counts()]
+    p: Annotated[np.ndarray, chances("N")]  # participation probabilities, (B, N)
+    cutoff: Annotated[np.ndarray, Range(CUTOFF)]  # K, a whole number or inf, (B,)
+    rounds: Annotated[int, counts()]  # T
 
     @cached_property
     def errors(self) -> np.ndarray:
@@ -68,7 +62,7 @@ class IntervalInstances(Population):
         found = {name: np.full((len(self), 1), float(value)) for name, value in counts.items()}
         return found | {"p": self.p[:, None], "K": self.cutoff[:, None], "W": self.weight_error}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         size = 10.0 ** rng.uniform(-2, 0.3, (len(self), 1))
         odds = np.log(self.p / np.maximum(1 - self.p, 1e-9)) + size * rng.normal(size=self.p.shape)
         moved = np.where(np.isfinite(self.cutoff), self.cutoff + rng.integers(-2, 3, len(self)), self.cutoff)

@@ -14,37 +14,26 @@ from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import ROUND_OFF, chances, counts, nonnegative, positive, reals
 
 
 @dataclass(frozen=True, eq=False)
 class KinkedInstances(Population):
-    r"""B instances of one round with I local steps.
-
-    Attributes:
-        smoothness: L, (B,).
-        inside: c, at most L in size, (B,).
-        radius: r, (B,).
-        start: $x_t$, (B,).
-        noise: $\sigma$, (B,).
-        p, omega: participation probability and weight, (B,).
-        gamma, eta: step sizes, (B,).
-        local_steps: I.
-    """
+    """B instances of one round with I local steps."""
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    smoothness: Annotated[np.ndarray, positive()]
-    inside: Annotated[np.ndarray, reals()]
-    radius: Annotated[np.ndarray, positive()]
-    start: Annotated[np.ndarray, reals()]
-    noise: Annotated[np.ndarray, nonnegative()]
-    p: Annotated[np.ndarray, chances()]
+    smoothness: Annotated[np.ndarray, positive()]  # L, (B,)
+    inside: Annotated[np.ndarray, reals()]  # c, at most L in size, (B,)
+    radius: Annotated[np.ndarray, positive()]  # r, (B,)
+    start: Annotated[np.ndarray, reals()]  # $x_t$, (B,)
+    noise: Annotated[np.ndarray, nonnegative()]  # $\sigma$, (B,)
+    p: Annotated[np.ndarray, chances()]  # p, omega: participation probability and weight, (B,)
     omega: Annotated[np.ndarray, positive()]
-    gamma: Annotated[np.ndarray, positive()]
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # I
 
     def rules(self) -> dict[str, np.ndarray]:
         return {"the curvature inside is at most L in size": np.abs(self.inside) <= self.smoothness * (1 + ROUND_OFF)}
@@ -105,15 +94,15 @@ class KinkedInstances(Population):
         gamma = local / (4 * np.sqrt(15) * LI)
         return replace(self, gamma=gamma, eta=update / (2 * LI * gamma))
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * 2 * LI
         p = np.clip(perturb(self.p, rng), 1e-7, 1)
         moved = replace(
             self,
-            inside=np.clip(shaken(self.inside, rng), -self.smoothness, self.smoothness),
+            inside=np.clip(shake(self.inside, rng), -self.smoothness, self.smoothness),
             radius=perturb(self.radius, rng),
-            start=np.where(rng.random(len(self)) < 0.5, self.start, shaken(self.start, rng)),
+            start=np.where(rng.random(len(self)) < 0.5, self.start, shake(self.start, rng)),
             noise=perturb(self.noise, rng),
             p=p,
             omega=np.where(rng.random(len(self)) < 0.7, self.omega * self.p / p, perturb(self.omega, rng)),

@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
 from fedbounds.empirical.papers.fedau.instances.records import Records
-from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns, WeightedInstances, over_clients
+from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeightRuns, WeightedInstances, sum_over_clients
 
 CANCELED = 1e-12  # error of a left side relative to the sizes of its summands
 Values = dict[str, np.ndarray]
@@ -46,10 +46,10 @@ def client_weights(z: WeightedInstances | KinkedInstances) -> tuple[np.ndarray, 
 def divergences(z: WeightedInstances | KinkedInstances) -> np.ndarray:
     r"""$\|\nabla F_n-\nabla\tilde f\|^2$, the same everywhere, (B, N)."""
     phi, slopes = client_weights(z)
-    return ((slopes - over_clients(phi, slopes)[:, None]) ** 2).sum(axis=2)
+    return ((slopes - sum_over_clients(phi, slopes)[:, None]) ** 2).sum(axis=2)
 
 
-def lemma_letters(z: WeightedInstances | KinkedInstances) -> Values:
+def lemma_symbols(z: WeightedInstances | KinkedInstances) -> Values:
     """Letters of the one-round lemmas."""
     phi, _ = client_weights(z)
     values = z.constants()
@@ -59,7 +59,7 @@ def lemma_letters(z: WeightedInstances | KinkedInstances) -> Values:
 
 def divergence(z: WeightedInstances, form: str) -> Measured:
     """Lemma B.3.1."""
-    return Measured(divergences(z), lemma_letters(z), always(ONE_STEP))
+    return Measured(divergences(z), lemma_symbols(z), always(ONE_STEP))
 
 
 def drift(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
@@ -67,18 +67,18 @@ def drift(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
     left = z.drift()
     if form == "sharp:average":
         left = left.reshape(len(z), -1, z.local_steps + 1)[:, :, :-1].mean(axis=2)
-    return Measured(left, lemma_letters(z), always(ONE_STEP))
+    return Measured(left, lemma_symbols(z), always(ONE_STEP))
 
 
 def ascent(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
     """Lemma B.3.3."""
-    return Measured(z.ascent(), lemma_letters(z), always(ONE_STEP))
+    return Measured(z.ascent(), lemma_symbols(z), always(ONE_STEP))
 
 
 def ascent_of_mean(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
     """Lemma B.5.1, for f alone; weights of another objective are not covered."""
     even = np.ptp(client_weights(z)[0], axis=1, keepdims=True) <= 1e-15
-    return Measured(np.where(even, z.ascent(), np.nan), lemma_letters(z), always(ONE_STEP))
+    return Measured(np.where(even, z.ascent(), np.nan), lemma_symbols(z), always(ONE_STEP))
 
 
 @lru_cache(maxsize=64)

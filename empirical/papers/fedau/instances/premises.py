@@ -19,7 +19,7 @@ from fedbounds.bounds.papers.fedau.proof import weights as of_weights
 from fedbounds.bounds.papers.fedau.proof.exponentials import Tangent
 from fedbounds.bounds.papers.fedau.proof.theorem import OMEGA_T
 from fedbounds.bounds.papers.fedau.proof.whole_numbers import Cases
-from fedbounds.empirical.falsification.instances.averages import Builder, LetteredRun, Letters, value
+from fedbounds.empirical.falsification.instances.averages import AveragingRun, Builder, SymbolValues, value
 from fedbounds.empirical.falsification.instances.premises import PremiseCases
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals
 from fedbounds.empirical.papers.fedau.instances.records import draw_recorded, every_record, weights_of
@@ -109,7 +109,7 @@ def constant_weights(claim: Claim) -> Iterator[PremiseCases]:
             )
         omega = 1 / p if exact else (1 + off) / p
         error, second = ((p * omega - 1) ** 2).mean(axis=1), (p * omega**2).mean(axis=1)
-        letters = {
+        symbols = {
             "Wt": error,
             "W": error,
             "Qt": second,
@@ -117,9 +117,9 @@ def constant_weights(claim: Claim) -> Iterator[PremiseCases]:
             "S": p.sum(axis=1),
             "P": np.einsum("bn,bn->b", omega, p),
         }
-        letters["N"] = np.full(40, float(N))
+        symbols["N"] = np.full(40, float(N))
         vectors = {"p": p, "omega": omega, OMEGA_T.name: omega}
-        yield PremiseCases({k: v[:, None] for k, v in letters.items()} | vectors, met=KNOWN)
+        yield PremiseCases({k: v[:, None] for k, v in symbols.items()} | vectors, met=KNOWN)
 
 
 # --- one interval and one weight: Lemma B.6.1 and Theorem 3 ----------------------------------------------------------
@@ -180,13 +180,13 @@ def weight_at(t: int, cut: int) -> PremiseCases:
     ones = records.sum(axis=1)
     chance = RATES**ones * (1 - RATES) ** (t + 1 - ones)
     when = "late" if t >= cut else "early"
-    letters = {
+    symbols = {
         "late": (of_weights.MEAN_LATE, of_weights.ERROR_LATE),
         "early": (of_weights.MEAN_EARLY, of_weights.ERROR_EARLY),
     }
     values = interval(cut) | {
-        letters[when][0].name: mean,
-        letters[when][1].name: (chance * error).sum(axis=1, keepdims=True),
+        symbols[when][0].name: mean,
+        symbols[when][1].name: (chance * error).sum(axis=1, keepdims=True),
         of_weights.AT_START.name: (RATES * weights_of(records, cut)[0, 0] - 1) ** 2,
     }
     if when == "late":
@@ -206,15 +206,15 @@ EITHER = {
 }
 
 
-def late_or_early(rule: Cases, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def late_or_early(rule: Cases, premises: Sequence[Relation], run: AveragingRun) -> SymbolValues:
     """The weight before round t of Algorithm 2: late where t >= K, else early, each at what is shown of it."""
-    t, cut = (run.letters[letter.name] for letter in (of_weights.t, of_weights.cut))
+    t, cut = (run.numbers[letter.name] for letter in (of_weights.t, of_weights.cut))
     right = {premise.left: premise.right for premise in premises}
     found = {}
     for either, (late, early) in EITHER.items():
         if late in right and early in right:
-            after = value(right[late], run.letters | {of_weights.s.name: t - cut})
-            before = value(right[early], run.letters | {of_weights.s.name: cut - t - 1})
+            after = value(right[late], run.numbers | {of_weights.s.name: t - cut})
+            before = value(right[early], run.numbers | {of_weights.s.name: cut - t - 1})
             found[either.name] = np.where(t >= cut, after, before)
     return found
 
@@ -273,7 +273,7 @@ BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all
 )
 
 
-def drawn_for(subject: StepOf) -> Draw | None:
+def premise_cases(subject: StepOf) -> Draw | None:
     """Where a premise of these proofs is tried; None if it has no place here."""
     if isinstance(subject.step.rule, Tangent):
         return powers

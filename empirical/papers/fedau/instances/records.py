@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_moment
-from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import (
     CUTOFF,
     FLAGS,
@@ -51,22 +51,15 @@ def weights_of(records: np.ndarray, K: float) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Records(Population, ABC):
-    r"""B runs of FedAU with the same numbers of clients, steps and rounds, whatever the clients' functions are.
-
-    Attributes:
-        p: participation probabilities, (B, N).
-        cutoff: K, (B,).
-        gamma, eta: step sizes, (B,).
-        local_steps, rounds: I and T.
-    """
+    """B runs of FedAU with the same numbers of clients, steps and rounds, whatever the clients' functions are."""
 
     measured: ClassVar[LeftSide] = "every outcome"
 
-    p: Annotated[np.ndarray, chances("N")]
-    cutoff: Annotated[np.ndarray, Range(CUTOFF)]
-    gamma: Annotated[np.ndarray, positive()]
+    p: Annotated[np.ndarray, chances("N")]  # participation probabilities, (B, N)
+    cutoff: Annotated[np.ndarray, Range(CUTOFF)]  # K, (B,)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, rounds: I and T
     rounds: Annotated[int, counts()]
 
     @property
@@ -85,7 +78,7 @@ class Records(Population, ABC):
         return np.ones(len(self), dtype=bool)
 
     @abstractmethod
-    def letters(self) -> dict[str, np.ndarray]:
+    def symbols(self) -> dict[str, np.ndarray]:
         """What the functions say, (B,)."""
 
     @abstractmethod
@@ -118,7 +111,7 @@ class Records(Population, ABC):
 
     def constants(self) -> dict[str, np.ndarray]:
         """Exact, (B, 1); p is (B, 1, N)."""
-        found = self.letters() | {"K": self.cutoff, "gamma": self.gamma, "eta": self.eta} | self.weight_constants
+        found = self.symbols() | {"K": self.cutoff, "gamma": self.gamma, "eta": self.eta} | self.weight_constants
         counts = {"N": self.clients, "I": self.local_steps, "T": self.rounds}
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()} | {"p": self.p[:, None]}
@@ -133,19 +126,12 @@ class Records(Population, ABC):
 
 @dataclass(frozen=True, eq=False)
 class RecordedInstances(Records):
-    r"""B instances without noise.
+    """B instances without noise."""
 
-    Attributes:
-        scale: $a>0$, (B, d).
-        periodic: 1 for $1-\cos$, 0 for $\log\cosh$, (B,).
-        slopes: $b_n$, zero mean over clients, (B, N, d).
-        start: $x_0$, (B, d).
-    """
-
-    scale: Annotated[np.ndarray, positive("d")]
-    periodic: Annotated[np.ndarray, Range(FLAGS)]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    start: Annotated[np.ndarray, reals("d")]
+    scale: Annotated[np.ndarray, positive("d")]  # $a>0$, (B, d)
+    periodic: Annotated[np.ndarray, Range(FLAGS)]  # 1 for $1-\cos$, 0 for $\log\cosh$, (B,)
+    slopes: Annotated[np.ndarray, reals("N d")]  # $b_n$, zero mean over clients, (B, N, d)
+    start: Annotated[np.ndarray, reals("d")]  # $x_0$, (B, d)
 
     def rules(self) -> dict[str, np.ndarray]:
         return super().rules() | {"the slopes sum to zero": cancels(self.slopes)}
@@ -178,7 +164,7 @@ class RecordedInstances(Records):
             x = x + (eta / self.clients * added)[:, :, None]
         return (total / self.rounds)[:, None]
 
-    def letters(self) -> dict[str, np.ndarray]:
+    def symbols(self) -> dict[str, np.ndarray]:
         x, periodic = self.start, self.periodic[:, None] == 1
         return {
             "L": self.smoothness,
@@ -188,14 +174,14 @@ class RecordedInstances(Records):
             "sigma": np.zeros(len(self)),
         }
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Another function, start, probabilities and step sizes; these stay within the caps."""
-        slopes = shaken(self.slopes, rng)
+        slopes = shake(self.slopes, rng)
         moved = replace(
             self,
             scale=perturb(self.scale, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            start=shaken(self.start, rng),
+            start=shake(self.start, rng),
             p=np.clip(perturb(self.p, rng), 1e-6, 1),
         )
         return moved.with_step_shares(

@@ -17,7 +17,7 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import (
     cancels,
     chances,
@@ -29,7 +29,7 @@ from fedbounds.empirical.falsification.instances.ranges import (
 )
 
 
-def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def sum_over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Weighted sum over the clients, (B, N) and (B, N, d) to (B, d); zero where only rounding is left of it."""
     parts = weights[:, :, None] * vectors
     total = parts.sum(axis=1)
@@ -38,20 +38,13 @@ def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ConstantWeightRuns(Population, ABC):
-    r"""B runs with the same numbers of clients, steps and rounds and constant weights, whatever the functions are.
+    """B runs with the same numbers of clients, steps and rounds and constant weights, whatever the functions are."""
 
-    Attributes:
-        p: participation probabilities, (B, N).
-        omega: aggregation weights, (B, N).
-        gamma, eta: step sizes, (B,).
-        local_steps, rounds: I and T.
-    """
-
-    p: Annotated[np.ndarray, chances("N")]
-    omega: Annotated[np.ndarray, positive("N")]
-    gamma: Annotated[np.ndarray, positive()]
+    p: Annotated[np.ndarray, chances("N")]  # participation probabilities, (B, N)
+    omega: Annotated[np.ndarray, positive("N")]  # aggregation weights, (B, N)
+    gamma: Annotated[np.ndarray, positive()]  # gamma, eta: step sizes, (B,)
     eta: Annotated[np.ndarray, positive()]
-    local_steps: Annotated[int, counts()]
+    local_steps: Annotated[int, counts()]  # local_steps, rounds: I and T
     rounds: Annotated[int, counts()]
 
     @property
@@ -121,7 +114,7 @@ class ConstantWeightRuns(Population, ABC):
         gamma = local / (4 * np.sqrt(15) * LI)
         return replace(self, gamma=gamma, eta=update * self._widest / LI / gamma)
 
-    def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def move_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Neighbors of what `with_step_shares` takes, within the caps."""
         LI = self.smoothness * self.local_steps
         local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
@@ -130,20 +123,13 @@ class ConstantWeightRuns(Population, ABC):
 
 @dataclass(frozen=True, eq=False)
 class WeightedInstances(ConstantWeightRuns):
-    r"""B instances with the same numbers of clients, steps and rounds, and constant weights.
+    """B instances with the same numbers of clients, steps and rounds, and constant weights."""
 
-    Attributes:
-        curvature: a, of either sign, (B, d).
-        slopes: $b_n$, zero mean over clients, (B, N, d).
-        start: $x_0$, (B, d).
-        noise: standard deviation per coordinate, (B, d).
-        phi: weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N).
-    """
-
-    curvature: Annotated[np.ndarray, reals("d")]
-    slopes: Annotated[np.ndarray, reals("N d")]
-    start: Annotated[np.ndarray, reals("d")]
-    noise: Annotated[np.ndarray, nonnegative("d")]
+    curvature: Annotated[np.ndarray, reals("d")]  # a, of either sign, (B, d)
+    slopes: Annotated[np.ndarray, reals("N d")]  # $b_n$, zero mean over clients, (B, N, d)
+    start: Annotated[np.ndarray, reals("d")]  # $x_0$, (B, d)
+    noise: Annotated[np.ndarray, nonnegative("d")]  # standard deviation per coordinate, (B, d)
+    # weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N)
     phi: Annotated[np.ndarray, nonnegative("N")]
 
     def rules(self) -> dict[str, np.ndarray]:
@@ -172,7 +158,7 @@ class WeightedInstances(ConstantWeightRuns):
 
     def divergences_from(self, weights: np.ndarray) -> np.ndarray:
         """Squared, of the clients' slopes from their weighted mean, (B, N)."""
-        return ((self.slopes - over_clients(weights, self.slopes)[:, None]) ** 2).sum(axis=2)
+        return ((self.slopes - sum_over_clients(weights, self.slopes)[:, None]) ** 2).sum(axis=2)
 
     @cached_property
     def sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -184,7 +170,7 @@ class WeightedInstances(ConstantWeightRuns):
 
     def mean_gradient(self, weights: np.ndarray) -> np.ndarray:
         r"""$ax_0+\sum_nw_nb_n$ for weights (B, N) that sum to one, (B, d)."""
-        return self.curvature * self.start + over_clients(weights, self.slopes)
+        return self.curvature * self.start + sum_over_clients(weights, self.slopes)
 
     def drift(self) -> np.ndarray:
         r"""$\mathbb E\|y^n_{0,i}-x_0\|^2$ of every client after i = 0, ..., I steps, (B, N (I+1))."""
@@ -200,7 +186,7 @@ class WeightedInstances(ConstantWeightRuns):
         gamma, eta = self.gamma[:, None], self.eta[:, None]
         mean = -gamma[:, None] * first[:, None] * ((a * self.start)[:, None] + self.slopes)
         variance = gamma**2 * second * self.noise**2
-        step = eta / N * over_clients(self.p * self.omega, mean)
+        step = eta / N * sum_over_clients(self.p * self.omega, mean)
         spread = (eta / N) ** 2 * (w**2 * (p * (1 - p) * mean**2 + p * variance[:, None])).sum(axis=1)
         change = self.mean_gradient(self.phi) * step + a / 2 * (step**2 + spread)
         return change.sum(axis=1, keepdims=True)
@@ -209,13 +195,13 @@ class WeightedInstances(ConstantWeightRuns):
         a, p, w, N = self.curvature, self.p[:, :, None], self.omega[:, :, None], self.clients
         first, second = (v[:, -1] for v in self.sums)
         gamma, eta = self.gamma[:, None], self.eta[:, None]
-        pull = over_clients(weights, self.slopes)
+        pull = sum_over_clients(weights, self.slopes)
         step = gamma * first  # what a client multiplies its gradient by
         fresh = (eta / N) ** 2 * (gamma**2 * second * self.noise**2) * (p * w**2).sum(axis=1)
         chance = (eta / N * step)[:, None] ** 2 * w**2 * p * (1 - p)
         mean, variance, total = self.start, np.zeros_like(a), np.zeros(len(self))
         keep = 1 - eta / N * step * a * (p * w).sum(axis=1)
-        drive = eta / N * step * over_clients(self.p * self.omega, self.slopes)
+        drive = eta / N * step * sum_over_clients(self.p * self.omega, self.slopes)
         for _ in range(self.rounds):
             total += ((a * mean + pull) ** 2 + a**2 * variance).sum(axis=1)
             local = ((a * mean)[:, None] + self.slopes) ** 2 + (a**2 * variance)[:, None]
@@ -235,24 +221,21 @@ class WeightedInstances(ConstantWeightRuns):
         }
         return super().constants() | {name: value[:, None] for name, value in found.items()}
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures, slopes, start, noise, probabilities, weights and step sizes; these stay within the caps."""
-        LI = self.smoothness * self.local_steps
-        local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
-        slopes = shaken(self.slopes, rng)
+        slopes = shake(self.slopes, rng)
         even = np.ptp(self.phi, axis=1, keepdims=True) == 0  # then the objective stays f
         phi = np.where(even, self.phi, perturb(self.phi, rng))
         moved = replace(
             self,
             curvature=perturb(self.curvature, rng),
             slopes=slopes - slopes.mean(axis=1, keepdims=True),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, start=shake, noise=perturb),
             p=np.minimum(perturb(self.p, rng), 1),
             omega=perturb(self.omega, rng),
             phi=phi / phi.sum(axis=1, keepdims=True),
         )
-        return moved.with_step_shares(np.minimum(perturb(local, rng), 1), np.minimum(perturb(update, rng), 1))
+        return moved.with_step_shares(*self.move_shares(rng))
 
 
 def draw_weighted(

@@ -1,10 +1,17 @@
-"""The letters of the proofs of Li et al. (2024) on iterations with exact moments, and where each step is tried."""
+r"""The symbols of the proofs of Li et al. (2024) on iterations with exact moments, and where each step is tested.
+
+The coordinates of a quadratic are independent, so that each has its own paths and the inner products add up. Noise is
+$\pm\sigma_j$; the operator of relative error q sends u to $(1\pm q)u$, and a signed mask to $\pm a$ with the mean u.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import product
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import combinations, product
+from math import comb
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 import sympy as sp
@@ -14,14 +21,188 @@ from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, nonconvex, remarks
-from fedbounds.bounds.papers.fedmrn.proof import symbols as letters
+from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, nonconvex, remarks, symbols
 from fedbounds.bounds.papers.fedmrn.proof.operator_rules import EveryRound
-from fedbounds.empirical.falsification.instances.averages import Builder, LetteredRun, Letters, value
-from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
-from fedbounds.empirical.falsification.instances.premises import PremiseCases
-from fedbounds.empirical.falsification.instances.sides import Trial
-from fedbounds.empirical.papers.fedmrn.instances.iterations import MaskedIterations
+from fedbounds.empirical.falsification.instances.averages import AveragingRun, Builder, SymbolValues, value
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
+from fedbounds.empirical.falsification.instances.premises import PremiseCases, lemma_test
+from fedbounds.empirical.falsification.instances.ranges import (
+    ROUND_OFF,
+    WHOLE,
+    Range,
+    Ranges,
+    always,
+    counts,
+    nonnegative,
+    positive,
+    reals,
+)
+from fedbounds.empirical.falsification.instances.sides import InstanceTest
+
+Masks = Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]  # of an update: what it may become, and the chance
+
+
+def as_alike(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """What clients have, (B, N, d), the same for all of them where it was before."""
+    same = (np.ptp(before, axis=1) == 0).all(axis=1)
+    return np.where(same[:, None, None], after[:, :1], after)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedIterations(Population):
+    """B instances of the last of `len(steps)` iterations of a round, after which K of N clients upload."""
+
+    measured: ClassVar[LeftSide] = "every outcome"
+    ranges: ClassVar[Ranges] = {"progressive": Range(WHOLE)}
+
+    # curvature, center: of $F_k=\frac h2\|z-c\|^2$ in each coordinate, (B, N, d)
+    curvature: Annotated[np.ndarray, reals("N d")]
+    center: Annotated[np.ndarray, reals("N d")]
+    start: Annotated[np.ndarray, reals("d")]  # of the round, (B, d)
+    noise: Annotated[np.ndarray, nonnegative("d")]  # $\sigma_j$, (B, d)
+    steps: Annotated[np.ndarray, positive("S")]  # of the iterations of the round, each (B,)
+    cohort: Annotated[int, counts()]  # K
+    relative: Annotated[np.ndarray | None, nonnegative()]  # q, (B,); None under signed masks
+    amplitude: Annotated[np.ndarray, nonnegative()]  # a, (B,)
+    progressive: int = 0  # S, if the tau-th local step masks with the chance tau/S; 0 if it always does
+
+    def rules(self) -> dict[str, np.ndarray]:
+        local = self.steps.shape[1] if self.progressive else 0
+        return {
+            "cohort is at most the number of clients": always(self.cohort <= self.curvature.shape[1], self.start),
+            "there are no more steps than local steps": always(local <= self.progressive, self.start),
+        }
+
+    @property
+    def cost(self) -> int:
+        """One, and a thirtieth for each coordinate of each joint path and cohort."""
+        N, d = self.curvature.shape[1:]
+        paths = 2 ** (N * (2 * self.steps.shape[1] + 1))
+        return 1 + comb(N, self.cohort) * d * paths // 30
+
+    def mutate(self, rng: np.random.Generator) -> Self:
+        """Other functions, starts, noise, steps and errors; clients that are alike stay so, and so do signs."""
+        curvature = np.sign(self.curvature) * perturb(np.abs(self.curvature), rng)
+        return replace(
+            self,
+            curvature=as_alike(self.curvature, curvature),
+            center=as_alike(self.center, shake(self.center, rng)),
+            **self.neighbors(rng, start=shake, noise=perturb),
+            steps=self.steps * (perturb(self.steps[:, :1], rng) / self.steps[:, :1]),
+            relative=None if self.relative is None else perturb(self.relative, rng),
+        )
+
+    @property
+    def falling(self) -> np.ndarray:
+        """Whether steps do not increase, and the first is at most twice any other, (B,)."""
+        first, most = self.steps[:, 0], 2 * self.steps.min(axis=1) * (1 + ROUND_OFF)
+        return (np.diff(self.steps, axis=1) <= ROUND_OFF * self.steps[:, :1]).all(axis=1) & (first <= most)
+
+    def masked(self, u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What an update (B, N, d, paths) may become, each with its chance."""
+        if self.relative is not None:
+            q = self.relative[:, None, None, None]
+            return [((1 + sign * q) * u, np.full(u.shape, 0.5)) for sign in (1, -1)]
+        a = self.amplitude[:, None, None, None] * np.ones_like(u)
+        return [(sign * a, (1 + sign * u / a) / 2) for sign in (1, -1)]
+
+    def masked_locally(self, u: np.ndarray, tau: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The same in the tau-th local step."""
+        if not self.progressive:
+            return self.masked(u)
+        chance = tau / self.progressive
+        return [(u, np.full(u.shape, 1 - chance)), *((hat, chance * p) for hat, p in self.masked(u))]
+
+    @cached_property
+    def clients(self) -> dict[str, np.ndarray]:
+        """Every path of every client by itself, (B, N, d, paths), and the squares of all gradients of the round."""
+        h, c = self.curvature[..., None], self.center[..., None]
+        s, noise = self.start[:, None, :, None], self.noise[:, None, :, None]
+        chance, u = np.ones((*self.curvature.shape, 1)), np.zeros((*self.curvature.shape, 1))
+        means, largest = [], []
+        w = x = g = xi = u
+        for tau, step in enumerate(self.steps.T, start=1):
+            may = self.masked_locally(u, tau)
+            branches = [(chance * p, u, hat, sign * noise + 0 * u) for hat, p in may for sign in (1.0, -1.0)]
+            chance, before, hat, xi = (np.concatenate(parts, axis=-1) for parts in zip(*branches, strict=True))
+            halved = chance / 2
+            w, x = s + before, s + hat
+            g = h * (x - c)
+            u = before - step[:, None, None, None] * (g + xi)
+            chance = halved
+            square = (g + xi) ** 2
+            means.append((chance * square).sum(axis=(2, 3)))
+            largest.append(np.where(chance > 0, square, 0).max(axis=3).sum(axis=2))
+        ends = self.masked(u)
+        found = {"w": w, "x": x, "g": g, "xi": xi, "v": s + u}
+        found = {name: np.concatenate([path, path], axis=-1) for name, path in found.items()}
+        found["y"] = s + np.concatenate([hat for hat, _ in ends], axis=-1)
+        found["chance"] = np.concatenate([chance * p for _, p in ends], axis=-1)
+        found["squares"] = np.stack(means, axis=2).reshape(len(s), -1)
+        found["sure"] = np.stack(largest, axis=2).reshape(len(s), -1)
+        return found
+
+    @property
+    def minimizer(self) -> np.ndarray:
+        """w*, (B, d); the start where there is none."""
+        total = self.curvature.sum(axis=1)
+        some = np.where(total > 0, total, 1.0)
+        return np.where(total > 0, (self.curvature * self.center).sum(axis=1) / some, self.start)
+
+    def atoms(self, cohort: tuple[int, ...]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """The chance of every joint path, (B, d, paths), and the vectors on it, (B, N or 1, d, paths)."""
+        each, N = self.clients, self.curvature.shape[1]
+        joint = np.array(list(product(range(each["chance"].shape[-1]), repeat=N))).T
+        paths = {
+            name: np.stack([each[name][:, k][..., joint[k]] for k in range(N)], axis=1)
+            for name in ("chance", "w", "x", "g", "xi", "v", "y")
+        }
+        chance = paths.pop("chance").prod(axis=1)
+        h, c = self.curvature[..., None], self.center[..., None]
+        b = paths["w"].mean(axis=1, keepdims=True)
+        at_b = h * (b - c)
+        commons = {"gb": paths["g"], "nb": paths["xi"], "vb": paths["v"], "f0": at_b}
+        drawn = {"va": paths["v"][:, list(cohort)], "wn": paths["y"][:, list(cohort)]}
+        found = paths | {name: v.mean(axis=1, keepdims=True) for name, v in (commons | drawn).items()}
+        still = {"s": self.start[:, None, :, None], "ws": self.minimizer[:, None, :, None]}
+        return chance, found | still | {"b": b, "g0": at_b}
+
+    @cached_property
+    def products(self) -> dict[str, np.ndarray]:
+        """Every inner product of the proofs, (B, 1), and the values that stand beside them."""
+        N = self.curvature.shape[1]
+        cohorts = list(combinations(range(N), self.cohort))
+        total: dict[str, np.ndarray] = {}
+        for cohort in cohorts:
+            chance, found = self.atoms(cohort)
+            names = sorted(found)
+            values = {
+                f"<{a},{c}>": (chance * (found[a] * found[c]).mean(axis=1)).sum(axis=(1, 2))
+                for a in names
+                for c in names
+                if a <= c
+            }
+            values |= self._values(chance, found)
+            for name, number in values.items():
+                total[name] = total.get(name, 0.0) + number[:, None] / len(cohorts)
+        return total | {"<h,h>": self.clients["squares"]}
+
+    def _values(self, chance: np.ndarray, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Means of function values, as differences that do not cancel."""
+        h, c, ws = self.curvature[..., None], self.center[..., None], found["ws"]
+
+        def above(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+            """The mean over the clients of F_k(first) - F_k(second)."""
+            gap = h / 2 * (first - second) * (first + second - 2 * c)
+            return (chance * gap.mean(axis=1)).sum(axis=(1, 2))
+
+        return {
+            "excess": above(found["x"], ws),
+            "gap": above(found["b"], ws),
+            "decrease": above(found["b"], found["wn"]),
+            "Gamma": (h / 2 * (ws - c) ** 2).mean(axis=1).sum(axis=(1, 2)),
+        }
+
 
 B = 24
 FEWER = ((1, 1, 1, 1), (1, 2, 1, 1), (1, 3, 1, 2), (2, 1, 1, 2), (3, 1, 2, 1))  # where a step has more outcomes
@@ -68,7 +249,7 @@ def draw_iterations(
     return MaskedIterations(curvature, center, start, noise, steps, K, None if prescribed else q, amplitude, whole)
 
 
-def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
+def iteration_cases(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
     """The letters of a proof on these iterations."""
     p, size = z.products, np.abs(z.curvature)
     N, S, d = z.curvature.shape[1], z.progressive or z.steps.shape[1], z.curvature.shape[2]
@@ -86,11 +267,11 @@ def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
         "sigma": sigma,
         "G": G,
         "etat": last,
-        letters.EARLY.name: first,
+        symbols.EARLY.name: first,
         "eta": first,
         "a": amplitude,
-        letters.AMPLITUDE.name: amplitude,
-        letters.CHANCE.name: np.full_like(first, z.steps.shape[1] / S),
+        symbols.AMPLITUDE.name: amplitude,
+        symbols.CHANCE.name: np.full_like(first, z.steps.shape[1] / S),
         convex.EXCESS.name: p["excess"],
         convex.GAP.name: p["gap"],
         convex.LAST.name: p["gap"],
@@ -128,13 +309,16 @@ def iterations(prescribed: int, even: bool, convex: bool, progressive: bool = Fa
 @lru_cache(maxsize=16)
 def cases(prescribed: int, *kind: bool) -> tuple[PremiseCases, ...]:
     """The letters on `iterations`."""
-    return tuple(named(z, prescribed=prescribed) for z in iterations(prescribed, *kind))
+    return tuple(iteration_cases(z, prescribed=prescribed) for z in iterations(prescribed, *kind))
 
 
-def lemma(claim: Claim, convex: bool) -> Trial | None:
+def lemma(claim: Claim, convex: bool) -> InstanceTest | None:
     """A lemma about one iteration, of operators with a relative error."""
-    return lemma_trial(
-        claim, PROOFS, lambda: (*iterations(0, False, convex), *iterations(0, True, convex)), lambda z: (named(z),)
+    return lemma_test(
+        claim,
+        PROOFS,
+        lambda: (*iterations(0, False, convex), *iterations(0, True, convex)),
+        lambda z: (iteration_cases(z),),
     )
 
 
@@ -207,7 +391,7 @@ SPECIAL: Mapping[str, Callable[[Claim], Iterable[PremiseCases]]] = {
 }  # fmt: skip
 
 
-def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
+def premise_cases(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
     """Where a step that takes something from elsewhere is tried; None for averages over iterations."""
     proof, step = subject.proof.id.partition("/")[2], subject.step
     if isinstance(step.rule, Telescope | EveryRound):
@@ -228,14 +412,14 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
     nonconvex.AVERAGED: product_symbol("f0", "f0"),
     nonconvex.MEAN_ERROR: n.M,
-    nonconvex.MEAN_CHANCE: letters.CHANCE,
+    nonconvex.MEAN_CHANCE: symbols.CHANCE,
 }
 GAPS: Mapping[sp.Symbol, sp.Symbol] = {nonconvex.DECREASE: n.F}
 
 
-def synchronized(rule: EveryRound, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def synchronized(rule: EveryRound, premises: Sequence[Relation], run: AveragingRun) -> SymbolValues:
     """T iterations, one after the other: the bound where S of them are over, else nothing."""
-    steps, bound = run.letters[n.S.name], value(premises[0].right, run.letters)
+    steps, bound = run.numbers[n.S.name], value(premises[0].right, run.numbers)
     ends = np.arange(1, run.rounds + 1)[None] % steps == 0
     return {nonconvex.MEAN_ERROR.name: np.where(ends, bound, 0.0).mean(axis=1, keepdims=True)}
 

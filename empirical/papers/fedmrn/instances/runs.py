@@ -12,10 +12,10 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import Range, always, counts, flag, nonnegative, positive, reals
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.fedmrn.instances.kinked import KinkedMasked, kinked, signed
 from fedbounds.empirical.papers.fedmrn.instances.premises import lemma
 from fedbounds.empirical.problems import Quadratic
@@ -72,7 +72,7 @@ PROGRESSIVE, SURELY = {"progressive-masking"}, {"surely-bounded-gradients"}
 SIGNED = {"signed-masks-per-round": 1.0, "signed-masks": 2.0, "signed-masks-of-amplitude-a": None}  # over eta S G
 
 
-def letters_of(problem: Quadratic) -> dict[str, float]:
+def problem_symbols(problem: Quadratic) -> dict[str, float]:
     """What does not depend on the run."""
     A = np.stack([problem.hessian(k).numpy() for k in range(problem.clients)])
     c, curvatures = problem.centers.numpy(), np.linalg.eigvalsh(A)
@@ -92,31 +92,20 @@ def letters_of(problem: Quadratic) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class MaskedRuns(Population):
-    r"""B runs of one shape.
+    """B runs of one shape."""
 
-    Attributes:
-        roots: $R_k$, of $A_k=\frac1dR_kR_k^\top+\ell I$, (B, N, d, d).
-        least: $\ell$, (B,).
-        centers, start: $c_k$, (B, N, d), and $w_0$, (B, d).
-        noise: of each coordinate, (B,).
-        share: the step size times L where it is free, (B,).
-        operator: which of `OPERATORS`.
-        local_steps, cohort, iterations: S, K and T.
-        convex: whether the steps and the left side are those of Theorem 1.
-        any_step, progressive: whether the step size is free, and whether masks are progressive.
-    """
-
-    roots: Annotated[np.ndarray, reals("N d d")]
-    least: Annotated[np.ndarray, positive()]
-    centers: Annotated[np.ndarray, reals("N d")]
+    roots: Annotated[np.ndarray, reals("N d d")]  # $R_k$, of $A_k=\frac1dR_kR_k^\top+\ell I$, (B, N, d, d)
+    least: Annotated[np.ndarray, positive()]  # $\ell$, (B,)
+    centers: Annotated[np.ndarray, reals("N d")]  # centers, start: $c_k$, (B, N, d), and $w_0$, (B, d)
     start: Annotated[np.ndarray, reals("d")]
-    noise: Annotated[np.ndarray, nonnegative()]
-    share: Annotated[np.ndarray, positive()]
-    operator: Annotated[int, Range(Domain(0, 2, integer=True))]
-    local_steps: Annotated[int, counts()]
+    noise: Annotated[np.ndarray, nonnegative()]  # of each coordinate, (B,)
+    share: Annotated[np.ndarray, positive()]  # the step size times L where it is free, (B,)
+    operator: Annotated[int, Range(Domain(0, 2, integer=True))]  # which of `OPERATORS`
+    local_steps: Annotated[int, counts()]  # local_steps, cohort, iterations: S, K and T
     cohort: Annotated[int, counts()]
     iterations: Annotated[int, counts()]
-    convex: Annotated[bool, flag()]
+    convex: Annotated[bool, flag()]  # whether the steps and the left side are those of Theorem 1
+    # any_step, progressive: whether the step size is free, and whether masks are progressive
     any_step: Annotated[bool, flag()]
     progressive: Annotated[bool, flag()]
 
@@ -132,17 +121,14 @@ class MaskedRuns(Population):
         """T, of each instance by itself."""
         return self.iterations
 
-    def mutated(self, rng: np.random.Generator) -> Self:
+    def mutate(self, rng: np.random.Generator) -> Self:
         """Other curvatures, centers, starts, noise and steps; clients that are alike stay so."""
-        roots = shaken(self.roots, rng)
+        roots = shake(self.roots, rng)
         one = (self.roots == self.roots[:, :1]).all(axis=(1, 2, 3))[:, None, None, None]
         return replace(
             self,
             roots=np.where(one, roots[:, :1], roots),
-            least=perturb(self.least, rng),
-            centers=shaken(self.centers, rng),
-            start=shaken(self.start, rng),
-            noise=perturb(self.noise, rng),
+            **self.neighbors(rng, least=perturb, centers=shake, start=shake, noise=perturb),
             share=np.minimum(perturb(self.share, rng), 1),
         )
 
@@ -151,7 +137,7 @@ class MaskedRuns(Population):
         """Which assumptions hold beyond those of all runs."""
         return {"progressive-masking": self.progressive}
 
-    def at_the_steps_of_a_theorem(self) -> Self:
+    def with_prescribed_steps(self) -> Self:
         """The same with the step sizes that a theorem sets."""
         return replace(self, any_step=False)
 
@@ -166,7 +152,7 @@ class MaskedRuns(Population):
     def row(self, index: int) -> tuple[float, dict[str, float]]:
         """What one run measures, and its letters."""
         problem, (masking, square) = self.problem(index), OPERATORS[self.operator]
-        c, S, T, share = letters_of(problem), self.local_steps, self.iterations, float(self.share[index])
+        c, S, T, share = problem_symbols(problem), self.local_steps, self.iterations, float(self.share[index])
         eta = share / c["L"] if self.any_step else 1 / (c["L"] * T**0.5)
         gamma = max(8 * c["L"] / c["mu"], S) - 1
 
@@ -239,14 +225,14 @@ def sides(claim: Claim, z: MaskedRuns | KinkedMasked | ExtremalRuns) -> Sides:
     if isinstance(z, ExtremalRuns):
         return (CONVEX if subject.result.key.endswith("theorem-1") else NOT_CONVEX).sides(claim, z)
     if subject.form.prescribes:
-        z = z.at_the_steps_of_a_theorem()
+        z = z.with_prescribed_steps()
     met: dict[str, np.ndarray | bool] = dict.fromkeys(MET, True) | dict(z.met)
     convex, progressive = subject.result.key.endswith("theorem-1"), {a.name for a in claim.assumptions} >= PROGRESSIVE
     covered = np.full((len(z), 1), z.convex == convex and met["progressive-masking"] == progressive)
     return sides_of_form(claim, z.left, z.values, met, covered, (0.0, 1e-11), frozenset(), z.describe)
 
 
-def trial(claim: Claim) -> Trial | None:
+def instance_test(claim: Claim) -> InstanceTest | None:
     """Both theorems' forms that assume nothing but what these runs meet, and the lemmas."""
     subject = claim.subject
     if not isinstance(subject, ResultForm) or subject.form.order_only:
@@ -269,4 +255,4 @@ def trial(claim: Claim) -> Trial | None:
             return signed(convex, SIGNED[masks.pop()], progressive)
         return (*runs(convex, any_step, progressive), *(() if progressive else kinked(convex, not any_step)))
 
-    return Trial(draw, sides, family=CONVEX if convex else NOT_CONVEX)
+    return InstanceTest(draw, sides, family=CONVEX if convex else NOT_CONVEX)

@@ -1,9 +1,16 @@
-"""The letters of the proofs of Das et al. (2022) on rounds with every path followed, and where each step is tried."""
+r"""The symbols of the proofs of Das et al. (2022) on rounds with every path followed, and where each step is tested.
+
+Client k has $F_k(x)=\frac12(x-c_k)^\top A_k(x-c_k)$, f is the mean of them, and in silo j it sees the block j of its
+gradient with noise $\pm v_{kj}$, drawn once for the round.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import product
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 import sympy as sp
@@ -14,13 +21,137 @@ from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
 from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import PROOFS, theorem
-from fedbounds.bounds.papers.tdcd.proof import symbols as letters
+from fedbounds.bounds.papers.tdcd.proof import symbols as symbols
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
 from fedbounds.empirical.falsification.instances.averages import Builder, telescope
-from fedbounds.empirical.falsification.instances.lemmas import lemma_trial
-from fedbounds.empirical.falsification.instances.premises import PremiseCases
-from fedbounds.empirical.falsification.instances.sides import Trial
-from fedbounds.empirical.papers.tdcd.instances.block_rounds import BlockRounds
+from fedbounds.empirical.falsification.instances.population import LeftSide, Population, perturb, shake
+from fedbounds.empirical.falsification.instances.premises import PremiseCases, lemma_test
+from fedbounds.empirical.falsification.instances.ranges import always, counts, positive, reals, symmetric
+from fedbounds.empirical.falsification.instances.sides import InstanceTest
+
+
+@dataclass(frozen=True, eq=False)
+class BlockRounds(Population):
+    """B instances of a round."""
+
+    measured: ClassVar[LeftSide] = "every outcome"
+    hessians: Annotated[np.ndarray, reals("K d d")]  # $A_k$, (B, K, d, d), symmetric
+    centers: Annotated[np.ndarray, reals("K d")]  # $c_k$, (B, K, d)
+    noise: Annotated[np.ndarray, reals("K d")]  # $v_{kj}$, (B, K, d): the block j of a client's, for all j
+    start: Annotated[np.ndarray, reals("d")]  # the synchronized model, (B, d)
+    step: Annotated[np.ndarray, positive()]  # (B,)
+    local_steps: Annotated[int, counts()]  # Q
+    silos: Annotated[int, counts()]  # N, each with d/N parameters
+
+    def rules(self) -> dict[str, np.ndarray]:
+        return {
+            "the Hessians are symmetric": symmetric(self.hessians),
+            "some Hessian is not zero": (self.hessians != 0).any(axis=(1, 2, 3)),
+            "silos have equally many coordinates": always(self.start.shape[1] % self.silos == 0, self.start),
+        }
+
+    @property
+    def cost(self) -> int:
+        """The local steps, and a sixtieth for each path."""
+        return self.local_steps + 2 ** (self.clients * self.silos) // 60
+
+    def mutate(self, rng: np.random.Generator) -> Self:
+        """Other functions, noise, starts and step sizes; clients that are alike stay so."""
+        hessians, centers, noise = (shake(v, rng) for v in (self.hessians, self.centers, self.noise))
+        hessians, noise = hessians + np.swapaxes(hessians, 2, 3), np.where(self.noise == 0, 0.0, noise)
+        alike = self.alike
+        return replace(
+            self,
+            hessians=np.where(alike[:, None, None, None], hessians[:, :1], hessians) / 2,
+            centers=np.where(alike[:, None, None], centers[:, :1], centers),
+            noise=noise,
+            **self.neighbors(rng, start=shake, step=perturb),
+        )
+
+    @property
+    def alike(self) -> np.ndarray:
+        """Whether all clients have the same function, (B,)."""
+        one = (self.hessians == self.hessians[:, :1]).all(axis=(1, 2, 3))
+        return one & (np.ptp(self.centers, axis=1) == 0).all(axis=1)
+
+    @property
+    def clients(self) -> int:
+        """In every silo."""
+        return self.hessians.shape[1]
+
+    def blocks(self, vectors: np.ndarray) -> np.ndarray:
+        """(..., d) as (..., N, d/N)."""
+        return vectors.reshape(*vectors.shape[:-1], self.silos, -1)
+
+    @cached_property
+    def signs(self) -> np.ndarray:
+        """Of the noise of every client in every silo on each path, (paths, K, N)."""
+        size = self.clients * self.silos
+        return np.array(list(product((-1.0, 1.0), repeat=size))).reshape(-1, self.clients, self.silos)
+
+    @cached_property
+    def noise_on_paths(self) -> np.ndarray:
+        """The noise on every path, (B, paths, K, N, d/N)."""
+        return self.signs[None, ..., None] * self.blocks(self.noise)[:, None]
+
+    def gradients(self, views: np.ndarray) -> np.ndarray:
+        """g_kj at the views (B, paths, K, N, d) of the clients, each its own block, (B, paths, K, N, d/N)."""
+        away = views - self.centers[:, None, :, None]
+        whole = self.blocks(np.einsum("bkij,bpknj->bpkni", self.hessians, away))
+        return np.einsum("bpknni->bpkni", whole) + self.noise_on_paths
+
+    @cached_property
+    def steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """The clients' views of the model and their gradients before each local step, and after the last one."""
+        own = np.eye(self.silos)[..., None]  # (N, N, 1): which block of a view is the client's own
+        paths = len(self.signs)
+        shape = (len(self.start), paths, self.clients, self.silos, self.start.shape[1])
+        view, views, found = np.broadcast_to(self.start[:, None, None, None], shape), [], []
+        for _ in range(self.local_steps + 1):
+            gradient = self.gradients(view)
+            views.append(view)
+            found.append(gradient)
+            moved = own * gradient[..., None, :]
+            view = view - self.step[:, None, None, None, None] * moved.reshape(shape)
+        return np.stack(views), np.stack(found)
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        """The blocks of grad f at the synchronized model, (B, 1, 1, N, d/N)."""
+        away = self.start[:, None] - self.centers
+        return self.blocks(np.einsum("bkij,bkj->bki", self.hessians, away).mean(axis=1))[:, None, None]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Of a model on every path, (B, paths, d)."""
+        return len(self.start), len(self.signs), self.start.shape[1]
+
+    def slope(self, models: np.ndarray) -> np.ndarray:
+        """Grad f at (B, paths, d), of the same shape."""
+        away = models[:, :, None] - self.centers[:, None]
+        return np.einsum("bkij,bpkj->bpki", self.hessians, away).mean(axis=2)
+
+    def objective(self, models: np.ndarray) -> np.ndarray:
+        """f at (B, paths, d)."""
+        away = models[:, :, None] - self.centers[:, None]
+        return np.einsum("bpki,bkij,bpkj->bpk", away, self.hessians, away).mean(axis=2) / 2
+
+    @cached_property
+    def decrease(self) -> np.ndarray:
+        """E f(x) - E f(x^+), (B, 1)."""
+        moved = self.steps[1][:-1].sum(axis=0).mean(axis=2)  # (B, paths, N, d/N): the clients' mean
+        after = self.start[:, None] - self.step[:, None, None] * moved.reshape(*moved.shape[:2], -1)
+        return (self.objective(self.start[:, None]) - self.objective(after)).mean(axis=1, keepdims=True)
+
+    def sum_products(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The product of two vectors (B, paths, K, N, ...): expectation, clients' mean, sum over the silos; (B, 1)."""
+        return (first * second).sum(axis=-1).sum(axis=-1).mean(axis=(1, 2))[:, None]
+
+    @cached_property
+    def errors(self) -> np.ndarray:
+        """g^0 less the block of grad f, (B, paths, K, N, d/N)."""
+        return self.steps[1][0] - self.gradient
+
 
 B = 24
 # silos, clients of each, parameters of each, local steps
@@ -73,10 +204,10 @@ def constants(z: BlockRounds) -> dict[str, np.ndarray]:
 def products(vectors: Mapping[str, np.ndarray], z: BlockRounds) -> dict[str, np.ndarray]:
     """Every inner product of these vectors."""
     names = sorted(vectors)
-    return {f"<{a},{b}>": z.summed(vectors[a], vectors[b]) for a in names for b in names if a <= b}
+    return {f"<{a},{b}>": z.sum_products(vectors[a], vectors[b]) for a in names for b in names if a <= b}
 
 
-def of_a_round(z: BlockRounds) -> PremiseCases:
+def round_cases(z: BlockRounds) -> PremiseCases:
     """The bracket of the theorem: also a mean over the local steps."""
     g = z.steps[1][:-1]
     shape = g.shape[1:]
@@ -86,14 +217,14 @@ def of_a_round(z: BlockRounds) -> PremiseCases:
     averaged["nb"] = np.broadcast_to(z.errors.mean(axis=2, keepdims=True), shape)
     averaged["ms"] = np.broadcast_to(g.mean(axis=0).mean(axis=2, keepdims=True), shape)
     values = products(averaged | {"gs": g.mean(axis=0)}, z)
-    values["<gs,gs>"] = np.mean([z.summed(one, one) for one in g], axis=0)
-    values |= along_the_way(z)
-    drift = np.sum([z.summed(one - g[0], one - g[0]) for one in g], axis=0)
-    spread = z.summed(z.errors, z.errors)
+    values["<gs,gs>"] = np.mean([z.sum_products(one, one) for one in g], axis=0)
+    values |= products_along_round(z)
+    drift = np.sum([z.sum_products(one - g[0], one - g[0]) for one in g], axis=0)
+    spread = z.sum_products(z.errors, z.errors)
     values |= constants(z) | {
-        letters.PSI.name: drift,
+        symbols.PSI.name: drift,
         theorem.GROWTH.name: drift / values["<g0,g0>"],
-        letters.DECREASE.name: z.decrease,
+        symbols.DECREASE.name: z.decrease,
         "S": spread,
         "SK": spread / z.clients,
         "Delta": np.maximum(z.decrease, 0),
@@ -102,7 +233,7 @@ def of_a_round(z: BlockRounds) -> PremiseCases:
     return PremiseCases(values, met=MET, error=error)
 
 
-def along_the_way(z: BlockRounds) -> dict[str, np.ndarray]:
+def products_along_round(z: BlockRounds) -> dict[str, np.ndarray]:
     """The virtual average before each local step, and grad f there: products, in the mean over the steps."""
     moved = z.step[:, None, None] * np.cumsum(z.steps[1][:-1].mean(axis=3).reshape(z.local_steps, *z.shape), axis=0)
     start = np.broadcast_to(z.start[:, None], z.shape)
@@ -115,7 +246,7 @@ def along_the_way(z: BlockRounds) -> dict[str, np.ndarray]:
     return {name: np.mean([one[name] for one in found], axis=0) for name in found[0]}
 
 
-def to_the_end(claim: Claim) -> Iterator[PremiseCases]:
+def decrease_cases(claim: Claim) -> Iterator[PremiseCases]:
     """What curvature/2 x^2 falls by in so many steps, of all that it can fall by."""
     rng = np.random.default_rng(227)
     start, steps = np.exp(rng.normal(size=(2, 60, 1)))
@@ -123,18 +254,18 @@ def to_the_end(claim: Claim) -> Iterator[PremiseCases]:
     yield PremiseCases(values, met=MET)
 
 
-def of_local_steps(claim: Claim) -> Iterator[PremiseCases]:
+def local_step_cases(claim: Claim) -> Iterator[PremiseCases]:
     """One local step after the other; the first alone where the step's quantifiers require it."""
     subject = claim.subject
     assert isinstance(subject, StepOf)
     for z in rounds(alike=False):
         views, g = z.steps
-        drift = np.sum([z.summed(one - g[0], one - g[0]) for one in g[:-1]], axis=0)
+        drift = np.sum([z.sum_products(one - g[0], one - g[0]) for one in g[:-1]], axis=0)
         for s in range(1 if subject.step.id == "0" else z.local_steps):
             values = products({"g0": g[0], "gp": g[s], "gn": g[s + 1]}, z)
             values |= products({"yp": views[s], "yn": views[s + 1]}, z)
             error = ROUNDING * np.max([values[f"<{a},{a}>"] for a in ("g0", "gp", "gn", "yp", "yn")], axis=0)
-            yield PremiseCases(values | constants(z) | {letters.PSI.name: drift}, met=MET, error=error)
+            yield PremiseCases(values | constants(z) | {symbols.PSI.name: drift}, met=MET, error=error)
 
 
 def recursion(claim: Claim) -> Iterator[PremiseCases]:
@@ -147,7 +278,7 @@ def recursion(claim: Claim) -> Iterator[PremiseCases]:
             total = total + now
             now = (1 + 2 / steps) * now + 2 * (1 + steps) * rate**2 * first
         values = {"<g0,g0>": first, "eta": rate / 3, "Lmax": 0 * rate + 3, "Q": 0 * rate + steps}
-        yield PremiseCases(values | {letters.PSI.name: total}, met=MET, covered=total > 0)
+        yield PremiseCases(values | {symbols.PSI.name: total}, met=MET, covered=total > 0)
 
 
 def first_gradients(z: BlockRounds, one_client: bool) -> list[PremiseCases]:
@@ -159,40 +290,40 @@ def first_gradients(z: BlockRounds, one_client: bool) -> list[PremiseCases]:
             here = {"f": f[:, :, clients, j : j + 1], "g0": g[:, :, clients, j : j + 1]}
             here["xi"] = here["g0"] - here["f"]
             here["nb"] = np.broadcast_to(here["xi"].mean(axis=2, keepdims=True), here["xi"].shape)
-            values = products(here, z) | {"sigmaj": np.sqrt(z.summed(here["xi"], here["xi"]))}
+            values = products(here, z) | {"sigmaj": np.sqrt(z.sum_products(here["xi"], here["xi"]))}
             size = np.maximum(values["<f,f>"], values["<g0,g0>"])
             found.append(PremiseCases(values, met=met, error=ROUNDING * size))
     return found
 
 
-def lemma(claim: Claim) -> Trial | None:
+def lemma(claim: Claim) -> InstanceTest | None:
     """Lemma 1, of every client or of their mean, and Lemma 2."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     if subject.result is LEMMA_2:
-        return lemma_trial(claim, PROOFS, lambda: rounds(alike=False), lambda z: [of_a_round(z)])
+        return lemma_test(claim, PROOFS, lambda: rounds(alike=False), lambda z: [round_cases(z)])
     one_client = subject.form.name == "printed"
-    return lemma_trial(claim, PROOFS, lambda: rounds(alike=one_client), lambda z: first_gradients(z, one_client))
+    return lemma_test(claim, PROOFS, lambda: rounds(alike=one_client), lambda z: first_gradients(z, one_client))
 
 
-def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
+def premise_cases(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
     """Where a step that takes something from elsewhere is tried; None for averages over rounds."""
     if isinstance(subject.step.rule, Realized):
         return None
     if subject.step.id in ("21", "6"):
-        return to_the_end if subject.step.id == "21" else recursion
+        return decrease_cases if subject.step.id == "21" else recursion
     name = subject.proof.id.partition("/")[2]
     if name.startswith("lemma-1"):
         one_client = name.endswith("-client")
         return lambda claim: (c for z in rounds(alike=one_client) for c in first_gradients(z, one_client))
-    return of_local_steps if name == "lemma-2" else lambda claim: map(of_a_round, rounds(alike=False))
+    return local_step_cases if name == "lemma-2" else lambda claim: map(round_cases, rounds(alike=False))
 
 
 # --- averages --------------------------------------------------------------------------------------------------------
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
-    theorem.AVERAGED: letters.SQUARED_GRADIENT,
+    theorem.AVERAGED: symbols.SQUARED_GRADIENT,
     theorem.EVERYWHERE: product_symbol("fs", "fs"),
 }
-GAPS: Mapping[sp.Symbol, sp.Symbol] = {letters.DECREASE: n.Delta}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {symbols.DECREASE: n.Delta}
 BUILDERS: Mapping[type, Builder] = {Realized: telescope}

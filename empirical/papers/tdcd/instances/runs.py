@@ -26,10 +26,10 @@ from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
 from fedbounds.bounds.theory.symbols import Domain
 from fedbounds.empirical.falsification.instances.extremal import ExtremalRuns, Family, MeasuredRuns
-from fedbounds.empirical.falsification.instances.population import Population, perturb, shaken
+from fedbounds.empirical.falsification.instances.population import Population, perturb, shake
 from fedbounds.empirical.falsification.instances.ranges import FLAGS, Range, always, counts, positive, reals, symmetric
 from fedbounds.empirical.falsification.instances.readable import sides_of_form
-from fedbounds.empirical.falsification.instances.sides import Sides, Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest, Sides
 from fedbounds.empirical.papers.tdcd.instances.premises import lemma
 from fedbounds.empirical.papers.tdcd.instances.tiers import TieredClients, draw_tiered
 
@@ -72,7 +72,7 @@ KINKED = (  # N, K, Q, R and whether there is noise
 LARGEST = 1e12  # entries of models beyond which a run has diverged
 
 
-class Seen(NamedTuple):
+class TieredMeasurements(NamedTuple):
     r"""$\mathbb E\|\nabla f\|^2$ at the virtual average before every local step, (B, R, Q), the expected
     $\sigma_j^2$ of every silo in every round, (B, R, N), and $\mathbb Ef$ at the start and at the end, (B, 2); the
     constants of f and of a client's block, inf f, whether clients are alike, and whether their noise is one, (B,);
@@ -90,7 +90,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TieredLetters(Population, ABC):
+class TieredInstances(Population, ABC):
     """B runs of Q steps in R rounds with step sizes eta, whatever the functions are; a link's latency, and how much of
     another round fits into the time, (B,)."""
 
@@ -102,21 +102,23 @@ class TieredLetters(Population, ABC):
 
     @property
     @abstractmethod
-    def seen(self) -> Seen:
+    def measurements(self) -> TieredMeasurements:
         """All that letters are made of."""
 
     @cached_property
     def values(self) -> dict[str, np.ndarray]:
         """The letters, each (B, 1)."""
-        ends, one = self.seen.ends, np.ones(len(self))
-        S = self.seen.variances.max(axis=1).sum(axis=1)  # a silo's sigma_j^2 bounds it at every synchronized iterate
+        ends, one = self.measurements.ends, np.ones(len(self))
+        S = self.measurements.variances.max(axis=1).sum(
+            axis=1
+        )  # a silo's sigma_j^2 bounds it at every synchronized iterate
         found = {
-            "L": self.seen.L,
-            "Lmax": self.seen.Lmax,
+            "L": self.measurements.L,
+            "Lmax": self.measurements.Lmax,
             "S": S,
-            "SK": S / self.seen.clients,
+            "SK": S / self.measurements.clients,
             "Delta": np.maximum(ends[:, 0] - ends[:, 1], 0),
-            "Deltainf": ends[:, 0] - self.seen.lowest,
+            "Deltainf": ends[:, 0] - self.measurements.lowest,
             "Q": self.steps * one,
             "R": self.rounds * one,
             "eta": self.eta,
@@ -129,7 +131,7 @@ class TieredLetters(Population, ABC):
 
     def left(self, of: str) -> np.ndarray:
         """What a form bounds, (B, 1)."""
-        norms = self.seen.norms
+        norms = self.measurements.norms
         if of == SYNCHRONIZED.of:
             return norms[:, :, 0].mean(axis=1, keepdims=True)
         every = norms.reshape(len(norms), -1)
@@ -149,31 +151,23 @@ class TieredLetters(Population, ABC):
             "block-smooth": True,
             "smooth-in-one-block": True,
             "unbiased-silos": True,
-            "unbiased-clients": self.seen.alike,
-            "bounded-below": np.isfinite(self.seen.lowest),
-            "uncorrelated-clients": ~self.seen.together | (self.seen.clients == 1),
+            "unbiased-clients": self.measurements.alike,
+            "bounded-below": np.isfinite(self.measurements.lowest),
+            "uncorrelated-clients": ~self.measurements.together | (self.measurements.clients == 1),
         }
 
 
 @dataclass(frozen=True, eq=False)
-class TieredRuns(TieredLetters):
-    r"""B runs.
+class TieredRuns(TieredInstances):
+    """B runs."""
 
-    Attributes:
-        hessians: $A_k$, (B, K, d, d), symmetric.
-        pulls: $b_k$, (B, K, d).
-        noise: a root of the covariance of $\xi$, (B, d, d); of its blocks where clients are independent.
-        together: whether all clients and silos see one $\xi$, (B,).
-        start: (B, d).
-        silos: N.
-    """
-
-    hessians: Annotated[np.ndarray, reals("K d d")]
-    pulls: Annotated[np.ndarray, reals("K d")]
+    hessians: Annotated[np.ndarray, reals("K d d")]  # $A_k$, (B, K, d, d), symmetric
+    pulls: Annotated[np.ndarray, reals("K d")]  # $b_k$, (B, K, d)
+    # a root of the covariance of $\xi$, (B, d, d); of its blocks where clients are independent
     noise: Annotated[np.ndarray, reals("d d")]
-    together: Annotated[np.ndarray, Range(FLAGS)]
-    start: Annotated[np.ndarray, reals("d")]
-    silos: Annotated[int, counts()]
+    together: Annotated[np.ndarray, Range(FLAGS)]  # whether all clients and silos see one $\xi$, (B,)
+    start: Annotated[np.ndarray, reals("d")]  # (B, d)
+    silos: Annotated[int, counts()]  # N
 
     def rules(self) -> dict[str, np.ndarray]:
         return {
@@ -186,17 +180,15 @@ class TieredRuns(TieredLetters):
     def cost(self) -> int:
         return self.rounds
 
-    def mutated(self, rng: np.random.Generator) -> Self:
-        hessians, pulls = shaken(self.hessians, rng), shaken(self.pulls, rng)
+    def mutate(self, rng: np.random.Generator) -> Self:
+        hessians, pulls = shake(self.hessians, rng), shake(self.pulls, rng)
         hessians = (hessians + np.swapaxes(hessians, 2, 3)) / 2
         one = self.alike[:, None]
         return replace(
             self,
             hessians=np.where(one[..., None, None], hessians[:, :1], hessians),
             pulls=np.where(one[..., None], pulls[:, :1], pulls),
-            noise=perturb(self.noise, rng),
-            start=shaken(self.start, rng),
-            eta=perturb(self.eta, rng),
+            **self.neighbors(rng, noise=perturb, start=shake, eta=perturb),
         )
 
     @property
@@ -262,7 +254,7 @@ class TieredRuns(TieredLetters):
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The first three of `Seen`."""
+        """The first three of `TieredMeasurements`."""
         with np.errstate(all="ignore"):  # runs that diverge overflow, and no claim covers them
             return self._moments()
 
@@ -311,21 +303,21 @@ class TieredRuns(TieredLetters):
         return 1 / (8 * self.steps * np.maximum(*self.smoothness))
 
     @property
-    def seen(self) -> Seen:
-        return Seen(*self.moments, *self.smoothness, self.lowest, self.alike, self.together, self.clients)
+    def measurements(self) -> TieredMeasurements:
+        return TieredMeasurements(*self.moments, *self.smoothness, self.lowest, self.alike, self.together, self.clients)
 
 
 @dataclass(frozen=True, eq=False)
-class KinkedTiers(TieredClients, TieredLetters):
+class KinkedTiers(TieredClients, TieredInstances):
     """B runs on clients with kinks."""
 
     @property
-    def seen(self) -> Seen:
+    def measurements(self) -> TieredMeasurements:
         together = np.full(len(self), self.together)
-        return Seen(*self.course, *self.constants, self.lowest, self.alike, together, self.clients)
+        return TieredMeasurements(*self.course, *self.constants, self.lowest, self.alike, together, self.clients)
 
-    def mutated(self, rng: np.random.Generator) -> Self:
-        return replace(self, **self.moved_clients(rng), eta=perturb(self.eta, rng))
+    def mutate(self, rng: np.random.Generator) -> Self:
+        return replace(self, **self.move_clients(rng), eta=perturb(self.eta, rng))
 
 
 def draw_runs(rng: np.random.Generator) -> TieredRuns:
@@ -371,7 +363,7 @@ def kinked() -> tuple[KinkedTiers, ...]:
     return tuple(found)
 
 
-def loud(z: TieredRuns) -> TieredRuns:
+def with_loud_noise(z: TieredRuns) -> TieredRuns:
     """The same problems where all clients have one function, under enough noise for Remark 5 at its best c."""
     some = z.take(z.alike & np.isfinite(z.lowest))
     (L, Lmax), gap = some.smoothness, some.values["Deltainf"][:, 0]
@@ -381,28 +373,28 @@ def loud(z: TieredRuns) -> TieredRuns:
     return replace(some, noise=noise * size[:, None, None])
 
 
-def at_the_best_scale(z: TieredRuns) -> TieredRuns:
+def with_best_scale(z: TieredRuns) -> TieredRuns:
     """The same runs with the step size that Remark 5 sets at its best c."""
     best = np.sqrt(z.values["Deltainf"] / (z.values["L"] * (z.noise**2).sum(axis=(1, 2))[:, None]))[:, 0]
     return replace(z, eta=np.where(np.isfinite(best) & (best > 0), best, 1.0) / (z.steps * z.rounds**0.5))
 
 
-def sides(claim: Claim, z: TieredLetters | ExtremalRuns) -> Sides:
+def sides(claim: Claim, z: TieredInstances | ExtremalRuns) -> Sides:
     """The exact left side against the form, term by term."""
     if isinstance(z, ExtremalRuns):
         return FAMILY.sides(claim, z)
     subject, covered = claim.subject, np.ones(len(z), dtype=bool)
     assert isinstance(subject, ResultForm)
     if isinstance(z, TieredRuns) and subject.form.name == BEST:
-        z, covered = at_the_best_scale(z), z.alike & (z.noise != 0).any(axis=(1, 2))
+        z, covered = with_best_scale(z), z.alike & (z.noise != 0).any(axis=(1, 2))
     left = z.left((subject.form.measure or subject.result.measure).of)
-    ends = np.abs(z.seen.ends).max(axis=1)
+    ends = np.abs(z.measurements.ends).max(axis=1)
     error = CANCELED * ends / (z.eta * z.steps * z.rounds)
     covered = (covered & (ends < LARGEST))[:, None]
     return sides_of_form(claim, left, z.values, z.met, covered, (error[:, None], CANCELED), frozenset(), z.describe)
 
 
-def trial(claim: Claim) -> Trial | None:
+def instance_test(claim: Claim) -> InstanceTest | None:
     """Every form of Theorem 1, also within a given time, and of Remark 5 that says its constants; and the lemmas."""
     subject = claim.subject
     if not isinstance(subject, ResultForm) or subject.form.order_only:
@@ -412,8 +404,8 @@ def trial(claim: Claim) -> Trial | None:
     if subject.result.key not in (THEOREM_1.key, REMARK_5.key, WALL_CLOCK.key):
         return None
 
-    def draw(claim: Claim, cells: int) -> Iterable[TieredLetters]:
-        drawn = map(loud, pool(cells)) if subject.form.name == BEST else (*pool(cells), *kinked())
+    def draw(claim: Claim, cells: int) -> Iterable[TieredInstances]:
+        drawn = map(with_loud_noise, pool(cells)) if subject.form.name == BEST else (*pool(cells), *kinked())
         return [z for z in drawn if len(z)]
 
-    return Trial(draw, sides, family=FAMILY)
+    return InstanceTest(draw, sides, family=FAMILY)

@@ -20,17 +20,12 @@ from fedbounds.empirical.falsification.instances.ranges import counts, flag, pos
 
 
 class TieredCourse(NamedTuple):
-    r"""What is measured on all paths.
+    """What is measured on all paths."""
 
-    Attributes:
-        gradient: $\mathbb E\|\nabla f\|^2$ at the virtual average before every local step, (B, R, Q).
-        variance: of the clients' stochastic gradients about that of f in a round and a silo, their mean, (B, R, d).
-        ends: $\mathbb Ef$ at the start and at the end, (B, 2).
-    """
-
-    gradient: np.ndarray
+    gradient: np.ndarray  # $\mathbb E\|\nabla f\|^2$ at the virtual average before every local step, (B, R, Q)
+    # of the clients' stochastic gradients about that of f in a round and a silo, their mean, (B, R, d)
     variance: np.ndarray
-    ends: np.ndarray
+    ends: np.ndarray  # $\mathbb Ef$ at the start and at the end, (B, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +33,12 @@ class TieredClients(KinkedClients):
     r"""B runs of K clients in each of as many silos as there are coordinates.
 
     Knots, curvatures and slopes are those of $\phi_{km}$, with a direction where others have a coordinate.
-
-    Attributes:
-        directions: $a_m$, (B, d, d).
-        eta: (B,).
-        together: whether all clients see one sign in a round; else each has its own.
-        steps, rounds: Q and R.
     """
 
-    directions: Annotated[np.ndarray, reals("d d")]
-    eta: Annotated[np.ndarray, positive()]
-    together: Annotated[bool, flag()]
-    steps: Annotated[int, counts()]
+    directions: Annotated[np.ndarray, reals("d d")]  # $a_m$, (B, d, d)
+    eta: Annotated[np.ndarray, positive()]  # (B,)
+    together: Annotated[bool, flag()]  # whether all clients see one sign in a round; else each has its own
+    steps: Annotated[int, counts()]  # steps, rounds: Q and R
     rounds: Annotated[int, counts()]
 
     def rules(self) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS
-from fedbounds.empirical.falsification.instances.sides import Trial
+from fedbounds.empirical.falsification.instances.sides import InstanceTest
 from fedbounds.empirical.papers.fed_norm_sgda.instances import forms
 from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
     PopulationShape,
@@ -89,7 +89,7 @@ def climb_ratios(claim: Claim, z: RoundInstances, generations: int, rng: np.rand
     for _ in range(generations):
         there = z.neighbor(rng)
         found = score(there)
-        z, best = z.replaced_where(found > best, there), np.maximum(best, found)
+        z, best = z.replace_where(found > best, there), np.maximum(best, found)
     return z
 
 
@@ -135,10 +135,10 @@ def is_measured(subject: StepOf) -> bool:
     return all(map(numbers.has, reading(subject).names))
 
 
-def trial(claim: Claim) -> Trial | None:
+def instance_test(claim: Claim) -> InstanceTest | None:
     """How instances verify a claim of the paper; None for a claim without instances."""
     if claim.paper != PAPER:
         return None
     if isinstance(claim.subject, StepOf):
-        return Trial(one_round, relation_sides) if is_measured(claim.subject) else None
-    return forms.trial(claim)
+        return InstanceTest(one_round, relation_sides) if is_measured(claim.subject) else None
+    return forms.instance_test(claim)
