@@ -29,8 +29,7 @@ from fedbounds.empirical.data.image_files import (
 from fedbounds.empirical.data.mimic_files import read_mortality
 from fedbounds.empirical.data.synthetic_images import FEWEST_CLASSES, MOST_CLASSES, draw_images
 from fedbounds.empirical.data.synthetic_objects import SMALLEST, VIEWS, draw_views
-from fedbounds.empirical.data.synthetic_sequences import draw_sequences
-from fedbounds.empirical.data.synthetic_text import ALPHABET, draw_characters
+from fedbounds.empirical.data.synthetic_sequences import ALPHABET, draw_characters, draw_sequences
 from fedbounds.empirical.runtime.kinds import Registry
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"

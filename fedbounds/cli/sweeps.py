@@ -85,8 +85,8 @@ def run(
     fedbounds run examples/sweep.toml --shard $SLURM_ARRAY_TASK_ID/8
     """
     from fedbounds.empirical.sweep import execute, shard
+    from fedbounds.empirical.sweep.batches import parse_shard
     from fedbounds.empirical.sweep.executor import runs_bar
-    from fedbounds.empirical.sweep.shards import parse_shard
 
     if cluster is not None and workers is not None:
         raise FedboundsError("--cluster uses the workers of the cluster; leave out --workers")
@@ -319,8 +319,7 @@ def _show_plan(
     name: str, head: dict[str, Any], runs: Sequence[Run], store: Store, workers: int, patience: int, as_json: bool
 ) -> None:
     from fedbounds.empirical.simulation.runtime_estimate import format_duration
-    from fedbounds.empirical.sweep.estimate import estimate
-    from fedbounds.empirical.sweep.probe import Probe, probe
+    from fedbounds.empirical.sweep.estimate import Probe, estimate, probe
 
     def probe_runs(some: Sequence[Run]) -> Probe:
         with progress_bar("settings probed") as progress:
