@@ -32,15 +32,10 @@ class Placed(NamedTuple):
 
 
 class PlacedRound(NamedTuple):
-    """What a round needs on the device of the models, moved there before the round.
+    """What a round needs on the device of the models, moved there before the round."""
 
-    Attributes:
-        placed: the cohort.
-        tables: what its engine needs.
-    """
-
-    placed: Placed
-    tables: Mapping[str, torch.Tensor]
+    placed: Placed  # the cohort
+    tables: Mapping[str, torch.Tensor]  # what its engine needs
 
 
 @dataclass(frozen=True)

@@ -80,19 +80,13 @@ class LocalDescentAscent:
     with u as in `LocalOptimizer`; with snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of $G^x_k$. Where
     y is constrained, $y_{k+1}$ is the projection of $y_k+\eta_y(u^y_{k+1}-u^y_k)$; the returned u is not projected.
 
-    Attributes:
-        step_size: $\eta_x\ge0$, units x^2/f.
-        ascent_step_size: $\eta_y\ge0$, units y^2/f.
-        optimizers: one for all clients, or one for each.
-        at_snapshot: whether gradients in y are taken at the snapshot of x.
-
     Source: Sharma et al. 2023, eq. (12), which does not specify the projection.
     """
 
-    step_size: float
-    ascent_step_size: float
-    optimizers: tuple[LocalOptimizer, ...]
-    at_snapshot: bool = False
+    step_size: float  # $\eta_x\ge0$, units x^2/f
+    ascent_step_size: float  # $\eta_y\ge0$, units y^2/f
+    optimizers: tuple[LocalOptimizer, ...]  # one for all clients, or one for each
+    at_snapshot: bool = False  # whether gradients in y are taken at the snapshot of x
 
 
 class MinimaxAlgorithm(Algorithm):
@@ -131,17 +125,11 @@ class MinimaxAlgorithm(Algorithm):
 
 
 class MinimaxState(NamedTuple):
-    r"""The state of a minimax algorithm.
+    r"""The state of a minimax algorithm."""
 
-    Attributes:
-        model: z, (seeds, d).
-        snapshot: $\hat x$, (seeds, d_x); (seeds, 0) without snapshots.
-        steps: $\tau_i$ of the round, (seeds, n), on the CPU; (seeds, 0) if they are the same for all seeds.
-    """
-
-    model: Tensor
-    snapshot: Tensor
-    steps: Tensor
+    model: Tensor  # z, (seeds, d)
+    snapshot: Tensor  # $\hat x$, (seeds, d_x); (seeds, 0) without snapshots
+    steps: Tensor  # $\tau_i$ of the round, (seeds, n), on the CPU; (seeds, 0) if they are the same for all seeds
 
 
 class _Work(NamedTuple):

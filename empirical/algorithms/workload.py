@@ -93,19 +93,14 @@ def check_work(local_steps: object, local_epochs: object) -> tuple[Amount | None
 class Workload:
     r"""The local steps $\tau_i$ of every client of a problem, in every round.
 
-    Args:
-        name: what the user calls it.
-        amount: in local steps, or in epochs.
-        unit: local steps of one unit of work of each client, (n,).
-
     Example:
         >>> Workload("local_epochs", (1, 2), np.array([10, 4])).steps(0, 0, [])
         array([10,  8])
     """
 
-    name: str
-    amount: Amount
-    unit: np.ndarray
+    name: str  # what the user calls it
+    amount: Amount  # in local steps, or in epochs
+    unit: np.ndarray  # local steps of one unit of work of each client, (n,)
 
     def check(self, rounds: int) -> None:
         """Whether it is of this many clients and suffices for T rounds."""

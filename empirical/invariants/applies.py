@@ -41,34 +41,22 @@ class InvariantSides(NamedTuple):
 
 @dataclass(frozen=True)
 class Need:
-    """Something that some case must have, or an invariant has nothing to say.
+    """Something that some case must have, or an invariant has nothing to say."""
 
-    Args:
-        words: what it is, such as "a multiplier other than 1".
-        met: whether a case has it.
-        remedy: how to ask for such cases, where the default cases have none.
-    """
-
-    words: str
-    met: Callable[[Any], bool]
-    remedy: str = ""
+    words: str  # what it is, such as "a multiplier other than 1"
+    met: Callable[[Any], bool]  # whether a case has it
+    remedy: str = ""  # how to ask for such cases, where the default cases have none
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What an invariant applies to.
+    """What an invariant applies to."""
 
-    Args:
-        needs: each must be met by some case.
-        algorithms: the kinds of algorithm that it holds for; None for all.
-        tolerance: the largest with which it can be told from round-off.
-        lacking: what the caller must give for the comparison with the reference, such as "give cutoff="; nothing if
-            empty. What is tried without it can break the invariant, and cannot verify it.
-    """
-
-    needs: tuple[Need, ...] = ()
-    algorithms: frozenset[str] | None = None
-    tolerance: float = math.inf
+    needs: tuple[Need, ...] = ()  # each must be met by some case
+    algorithms: frozenset[str] | None = None  # the kinds of algorithm that it holds for; None for all
+    tolerance: float = math.inf  # the largest with which it can be told from round-off
+    # what the caller must give for the comparison with the reference, such as "give cutoff="; nothing if empty.
+    # What is tried without it can break the invariant, and cannot verify it
     lacking: str = ""
 
     def why_not(self, cases: Sequence[Any], algorithm: str, tolerance: float) -> str | None:
@@ -108,17 +96,11 @@ def scope_of(invariant: Callable[..., InvariantSides]) -> Scope:
 
 @dataclass(frozen=True)
 class Feature:
-    """An optional feature of implementations.
+    """An optional feature of implementations."""
 
-    Args:
-        name: its parameter.
-        words: the description of cases without it, such as "no multiplier (eta = 1)".
-        without: removes it from a case.
-    """
-
-    name: str
-    words: str
-    without: Callable[[Any], Any]
+    name: str  # its parameter
+    words: str  # the description of cases without it, such as "no multiplier (eta = 1)"
+    without: Callable[[Any], Any]  # removes it from a case
 
 
 def unused_features(

@@ -33,19 +33,12 @@ Server = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class AveragingCase:
-    """One step of a server.
+    """One step of a server."""
 
-    Args:
-        model: (d,).
-        updates: of all clients, (N, d).
-        shares: p, positive, (N,); they sum to one.
-        cohort: who takes part, (K,), in ascending order.
-    """
-
-    model: np.ndarray
-    updates: np.ndarray
-    shares: np.ndarray
-    cohort: np.ndarray
+    model: np.ndarray  # (d,)
+    updates: np.ndarray  # of all clients, (N, d)
+    shares: np.ndarray  # p, positive, (N,); they sum to one
+    cohort: np.ndarray  # who takes part, (K,), in ascending order
 
     def next_model(self, run: Server) -> np.ndarray:
         """What a server makes of this case, (1, d)."""

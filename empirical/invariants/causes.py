@@ -16,17 +16,11 @@ Outcome = Callable[[Any], np.ndarray]
 
 @dataclass(frozen=True)
 class Misreading:
-    """A known mistake, as a change of the reference.
+    """A known mistake, as a change of the reference."""
 
-    Args:
-        words: what such a run does, such as "it ignores the multiplier".
-        as_if: from the reference and a case to the outcome with the mistake.
-        remedy: what to do if it is intended.
-    """
-
-    words: str
-    as_if: Callable[[Outcome, Any], np.ndarray]
-    remedy: str = ""
+    words: str  # what such a run does, such as "it ignores the multiplier"
+    as_if: Callable[[Outcome, Any], np.ndarray]  # from the reference and a case to the outcome with the mistake
+    remedy: str = ""  # what to do if it is intended
 
 
 def rows_apart(sides: InvariantSides, tolerance: float) -> np.ndarray:

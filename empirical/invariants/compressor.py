@@ -64,15 +64,10 @@ BY_ENTRY = ("all equal", "alternating")  # of these every entry is tested by its
 
 @dataclass(frozen=True)
 class CompressorCase:
-    """One update of a check.
+    """One update of a check."""
 
-    Args:
-        name: of `UPDATES`, `SMALL_UPDATES` or `MAGNITUDES`.
-        update: x, (d,).
-    """
-
-    name: str
-    update: np.ndarray
+    name: str  # of `UPDATES`, `SMALL_UPDATES` or `MAGNITUDES`
+    update: np.ndarray  # x, (d,)
 
     def __str__(self) -> str:
         shown = digits(self.update[:8]) + (" and so on" if len(self.update) > 8 else "")

@@ -67,19 +67,12 @@ def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None,
 
 @dataclass
 class Observed:
-    """Participation as an accountant of a log, or of a declared process, describes it.
+    """Participation as an accountant of a log, or of a declared process, describes it."""
 
-    Attributes:
-        accountant: with the rounds of the log, or rounds drawn from the process.
-        logged: the number of rounds of the log.
-        present: the mean number of participants.
-        _empty: the first round of the log without participants, or None.
-    """
-
-    accountant: ParticipationAccountant
-    logged: int
-    present: float
-    _empty: int | None = None
+    accountant: ParticipationAccountant  # with the rounds of the log, or rounds drawn from the process
+    logged: int  # the number of rounds of the log
+    present: float  # the mean number of participants
+    _empty: int | None = None  # the first round of the log without participants, or None
     seen: dict[tuple[str, int, float | None], Presence] = field(default_factory=dict)
 
     @property

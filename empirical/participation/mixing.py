@@ -13,17 +13,11 @@ from fedbounds.bounds.inputs.checks import quote
 
 @dataclass(frozen=True)
 class Mixing:
-    r"""The memory of participation, estimated from the rounds so far.
+    r"""The memory of participation, estimated from the rounds so far."""
 
-    Attributes:
-        correlation: $\hat r$ of presence in successive rounds, over all clients; nan if no presence ever changed.
-        standard_error: $1/\sqrt{N(T-1)}$, as for independent rounds and clients with equal rates.
-        memory: $1/(1-\hat r)$, in rounds; inf for $\hat r\ge1$.
-    """
-
-    correlation: float
-    standard_error: float
-    memory: float
+    correlation: float  # $\hat r$ of presence in successive rounds, over all clients; nan if no presence ever changed
+    standard_error: float  # $1/\sqrt{N(T-1)}$, as for independent rounds and clients with equal rates
+    memory: float  # $1/(1-\hat r)$, in rounds; inf for $\hat r\ge1$
 
 
 class Presences:

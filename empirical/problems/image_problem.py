@@ -30,21 +30,13 @@ _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one p
 
 
 class Samples(NamedTuple):
-    """Samples of b parameter vectors.
+    """Samples of b parameter vectors."""
 
-    Attributes:
-        images: standardised, `(b, B, channels, height, width)`.
-        labels: `(b, B)`.
-        weights: `(b, B)`; each 1/B if None.
-        words: random words for dropout, `(b, B)`; None without.
-        training: whether batch normalization uses their statistics.
-    """
-
-    images: Tensor
-    labels: Tensor
-    weights: Tensor | None = None
-    words: Tensor | None = None
-    training: bool = False
+    images: Tensor  # standardised, `(b, B, channels, height, width)`
+    labels: Tensor  # `(b, B)`
+    weights: Tensor | None = None  # `(b, B)`; each 1/B if None
+    words: Tensor | None = None  # random words for dropout, `(b, B)`; None without
+    training: bool = False  # whether batch normalization uses their statistics
 
 
 class ImageProblem(Problem):

@@ -161,17 +161,11 @@ class MinimaxImages(ImageProblem, Minimax):
 
 
 class Attack(NamedTuple):
-    """The result of an attack on a network.
+    """The result of an attack on a network."""
 
-    Attributes:
-        perturbation: the one with the largest training loss, `(d_y,)`.
-        loss: its training loss, `()`.
-        start: the training loss at the start of the attack, `()`.
-    """
-
-    perturbation: Tensor
-    loss: Tensor
-    start: Tensor
+    perturbation: Tensor  # the one with the largest training loss, `(d_y,)`
+    loss: Tensor  # its training loss, `()`
+    start: Tensor  # the training loss at the start of the attack, `()`
 
 
 class RobustImages(MinimaxImages):

@@ -36,32 +36,21 @@ class Layers(NamedTuple):
 
 
 class NetworkSteps(NamedTuple):
-    """Some local steps of b parameter vectors.
+    """Some local steps of b parameter vectors."""
 
-    Attributes:
-        images: `(steps, b, B, channels, height, width)`.
-        labels: `(steps, b, B)`, int64.
-        sizes: the step's size times the weight of the sample, `(steps, b, B)`, or `(steps, b, 1)`.
-    """
-
-    images: Tensor
-    labels: Tensor
-    sizes: Tensor
+    images: Tensor  # `(steps, b, B, channels, height, width)`
+    labels: Tensor  # `(steps, b, B)`, int64
+    sizes: Tensor  # the step's size times the weight of the sample, `(steps, b, B)`, or `(steps, b, 1)`
 
 
 class Backward(NamedTuple):
-    r"""The results of a backward pass, for each of b parameter vectors; None if not required.
+    r"""The results of a backward pass, for each of b parameter vectors; None if not required."""
 
-    Attributes:
-        losses: $\ell(x; \xi_j)$, `(b, B)`.
-        parameters: the gradient of $\sum_j w_j\ell(x; \xi_j)$ in the parameters, `(b, d)`; in the place of running
-            statistics by how much they are too large.
-        pixels: the same in the images, `(b, B, channels, height, width)`.
-    """
-
-    losses: Tensor | None = None
+    losses: Tensor | None = None  # $\ell(x; \xi_j)$, `(b, B)`
+    # the gradient of $\sum_j w_j\ell(x; \xi_j)$ in the parameters, `(b, d)`; in the place of running statistics
+    # by how much they are too large
     parameters: Tensor | None = None
-    pixels: Tensor | None = None
+    pixels: Tensor | None = None  # the same in the images, `(b, B, channels, height, width)`
 
 
 _LAYERS: Mapping[str, Layers] = {

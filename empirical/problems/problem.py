@@ -15,33 +15,20 @@ from fedbounds.bounds.theory.symbols import Constant, NoConstant
 
 
 class Floor(NamedTuple):
-    """A lower bound of the objective, hence of the initial gap.
+    """A lower bound of the objective, hence of the initial gap."""
 
-    Attributes:
-        metric: the metric that is the objective.
-        value: the bound.
-        why: its reason.
-    """
-
-    metric: str
-    value: float
-    why: str
+    metric: str  # the metric that is the objective
+    value: float  # the bound
+    why: str  # its reason
 
 
 class SiloSizes(NamedTuple):
-    """Sizes of the messages between silos and their clients.
+    """Sizes of the messages between silos and their clients."""
 
-    Attributes:
-        parameters: $d_j$, of every silo.
-        silo_clients: $K_j$.
-        batch: samples of a round.
-        embedding: numbers of a sample's embedding.
-    """
-
-    parameters: tuple[int, ...]
-    silo_clients: tuple[int, ...]
-    batch: int
-    embedding: int
+    parameters: tuple[int, ...]  # $d_j$, of every silo
+    silo_clients: tuple[int, ...]  # $K_j$
+    batch: int  # samples of a round
+    embedding: int  # numbers of a sample's embedding
 
 
 class Problem(ABC):

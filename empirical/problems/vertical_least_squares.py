@@ -30,17 +30,11 @@ _MOST_PARTS = 5000  # of a batch that a client may hold, of which each is looked
 
 
 class ExchangedSums(NamedTuple):
-    """What the silos know of each other in a round.
+    """What the silos know of each other in a round."""
 
-    Attributes:
-        ids: which samples the batch has, (seeds, B).
-        others: of every silo what the other silos' embeddings sum to, less the label, (seeds, B).
-        slopes: the derivatives of the loss in the embedding as the round begins, (seeds, B).
-    """
-
-    ids: Tensor
-    others: tuple[Tensor, ...]
-    slopes: Tensor
+    ids: Tensor  # which samples the batch has, (seeds, B)
+    others: tuple[Tensor, ...]  # of every silo what the other silos' embeddings sum to, less the label, (seeds, B)
+    slopes: Tensor  # the derivatives of the loss in the embedding as the round begins, (seeds, B)
 
 
 class VerticalLeastSquares(Vertical):

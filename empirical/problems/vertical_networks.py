@@ -31,51 +31,32 @@ _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one p
 
 
 class SiloPart(NamedTuple):
-    """What the clients of one silo know in a round; W is the number of samples that one of them holds at most.
+    """What the clients of one silo know in a round; W is the number of samples that one of them holds at most."""
 
-    Attributes:
-        held: how many samples of the batch every client holds, (seeds, K_j).
-        seen: their features, (seeds, K_j, W, channels, height, width), in the places of none any sample's.
-        labels: (seeds, K_j, W).
-        weights: one over the number held, (seeds, K_j, W); 0 in the places of none.
-        others: what the other silos' embeddings of them sum to, (seeds, K_j, W, size).
-        slopes: the derivatives of the loss in the sum of all embeddings as the round begins, (seeds, K_j, W, size).
-    """
-
-    held: Tensor
-    seen: Tensor
-    labels: Tensor
-    weights: Tensor
-    others: Tensor
+    held: Tensor  # how many samples of the batch every client holds, (seeds, K_j)
+    seen: Tensor  # their features, (seeds, K_j, W, channels, height, width), in the places of none any sample's
+    labels: Tensor  # (seeds, K_j, W)
+    weights: Tensor  # one over the number held, (seeds, K_j, W); 0 in the places of none
+    others: Tensor  # what the other silos' embeddings of them sum to, (seeds, K_j, W, size)
+    # the derivatives of the loss in the sum of all embeddings as the round begins, (seeds, K_j, W, size)
     slopes: Tensor
 
 
 class SiloData(NamedTuple):
-    """The data of one silo, of all its clients together.
+    """The data of one silo, of all its clients together."""
 
-    Attributes:
-        embed: $h_j$, of its block (d_j,) and features (m, ...): (m, size); autograd differentiates it.
-        features: of all samples, (M, ...).
-        labels: (M,).
-        shards: which samples each client holds, by ID.
-    """
-
+    # $h_j$, of its block (d_j,) and features (m, ...): (m, size); autograd differentiates it
     embed: Callable[[Tensor, Tensor], Tensor]
-    features: Tensor
-    labels: Tensor
-    shards: tuple[np.ndarray, ...]
+    features: Tensor  # of all samples, (M, ...)
+    labels: Tensor  # (M,)
+    shards: tuple[np.ndarray, ...]  # which samples each client holds, by ID
 
 
 class PartialNoise(NamedTuple):
-    r"""Of every client's partial gradient where a round begins, (clients,), float64.
+    r"""Of every client's partial gradient where a round begins, (clients,), float64."""
 
-    Attributes:
-        sampling: $\mathbb E\|g_{k,j}-\mathbb E g_{k,j}\|^2$, of which samples of the batch the client holds.
-        divergence: $\|\mathbb Eg_{k,j}-\nabla_{(j)}f\|^2$, of which samples it holds at all.
-    """
-
-    sampling: Tensor
-    divergence: Tensor
+    sampling: Tensor  # $\mathbb E\|g_{k,j}-\mathbb E g_{k,j}\|^2$, of which samples of the batch the client holds
+    divergence: Tensor  # $\|\mathbb Eg_{k,j}-\nabla_{(j)}f\|^2$, of which samples it holds at all
 
 
 class VerticalNetworks(Vertical):

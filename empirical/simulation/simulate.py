@@ -297,15 +297,10 @@ def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, ever
 
 
 class _SettingRun:
-    """One running setting: its seeds, its record, and the state of its phase.
+    """One running setting: its seeds, its record, and the state of its phase."""
 
-    Attributes:
-        phase: the algorithm of the phase, as it runs on the problem.
-        state: its state, of the active seeds.
-    """
-
-    phase: Algorithm
-    state: Any
+    phase: Algorithm  # the algorithm of the phase, as it runs on the problem
+    state: Any  # its state, of the active seeds
 
     def __init__(
         self,

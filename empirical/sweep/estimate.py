@@ -25,15 +25,10 @@ SHOWS = 0.05  # seconds by which several rounds must exceed one round to be meas
 
 
 class Probe(NamedTuple):
-    """Measurements of a few rounds.
+    """Measurements of a few rounds."""
 
-    Args:
-        seconds: of a whole run, by its setting; settings that were not measured in time are missing.
-        memory: the largest memory of the process, in bytes.
-    """
-
-    seconds: Mapping[str, float]
-    memory: int
+    seconds: Mapping[str, float]  # of a whole run, by its setting; settings that were not measured in time are missing
+    memory: int  # the largest memory of the process, in bytes
 
 
 def probe(runs: Sequence[Run], patience: float, progress: Callable[[int, int], None] | None = None) -> Probe:
@@ -139,28 +134,18 @@ def shorten_task(task: Task, rounds: int, recorded: bool) -> dict[str, Any]:
 
 
 class Estimate(NamedTuple):
-    """Time and memory of missing runs.
+    """Time and memory of missing runs."""
 
-    Args:
-        seconds: of each run, by its key.
-        measured: number of finished runs that the estimate uses.
-        tried: number of settings that were run for a few rounds; without these and finished runs, seconds are lower
-            bounds.
-        total: seconds of all missing runs, one after another.
-        elapsed: seconds of all missing runs on the given workers.
-        memory: bytes of a process that makes the largest batch.
-        whole: bytes of all workers at once.
-        memory_measured: whether the memory was measured.
-    """
-
-    seconds: Mapping[str, float]
-    measured: int
+    seconds: Mapping[str, float]  # of each run, by its key
+    measured: int  # number of finished runs that the estimate uses
+    # number of settings that were run for a few rounds; without these and finished runs, seconds are lower
+    # bounds
     tried: int
-    total: float
-    elapsed: float
-    memory: int
-    whole: int
-    memory_measured: bool
+    total: float  # seconds of all missing runs, one after another
+    elapsed: float  # seconds of all missing runs on the given workers
+    memory: int  # bytes of a process that makes the largest batch
+    whole: int  # bytes of all workers at once
+    memory_measured: bool  # whether the memory was measured
 
 
 def estimate(

@@ -50,17 +50,11 @@ class WorkerAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkerJob:
-    """What a worker gets with its batch.
+    """What a worker gets with its batch."""
 
-    Args:
-        maker: its folder must have the same name on every machine.
-        witness: the name of a file in that folder, by which a worker recognizes it.
-        packages: versions here.
-    """
-
-    maker: Maker
-    witness: str
-    packages: Mapping[str, str]
+    maker: Maker  # its folder must have the same name on every machine
+    witness: str  # the name of a file in that folder, by which a worker recognizes it
+    packages: Mapping[str, str]  # versions here
 
     def make(self, batch: Batch, sources: str, nonce: str) -> WorkerAnswer:
         """Make a batch in the process that this is called in, one batch at a time there."""

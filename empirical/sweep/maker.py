@@ -35,17 +35,11 @@ class RunUpdate(NamedTuple):
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes runs and saves their results.
+    """Makes runs and saves their results."""
 
-    Args:
-        store: the results.
-        facts: provenance of this process and the sources, for the records.
-        run_task: from a task to its trace; None for all tasks of a batch together.
-    """
-
-    store: Store
-    facts: Mapping[str, Any]
-    run_task: RunTask | None
+    store: Store  # the results
+    facts: Mapping[str, Any]  # provenance of this process and the sources, for the records
+    run_task: RunTask | None  # from a task to its trace; None for all tasks of a batch together
 
     def make(self, batch: Batch) -> Iterator[RunUpdate]:
         """Make the missing runs of a batch; yields an update for each run, once its trace or error is saved.

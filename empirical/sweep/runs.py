@@ -57,24 +57,15 @@ class Run:
 
 
 class Prepared(NamedTuple):
-    """A task after the check of its components.
-
-    Attributes:
-        data: checksums of the data that it reads, by the dotted place of the file in the task.
-        seconds: a lower bound of its duration.
-        message_bytes: of a client's message.
-        together: how many such runs are made together at most.
-        link_loads: what a round sends over each class of links.
-        memory: bytes of the numbers that it holds.
-    """
+    """A task after the check of its components."""
 
     task: Task
-    data: Mapping[str, str]
-    seconds: float = 0.0
-    message_bytes: int | None = None
-    together: int = 1
-    link_loads: Mapping[str, LinkLoad] = MappingProxyType({})
-    memory: int = 0
+    data: Mapping[str, str]  # checksums of the data that it reads, by the dotted place of the file in the task
+    seconds: float = 0.0  # a lower bound of its duration
+    message_bytes: int | None = None  # of a client's message
+    together: int = 1  # how many such runs are made together at most
+    link_loads: Mapping[str, LinkLoad] = MappingProxyType({})  # what a round sends over each class of links
+    memory: int = 0  # bytes of the numbers that it holds
 
 
 class Component(NamedTuple):

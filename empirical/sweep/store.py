@@ -46,15 +46,10 @@ class CannotWrite(FedboundsError):
 
 @dataclass(frozen=True)
 class RunStatus:
-    """The status of a run in the store.
+    """The status of a run in the store."""
 
-    Args:
-        status: "done", "diverged" (some seed did), "error: ...", "missing" or "damaged: ...".
-        record: the record, where it is whole.
-    """
-
-    status: str
-    record: Mapping[str, Any]
+    status: str  # "done", "diverged" (some seed did), "error: ...", "missing" or "damaged: ..."
+    record: Mapping[str, Any]  # the record, where it is whole
 
     @property
     def finished(self) -> bool:

@@ -39,19 +39,13 @@ def summed_steps(curvature: Tensor, step_size: float, steps: int) -> Tensor:
 
 
 class SiloMap(NamedTuple):
-    """What a round subtracts from a silo's block.
+    """What a round subtracts from a silo's block."""
 
-    Attributes:
-        weighted: $w_{k,j}S_{k,j}$ of every client, (K_j, d_j, d_j), or, their Hessians all equal, $S_j$, (1, d_j, d_j).
-        weights: in the latter case the $w_{k,j}$, (K_j,); None in the former.
-        rows: $\\sum_kw_{k,j}S_{k,j}H_{k,j}$, (d_j, d).
-        pulled: $\\sum_kw_{k,j}S_{k,j}b_{k,j}$, (d_j,).
-    """
-
+    # $w_{k,j}S_{k,j}$ of every client, (K_j, d_j, d_j), or, their Hessians all equal, $S_j$, (1, d_j, d_j)
     weighted: Tensor
-    weights: Tensor | None
-    rows: Tensor
-    pulled: Tensor
+    weights: Tensor | None  # in the latter case the $w_{k,j}$, (K_j,); None in the former
+    rows: Tensor  # $\sum_kw_{k,j}S_{k,j}H_{k,j}$, (d_j, d)
+    pulled: Tensor  # $\sum_kw_{k,j}S_{k,j}b_{k,j}$, (d_j,)
 
     @property
     def clients(self) -> Tensor:

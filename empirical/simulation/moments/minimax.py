@@ -97,22 +97,15 @@ class _LocalWork(NamedTuple):
     r"""What local steps make of the gradient at the received model, $g = \nabla f_i(z)$, and of the noise $\xi_j$.
 
     Of one client, or of all with a leading axis (n,).
-
-    Attributes:
-        response: U with $\sum_ka^{(k)}G_k = Ug + \sum_jN_j\xi_j$, (d, d).
-        noise: covariance of $\sum_jN_j\xi_j$.
-        later_noise: the same but for the noise of the gradients themselves: what it does through later iterates.
-        drift: Q with $\sum_ka^{(k)}\|z_k-z\|^2 = g^\top Qg + q$ in expectation over the noise.
-        drift_noise: q.
-        mass: $\|a\|_1$.
     """
 
-    response: np.ndarray
-    noise: np.ndarray
+    response: np.ndarray  # U with $\sum_ka^{(k)}G_k = Ug + \sum_jN_j\xi_j$, (d, d)
+    noise: np.ndarray  # covariance of $\sum_jN_j\xi_j$
+    # the same but for the noise of the gradients themselves: what it does through later iterates
     later_noise: np.ndarray
-    drift: np.ndarray
-    drift_noise: np.ndarray
-    mass: np.ndarray
+    drift: np.ndarray  # Q with $\sum_ka^{(k)}\|z_k-z\|^2 = g^\top Qg + q$ in expectation over the noise
+    drift_noise: np.ndarray  # q
+    mass: np.ndarray  # $\|a\|_1$
 
 
 def minimax_moments(

@@ -25,16 +25,12 @@ Measured = tuple[float, float, float, float]  # gap, squared distance, squared n
 
 @dataclass(frozen=True)
 class Masking:
-    r"""An unbiased masking operator, by the covariance of its error.
+    r"""An unbiased masking operator, by the covariance of its error."""
 
-    Attributes:
-        name: what it is called.
-        variance: of the error in each coordinate, from $\mathbb Eu_i^2$, (..., d), and the amplitude.
-        amplitude: from the step size of the round's first iteration; None where updates have no bounds.
-    """
-
-    name: str
+    name: str  # what it is called
+    # of the error in each coordinate, from $\mathbb Eu_i^2$, (..., d), and the amplitude
     variance: Callable[[np.ndarray, float], np.ndarray]
+    # from the step size of the round's first iteration; None where updates have no bounds
     amplitude: Callable[[float], float] | None = None
 
 
@@ -57,31 +53,19 @@ def norm_scaled_sign() -> Masking:
 
 @dataclass(frozen=True, eq=False)
 class MaskedMoments:
-    r"""Exact expectations along T iterations; all arrays begin with the start.
+    r"""Exact expectations along T iterations; all arrays begin with the start."""
 
-    Attributes:
-        label: "exact"; "approximate" where an update may have left its bounds, so that a mask was biased.
-        objective_gap: $\mathbb EF(\bar w_t)-F^*$, (T+1,).
-        squared_distance: $\mathbb E\|\bar w_t-w^*\|^2$, (T+1,).
-        squared_norm: $\mathbb E\|\bar w_t\|^2$, (T+1,).
-        gradient_norm_squared: $\mathbb E\|\nabla F(\bar w_t)\|^2$, (T+1,).
-        masked_drift: $\frac1N\sum_k\mathbb E\|\bar w_t-x_k^t\|^2$, (T,).
-        synchronization_error: $\mathbb E\|\bar w_{t+1}-\bar v_{t+1}\|^2$, (T,).
-        gradient_bound: the least G with $\mathbb E\|\nabla F_k(x_k^t,\xi)\|^2\le G^2$ in all iterations.
-        sure_gradient_bound: what no gradient exceeds, whatever is drawn; infinite where nothing bounds noise or masks.
-        largest_share: of its bound that an update has in the root mean square; 0 where there is none.
-    """
-
-    label: Label
-    objective_gap: np.ndarray
-    squared_distance: np.ndarray
-    squared_norm: np.ndarray
-    gradient_norm_squared: np.ndarray
-    masked_drift: np.ndarray
-    synchronization_error: np.ndarray
-    gradient_bound: float
+    label: Label  # "exact"; "approximate" where an update may have left its bounds, so that a mask was biased
+    objective_gap: np.ndarray  # $\mathbb EF(\bar w_t)-F^*$, (T+1,)
+    squared_distance: np.ndarray  # $\mathbb E\|\bar w_t-w^*\|^2$, (T+1,)
+    squared_norm: np.ndarray  # $\mathbb E\|\bar w_t\|^2$, (T+1,)
+    gradient_norm_squared: np.ndarray  # $\mathbb E\|\nabla F(\bar w_t)\|^2$, (T+1,)
+    masked_drift: np.ndarray  # $\frac1N\sum_k\mathbb E\|\bar w_t-x_k^t\|^2$, (T,)
+    synchronization_error: np.ndarray  # $\mathbb E\|\bar w_{t+1}-\bar v_{t+1}\|^2$, (T,)
+    gradient_bound: float  # the least G with $\mathbb E\|\nabla F_k(x_k^t,\xi)\|^2\le G^2$ in all iterations
+    # what no gradient exceeds, whatever is drawn; infinite where nothing bounds noise or masks
     sure_gradient_bound: float
-    largest_share: float
+    largest_share: float  # of its bound that an update has in the root mean square; 0 where there is none
 
 
 def masked_moments(

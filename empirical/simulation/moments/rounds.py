@@ -25,15 +25,10 @@ NEGLIGIBLE = 1e-14  # eigenvalues of a covariance below this share of the larges
 
 
 class WeightCovariance(NamedTuple):
-    """What random weights add to the covariance.
+    """What random weights add to the covariance."""
 
-    Attributes:
-        increments: $E_k$, (K, d) or, symmetric, (K, d, d).
-        shifts: $e_k=\\sum_nw_k^nb_n$, (K, d).
-    """
-
-    increments: np.ndarray
-    shifts: np.ndarray
+    increments: np.ndarray  # $E_k$, (K, d) or, symmetric, (K, d, d)
+    shifts: np.ndarray  # $e_k=\sum_nw_k^nb_n$, (K, d)
 
     def covariance(self, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         r"""$\sum_k(E_kCE_k^\top+g_kg_k^\top)$ with $g_k=E_km+e_k$."""
@@ -49,19 +44,12 @@ class WeightCovariance(NamedTuple):
 
 
 class RoundLaw(NamedTuple):
-    r"""The law of one round's update, given the model x: mean $D_\mu x+b_\mu$, and what is random about it.
+    r"""The law of one round's update, given the model x: mean $D_\mu x+b_\mu$, and what is random about it."""
 
-    Attributes:
-        increment: $D_\mu$, (d,) or (d, d).
-        shift: $b_\mu$, (d,).
-        noise: $\sum_n\mathbb E(q^n)^2\,\mathrm{Cov}\,\zeta_n$, in the shape of the increment.
-        spread: from random weights, or None.
-    """
-
-    increment: np.ndarray
-    shift: np.ndarray
-    noise: np.ndarray
-    spread: WeightCovariance | None = None
+    increment: np.ndarray  # $D_\mu$, (d,) or (d, d)
+    shift: np.ndarray  # $b_\mu$, (d,)
+    noise: np.ndarray  # $\sum_n\mathbb E(q^n)^2\,\mathrm{Cov}\,\zeta_n$, in the shape of the increment
+    spread: WeightCovariance | None = None  # from random weights, or None
 
 
 def noise_weights(second_moment: np.ndarray, common: bool) -> np.ndarray:
@@ -122,20 +110,13 @@ class State(NamedTuple):
 
     With $x_{t_0}$ of mean m and covariance C, $x=x_{t_0}+z+\Psi(x_{t_0}-m)+r$, where r has covariance R and is
     uncorrelated with $x_{t_0}$. The displacement from $x_{t_0}$ is kept apart so that a large $\eta$ cancels nothing.
-
-    Attributes:
-        start: m, (d,).
-        start_covariance: C, (d,) or (d, d).
-        displacement: z, (d,).
-        carried: $\Psi$, in the shape of C.
-        rest: R, in the shape of C.
     """
 
-    start: np.ndarray
-    start_covariance: np.ndarray
-    displacement: np.ndarray
-    carried: np.ndarray
-    rest: np.ndarray
+    start: np.ndarray  # m, (d,)
+    start_covariance: np.ndarray  # C, (d,) or (d, d)
+    displacement: np.ndarray  # z, (d,)
+    carried: np.ndarray  # $\Psi$, in the shape of C
+    rest: np.ndarray  # R, in the shape of C
 
     @staticmethod
     def known(start: np.ndarray, covariance: np.ndarray) -> State:
