@@ -53,12 +53,7 @@ Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | DrawnWork
 
 
 def check_amount(name: str, value: object) -> Amount:
-    """One amount of work for all clients, one for each (n,), one for each round and client (T, n), or how it is drawn.
-
-    Example:
-        >>> check_amount("local_steps", [2, 5]), check_amount("local_epochs", {"low": 2, "high": 5})
-        ((2, 5), DrawnWork(low=2, high=5, redraw=True))
-    """
+    """Amounts of work: one for all clients, one for each (n,), one for each round and client (T, n), or `DrawnWork`."""
     if isinstance(value, DrawnWork):
         return value
     if isinstance(value, Mapping):
@@ -91,12 +86,7 @@ def check_work(local_steps: object, local_epochs: object) -> tuple[Amount | None
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    r"""The local steps $\tau_i$ of every client of a problem, in every round.
-
-    Example:
-        >>> Workload("local_epochs", (1, 2), np.array([10, 4])).steps(0, 0, [])
-        array([10,  8])
-    """
+    r"""The local steps $\tau_i$ of every client of a problem, in every round."""
 
     name: str  # what the user calls it
     amount: Amount  # in local steps, or in epochs

@@ -128,12 +128,7 @@ def _is_irrelevant(feature: Feature, cases: Sequence[Any], execute: Callable[[An
 
 
 def names_of(run: Callable[..., Any]) -> set[str]:
-    """The names of a run's parameters; empty if unknown.
-
-    Example:
-        >>> sorted(names_of(lambda problem, weights, *, cutoff, **_: None))
-        ['_', 'cutoff', 'problem', 'weights']
-    """
+    """The names of a run's parameters; empty if unknown."""
     try:
         return set(inspect.signature(run).parameters)
     except (TypeError, ValueError):
@@ -141,12 +136,7 @@ def names_of(run: Callable[..., Any]) -> set[str]:
 
 
 def accepted_numbers(run: Callable[..., Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers that a run accepts, by name or by `**`.
-
-    Example:
-        >>> accepted_numbers(lambda problem, cutoff: None, {"cutoff": 2, "rate": 0.5})
-        {'cutoff': 2}
-    """
+    """The numbers that a run accepts, by name or by `**`."""
     if not numbers:
         return {}
     return {name: value for name, value in numbers.items() if _names(run) is not None or name in names_of(run)}

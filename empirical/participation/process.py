@@ -314,22 +314,12 @@ class Exchangeable(Process):
 
 
 def centering(size: int) -> np.ndarray:
-    r"""The matrix $I-\frac1n\mathbf1\mathbf1^\top$.
-
-    Example:
-        >>> centering(2).tolist()
-        [[0.5, -0.5], [-0.5, 0.5]]
-    """
+    r"""The matrix $I-\frac1n\mathbf1\mathbf1^\top$."""
     return np.eye(size) - 1 / size
 
 
 def equal_weights(participants: int) -> np.ndarray:
-    """The weights 1/S, read-only because rounds share them.
-
-    Example:
-        >>> equal_weights(4).tolist()
-        [0.25, 0.25, 0.25, 0.25]
-    """
+    """The weights 1/S, read-only because rounds share them."""
     weights = np.full(participants, 1 / participants)
     weights.setflags(write=False)
     return weights

@@ -309,10 +309,6 @@ class Conformity:
 class Declaration:
     """A declared process, or none, and its test along the observed rounds.
 
-    Args:
-        process: the declared process.
-        error: the probability that a true declaration is ever refuted.
-
     Attributes:
         state: arrays by name, changed in place.
         broken: why the process cannot have made the rounds ("" if it can).

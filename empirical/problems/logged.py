@@ -16,12 +16,7 @@ LOG = "log"  # what the specification of a trace says of its problem
 
 
 class Logged(Problem):
-    """The problem of a log; its constants must be given.
-
-    Args:
-        clients: N.
-        dimension: d; 0 where no model was logged.
-    """
+    """The problem of a log; its constants must be given."""
 
     dtype, device = torch.float64, torch.device("cpu")
 

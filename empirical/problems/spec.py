@@ -289,12 +289,6 @@ def sketch(spec: Mapping[str, Any]) -> tuple[Problem, int, int]:
     """A problem that stands for the one of a table, its number of clients and its dimension.
 
     A large random instance is not built: its memory is checked, and a small one with the same arguments stands for it.
-
-    Example:
-        >>> large = {"kind": "quadratic", "clients": 100, "dimension": 10_000}
-        >>> problem, clients, dimension = sketch(large)
-        >>> problem.dimension, clients, dimension
-        (3, 100, 10000)
     """
     make, known = PROBLEMS.builder(spec), PROBLEMS.with_defaults(spec)
     sizes = {name: check_count(name, known[name]) for name in _SIZES if name in known}

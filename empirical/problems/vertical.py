@@ -131,12 +131,7 @@ class Vertical(Problem):
 
 
 def blocks_of(sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Where blocks of these sizes lie, one after another.
-
-    Example:
-        >>> blocks_of([2, 3])
-        (slice(0, 2, None), slice(2, 5, None))
-    """
+    """Where blocks of these sizes lie, one after another."""
     return tuple(slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0)))
 
 
@@ -144,38 +139,21 @@ MOST_OUTCOMES = 2**16
 
 
 def every_outcome(values: Sequence[float], times: int) -> np.ndarray | None:
-    """All that so many draws from equally likely values can be, (outcomes, times); None if they are too many.
-
-    Example:
-        >>> every_outcome([-1, 1], 2).tolist()
-        [[-1, -1], [-1, 1], [1, -1], [1, 1]]
-    """
+    """All that so many draws from equally likely values can be, (outcomes, times); None if they are too many."""
     if times * np.log(len(values)) > np.log(MOST_OUTCOMES):
         return None
     return np.array(list(product(values, repeat=times)))
 
 
 def cut_into_runs(pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
-    """Which client has which piece when each silo cuts them into runs as equal as can be, (silos, pieces).
-
-    Example:
-        >>> cut_into_runs(4, [2, 3]).tolist()
-        [[0, 0, 1, 1], [0, 0, 1, 2]]
-    """
+    """Which client has which piece when each silo cuts them into runs as equal as can be, (silos, pieces)."""
     if pieces < max(silo_clients):
         raise FedboundsError(f"{pieces} pieces are too few for a silo of {max(silo_clients)} clients")
     return np.stack([np.arange(pieces) * count // pieces for count in silo_clients])
 
 
 def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
-    """Which client has which piece, (silos, pieces), with something for everybody.
-
-    Example:
-        >>> check_holders([[0, 2]], 2, [2])
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: holders of silo 0 must be its clients, 0 to 1, each at least once
-    """
+    """Which client has which piece, (silos, pieces), with something for everybody."""
     found = array("holders", holders, (len(silo_clients), pieces)).numpy()
     for silo, (row, count) in enumerate(zip(found, silo_clients, strict=True)):
         if set(row.tolist()) != set(range(count)):
@@ -184,14 +162,7 @@ def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.
 
 
 def counts(name: str, values: object) -> tuple[int, ...]:
-    """Numbers of at least one thing for each silo.
-
-    Example:
-        >>> counts("silo_clients", [2, 0])
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: silo_clients[1] = 0 must be an integer >= 1
-    """
+    """Numbers of at least one thing for each silo."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray) or not len(values):
         raise FedboundsError(f"{name} = {quote(values)} must be a list of integers >= 1, one for each silo")
     return tuple(check_count(f"{name}[{j}]", value) for j, value in enumerate(values))

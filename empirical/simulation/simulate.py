@@ -278,16 +278,7 @@ def _place_rounds(
 
 
 def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, every: int, models: bool) -> None:
-    """Refuse a run whose models and records this machine cannot hold, before any of them is made.
-
-    Example:
-        >>> check_run_memory(3, 2, 100, 4, 1, False)
-        >>> check_run_memory(3, 2, 10**12, 4, 1, False)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: a run with seeds = 4, dimension = 2, rounds = 1000000000000,
-        record_every = 1 ...
-    """
+    """Refuse a run whose models and records this machine cannot hold, before any of them is made."""
     records = rounds // every + 2
     # the model, its changes in a round, metrics and random streams of a seed; recorded models come with products of the
     # clients' gradients, which are no larger

@@ -40,12 +40,7 @@ def make_spawned(planned: Sequence[Batch], maker: Maker, workers: int) -> Genera
 
 
 class _Pool:
-    """Workers with their batches, and the waiting batches.
-
-    Args:
-        maker: what a worker makes runs with.
-        waiting: batches, in the order in which they are handed out.
-    """
+    """Workers with their batches, and the waiting batches."""
 
     def __init__(self, maker: Maker, waiting: deque[Batch]) -> None:
         self.maker, self.waiting = maker, waiting

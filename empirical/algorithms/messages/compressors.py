@@ -530,10 +530,5 @@ COMPRESSORS: Registry[Compressor] = Registry(
 
 
 def compressor_from_spec(spec: object, kinds: Registry[Compressor] = COMPRESSORS) -> Compressor:
-    """The compressor that a table describes: its `kind`, one of `kinds`, and what both sides agree on.
-
-    Example:
-        >>> compressor_from_spec({"kind": "top-k", "share": 0.1})
-        TopK(share=0.1)
-    """
+    """The compressor that a table describes: its `kind`, one of `kinds`, and what both sides agree on."""
     return spec if isinstance(spec, Compressor) else kinds.build(spec)

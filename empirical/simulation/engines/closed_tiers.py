@@ -22,12 +22,7 @@ from fedbounds.empirical.simulation.engines.tiers import Tiers
 
 
 def summed_steps(curvature: Tensor, step_size: float, steps: int) -> Tensor:
-    r"""$\eta\sum_{q<Q}(I-\eta H)^q$, by doubling: what Q steps subtract, for each unit of the first gradient.
-
-    Example:
-        >>> summed_steps(torch.tensor([[1.0]]), 0.5, 3)  # 1/2 (1 + 1/2 + 1/4)
-        tensor([[0.8750]])
-    """
+    r"""$\eta\sum_{q<Q}(I-\eta H)^q$, by doubling: what Q steps subtract, for each unit of the first gradient."""
     unit = torch.eye(curvature.shape[-1], dtype=curvature.dtype, device=curvature.device)
     once = unit - step_size * curvature
     total, power = torch.zeros_like(curvature), unit.expand_as(curvature)

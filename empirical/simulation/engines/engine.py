@@ -35,13 +35,7 @@ class Engine(ABC):
         self.pool = GeneratorPool()
 
     def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray] | None:
-        """What a round needs besides the models, if it is planned ahead; None, the default, if it cannot be.
-
-        Args:
-            cohort: who computes, not empty.
-            t: the round.
-            streams: of each seed.
-        """
+        """What a round needs besides the models, if it is planned ahead; None, the default, if it cannot be."""
         return None
 
     @abstractmethod

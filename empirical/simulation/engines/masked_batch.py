@@ -25,11 +25,6 @@ from fedbounds.empirical.simulation.engines.local_steps import AT_ONCE, arrange_
 class MaskedBatch(Engine):
     """Advances the pairs together, each for as many local steps as are its own, in batches of bounded size.
 
-    Args:
-        problem: whose gradients are used.
-        local: what each client computes.
-        needs_updates: report the single updates too.
-
     Attributes:
         most: pairs of a batch.
     """
