@@ -41,5 +41,11 @@ def array(name: str, value: Any, shape: tuple[int | None, ...] | None = None) ->
     return torch.from_numpy(numbers.copy())
 
 
+def start_point(x0: Any, dimension: int, device: torch.device, name: str = "x0") -> Tensor:
+    """The starting point `(d,)` on a device, zero if not given."""
+    start = torch.zeros(dimension, dtype=torch.float64) if x0 is None else array(name, x0, (dimension,))
+    return start.to(device)
+
+
 def _fits(have: tuple[int, ...], want: tuple[int | None, ...]) -> bool:
     return len(have) == len(want) and all(w in (None, h) for h, w in zip(have, want, strict=True))

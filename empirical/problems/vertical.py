@@ -14,7 +14,8 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, quote
-from fedbounds.empirical.problems.border import array
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.border import array, start_point
 from fedbounds.empirical.problems.problem import Problem, SiloSizes
 
 
@@ -128,6 +129,59 @@ class Vertical(Problem):
             rows = inside.nonzero()[:, 0]
             out[rows, block] = found[rows, names[rows] - int(first[silo])]
         return out.view(x.shape)
+
+
+class SyntheticVertical(Vertical):
+    """A problem of silos in closed form, from a fixed starting point.
+
+    Attributes:
+        x0: the starting point `(d,)`.
+    """
+
+    x0: Tensor
+
+    def _set_silos(self, blocks: object, silo_clients: object, each: str, whole: str, x0: Any, device: Any) -> None:
+        """Check and keep the silos of a problem whose `dimension` is set; `each` and `whole` say what blocks cut."""
+        sizes = counts("blocks", blocks)
+        if sum(sizes) != self.dimension:
+            raise FedboundsError(f"blocks have {sum(sizes)} {each} in all, {whole} {self.dimension}")
+        self.blocks, self.silo_clients = blocks_of(sizes), counts("silo_clients", silo_clients)
+        if len(self.blocks) != len(self.silo_clients):
+            raise FedboundsError(f"silo_clients are of {len(self.silo_clients)} silos, blocks of {len(self.blocks)}")
+        self.clients = sum(self.silo_clients)
+        self.dtype, self.device = torch.float64, torch.device(device)
+        self.x0 = start_point(x0, self.dimension, self.device)
+
+    def initial_point(self, rng: np.random.Generator) -> Tensor:
+        return self.x0.clone()
+
+    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
+        return self.stochastic_gradient(x, clients, None)
+
+    def _sizes(self) -> dict[str, Constant | NoConstant]:
+        """The constants that are numbers of clients."""
+        return {
+            "clients": Constant(float(self.clients), "exact"),
+            "clients_of_each_silo": Constant(np.array(self.silo_clients, float), "exact"),
+        }
+
+    def _noises(
+        self, variances: np.ndarray, root: str, each: str, shared: str = ""
+    ) -> dict[str, Constant | NoConstant]:
+        """The constants of the noise, from the variances (silos,); `shared` says why averaging does not reduce it."""
+        averaged = float((variances / np.array(self.silo_clients)).sum())
+        return {
+            "noise_of_each_block": Constant(np.sqrt(variances), "exact", f"root of {root}"),
+            "block_gradient_noise": Constant(float(variances.sum()), "exact", f"sum {each}"),
+            "averaged_block_gradient_noise": NoConstant(shared)
+            if shared and max(self.silo_clients) > 1
+            else Constant(averaged, "exact", "sum over silos of that variance over the number of clients"),
+        }
+
+
+NOISES = ("noise_of_each_block", "block_gradient_noise", "averaged_block_gradient_noise")
+EACH_VARIANCE = "E|g_kj - grad_j f|^2, mean over the clients of a silo, the same at every x"
+SHARED = "the clients share their noise, which averaging does not reduce"
 
 
 def blocks_of(sizes: Sequence[int]) -> tuple[slice, ...]:

@@ -17,11 +17,11 @@ from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.vertical import (
+    EACH_VARIANCE,
     MOST_OUTCOMES,
-    Vertical,
-    blocks_of,
+    NOISES,
+    SyntheticVertical,
     check_holders,
-    counts,
     cut_into_runs,
 )
 from fedbounds.empirical.problems.vertical_networks import sub_batches
@@ -37,7 +37,7 @@ class ExchangedSums(NamedTuple):
     slopes: Tensor  # the derivatives of the loss in the embedding as the round begins, (seeds, B)
 
 
-class VerticalLeastSquares(Vertical):
+class VerticalLeastSquares(SyntheticVertical):
     r"""Half the mean square of what the silos' linear embeddings sum to, less the labels.
 
     $$f(\theta)=\frac1{2M}\sum_{p=1}^M\Big(\sum_{j=1}^NX_j^{(p)\top}\theta_j-y^{(p)}\Big)^2,\qquad
@@ -87,17 +87,8 @@ class VerticalLeastSquares(Vertical):
         self.samples, self.dimension = X.shape
         if y.ndim not in (1, 2) or y.shape[-1] != self.samples:
             raise FedboundsError(f"labels have shape {tuple(y.shape)}, must be ({self.samples},) or (any, {len(X)})")
-        sizes = counts("blocks", blocks)
-        if sum(sizes) != self.dimension:
-            raise FedboundsError(f"blocks have {sum(sizes)} features in all, samples have {self.dimension}")
-        self.blocks, self.silo_clients = blocks_of(sizes), counts("silo_clients", silo_clients)
-        if len(self.blocks) != len(self.silo_clients):
-            raise FedboundsError(f"silo_clients are of {len(self.silo_clients)} silos, blocks of {len(self.blocks)}")
-        self.clients = sum(self.silo_clients)
+        self._set_silos(blocks, silo_clients, "features", "samples have", x0, device)
         self.batch = self.samples if batch is None else check_count("batch", batch, high=self.samples)
-        self.dtype, self.device = torch.float64, torch.device(device)
-        zero = torch.zeros(self.dimension, dtype=self.dtype)
-        self.x0 = (zero if x0 is None else array("x0", x0, (self.dimension,))).to(self.device)
         self.features, self.labels = X.to(self.device), torch.atleast_2d(y).to(self.device)
         self.shared_noise = len(self.labels) > 1  # all clients see the same labels in a round
         if holders is None:
@@ -115,9 +106,6 @@ class VerticalLeastSquares(Vertical):
 
     def shares(self, silo: int) -> Tensor:
         return torch.from_numpy(self.sizes[silo] / self.samples).to(self.device)
-
-    def initial_point(self, rng: np.random.Generator) -> Tensor:
-        return self.x0.clone()
 
     # --- a round ------------------------------------------------------------------------------------------------------
 
@@ -172,9 +160,6 @@ class VerticalLeastSquares(Vertical):
         empty = each.new_zeros(len(each), self.silo_clients[silo], each.shape[-1])
         total = empty.scatter_add(1, self._by_holder(silo, known), each)
         return total / self.held(silo, known).clamp(min=1)[..., None]
-
-    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
-        return self.stochastic_gradient(x, clients, None)
 
     def silo_variances(self, x: Tensor) -> Tensor:
         r"""Where every client holds some of the batch, exactly, by the number b of its m samples that it holds.
@@ -269,8 +254,7 @@ class VerticalLeastSquares(Vertical):
         every x: clients have equal second moments, and see all their samples.
         """
         found: dict[str, Constant | NoConstant] = {
-            "clients": Constant(float(self.clients), "exact"),
-            "clients_of_each_silo": Constant(np.array(self.silo_clients, float), "exact"),
+            **self._sizes(),
             "smoothness": Constant(
                 float(torch.linalg.matrix_norm(self.features, 2)) ** 2 / self.samples, "exact", "norm of X'X/M"
             ),
@@ -282,20 +266,11 @@ class VerticalLeastSquares(Vertical):
             note = f"largest norm of the second moments of a client's part of a batch, {what}"
             sharp = "" if all(exact for _, exact in parts) else ": upper bound"
             found[name] = Constant(max(value for value, _ in parts), "exact", note + sharp)
-        noises = ("noise_of_each_block", "block_gradient_noise", "averaged_block_gradient_noise")
         if not self.equal:
-            return found | dict.fromkeys(noises, NoConstant(_GROWS))
+            return found | dict.fromkeys(NOISES, NoConstant(_GROWS))
         variances = self.silo_variances(self.x0).cpu().numpy()
-        each = "E|g_kj - grad_j f|^2, mean over the clients of a silo, the same at every x"
-        correlated = self.shared_noise and max(self.silo_clients) > 1
-        averaged = float((variances / np.array(self.silo_clients)).sum())
-        return found | {
-            "noise_of_each_block": Constant(np.sqrt(variances), "exact", f"root of {each}"),
-            "block_gradient_noise": Constant(float(variances.sum()), "exact", f"sum over silos of {each}"),
-            "averaged_block_gradient_noise": NoConstant("all clients see the same labels in a round")
-            if correlated
-            else Constant(averaged, "exact", "sum over silos of that variance over the number of clients"),
-        }
+        shared = "all clients see the same labels in a round" if self.shared_noise else ""
+        return found | self._noises(variances, EACH_VARIANCE, f"over silos of {EACH_VARIANCE}", shared)
 
 
 _GROWS = "clients differ in what they see of the features, so their gradients differ the more the larger the model is"
