@@ -102,7 +102,7 @@ class MinimaxAlgorithm(Algorithm):
         super().check(problem, rounds)
         self.rule(problem.clients).check_rule(problem, rounds)
 
-    def on(self, problem: Problem) -> DescentAscent:
+    def bind_problem(self, problem: Problem) -> DescentAscent:
         if not isinstance(problem, Minimax):
             raise self._no_problem_error()
         return DescentAscent(self.rule(problem.clients), problem)
@@ -171,12 +171,12 @@ class DescentAscent(Algorithm):
 
     def begin_round(self, state: MinimaxState, t: int, overall: int, streams: Sequence[Streams]) -> MinimaxState:
         """The local steps of this round, if they are drawn."""
-        if self.workload.drawn:
+        if self.workload.random:
             steps = self.workload.steps(t, overall, streams)
             state = state._replace(steps=torch.from_numpy(steps))
         return state
 
-    def sent(self, state: MinimaxState) -> Tensor:
+    def broadcast(self, state: MinimaxState) -> Tensor:
         r"""$(x, y)$, or $(x, y, \hat x)$ if there are snapshots: (seeds, d) or (seeds, d + d_x)."""
         if self.parameters.snapshot_period is None:
             return state.model
@@ -191,7 +191,7 @@ class DescentAscent(Algorithm):
     def nominal(self, state: MinimaxState, t: int, drawn: Cohort) -> Cohort:
         """The drawn, with the weights $nq_iw_i$ that the theory takes to sum to one."""
         work = self._work(state, t)
-        return drawn if work.even else drawn.reweighed(drawn.weights * work.weights[work.place(drawn)])
+        return drawn if work.even else drawn.with_weights(drawn.weights * work.weights[work.place(drawn)])
 
     def server_update(self, state: MinimaxState, t: int, report: RoundReport) -> MinimaxState:
         model = torch.addcmul(state.model, report.weighted_sum, self._server_step)
@@ -215,7 +215,7 @@ class DescentAscent(Algorithm):
         """What every client does in round t, and what it counts."""
         if self.workload.constant:
             return self._constant_work
-        return self._weighed(state.steps.numpy() if self.workload.drawn else self.workload.steps(t, t, ()))
+        return self._weighed(state.steps.numpy() if self.workload.random else self.workload.steps(t, t, ()))
 
     @cached_property
     def _constant_work(self) -> _Work:

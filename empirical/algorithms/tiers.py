@@ -70,7 +70,7 @@ class TieredAlgorithm(Averaging):
         """How often in a round the one silo with the labels returns derivatives; 0, the default, if all have them."""
         return 0
 
-    def informed(self, process: Process) -> TieredAlgorithm:
+    def bind_process(self, process: Process) -> TieredAlgorithm:
         """Itself, if all clients take part in all rounds."""
         if not isinstance(process, Full):
             raise FedboundsError(

@@ -15,7 +15,7 @@ from fedbounds.empirical.runtime.streams import Streams
 
 
 @dataclass(frozen=True)
-class DrawnWork:
+class RandomWork:
     r"""Amounts of work that are drawn for each client, $\tau_i\sim\mathrm{Unif}\{\text{low},\dots,\text{high}\}$.
 
     The numbers of a round depend only on the seed and the round (stream `work`), not on the algorithm or participation.
@@ -26,8 +26,8 @@ class DrawnWork:
         redraw: in every round; if not, those of round 0 stay (the paper does not specify it).
 
     Example:
-        >>> once = DrawnWork(2, 5, redraw=False)
-        >>> (once.numbers(3, 9, Streams(1)) == DrawnWork(2, 5).numbers(3, 0, Streams(1))).all()
+        >>> once = RandomWork(2, 5, redraw=False)
+        >>> (once.numbers(3, 9, Streams(1)) == RandomWork(2, 5).numbers(3, 0, Streams(1))).all()
         np.True_
 
     Source: Sharma et al. 2023, Section 6: clients draw between 2 and E epochs.
@@ -49,12 +49,12 @@ class DrawnWork:
         return rng.integers(self.low, self.high, clients, endpoint=True)
 
 
-Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | DrawnWork
+Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | RandomWork
 
 
 def check_amount(name: str, value: object) -> Amount:
-    """Amounts of work: one for all clients, one for each (n,), one for each round and client (T, n), or `DrawnWork`."""
-    if isinstance(value, DrawnWork):
+    """Amounts of work: one for all clients, one for each (n,), or for each round and client (T, n), or `RandomWork`."""
+    if isinstance(value, RandomWork):
         return value
     if isinstance(value, Mapping):
         return _drawn(name, value)
@@ -94,7 +94,7 @@ class Workload:
 
     def check(self, rounds: int) -> None:
         """Whether it is of this many clients and suffices for T rounds."""
-        if isinstance(self.amount, DrawnWork):
+        if isinstance(self.amount, RandomWork):
             return
         table, clients = self._table, len(self.unit)
         if table.ndim and table.shape[-1] != clients:
@@ -105,22 +105,22 @@ class Workload:
     @property
     def constant(self) -> bool:
         """Whether every round is alike, in every run."""
-        return not isinstance(self.amount, DrawnWork) and self._table.ndim < 2
+        return not isinstance(self.amount, RandomWork) and self._table.ndim < 2
 
     @property
-    def drawn(self) -> bool:
+    def random(self) -> bool:
         """Whether it differs from run to run."""
-        return isinstance(self.amount, DrawnWork)
+        return isinstance(self.amount, RandomWork)
 
     @cached_property
     def most(self) -> np.ndarray:
         """The most local steps that each client ever takes, (n,)."""
-        amount = self.amount.high if isinstance(self.amount, DrawnWork) else self._table
+        amount = self.amount.high if isinstance(self.amount, RandomWork) else self._table
         return (np.max(amount, axis=0) if np.ndim(amount) == 2 else np.asarray(amount)) * self.unit
 
     def steps(self, t: int, overall: int, streams: Sequence[Streams]) -> np.ndarray:
         r"""$\tau_i$ in a round, (n,), or, where it is drawn, of each run, (seeds, n)."""
-        if isinstance(self.amount, DrawnWork):
+        if isinstance(self.amount, RandomWork):
             return np.stack([self.amount.numbers(len(self.unit), overall, own) for own in streams]) * self.unit
         table = self._table
         return (table[t] if table.ndim == 2 else table) * self.unit
@@ -130,8 +130,8 @@ class Workload:
         return np.asarray(self.amount)
 
 
-def _drawn(name: str, table: Mapping[object, object]) -> DrawnWork:
-    fields = dataclasses.fields(DrawnWork)
+def _drawn(name: str, table: Mapping[object, object]) -> RandomWork:
+    fields = dataclasses.fields(RandomWork)
     names = [field.name for field in fields]
     for key in table:
         if key not in names:
@@ -140,6 +140,6 @@ def _drawn(name: str, table: Mapping[object, object]) -> DrawnWork:
     if lacking:
         raise FedboundsError(f"{name} lacks {', '.join(lacking)}; give numbers, or a table like {{low: 2, high: 5}}")
     try:
-        return DrawnWork(**{str(key): value for key, value in table.items()})  # type: ignore[arg-type]
+        return RandomWork(**{str(key): value for key, value in table.items()})  # type: ignore[arg-type]
     except FedboundsError as error:
         raise FedboundsError(f"{name}.{error}") from None

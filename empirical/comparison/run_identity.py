@@ -74,7 +74,7 @@ def _recorded_participation(run: Trace, process: Process, seed: int, streams: St
 def _check_metrics(run: Trace, algorithm: Algorithm, problem: Problem, process: Process) -> None:
     """The first recorded rounds of the first seed, run again where that is quick, else its start."""
     seed, streams = int(run.seed[0]), run.spec.get("streams", {})
-    engine = _engine_of(run, algorithm.informed(process).on(problem), problem)
+    engine = _engine_of(run, algorithm.bind_process(process).bind_problem(problem), problem)
     last = _first_length(run, algorithm, problem)
     if engine and last and problem.data_checksum is None:
         again = simulate(algorithm, problem, process, last, seeds=[seed], engine=engine,

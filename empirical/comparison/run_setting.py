@@ -119,7 +119,7 @@ def _is_deterministic(setting: RunSetting) -> bool:
     algorithm, problem = setting.algorithm, setting.problem
     if algorithm.draws or problem.draw(np.random.default_rng(0), 0) is not None:
         return False
-    if isinstance(algorithm, MinimaxAlgorithm) and algorithm.rule(problem.clients).workload(problem).drawn:
+    if isinstance(algorithm, MinimaxAlgorithm) and algorithm.rule(problem.clients).workload(problem).random:
         return False
     starts = [problem.initial_point(np.random.default_rng(seed)) for seed in range(2)]
     return bool((starts[0] == starts[1]).all())

@@ -18,7 +18,7 @@ from fedbounds.bounds.inputs.user_files import read_bytes
 from fedbounds.empirical.data import font_outlines as outlines
 from fedbounds.empirical.data.font_outlines import CHARACTERS, FACES, SIDE, pictures
 from fedbounds.empirical.runtime import counter_rng as word_module
-from fedbounds.empirical.runtime.counter_rng import uniforms, words_of
+from fedbounds.empirical.runtime.counter_rng import uniforms, words_from_uniforms
 
 FEWEST_CLASSES, MOST_CLASSES = 10, len(CHARACTERS)
 _AT_ONCE = 256  # images that are made together
@@ -54,7 +54,7 @@ def draw_images(seed: int, split: int, samples: int, classes: int, color: bool) 
     shape = (samples, channels, side, side)
 
     def make() -> np.ndarray:
-        words = words_of(np.random.default_rng([seed, split]).random(samples))
+        words = words_from_uniforms(np.random.default_rng([seed, split]).random(samples))
         images = np.empty(shape, dtype=np.uint8)
         for start in range(0, samples, _AT_ONCE):
             some = slice(start, start + _AT_ONCE)

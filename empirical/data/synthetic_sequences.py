@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from fedbounds.empirical.runtime.counter_rng import uniforms, words_of
+from fedbounds.empirical.runtime.counter_rng import uniforms, words_from_uniforms
 
 _AT_ONCE = 512  # sequences that are made together
 _GRAIN_OF_ALL, _OF_GROUP = 1, 100  # purposes of a sequence's random numbers
@@ -26,7 +26,7 @@ def draw_sequences(
 
     Every sequence is a function of one word, so that fewer samples are the first of more.
     """
-    words = words_of(np.random.default_rng([seed, split]).random(samples))
+    words = words_from_uniforms(np.random.default_rng([seed, split]).random(samples))
     shared = np.random.default_rng([seed, 2])
     loadings = [_loadings(shared, len(some)) for some in np.array_split(np.arange(features), groups)]
     enough = min(2, groups)
@@ -88,7 +88,7 @@ def draw_characters(seed: int, split: int, samples: int, steps: int, speakers: i
     favorites = (shared.random((speakers, _FAVORITES)) * _WORDS).astype(np.int64)
     zipf = np.cumsum(1 / np.arange(1, _WORDS + 1))
     speaker = np.arange(samples) % speakers
-    words = torch.from_numpy(words_of(np.random.default_rng([seed, split]).random(samples)))
+    words = torch.from_numpy(words_from_uniforms(np.random.default_rng([seed, split]).random(samples)))
     count = steps // 3 + 3  # a word has three characters at least, the space after it among them
     drawn = uniforms(words, _CHOSEN, 2 * count + 1).numpy()
     common = np.searchsorted(zipf, drawn[:, :count] * zipf[-1], side="right")

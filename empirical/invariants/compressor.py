@@ -75,7 +75,7 @@ class CompressorCase:
 
 
 @dataclass(frozen=True)
-class CompressorTrial:
+class CompressorMeasurement:
     r"""The measurement of many messages of one update x.
 
     Attributes:
@@ -108,7 +108,7 @@ class CompressorReport:
     Attributes:
         size: d.
         messages: of each update.
-        trials: one for each update.
+        measurements: one for each update.
         biased: whether a bias was detected in any size.
         limit: in standard errors, the deviation in a direction from which on it is a bias.
         refused: the response to damaged messages: `"refused"`, or what was accepted.
@@ -117,7 +117,7 @@ class CompressorReport:
 
     size: int
     messages: int
-    trials: tuple[CompressorTrial, ...]
+    measurements: tuple[CompressorMeasurement, ...]
     biased: bool
     limit: float
     refused: str
@@ -141,15 +141,15 @@ class CompressorReport:
     @property
     def relative_error(self) -> float:
         r"""The largest mean of $\|\mathcal S(x)-x\|^2/\|x\|^2$: no $q^2$ below it is one."""
-        return max(trial.relative_error for trial in self.trials)
+        return max(each.relative_error for each in self.measurements)
 
     @property
     def bits(self) -> float:
         """Bits sent for each number, at most."""
-        return max(trial.bits for trial in self.trials)
+        return max(each.bits for each in self.measurements)
 
     def __str__(self) -> str:
-        worst = max(self.trials, key=lambda trial: (trial.evidence, trial.bias))
+        worst = max(self.measurements, key=lambda each: (each.evidence, each.bias))
         mean = f"the mean of {self.messages} messages"
         if worst.evidence > self.limit:
             seen = (
@@ -171,7 +171,7 @@ class CompressorReport:
             *(str(verdict) for verdict in self.verdicts),
             f"{'update':12s} {'|S(x)-x|^2/|x|^2':>22s} {'bias/|x|':>18s} {'seen from':>10s} {'bits':>8s}",
         ]
-        for t in self.trials:
+        for t in self.measurements:
             error = f"{t.relative_error:.4g} +- {t.standard_error:.1g}"
             bias = f"{t.bias:.2g} +- {t.bias_error:.1g}"
             lines.append(f"{t.update:12s} {error:>22s} {bias:>18s} {t.visible:10.2g} {t.bits:8.4g}")
@@ -238,13 +238,15 @@ def check_compressor(
     tests = (DIRECTIONS + 1) * (len(UPDATES) + len(others) * len(sizes))
     checked = _CompressorChecks(codec, rng, tests)
     made = (CompressorCase(name, _single_precision(scale * make(size, rng))) for name, make in UPDATES.items())
-    trials = tuple(checked.trial(case, messages) for case in made)
+    measurements = tuple(checked.measure(case, messages) for case in made)
     biased = checked.biased
     for each in sizes:
         for name, make in others.items():
             if each < WIDE or name == "mixed":
                 few = FEW if each < WIDE else FEWEST
-                checked.tried(CompressorCase(name, _single_precision(scale * make(each, rng))), min(few, messages))
+                checked.measure_size(
+                    CompressorCase(name, _single_precision(scale * make(each, rng))), min(few, messages)
+                )
         if each >= WIDE or not checked.unbiased:  # elsewhere it would be a bias
             largest = np.append(np.full(each - 1, 1e-3), 0.3)
             checked.attempt(CompressorCase("last largest", _single_precision(scale * largest)), checked.in_place)
@@ -253,7 +255,7 @@ def check_compressor(
     damaged = CompressorCase("normal", _single_precision(scale * rng.standard_normal(size)))
     refused = checked.damaged(damaged)
     limit = checked.limit(messages)
-    return CompressorReport(size, messages, trials, biased or checked.biased, limit, refused, checked.verdicts())
+    return CompressorReport(size, messages, measurements, biased or checked.biased, limit, refused, checked.verdicts())
 
 
 def _single_precision(update: np.ndarray) -> np.ndarray:
@@ -280,7 +282,7 @@ class _CompressorChecks:
     rng: np.random.Generator
     tests: int
     found: dict[str, Counterexample] = field(default_factory=dict)
-    tried_of: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PROPERTIES, 0))
+    tests_of: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PROPERTIES, 0))
     biased: bool = False
     accepts: str = ""
 
@@ -295,13 +297,13 @@ class _CompressorChecks:
 
     def note(self, name: str, case: CompressorCase, problem: str | None) -> None:
         """Count one test of a property, and keep its fault, if any."""
-        self.tried_of[name] += 1
+        self.tests_of[name] += 1
         if problem is not None:
             self.found.setdefault(name, Counterexample(case, problem))
 
     def verdicts(self) -> tuple[InvariantVerdict, ...]:
         """One for each property."""
-        skipped = {name: "it states none" for name, count in self.tried_of.items() if not count}
+        skipped = {name: "it states none" for name, count in self.tests_of.items() if not count}
         if not self.unbiased:
             skipped["unbiased"] = "it says unbiased = False"
         if "every size" in skipped:
@@ -311,13 +313,13 @@ class _CompressorChecks:
         if "damaged messages" in skipped:
             skipped["damaged messages"] = f"it does not say refuses_damaged = True; they are {self.accepts}"
         return tuple(
-            InvariantVerdict(name, says, self.tried_of[name], self.found.get(name), skipped.get(name))
+            InvariantVerdict(name, says, self.tests_of[name], self.found.get(name), skipped.get(name))
             for name, says in PROPERTIES.items()
         )
 
-    def tried(self, case: CompressorCase, messages: int) -> None:
-        """A trial of another size, in which it may fail."""
-        self.attempt(case, lambda case: self.trial(case, messages if self.unbiased else min(messages, FEWEST)))
+    def measure_size(self, case: CompressorCase, messages: int) -> None:
+        """Measure an update of another size, in which it may fail."""
+        self.attempt(case, lambda case: self.measure(case, messages if self.unbiased else min(messages, FEWEST)))
 
     def attempt(self, case: CompressorCase, of: Callable[[CompressorCase], object]) -> None:
         """A check that may raise in another size."""
@@ -348,7 +350,7 @@ class _CompressorChecks:
             self.note("damaged messages", case, None if self.accepts == "refused" else f"they are {self.accepts}")
         return self.accepts
 
-    def trial(self, case: CompressorCase, messages: int) -> CompressorTrial:
+    def measure(self, case: CompressorCase, messages: int) -> CompressorMeasurement:
         """Many messages of one update."""
         x, codec, d = case.update, self.codec, len(case.update)
         if d < WIDE:
@@ -400,7 +402,7 @@ class _CompressorChecks:
         bias, unit = square**0.5, norm or 1.0
         bias_error = max((square + error) ** 0.5 - bias, bias - max(square - error, 0.0) ** 0.5)
         visible = limit * float(chance[0]) / unit**2 + ROUNDING  # the first direction is x
-        return CompressorTrial(
+        return CompressorMeasurement(
             case.name, norm, float(errors.mean()) / unit**2, float(errors.std(ddof=1)) / unit**2 / messages**0.5,
             bias / unit, bias_error / unit, visible, float(evidence.max()), 8 * float(lengths.max()) / d,
         )  # fmt: skip

@@ -15,7 +15,11 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, check_number, quote
-from fedbounds.empirical.invariants.applies import (
+from fedbounds.empirical.invariants.cases import ChangedArgument, as_array
+from fedbounds.empirical.invariants.causes import Misreading, differing_rows, likely_cause
+from fedbounds.empirical.invariants.coverage import classes_tried, map_size_classes
+from fedbounds.empirical.invariants.report import Counterexample, InvariantVerdict, Report
+from fedbounds.empirical.invariants.scope import (
     REFERENCE,
     ROUND_OFF,
     SINGLE_PRECISION,
@@ -24,10 +28,6 @@ from fedbounds.empirical.invariants.applies import (
     scope_of,
     unused_features,
 )
-from fedbounds.empirical.invariants.cases import ChangedArgument, as_array
-from fedbounds.empirical.invariants.causes import Misreading, likely_cause, rows_apart
-from fedbounds.empirical.invariants.coverage import classes_tried, map_size_classes
-from fedbounds.empirical.invariants.report import Counterexample, InvariantVerdict, Report
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -77,7 +77,7 @@ def check(
     tolerance: float | None = None,
 ) -> Report:
     """The check of a paper's invariants: select cases and invariants, try the run, search."""
-    strategy = strategy_of(cases, default)
+    strategy = find_strategy(cases, default)
     chosen = select_invariants(known, invariants)
     own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
     return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)
@@ -160,7 +160,7 @@ def search(
     return Report(
         tuple(verdicts),
         likely_cause(smallest, tried, subject, twin, subject.misreadings, tolerance) if smallest else None,
-        tuple(feature.words for feature in without),
+        tuple(feature.description for feature in without),
     )
 
 
@@ -222,7 +222,7 @@ def select_invariants(
     return {name: known[name] for name in names}
 
 
-def strategy_of(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) -> SearchStrategy[Any]:
+def find_strategy(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) -> SearchStrategy[Any]:
     """The given strategy, or the one that the function of this dotted name returns.
 
     Raises:
@@ -283,7 +283,7 @@ def _counterexample(
         return Counterexample(ran[-1], str(error), drawn=case)
     except Exception as error:
         return Counterexample(ran[-1], f"the run raised {_one_line(error)}", drawn=case)
-    far = rows_apart(sides, tolerance)
+    far = differing_rows(sides, tolerance)
     if not far.any():
         return None
     t = int(far.argmax())

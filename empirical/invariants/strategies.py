@@ -453,7 +453,7 @@ def _case(
         shape = (len(q), problem.clients, size.local_steps, problem.dimension)
         noises = np.random.default_rng(noise_seed).standard_normal(shape).round(2)
     numbers = {"local_steps": size.local_steps, "multiplier": multiplier, "interval": size.interval}
-    return Case(PlainProblem.of(problem, noises), q, step_size=share / float(smoothness.value), **numbers)
+    return Case(PlainProblem.from_problem(problem, noises), q, step_size=share / float(smoothness.value), **numbers)
 
 
 @st.composite

@@ -13,7 +13,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, check_memory, is_number, quote
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.quadratics import random_quadratic, solve_stationarity
 from fedbounds.empirical.problems.vertical import (
     EACH_VARIANCE,

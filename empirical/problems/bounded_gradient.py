@@ -13,7 +13,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.symbols import Constant, Domain, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count
 from fedbounds.bounds.theory.symbols import POSITIVE, Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real, start_point
+from fedbounds.empirical.problems.argument_checks import array, real, start_point
 from fedbounds.empirical.problems.problem import Synthetic
 from fedbounds.empirical.problems.sloped import check_slopes_memory
 

@@ -20,7 +20,7 @@ from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.softmax import without_replacement
-from fedbounds.empirical.runtime.counter_rng import words_of
+from fedbounds.empirical.runtime.counter_rng import words_from_uniforms
 
 _CHUNK = 1024  # samples that are evaluated at once
 _PIXELS = 2**18  # of images that are convolved at once: what comes of more leaves a processor's cache (measured)
@@ -128,7 +128,7 @@ class ImageProblem(Problem):
             indices[:, : len(own)] = own
         else:
             indices = own[self._first(drawn[:, : len(own)])]
-        return np.stack([indices, words_of(drawn[:, -words:])], axis=1) if words else indices
+        return np.stack([indices, words_from_uniforms(drawn[:, -words:])], axis=1) if words else indices
 
     def draws_of_all(
         self, generators: Sequence[np.random.Generator], clients: Sequence[int], steps: int

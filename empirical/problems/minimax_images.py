@@ -16,7 +16,7 @@ from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.symbols import NONNEGATIVE, POSITIVE, Constant, NoConstant
 from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition
-from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
 from fedbounds.empirical.problems.minimax import Minimax
 from fedbounds.empirical.problems.projections import project_onto_ball

@@ -11,7 +11,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_memory
 from fedbounds.bounds.theory.symbols import POSITIVE, Constant, Domain, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
 
 _FLAT = 1e-12  # relative size below which an eigenvalue counts as zero

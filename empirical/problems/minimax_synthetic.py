@@ -13,7 +13,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import is_number
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real, start_point
+from fedbounds.empirical.problems.argument_checks import array, real, start_point
 from fedbounds.empirical.problems.minimax import ExactEnvelope
 
 _NEWTON_STEPS, _HALVINGS = 60, 40

@@ -389,7 +389,7 @@ class Network:
         found = torch.autograd.grad(logits, list(leaves.values()), slopes(logits.detach()), materialize_grads=True)
         return dict(zip(leaves, found, strict=True))
 
-    def walked(self, x: Tensor, blocks: Iterable[NetworkSteps]) -> Tensor:
+    def fuse_steps(self, x: Tensor, blocks: Iterable[NetworkSteps]) -> Tensor:
         r"""Where steps against gradients of the cross entropy end, of networks of dense layers: layer by layer.
 
         $$x \leftarrow x - \sum_j s_j\nabla\ell(x; \xi_j)$$

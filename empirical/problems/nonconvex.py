@@ -11,7 +11,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 

@@ -14,7 +14,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 
 
-class Floor(NamedTuple):
+class LowerBound(NamedTuple):
     """A lower bound of the objective, hence of the initial gap."""
 
     metric: str  # the metric that is the objective
@@ -54,16 +54,16 @@ class Problem(ABC):
             step of length one subtracts.
         affine: whether gradients are affine in the model, with noise that does not depend on it, so that local steps
             have a closed form.
-        walks: whether `walked` makes local steps faster than single stochastic gradients, equal up to rounding.
+        fuses_steps: whether `fuse_steps` is faster than single stochastic gradients, and equal up to rounding.
         silos: number of silos that hold a block of the parameters each (`Vertical`); 0 if every client has the whole
             model.
         silo_sizes: the sizes of the messages of silos that exchange embeddings; None for others.
-        floor: a lower bound of the objective, if its minimum is not known; else None.
+        lower_bound: a lower bound of the objective, if its minimum is not known; else None.
     """
 
     ascends: bool = False
     affine: bool = False
-    walks: bool = False
+    fuses_steps: bool = False
     silos: int = 0
     clients: int
     dimension: int
@@ -73,7 +73,7 @@ class Problem(ABC):
     prefers_batched: bool = True
     data_checksum: str | None = None
     steps_per_epoch: np.ndarray | None = None
-    floor: Floor | None = None
+    lower_bound: LowerBound | None = None
     uncompressed: int = 0
     statistics: int = 0
 
@@ -111,8 +111,8 @@ class Problem(ABC):
     def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
         r"""The stochastic gradients $g_n(x)$ that `randomness` (seeds, cohort, ...) makes of `gradient`."""
 
-    def walked(self, x: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
-        r"""Where local steps $x \leftarrow x - s\,g_n(x)$ end; where the problem `walks`, other than step by step.
+    def fuse_steps(self, x: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
+        r"""The models after local steps $x \leftarrow x - s\,g_n(x)$, all in one if the problem `fuses_steps`.
 
         Args:
             x: the models, (seeds, cohort, d).

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.theory.symbols import POSITIVE
-from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.argument_checks import real
 
 
 def project_onto_ball(y: Tensor, radius: float = 1.0) -> Tensor:

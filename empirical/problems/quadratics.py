@@ -12,7 +12,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.theory.symbols import Constant, Domain, NoConstant
-from fedbounds.empirical.problems.border import array, real, start_point
+from fedbounds.empirical.problems.argument_checks import array, real, start_point
 from fedbounds.empirical.problems.problem import Synthetic
 
 _COPIES = 4  # of the Hessians and centers while a random instance is made

@@ -12,15 +12,15 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.block_quadratics import deviations, random_block_quadratic
-from fedbounds.empirical.problems.border import array, real
-from fedbounds.empirical.problems.problem import Floor
+from fedbounds.empirical.problems.problem import LowerBound
 from fedbounds.empirical.problems.vertical import SHARED, SyntheticVertical, every_outcome
 
 WaveLaw = Literal["signs", "phases"]
 
 
-class _Told(NamedTuple):
+class _RippledExchange(NamedTuple):
     """Of every silo what others add to its gradient, (seeds, 1, d_j), and the waves, (seeds, K_j or 1, 1)."""
 
     others: tuple[Tensor, ...]
@@ -89,13 +89,15 @@ class RippledBlocks(SyntheticVertical):
         self.noise_frequency = real("noise_frequency", noise_frequency)
         self.noise_law = check_choice("noise_law", noise_law, get_args(WaveLaw))
         self.shared_noise = check_flag("shared_noise", shared_noise)
-        self.floor = self._floor()
+        self.lower_bound = self._lower_bound()
 
-    def _floor(self) -> Floor | None:
+    def _lower_bound(self) -> LowerBound | None:
         least, largest = torch.linalg.eigvalsh(self.hessian)[[0, -1]].tolist()
         if least < -1e-12 * self.dimension * max(abs(least), abs(largest)):
             return None
-        return Floor("objective", -float(self.ripple.sum()), "no ripple is below -a, and the quadratic is not negative")
+        return LowerBound(
+            "objective", -float(self.ripple.sum()), "no ripple is below -a, and the quadratic is not negative"
+        )
 
     # --- a round ------------------------------------------------------------------------------------------------------
 
@@ -114,7 +116,7 @@ class RippledBlocks(SyntheticVertical):
     def outcomes(self) -> np.ndarray | None:
         return every_outcome([-1.0, 1.0], self._waves) if self._waves and self.noise_law == "signs" else None
 
-    def exchange(self, x: Tensor, randomness: Tensor | None) -> _Told:
+    def exchange(self, x: Tensor, randomness: Tensor | None) -> _RippledExchange:
         others, waves, first = [], [], 0
         for block, count in zip(self.blocks, self.silo_clients, strict=True):
             rows = self.hessian[block].clone()
@@ -123,9 +125,9 @@ class RippledBlocks(SyntheticVertical):
             own = slice(None) if self.shared_noise else slice(first, first + count)
             waves.append(None if randomness is None else randomness[:, own, None])
             first += count
-        return _Told(tuple(others), tuple(waves))
+        return _RippledExchange(tuple(others), tuple(waves))
 
-    def partial_gradients(self, silo: int, own: Tensor, known: _Told) -> Tensor:
+    def partial_gradients(self, silo: int, own: Tensor, known: _RippledExchange) -> Tensor:
         block, wave = self.blocks[silo], known.waves[silo]
         frequency = self.ripple_frequency[block]
         found = own @ self.hessian[block, block] - self.ripple[block] * frequency * (frequency * own).sin()
@@ -182,8 +184,8 @@ class RippledBlocks(SyntheticVertical):
             "initial_gap": NoConstant("the quadratic is unbounded below"),
             **self._noises(variances, f"the variance, {where}", f"of the variances, {where}", shared),
         }
-        if self.floor is not None:
-            gap = float(self.objective(self.x0)) - self.floor.value
+        if self.lower_bound is not None:
+            gap = float(self.objective(self.x0)) - self.lower_bound.value
             found["initial_gap"] = Constant(gap, "exact", "f(x0) plus the sum of all ripples: upper bound")
         return found
 

@@ -14,12 +14,12 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, is_number, quote
 from fedbounds.empirical.data.datasets import Dataset, load_dataset
 from fedbounds.empirical.data.partition import PARTITIONS, Partition, cut_partition
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.block_quadratics import (
     BlockQuadratic,
     check_block_quadratic_memory,
     random_block_quadratic,
 )
-from fedbounds.empirical.problems.border import real
 from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from fedbounds.empirical.problems.displaced import Displaced, random_displaced
 from fedbounds.empirical.problems.fair_images import FairImages
@@ -37,7 +37,7 @@ from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
 from fedbounds.empirical.problems.rippled_blocks import RippledBlocks, random_rippled_blocks
 from fedbounds.empirical.problems.sloped import check_slopes_memory
-from fedbounds.empirical.problems.vertical import counts
+from fedbounds.empirical.problems.vertical import check_counts
 from fedbounds.empirical.problems.vertical_least_squares import VerticalLeastSquares, random_vertical_least_squares
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 from fedbounds.empirical.runtime.kinds import Registry
@@ -85,7 +85,7 @@ def vertical_networks(
     rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
     if shards is None:
         each = [silo_clients] * number if is_number(silo_clients) else silo_clients
-        clients = counts("silo_clients", each)
+        clients = check_counts("silo_clients", each)
         _check_silos("silo_clients", clients, number)
         check_choice("remainder", remainder, get_args(Remainder))
         if remainder == "drop":
@@ -94,7 +94,7 @@ def vertical_networks(
     else:
         if isinstance(shards, str) or not isinstance(shards, Sequence):
             raise FedboundsError(f"shards = {quote(shards)} must be a list of lists, one for each silo")
-        sizes = [list(counts(f"shards[{silo}]", own)) for silo, own in enumerate(shards)]
+        sizes = [list(check_counts(f"shards[{silo}]", own)) for silo, own in enumerate(shards)]
         _check_silos("shards", sizes, number)
     return VerticalNetworks(
         loaded,

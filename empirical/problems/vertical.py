@@ -15,7 +15,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, quote
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import array, start_point
+from fedbounds.empirical.problems.argument_checks import array, start_point
 from fedbounds.empirical.problems.problem import Problem, SiloSizes
 
 
@@ -85,7 +85,7 @@ class Vertical(Problem):
         gradients = self.stale_gradients if stale else self.partial_gradients
         own.sub_(gradients(silo, own, known), alpha=size)
 
-    def held(self, silo: int, known: Any) -> Tensor | None:
+    def batch_counts(self, silo: int, known: Any) -> Tensor | None:
         """How many samples of the round's batch every client of a silo holds, (seeds, K_j); None without samples."""
         return None
 
@@ -142,10 +142,10 @@ class SyntheticVertical(Vertical):
 
     def _set_silos(self, blocks: object, silo_clients: object, each: str, whole: str, x0: Any, device: Any) -> None:
         """Check and keep the silos of a problem whose `dimension` is set; `each` and `whole` say what blocks cut."""
-        sizes = counts("blocks", blocks)
+        sizes = check_counts("blocks", blocks)
         if sum(sizes) != self.dimension:
             raise FedboundsError(f"blocks have {sum(sizes)} {each} in all, {whole} {self.dimension}")
-        self.blocks, self.silo_clients = blocks_of(sizes), counts("silo_clients", silo_clients)
+        self.blocks, self.silo_clients = blocks_from_sizes(sizes), check_counts("silo_clients", silo_clients)
         if len(self.blocks) != len(self.silo_clients):
             raise FedboundsError(f"silo_clients are of {len(self.silo_clients)} silos, blocks of {len(self.blocks)}")
         self.clients = sum(self.silo_clients)
@@ -184,7 +184,7 @@ EACH_VARIANCE = "E|g_kj - grad_j f|^2, mean over the clients of a silo, the same
 SHARED = "the clients share their noise, which averaging does not reduce"
 
 
-def blocks_of(sizes: Sequence[int]) -> tuple[slice, ...]:
+def blocks_from_sizes(sizes: Sequence[int]) -> tuple[slice, ...]:
     """Where blocks of these sizes lie, one after another."""
     return tuple(slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0)))
 
@@ -215,7 +215,7 @@ def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.
     return found.astype(int)
 
 
-def counts(name: str, values: object) -> tuple[int, ...]:
+def check_counts(name: str, values: object) -> tuple[int, ...]:
     """Numbers of at least one thing for each silo."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray) or not len(values):
         raise FedboundsError(f"{name} = {quote(values)} must be a list of integers >= 1, one for each silo")

@@ -15,7 +15,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.vertical import (
     EACH_VARIANCE,
     MOST_OUTCOMES,
@@ -145,7 +145,7 @@ class VerticalLeastSquares(SyntheticVertical):
         seen = self.features[:, self.blocks[silo]][known.ids]
         return self._mean(silo, known.slopes[..., None] * seen, known)
 
-    def held(self, silo: int, known: ExchangedSums) -> Tensor:
+    def batch_counts(self, silo: int, known: ExchangedSums) -> Tensor:
         holders = self._holders[silo][known.ids]
         empty = holders.new_zeros(len(holders), self.silo_clients[silo])
         return empty.scatter_add(1, holders, torch.ones_like(holders))
@@ -159,7 +159,7 @@ class VerticalLeastSquares(SyntheticVertical):
         """Each client's mean over the samples (seeds, B, d_j) that it holds; of none, zero."""
         empty = each.new_zeros(len(each), self.silo_clients[silo], each.shape[-1])
         total = empty.scatter_add(1, self._by_holder(silo, known), each)
-        return total / self.held(silo, known).clamp(min=1)[..., None]
+        return total / self.batch_counts(silo, known).clamp(min=1)[..., None]
 
     def silo_variances(self, x: Tensor) -> Tensor:
         r"""Where every client holds some of the batch, exactly, by the number b of its m samples that it holds.

@@ -20,8 +20,8 @@ from fedbounds.empirical.data.datasets import Dataset, checksum
 from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.embedding_losses import loss_by_name
 from fedbounds.empirical.problems.networks import Network
-from fedbounds.empirical.problems.problem import Floor
-from fedbounds.empirical.problems.vertical import MOST_OUTCOMES, Vertical, blocks_of, counts
+from fedbounds.empirical.problems.problem import LowerBound
+from fedbounds.empirical.problems.vertical import MOST_OUTCOMES, Vertical, blocks_from_sizes, check_counts
 
 Split = Literal["columns", "channels"]
 _CHUNK = 4096  # samples that are evaluated at once
@@ -33,7 +33,7 @@ _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one p
 class SiloPart(NamedTuple):
     """What the clients of one silo know in a round; W is the number of samples that one of them holds at most."""
 
-    held: Tensor  # how many samples of the batch every client holds, (seeds, K_j)
+    counts: Tensor  # how many samples of the batch every client holds, (seeds, K_j)
     seen: Tensor  # their features, (seeds, K_j, W, channels, height, width), in the places of none any sample's
     labels: Tensor  # (seeds, K_j, W)
     weights: Tensor  # one over the number held, (seeds, K_j, W); 0 in the places of none
@@ -156,12 +156,12 @@ class VerticalNetworks(Vertical):
         for one in self.networks:
             if one.statistics or one.dropout:
                 raise FedboundsError(f"network {one.name!r} has dropout or running statistics, which silos do not keep")
-        self.blocks = blocks_of([one.size for one in self.networks])
+        self.blocks = blocks_from_sizes([one.size for one in self.networks])
         self.silo_clients = tuple(partition.clients for partition in partitions)
         self.clients, self.dimension = sum(self.silo_clients), self.blocks[-1].stop
         small = all(one.image[1] * one.image[2] <= _SMALL_IMAGE or not one.convolutional for one in self.networks)
         self.prefers_batched = small or self.device.type != "cpu"
-        self.floor = self._floor()
+        self.lower_bound = self._lower_bound()
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         parts = [torch.from_numpy(network.initial(rng)) for network in self.networks]
@@ -214,8 +214,8 @@ class VerticalNetworks(Vertical):
         for some, seen, slopes in self._calls(known[silo], stale):
             self.networks[silo].descend(own.view(-1, own.shape[-1])[some], seen, slopes, size)
 
-    def held(self, silo: int, known: tuple[SiloPart, ...]) -> Tensor:
-        return known[silo].held
+    def batch_counts(self, silo: int, known: tuple[SiloPart, ...]) -> Tensor:
+        return known[silo].counts
 
     def shares(self, silo: int) -> Tensor:
         sizes = torch.from_numpy(self.partitions[silo].sizes).to(self.device)
@@ -424,12 +424,12 @@ class VerticalNetworks(Vertical):
         flat = [features.flatten(1).double().cpu() for features in self._train]
         return [torch.cat([own, own.new_ones(len(own), 1)], 1) for own in flat]
 
-    def _floor(self) -> Floor:
+    def _lower_bound(self) -> LowerBound:
         if not (self.linear and self.loss.steepness is None):
-            return Floor("train_loss", 0.0, "the loss is not negative")
+            return LowerBound("train_loss", 0.0, "the loss is not negative")
         table, labels = torch.cat(self._features_with_one, 1).numpy(), self.dataset.train_labels.astype(float)
         residual = labels - table @ np.linalg.lstsq(table, labels, rcond=None)[0]
-        return Floor("train_loss", float(residual @ residual) / (2 * self.samples), "least squares, solved")
+        return LowerBound("train_loss", float(residual @ residual) / (2 * self.samples), "least squares, solved")
 
     def constants(self) -> dict[str, Constant | NoConstant]:
         r"""What is known for every parameter vector: of linear embeddings alone.
@@ -500,7 +500,7 @@ def _slices(split: str, size: int, silos: int, widths: Sequence[int] | None) -> 
         if silos > size:
             raise FedboundsError(f"silos = {silos}: there are {size} {split} to split, at least one for each is needed")
         return [len(part) for part in np.array_split(np.arange(size), silos)]
-    found = counts("widths", widths)
+    found = check_counts("widths", widths)
     if len(found) != silos or sum(found) != size:
         raise FedboundsError(f"widths = {quote(list(found))} must be {silos} numbers, of {size} {split} in all")
     return list(found)

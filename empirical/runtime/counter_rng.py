@@ -16,7 +16,7 @@ _BITS = 53
 UPLOAD = 200  # purpose of the numbers behind a mask that is sent; those of local step k have the purpose UPLOAD + k
 
 
-def words_of(uniforms: np.ndarray) -> np.ndarray:
+def words_from_uniforms(uniforms: np.ndarray) -> np.ndarray:
     """Words of 53 bits from numbers in [0, 1), int64, in the same shape."""
     return (uniforms * 2.0**_BITS).astype(np.int64)
 

@@ -150,19 +150,19 @@ class Estimate(NamedTuple):
 
 def estimate(
     runs: Sequence[Run],
-    standings: Mapping[str, RunStatus],
+    statuses: Mapping[str, RunStatus],
     workers: int,
     trial: Callable[[Sequence[Run]], Probe] | None = None,
 ) -> Estimate:
     """Time and memory that the runs which are not finished will take."""
     distinct = {run.key: run for run in runs}
-    made = {key: standings[key].record for key in distinct if standings[key].finished}
+    made = {key: statuses[key].record for key in distinct if statuses[key].finished}
     ratios: dict[str, list[float]] = {}
     for key, record in made.items():
         if record["seconds"] and distinct[key].seconds:
             ratios.setdefault(setting(distinct[key].task), []).append(record["seconds"] / distinct[key].seconds)
     measured = sum(map(len, ratios.values()))
-    missing = [run for key, run in distinct.items() if not standings[key].finished]
+    missing = [run for key, run in distinct.items() if not statuses[key].finished]
     probed = trial(missing) if trial is not None and missing and not measured else Probe({}, 0)
     for run in missing:
         if (alike := setting(run.task)) in probed.seconds and run.seconds:

@@ -93,19 +93,19 @@ def execute(
     store.remove_leftovers()
     runs = list(runs)
     distinct = {run.key: run for run in runs}
-    standings = {key: store.standing(key) for key in distinct}
-    wanted = [run for key, run in distinct.items() if _wanted(standings[key], retry_failed)]
+    statuses = {key: store.read_status(key) for key in distinct}
+    wanted = [run for key, run in distinct.items() if _wanted(statuses[key], retry_failed)]
     outcomes: dict[str, Outcome] = {}
 
     def report(key: str, status: str, made: bool = True) -> None:
-        outcomes[key] = Outcome(distinct[key], status, made, standings[key].status)
+        outcomes[key] = Outcome(distinct[key], status, made, statuses[key].status)
         if progress is not None:
             progress(outcomes[key], len(outcomes), len(distinct))
 
     making = {run.key for run in wanted}
     for key in distinct:
         if key not in making:
-            report(key, standings[key].status, made=False)
+            report(key, statuses[key].status, made=False)
     if wanted:
         check_folder(store.directory)
     facts = provenance() if wanted else {}
@@ -124,5 +124,5 @@ def execute(
     return [outcomes[run.key] for run in runs]
 
 
-def _wanted(standing: RunStatus, retry_failed: bool) -> bool:
-    return not standing.finished and (retry_failed or not standing.failed)
+def _wanted(run_status: RunStatus, retry_failed: bool) -> bool:
+    return not run_status.finished and (retry_failed or not run_status.failed)

@@ -134,7 +134,7 @@ def make_on(
                 key = unseen[0].key
                 raise FedboundsError(
                     f"workers have made {len(unseen)} runs that are not whole in {store.directory} here, such as "
-                    f"{key[:12]} ({store.standing(key).status}); results need a folder that all workers share"
+                    f"{key[:12]} ({store.read_status(key).status}); results need a folder that all workers share"
                 )
     finally:
         for future in at_work:
@@ -200,7 +200,7 @@ def _split_by_visibility(news: Sequence[RunUpdate], store: Store) -> tuple[list[
     seen: list[RunUpdate] = []
     unseen: list[RunUpdate] = []
     for one in news:
-        (seen if store.standing(one.key).status == one.status else unseen).append(one)
+        (seen if store.read_status(one.key).status == one.status else unseen).append(one)
     return seen, unseen
 
 

@@ -61,11 +61,11 @@ class Maker:
 
     def look(self, batch: Batch) -> tuple[list[RunUpdate], list[Run]]:
         """The finished runs of a batch, and the missing ones."""
-        standings = {run.key: self.store.standing(run.key) for run in batch}
+        statuses = {run.key: self.store.read_status(run.key) for run in batch}
         found = [
-            RunUpdate(key, standing.status, made=False) for key, standing in standings.items() if standing.finished
+            RunUpdate(key, run_status.status, made=False) for key, run_status in statuses.items() if run_status.finished
         ]
-        return found, [run for run in batch if not standings[run.key].finished]
+        return found, [run for run in batch if not statuses[run.key].finished]
 
     def _make_and_save(self, batch: Batch) -> Iterator[RunUpdate]:
         started, clock, waiting = datetime.now(UTC), time.perf_counter(), iter(batch)

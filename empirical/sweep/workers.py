@@ -101,7 +101,7 @@ class _Pool:
             )
         ended: list[RunUpdate] = []
         for run in batch:
-            status = store.standing(run.key).status
+            status = store.read_status(run.key).status
             if status in ("done", "diverged"):
                 ended.append(RunUpdate(run.key, status))
             elif run.key not in self._crashed_once:

@@ -64,7 +64,7 @@ class Compressor(ABC):
         Raises:
             FedboundsError: not one vector of such numbers, or an empty one.
         """
-        x = checked_update(update)
+        x = check_update(update)
         return seal(self.code, len(x), self.pack(x, rng), self.agreed)
 
     def decode(self, message: bytes, size: int | None = None) -> np.ndarray:
@@ -106,7 +106,7 @@ class Compressor(ABC):
         return json.dumps(self.spec(), sort_keys=True).encode()
 
 
-def checked_update(update: object) -> np.ndarray:
+def check_update(update: object) -> np.ndarray:
     """The update as float32 (d,)."""
     x = np.asarray(update)
     if x.ndim != 1 or x.dtype.kind not in "fiu":

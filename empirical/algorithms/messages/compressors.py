@@ -24,7 +24,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, quote
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.algorithms.messages import packing
-from fedbounds.empirical.algorithms.messages.compressor import Compressor, checked_update
+from fedbounds.empirical.algorithms.messages.compressor import Compressor, check_update
 from fedbounds.empirical.algorithms.messages.envelope import seal, unseal
 from fedbounds.empirical.algorithms.messages.noise import LARGEST_SEED
 from fedbounds.empirical.algorithms.messages.rotation import pieces, rotate, rotate_back
@@ -183,7 +183,7 @@ class _Sparse(Compressor):
         """Positions and numbers."""
         return packing.positions(where, size) + values.astype(_NUMBER).tobytes()
 
-    def filled(self, payload: bytes, count: int, size: int) -> np.ndarray:
+    def fill(self, payload: bytes, count: int, size: int) -> np.ndarray:
         """The vector with so many entries that may differ from zero."""
         split = packing.position_bytes(count, size)
         try:
@@ -233,7 +233,7 @@ class TopK(_Sparse):
         return self.sparse(where, x[where], len(x))
 
     def unpack(self, payload: bytes, size: int) -> np.ndarray:
-        return self.filled(payload, self.count(size), size)
+        return self.fill(payload, self.count(size), size)
 
     def payload_bytes(self, size: int) -> int:
         return packing.position_bytes(self.count(size), size) + 4 * self.count(size)
@@ -463,9 +463,9 @@ class Partly(Compressor):
     def spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "compressor": self.compressor.spec(), "whole": self.whole}
 
-    def joined(self, message: bytes, numbers: np.ndarray) -> bytes:
+    def append_numbers(self, message: bytes, numbers: np.ndarray) -> bytes:
         """The message that says what a message of the compressor says, and the numbers (whole,)."""
-        numbers = checked_update(numbers)
+        numbers = check_update(numbers)
         if len(numbers) != self.whole:
             raise FedboundsError(f"{len(numbers)} numbers to send as they are, and {self.whole} were agreed on")
         size, payload = unseal(message, self.compressor.code, self.compressor.agreed)

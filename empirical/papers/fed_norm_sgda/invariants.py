@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.invariants.scope import InvariantSides, declare_scope
 from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.fed_norm_sgda.games import (
     ABSENT,
@@ -41,7 +41,7 @@ Execute = Callable[[GameCase], np.ndarray]
 # --- players ----------------------------------------------------------------------------------------------
 
 
-@applies(NO_SNAPSHOTS)
+@declare_scope(NO_SNAPSHOTS)
 def exchanged_players(execute: Execute, case: GameCase) -> InvariantSides:
     r"""The players exchange their roles with the sign of the game: without snapshots no one can tell.
 
@@ -63,7 +63,7 @@ def exchanged_players(execute: Execute, case: GameCase) -> InvariantSides:
 # --- normalized averaging ---------------------------------------------------------------------------------
 
 
-@applies(MANY_STEPS)
+@declare_scope(MANY_STEPS)
 def normalized_directions(execute: Execute, case: GameCase) -> InvariantSides:
     r"""Where gradients do not change, more local steps, or momentum, do not make a client count more.
 
@@ -105,7 +105,7 @@ def mean_over_cohorts(execute: Execute, case: GameCase) -> InvariantSides:
 # --- snapshots --------------------------------------------------------------------------------------------
 
 
-@applies(SNAPSHOTS, NO_SNAPSHOTS)
+@declare_scope(SNAPSHOTS, NO_SNAPSHOTS)
 def snapshots_of_every_round(execute: Execute, case: GameCase) -> InvariantSides:
     r"""With a snapshot in every round and one local step, the snapshot is where the gradient is taken anyway.
 
@@ -129,7 +129,7 @@ def restarted_blocks(execute: Execute, case: GameCase) -> InvariantSides:
 # --- clients ----------------------------------------------------------------------------------------------
 
 
-@applies(ABSENT)
+@declare_scope(ABSENT)
 def absent_clients(execute: Execute, case: GameCase) -> InvariantSides:
     """What a client would have computed in a round without it changes nothing."""
     absent = np.setdiff1d(np.arange(case.game.clients), case.cohorts)
@@ -149,7 +149,7 @@ def relabeled_clients(execute: Execute, case: GameCase) -> InvariantSides:
     return InvariantSides(execute(renamed), execute(case), case=renamed, against=case)
 
 
-@applies(UNEQUAL)
+@declare_scope(UNEQUAL)
 def split_clients(execute: Execute, case: GameCase) -> InvariantSides:
     r"""With everyone there, two copies of a client whose weights add up to the client's are the client.
 

@@ -89,7 +89,7 @@ def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarra
 
 
 def _constant(algorithm: Any, p: np.ndarray) -> np.ndarray:
-    informed: ConstantWeights = algorithm.informed(Bernoulli(len(p), p))
+    informed: ConstantWeights = algorithm.bind_process(Bernoulli(len(p), p))
     return p * informed.omega
 
 

@@ -116,7 +116,7 @@ class FedAUPaper(PaperRuns):
     def known(self, compared: ComparedRun) -> RunFacts:
         setting, horizons = compared.setting, compared.horizons
         p, T, stated = setting.process.rates, horizons.astype(float), run_constants(setting)
-        algorithm = setting.algorithm.informed(setting.process)
+        algorithm = setting.algorithm.bind_process(setting.process)
         own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
         measured, notes = compared.measured_constants(
             stated, lambda: visited(setting), compared.concepts - {"gradient_bound"}
@@ -281,7 +281,7 @@ def _largest_gradient(setting: RunSetting, constant: bool, horizons: np.ndarray)
 def _weighted_gap(setting: RunSetting) -> Constant | NoConstant:
     """H = h(x_0) - h*."""
     objective = weighted_objective(setting.problem, objective_weights(setting.algorithm, setting.process))
-    upper = "upper bound: h(x0), mean over the seeds' starts" if setting.problem.floor else "h(x0) - h*"
+    upper = "upper bound: h(x0), mean over the seeds' starts" if setting.problem.lower_bound else "h(x0) - h*"
     try:
         return Constant(float(objective.objective_gap(_starts(setting)).mean()), "exact", upper)
     except FedboundsError as error:

@@ -61,7 +61,7 @@ class Batched(Engine):
         most = largest_batch(x.device, dimension)
         # seeds and clients have axes of their own where possible: problems may exploit it
         rows = len(cohort.counts) if pairs <= most and (cohort.counts == cohort.counts[0]).all() else 1
-        found, placed = [], cohort.on(x.device)
+        found, placed = [], cohort.to_device(x.device)
         for start in range(0, pairs, most):
             some = slice(start, start + most)
             clients = placed.clients[some].view(rows, -1)
@@ -132,7 +132,7 @@ class SequentialEngine(Engine):
         streams: Sequence[Streams],
         correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        total, updates, placed = x.new_zeros(len(x), self.problem.dimension), [], cohort.on(x.device)
+        total, updates, placed = x.new_zeros(len(x), self.problem.dimension), [], cohort.to_device(x.device)
         found = cohort.streams_of_pairs(streams)
         pairs = zip(cohort.seeds.tolist(), cohort.clients.tolist(), cohort.weights.tolist(), strict=True)
         for pair, (seed, client, weight) in enumerate(pairs):

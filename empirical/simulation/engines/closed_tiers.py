@@ -90,11 +90,11 @@ class ClosedTiers(Tiers):
             (weighted @ pulled[..., None]).sum(0)[:, 0],
         )
 
-    def moved(self, x: Tensor, drawn: Tensor | None) -> Tensor:
+    def displacement(self, x: Tensor, drawn: Tensor | None) -> Tensor:
         moved = self.pulled - (x - self.quadratic.center) @ self.rows.T
-        return moved if drawn is None else moved - self.averaged(drawn)
+        return moved if drawn is None else moved - self.average_noise(drawn)
 
-    def averaged(self, drawn: Tensor) -> Tensor:
+    def average_noise(self, drawn: Tensor) -> Tensor:
         """What the noise of rounds (rounds, sum of K_j d_j) adds to what they subtract, (rounds, d)."""
         problem, parts, start = self.quadratic, [], 0
         for own, block, count in zip(self.silos, problem.blocks, problem.silo_clients, strict=True):

@@ -38,7 +38,7 @@ def python_steps(problem: Problem, local: LocalSGD) -> Steps:
 
     def update(start: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
         if not local.frozen:
-            return problem.walked(start, clients, drawn, sizes) - start
+            return problem.fuse_steps(start, clients, drawn, sizes) - start
         y = start
         for own in drawn:
             y = torch.addcmul(y, problem.stochastic_gradient(start, clients, own), sizes, value=-1)
@@ -58,7 +58,7 @@ def looped_steps(problem: Problem, local: LocalSGD) -> Steps:
         def step(k: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
             own = drawn.index_select(0, k.unsqueeze(0))
             if not local.frozen:
-                return k + 1, problem.walked(y, clients, own, sizes)
+                return k + 1, problem.fuse_steps(y, clients, own, sizes)
             found = problem.stochastic_gradient(start, clients, own[0])
             return k + 1, torch.addcmul(y, found, sizes, value=-1)
 

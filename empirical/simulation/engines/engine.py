@@ -73,5 +73,5 @@ class Engine(ABC):
             total, updates = (x.new_zeros(rows, self.problem.dimension) for rows in (len(x), 0))
         if updates is None or not self.needs_updates:
             return RoundReport(total, cohort)
-        who = cohort.on(x.device)
+        who = cohort.to_device(x.device)
         return RoundReport(total, cohort, Pairs(who.seeds, who.clients, who.weights.to(x.dtype), updates))

@@ -76,7 +76,7 @@ class MaskedBatch(Engine):
         self, x: Tensor, cohort: Cohort, t: int, streams: Sequence[Streams], correction: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         assert cohort.steps is not None
-        placed, order = cohort.on(x.device), np.argsort(-cohort.steps, kind="stable")
+        placed, order = cohort.to_device(x.device), np.argsort(-cohort.steps, kind="stable")
         if cohort.ahead is None:
             places = [torch.from_numpy(indices).to(x.device) for indices in (order, np.argsort(order))]
         else:

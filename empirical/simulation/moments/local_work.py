@@ -55,7 +55,7 @@ class Coordinates:
     start: np.ndarray  # the initial model, (d,)
 
     @staticmethod
-    def of(problem: Quadratic) -> Coordinates:
+    def from_problem(problem: Quadratic) -> Coordinates:
         """The coordinates that suit the problem: O(d^3) for one Hessian, O(N d^3) for different dense ones."""
         hessians, centers, start = (t.cpu().numpy() for t in (problem.hessians, problem.centers, problem.x0))
         directions = np.eye(problem.dimension)

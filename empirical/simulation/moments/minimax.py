@@ -212,7 +212,7 @@ def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple
         raise FedboundsError(
             f"exact moments are of Fed-Norm-SGDA without snapshots; snapshot_period = {rule.snapshot_period}"
         )
-    if rule.workload(problem).drawn:
+    if rule.workload(problem).random:
         raise FedboundsError("exact moments need local_steps that are given; these are drawn")
     return rule, problem
 

@@ -289,8 +289,8 @@ def moments(
         f"the moments of rounds = {T} in dimension = {quadratic.dimension}", 16 * T * (quadratic.dimension + 1)
     )
     check_work(algorithm, problem, T, 1, quadratic.dimension, closed=True)
-    algorithm = algorithm.informed(process)
-    coordinates = Coordinates.of(quadratic)
+    algorithm = algorithm.bind_process(process)
+    coordinates = Coordinates.from_problem(quadratic)
     if noise == "common" and not quadratic.shared:
         raise FedboundsError("noise = 'common' needs equal Hessians: otherwise clients filter the noise differently")
 
@@ -337,9 +337,9 @@ def _path(
         laws = _waiting_rounds(algorithm.waits, work, rounds, common)
     elif isinstance(process, Recorded):
         q = process.matrix(rounds, np.random.default_rng())  # a record draws nothing
-        laws = recorded_rounds(work, algorithm.weights_in(q), common=common)
+        laws = recorded_rounds(work, algorithm.reweigh_record(q), common=common)
     elif process.independent_rounds:
-        weighed = algorithm.reweighed(process)
+        weighed = algorithm.factor_weights(process)
         if weighed is None:
             raise FedboundsError(
                 f"exact moments of {algorithm.kind} under {process.kind} participation are not known: its weights are "

@@ -119,7 +119,7 @@ class State(NamedTuple):
     rest: np.ndarray  # R, in the shape of C
 
     @staticmethod
-    def known(start: np.ndarray, covariance: np.ndarray) -> State:
+    def begin(start: np.ndarray, covariance: np.ndarray) -> State:
         """At the beginning of an interval."""
         nothing = np.zeros_like(covariance)
         return State(start, covariance, np.zeros_like(start), nothing, nothing)
@@ -138,7 +138,7 @@ class State(NamedTuple):
         spread = sandwich(self.carried, self.start_covariance) + self.rest
         return float(self.displacement @ self.displacement) + trace(spread)
 
-    def after(self, law: RoundLaw, one: np.ndarray, added: np.ndarray) -> State:
+    def advance(self, law: RoundLaw, one: np.ndarray, added: np.ndarray) -> State:
         """After a round; `added` is the covariance that noise and random weights add."""
         return self._replace(
             displacement=self.displacement + apply(law.increment, self.mean) + law.shift,
@@ -146,7 +146,7 @@ class State(NamedTuple):
             rest=sandwich(one + law.increment, self.rest) + added,
         )
 
-    def after_frozen(self, law: RoundLaw, added: np.ndarray) -> State:
+    def advance_frozen(self, law: RoundLaw, added: np.ndarray) -> State:
         """After a round in which all gradients are taken at the interval's first model."""
         return self._replace(
             displacement=self.displacement + apply(law.increment, self.start) + law.shift,
@@ -154,10 +154,10 @@ class State(NamedTuple):
             rest=self.rest + added,
         )
 
-    def amplified(self, multiplier: float, one: np.ndarray) -> State:
+    def amplify(self, multiplier: float, one: np.ndarray) -> State:
         r"""The beginning of the next interval, $x_{t_0}+\eta(x-x_{t_0})$."""
         spread = sandwich(one + multiplier * self.carried, self.start_covariance)
-        return State.known(self.start + multiplier * self.displacement, spread + multiplier**2 * self.rest)
+        return State.begin(self.start + multiplier * self.displacement, spread + multiplier**2 * self.rest)
 
 
 def propagate(
@@ -170,16 +170,16 @@ def propagate(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     r"""Mean and covariance of $x_0,x_1,\dots$, one more than there are laws."""
     one = coordinates.identity
-    state = State.known(coordinates.start, np.zeros_like(one))
+    state = State.begin(coordinates.start, np.zeros_like(one))
     mean, covariance = state.start, state.start_covariance
     yield mean, covariance
     for t, law in enumerate(laws, start=1):
         added = law.noise
         if law.spread is not None:
             added = added + law.spread.covariance(mean, covariance)
-        state = state.after_frozen(law, added) if frozen else state.after(law, one, added)
+        state = state.advance_frozen(law, added) if frozen else state.advance(law, one, added)
         if t % interval == 0:
-            state = state.amplified(multiplier, one)
+            state = state.amplify(multiplier, one)
             mean, covariance = state.start, state.start_covariance
         elif not frozen:
             mean, covariance = state.mean, state.covariance(one)

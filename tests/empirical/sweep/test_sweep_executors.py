@@ -108,7 +108,7 @@ def test_a_pool_that_breaks_says_so_keeps_what_is_finished_and_blames_no_run(tmp
         pytest.raises(FedboundsError, match=r"ended before 3 of the runs .* goes on from there"),
     ):
         execute(runs, store, executor=pool, run_task=stand_in)
-    assert [store.standing(run.key).status for run in runs] == ["done", "missing", "missing", "missing"]
+    assert [store.read_status(run.key).status for run in runs] == ["done", "missing", "missing", "missing"]
 
 
 def test_an_executor_that_was_shut_down_or_cancels_says_so(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_whatever_becomes_of_futures_no_row_is_wrong_and_the_next_start_makes_th
         with suppress(FedboundsError):
             execute(runs, there, executor=Fate(), run_task=stand_in, progress=lambda outcome, *_: told.append(outcome))
         for outcome in told:
-            assert there.standing(outcome.run.key).status == outcome.status
-            assert outcome.failed or outcome.status == here.standing(outcome.run.key).status
+            assert there.read_status(outcome.run.key).status == outcome.status
+            assert outcome.failed or outcome.status == here.read_status(outcome.run.key).status
         assert contents(there.directory).items() <= contents(here.directory).items()
         outcomes = execute(runs, there, executor=Here(), run_task=stand_in, retry_failed=True)
         assert [o.status for o in outcomes] == ["done", "diverged", "done", "done", "done"]

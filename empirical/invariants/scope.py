@@ -43,8 +43,8 @@ class InvariantSides(NamedTuple):
 class Need:
     """Something that some case must have, or an invariant has nothing to say."""
 
-    words: str  # what it is, such as "a multiplier other than 1"
-    met: Callable[[Any], bool]  # whether a case has it
+    description: str  # what it is, such as "a multiplier other than 1"
+    is_met: Callable[[Any], bool]  # whether a case has it
     remedy: str = ""  # how to ask for such cases, where the default cases have none
 
 
@@ -66,15 +66,15 @@ class Scope:
         if tolerance > self.tolerance:
             return f"it needs double precision, and the tolerance is {tolerance:g}"
         for need in self.needs:
-            if not any(need.met(case) for case in cases):
-                return f"no case has {need.words}" + (f"; {need.remedy}" if need.remedy else "")
+            if not any(need.is_met(case) for case in cases):
+                return f"no case has {need.description}" + (f"; {need.remedy}" if need.remedy else "")
         return None
 
 
 Checked = TypeVar("Checked", bound=Callable[..., InvariantSides])
 
 
-def applies(
+def declare_scope(
     *needs: Need,
     algorithms: frozenset[str] | None = None,
     tolerance: float = math.inf,
@@ -99,7 +99,7 @@ class Feature:
     """An optional feature of implementations."""
 
     name: str  # its parameter
-    words: str  # the description of cases without it, such as "no multiplier (eta = 1)"
+    description: str  # the description of cases without it, such as "no multiplier (eta = 1)"
     without: Callable[[Any], Any]  # removes it from a case
 
 
@@ -127,7 +127,7 @@ def _is_irrelevant(feature: Feature, cases: Sequence[Any], execute: Callable[[An
         return False
 
 
-def names_of(run: Callable[..., Any]) -> set[str]:
+def parameter_names(run: Callable[..., Any]) -> set[str]:
     """The names of a run's parameters; empty if unknown."""
     try:
         return set(inspect.signature(run).parameters)
@@ -139,7 +139,7 @@ def accepted_numbers(run: Callable[..., Any], numbers: Mapping[str, Any]) -> dic
     """The numbers that a run accepts, by name or by `**`."""
     if not numbers:
         return {}
-    return {name: value for name, value in numbers.items() if _names(run) is not None or name in names_of(run)}
+    return {name: value for name, value in numbers.items() if _names(run) is not None or name in parameter_names(run)}
 
 
 def _names(run: Callable[..., Any]) -> set[str] | None:
