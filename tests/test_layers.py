@@ -390,7 +390,7 @@ WRITERS = {
     "bounds/evaluation/form_cache.py",
     "bounds/audit/tested_conditions.py",
     "empirical/data/synthetic_images.py",
-    "empirical/sweep/executors.py",
+    "empirical/sweep/executor.py",
     "empirical/sweep/store.py",
 }
 

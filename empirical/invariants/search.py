@@ -77,7 +77,7 @@ def check(
     tolerance: float | None = None,
 ) -> Report:
     """The check of a paper's invariants: select cases and invariants, try the run, search."""
-    strategy = find_strategy(cases, default)
+    strategy = strategy_of(cases, default)
     chosen = select_invariants(known, invariants)
     own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
     return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)
@@ -155,7 +155,7 @@ def search(
         if missing is None and not (held[name] or name in found or name in skipped):
             missing = "no case was drawn"
         missing = None if name in found else missing
-        statement, counterexample = _statement(invariant), smallest.get(name)
+        statement, counterexample = (inspect.getdoc(invariant) or "").split("\n")[0], smallest.get(name)
         verdicts.append(InvariantVerdict(name, statement, held[name], counterexample, skipped.get(name), missing))
     return Report(
         tuple(verdicts),
@@ -222,13 +222,8 @@ def select_invariants(
     return {name: known[name] for name in names}
 
 
-def find_strategy(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) -> SearchStrategy[Any]:
-    """The given strategy, or the one that the function of this dotted name returns.
-
-    Raises:
-        FedboundsError: `cases` is no strategy.
-        MissingExtra: hypothesis is not installed.
-    """
+def strategy_of(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) -> SearchStrategy[Any]:
+    """The given strategy, or the one that the function of this dotted name returns."""
     module, _, name = default.rpartition(".")
     made = getattr(import_module(module), name)  # late: it needs the extra
     from hypothesis.strategies import SearchStrategy
@@ -262,10 +257,6 @@ def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], message
             raise error
         raise FedboundsError(message.format(_one_line(error))) from error
     return SINGLE_PRECISION if as_array(returned[-1]).dtype == np.float32 else ROUND_OFF
-
-
-def _statement(invariant: Callable[..., InvariantSides]) -> str:
-    return (inspect.getdoc(invariant) or "").split("\n")[0]
 
 
 def _counterexample(

@@ -189,7 +189,7 @@ class VerticalNetworks(Vertical):
         for silo, own in enumerate(embeddings):
             held, places, weights = self._places_of_clients(silo, ids)
             samples = _chosen(ids, places)
-            seen = self._train[silo].index_select(0, samples.flatten()).view(*samples.shape, *self._image(silo))
+            seen = self._train[silo].index_select(0, samples.flatten()).view(*samples.shape, *self.networks[silo].image)
             others, steep = _chosen(together - own, places), _chosen(slopes, places)
             parts.append(SiloPart(held, seen, _chosen(labels, places), weights, others, steep))
         return tuple(parts)
@@ -401,9 +401,6 @@ class VerticalNetworks(Vertical):
         silo = int(self.silo_of[client])
         first = sum(self.silo_clients[:silo])
         return silo, torch.from_numpy(self.partitions[silo].samples[client - first]).to(self.device)
-
-    def _image(self, silo: int) -> tuple[int, int, int]:
-        return self.networks[silo].image
 
     def _at_once(self, silo: int) -> int:
         """How many samples a silo's network sees at once."""

@@ -66,17 +66,13 @@ class Registry(Generic[T]):
 
     def keys(self, builder: Callable[..., T]) -> dict[str, inspect.Parameter]:
         """The keys that a builder takes."""
-        return {name: each for name, each in _parameters(builder).items() if name not in self.context}
+        return {name: each for name, each in inspect.signature(builder).parameters.items() if name not in self.context}
 
     def _required(self, builder: Callable[..., T]) -> list[str]:
         return [key for key, each in self.keys(builder).items() if each.default is each.empty]
 
     def builder(self, spec: Any) -> Callable[..., T]:
-        """The builder of a table, after a check of its kind and keys.
-
-        Raises:
-            FedboundsError: no table, no or an unknown kind, an unknown or a missing key.
-        """
+        """The builder of a table, after a check of its kind and keys."""
         known = self.builders()
         if not isinstance(spec, Mapping) or "kind" not in spec:
             fault = "needs a kind" if isinstance(spec, Mapping) else f"= {quote(spec)} must be a table with a kind"
@@ -100,19 +96,11 @@ class Registry(Generic[T]):
         return chosen
 
     def build(self, spec: Any, **context: Any) -> T:
-        """The object that a table describes.
-
-        Raises:
-            FedboundsError: as `builder`, or a value outside its domain.
-        """
+        """The object that a table describes."""
         return self.builder(spec)(**{key: value for key, value in spec.items() if key != "kind"}, **context)
 
     def with_defaults(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """The table with the default of every key that it leaves out, but for those whose default is None.
-
-        Raises:
-            FedboundsError: as `builder`.
-        """
+        """The table with the default of every key that it leaves out, but for those whose default is None."""
         keys = self.keys(self.builder(spec))
         defaults = {name: each.default for name, each in keys.items() if each.default not in (None, each.empty)}
         return {"kind": spec["kind"]} | defaults | dict(spec)
@@ -157,10 +145,6 @@ class Registry(Generic[T]):
             if not any(map(self.keys, builders)):
                 found[kind, ""] = KeyRow(kind, "", "", "", "")
         return [*found.values()]
-
-
-def _parameters(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(builder).parameters
 
 
 def _hints(builder: Callable[..., Any]) -> dict[str, Any]:

@@ -42,17 +42,17 @@ class Compressor(ABC):
     def unpack(self, payload: bytes, size: int) -> np.ndarray:
         """What the payload means, float32 (size,)."""
 
-    @abstractmethod
     def payload_bytes(self, size: int) -> int | None:
-        """How long a payload is; None if that depends on the update or on chance."""
+        """How long a payload is; None, the default, if that depends on the update or on chance."""
+        return None
 
-    @abstractmethod
     def squared_error(self, x: np.ndarray) -> float | None:
-        r"""$E\|\mathcal S(x)-x\|^2$ exactly, for one x (d,); None if it has no closed form."""
+        r"""$E\|\mathcal S(x)-x\|^2$ exactly, for one x (d,); None, the default, if it has no closed form."""
+        return None
 
-    @abstractmethod
     def relative_error(self, size: int) -> float | None:
-        r"""The least $q^2$ with $E\|\mathcal S(x)-x\|^2\le q^2\|x\|^2$ for every x (d,); None if none is known."""
+        r"""The least $q^2$ with $E\|\mathcal S(x)-x\|^2\le q^2\|x\|^2$ for every x (d,); None by default."""
+        return None
 
     def encode(self, update: np.ndarray, rng: np.random.Generator) -> bytes:
         """The message for an update.

@@ -293,9 +293,6 @@ class Sparsified(_Sparse):
         found[kept] = _numbers(payload[split:])
         return found
 
-    def payload_bytes(self, size: int) -> None:
-        return None
-
     def squared_error(self, x: np.ndarray) -> float:
         wide = np.asarray(x, np.float64)
         return (1 / self.probability - 1) * float(wide @ wide)
@@ -395,12 +392,6 @@ class Eden(Compressor):
         places = pieces(size)
         return 8 + 4 * len(places) + packing.bit_bytes(places[-1].stop, self.bits)
 
-    def squared_error(self, x: np.ndarray) -> None:
-        return None
-
-    def relative_error(self, size: int) -> float | None:
-        return None
-
 
 @dataclass(frozen=True)
 class Drive(Eden):
@@ -432,9 +423,6 @@ class Partly(Compressor):
     Args:
         compressor: of the others.
         whole: how many are sent as they are, at least 1.
-
-    Raises:
-        FedboundsError: another number, no compressor.
 
     Example:
         >>> codec = Partly(StochasticSign(), 2)
@@ -518,9 +506,6 @@ class Bits(Compressor):
 
     def squared_error(self, x: np.ndarray) -> float:
         return 0.0
-
-    def relative_error(self, size: int) -> None:
-        return None
 
 
 COMPRESSORS: Registry[Compressor] = Registry(

@@ -17,7 +17,7 @@ from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.coverage import SizeClass, map_size_classes, size_classes, with_size_classes
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.scope import REFERENCE, Need, parameter_names
-from fedbounds.empirical.invariants.search import Subject, check, find_strategy
+from fedbounds.empirical.invariants.search import Subject, check, strategy_of
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
     OWN_NUMBERS,
     generalized_fedavg,
@@ -205,7 +205,7 @@ def check_invariants(
     missing = _missing(run, algorithm, own_numbers, first)
     reference, compared = _reference(algorithm, twin, missing)
     known = {**INVARIANTS, REFERENCE: compared}
-    given = find_strategy(
+    given = strategy_of(
         cases,
         "fedbounds.empirical.invariants.strategies.cases",
         noise=None if _asks_for_noise(run, first) else False,

@@ -30,13 +30,11 @@ def correlated_rounds(
     work: LocalWork,
     process: Process,
     rounds: int,
-    *,
-    interval: int = 1,
-    multiplier: float = 1.0,
-    frozen: bool = False,
-    common: bool = False,
+    schedule: ServerSchedule,
+    common: bool,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     r"""Mean and variances, each (d,), of $x_0,\dots,x_T$."""
+    interval, multiplier, frozen = schedule
     increment, shifts, noise = work.increments[0], work.shifts, work.noise[0]
     pull = np.zeros_like(increment) if frozen else increment  # what the round does to the displacement so far
     ahead = center_covariances(process, shifts, rounds)
@@ -329,9 +327,8 @@ def _path(
     algorithm: Algorithm, coordinates: Coordinates, process: Process, rounds: int, *, common: bool
 ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
     """Mean and covariance of each model, in `coordinates`."""
-    interval, multiplier, frozen = _schedule(algorithm)
-    local = algorithm.local
-    work = coordinates.work(local.step_size, local.steps, frozen=frozen, noisy=local.oracle == "stochastic")
+    schedule, local = _schedule(algorithm), algorithm.local
+    work = coordinates.work(local.step_size, local.steps, frozen=schedule.frozen, noisy=local.oracle == "stochastic")
     laws: Iterable[RoundLaw]
     if algorithm.waits is not None:
         laws = _waiting_rounds(algorithm.waits, work, rounds, common)
@@ -348,10 +345,7 @@ def _path(
         process, omega = weighed
         laws = _independent_rounds(process, work, rounds, common, omega)
     elif coordinates.problem.shared and process.sums_to_one and not algorithm.own_weights:
-        return correlated_rounds(
-            coordinates, work, process, rounds,
-            interval=interval, multiplier=multiplier, frozen=frozen, common=common,
-        )  # fmt: skip
+        return correlated_rounds(coordinates, work, process, rounds, schedule, common)
     else:
         sums_to_one = process.sums_to_one and not algorithm.own_weights
         why = "the Hessians differ" if sums_to_one else "its weights do not sum to one"
@@ -359,7 +353,7 @@ def _path(
             f"{process.kind} participation depends on its past and {why}, so moments do not close; give a record of "
             "it (process.matrix(rounds, rng)), a process with independent rounds, or equal Hessians"
         )
-    return propagate(coordinates, laws, interval=interval, multiplier=multiplier, frozen=frozen)
+    return propagate(coordinates, laws, schedule)
 
 
 def _independent_rounds(

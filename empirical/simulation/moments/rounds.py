@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbounds.empirical.algorithms import ServerSchedule
 from fedbounds.empirical.simulation.moments.local_work import Coordinates, LocalWork, apply, sandwich, trace
 
 BLOCK = 512  # recorded rounds that are weighed in one matrix product
@@ -161,15 +162,10 @@ class State(NamedTuple):
 
 
 def propagate(
-    coordinates: Coordinates,
-    laws: Iterable[RoundLaw],
-    *,
-    interval: int = 1,
-    multiplier: float = 1.0,
-    frozen: bool = False,
+    coordinates: Coordinates, laws: Iterable[RoundLaw], schedule: ServerSchedule
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     r"""Mean and covariance of $x_0,x_1,\dots$, one more than there are laws."""
-    one = coordinates.identity
+    one, (interval, multiplier, frozen) = coordinates.identity, schedule
     state = State.begin(coordinates.start, np.zeros_like(one))
     mean, covariance = state.start, state.start_covariance
     yield mean, covariance
