@@ -121,7 +121,7 @@ class MinimaxAlgorithm(Algorithm):
         raise self._no_problem_error()
 
     def _no_problem_error(self) -> FedboundsError:
-        return FedboundsError(f"{self.kind} has rounds only on a minimax problem: ask for on(problem)")
+        return FedboundsError(f"{self.kind} has rounds only on a minimax problem: call bind_problem(problem)")
 
 
 class MinimaxState(NamedTuple):

@@ -17,7 +17,7 @@ from fedbounds.empirical.papers.fedmrn.sending import partly
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.counter_rng import raw_bits, words_from_uniforms
 from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.oracles import Vector, local_update, step_sizes, stochastic_oracle
+from fedbounds.empirical.simulation.reference_algorithms import Vector, local_update, step_sizes, stochastic_oracle
 
 
 def word_of(streams: Streams, t: int, n: int) -> int:

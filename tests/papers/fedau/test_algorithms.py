@@ -37,8 +37,7 @@ from fedbounds.empirical.participation import (
 from fedbounds.empirical.problems import ImageClassification, Quadratic, random_cosine_quadratic, random_quadratic
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines import Cohort
-from fedbounds.empirical.simulation.oracles import local_update, stochastic_oracle
-from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.reference_algorithms import local_update, run_reference, stochastic_oracle
 from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, ROUNDS, SEEDS = 6, 4, 12, (0, 5)
