@@ -67,7 +67,7 @@ class Cohort:
 
     @staticmethod
     def from_rounds(rounds: Sequence[Round]) -> Cohort:
-        """The cohort in which seed s computes what its round says, without clients whose weight is zero."""
+        """The cohort in which the pairs of seed s are those of its round, without clients whose weight is zero."""
         counts = np.array([len(drawn.clients) for drawn in rounds])
         if len(rounds) == 1:
             clients, weights = rounds[0]

@@ -215,13 +215,13 @@ class DescentAscent(Algorithm):
         """What every client does in round t, and what it counts."""
         if self.workload.constant:
             return self._constant_work
-        return self._weighed(state.steps.numpy() if self.workload.random else self.workload.steps(t, t, ()))
+        return self._weigh_steps(state.steps.numpy() if self.workload.random else self.workload.steps(t, t, ()))
 
     @cached_property
     def _constant_work(self) -> _Work:
-        return self._weighed(self.workload.steps(0, 0, ()))
+        return self._weigh_steps(self.workload.steps(0, 0, ()))
 
-    def _weighed(self, steps: np.ndarray) -> _Work:
+    def _weigh_steps(self, steps: np.ndarray) -> _Work:
         p, clients = self._weights, self.problem.clients
         scales, weights = self.parameters.scales(steps, p), self.parameters.effective_weights(steps, p)
         even = bool(np.ptp(weights) <= SUM_TOLERANCE / clients)

@@ -25,11 +25,6 @@ class RandomWork:
         high: the largest amount, $\ge$ low.
         redraw: in every round; if not, those of round 0 stay (the paper does not specify it).
 
-    Example:
-        >>> once = RandomWork(2, 5, redraw=False)
-        >>> (once.numbers(3, 9, Streams(1)) == RandomWork(2, 5).numbers(3, 0, Streams(1))).all()
-        np.True_
-
     Source: Sharma et al. 2023, Section 6: clients draw between 2 and E epochs.
     """
 
@@ -57,7 +52,7 @@ def check_amount(name: str, value: object) -> Amount:
     if isinstance(value, RandomWork):
         return value
     if isinstance(value, Mapping):
-        return _drawn(name, value)
+        return _work_from_table(name, value)
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
@@ -130,7 +125,7 @@ class Workload:
         return np.asarray(self.amount)
 
 
-def _drawn(name: str, table: Mapping[object, object]) -> RandomWork:
+def _work_from_table(name: str, table: Mapping[object, object]) -> RandomWork:
     fields = dataclasses.fields(RandomWork)
     names = [field.name for field in fields]
     for key in table:

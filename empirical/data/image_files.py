@@ -77,7 +77,7 @@ def read_svhn(path: Path) -> tuple[np.ndarray, np.ndarray]:
     with _open_file(path) as file:
         _check_unpacked_size(path, file)
         file.seek(0)
-        with _parsed(path, "MATLAB's format 5"):
+        with _explain_damage(path, "MATLAB's format 5"):
             declared = {name: (shape, kind) for name, shape, kind in whosmat(file)}
             shape, kind = declared.get("X", ((), "absent"))
             samples = shape[-1] if len(shape) == 4 else 0
@@ -199,7 +199,7 @@ def _open_png(path: Path, least: int, most: int, expected: str) -> Iterator[Imag
     with _open_file(path) as file:
         if (size := path.stat().st_size) > _LARGEST_PNG:
             raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
-        with _parsed(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
+        with _explain_damage(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
             if not least <= min(image.size) <= max(image.size) <= most:
                 width, height = image.size
                 raise FedboundsError(f"{path}: {width}x{height} pixels; must be {expected}")
@@ -207,7 +207,7 @@ def _open_png(path: Path, least: int, most: int, expected: str) -> Iterator[Imag
 
 
 @contextmanager
-def _parsed(path: Path, form: str) -> Iterator[None]:
+def _explain_damage(path: Path, form: str) -> Iterator[None]:
     """Other people's parsers meet damage with exceptions of many types; here it becomes one line."""
     try:
         yield

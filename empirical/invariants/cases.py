@@ -7,8 +7,8 @@ A *run* is any function that computes the models of a generalized FedAvg (Wang &
 `problem` and `weights` come by position, the others by name, so that `**_` may stand for those that are not used:
 
 - `problem`: `problem.gradient(n, x)` is $\nabla F_n(x)$ as an array (d,); `problem.noise(t, n, i)`, (d,), is what the
-  gradient noise of client n adds to it in local step i of round t (zero, unless the cases are asked for noise);
-  `problem.x0` (d,), `problem.clients` and `problem.dimension` say the rest. See `PlainProblem`.
+  gradient noise of client n adds to it in local step i of round t (zero, unless the cases have noise);
+  `problem.x0` (d,), `problem.clients` and `problem.dimension` are the rest. See `PlainProblem`.
 - `weights`: $q_t^n$, (T, N), at least 0; each row sums to one. They are not to be changed in place.
 - `rounds` T, `step_size` $\gamma$, `local_steps` I, `multiplier` $\eta$, `interval` P; `seed` is for whatever
   randomness a run has of its own. A run of another algorithm is also given what is its own, such as `cutoff`.

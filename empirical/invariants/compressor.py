@@ -19,9 +19,9 @@ ROUNDING = 1e-5  # of float32 sums, relative
 DIRECTIONS = 16  # in which a bias is looked for
 SINGLE = 12.0  # standard errors in one entry; 3e-12 for two values that are each expected in 50 messages
 WIDE = 70_000  # the size, beyond two bytes, from which on a few messages are tried
-SIZES = (1, 2, 3, 5, 12, 300, WIDE)  # that are tried besides the size that is asked for
+SIZES = (1, 2, 3, 5, 12, 300, WIDE)  # that are tried besides the given size
 FEW = 100  # messages of each update of these sizes
-FEWEST = 5  # messages of a wide update, and of those of a compressor that says that it is biased
+FEWEST = 5  # messages of a wide update, and of a compressor that states a bias
 MISSING = 128  # messages of which none has an entry once in ten million, if each has it with a chance of 1/8
 LEARNED = 64  # entries that count from which on half of the messages give a direction for the other half
 
@@ -249,11 +249,11 @@ def check_compressor(
                 )
         if each >= WIDE or not checked.unbiased:  # elsewhere it would be a bias
             largest = np.append(np.full(each - 1, 1e-3), 0.3)
-            checked.attempt(CompressorCase("last largest", _single_precision(scale * largest)), checked.in_place)
+            checked.attempt(CompressorCase("last largest", _single_precision(scale * largest)), checked.check_place)
     for each in sorted({size, *sizes[-1:]}):
         checked.repeat(CompressorCase("normal", _single_precision(scale * rng.standard_normal(each))))
     damaged = CompressorCase("normal", _single_precision(scale * rng.standard_normal(size)))
-    refused = checked.damaged(damaged)
+    refused = checked.send_damaged(damaged)
     limit = checked.limit(messages)
     return CompressorReport(size, messages, measurements, biased or checked.biased, limit, refused, checked.verdicts())
 
@@ -330,7 +330,7 @@ class _CompressorChecks:
             problem = str(error) if isinstance(error, FedboundsError) else f"it raised {type(error).__name__}: {error}"
         self.note("every size", case, problem)
 
-    def in_place(self, case: CompressorCase) -> None:
+    def check_place(self, case: CompressorCase) -> None:
         """Whether the largest entry comes out, in some of the messages."""
         x, elsewhere = case.update, None
         place = int(np.abs(x).argmax())
@@ -343,7 +343,7 @@ class _CompressorChecks:
         problem = f"the largest entry, {x[place]:g} at {place}, is in none of the messages, and that at {elsewhere} is"
         self.note("in place", case, None if elsewhere is None else problem)
 
-    def damaged(self, case: CompressorCase) -> str:
+    def send_damaged(self, case: CompressorCase) -> str:
         """The response to damaged messages; a verdict if it claims to refuse them."""
         self.accepts = _response_to_damage(self.codec, case.update, self.rng)
         if getattr(self.codec, "refuses_damaged", False):
@@ -411,7 +411,7 @@ class _CompressorChecks:
         square = float(case.update @ case.update)
         within = limit * float(errors.std(ddof=1)) / len(errors) ** 0.5 + ROUNDING * square
         mean = float(errors.mean())
-        part, exact = self._stated("relative_error", len(case.update)), self._stated("squared_error", case.update)
+        part, exact = self._value_of("relative_error", len(case.update)), self._value_of("squared_error", case.update)
         if part is not None:
             over = mean > part * square + within
             problem = f"the mean of |S(x)-x|^2 is {mean:.6g}, and relative_error states at most {part * square:.6g}"
@@ -421,13 +421,13 @@ class _CompressorChecks:
             self.note("stated error", case, problem if abs(mean - exact) > within + ROUNDING * exact else None)
 
     def _check_stated_length(self, case: CompressorCase, lengths: np.ndarray) -> None:
-        stated = self._stated("message_bytes", len(case.update))
+        stated = self._value_of("message_bytes", len(case.update))
         if stated is not None:
             wrong = lengths[lengths != stated]
             problem = f"a message has {wrong[0]:.0f} bytes, and message_bytes states {stated:g}" if len(wrong) else None
             self.note("stated length", case, problem)
 
-    def _stated(self, name: str, of: Any) -> float | None:
+    def _value_of(self, name: str, of: Any) -> float | None:
         """A value that the compressor states, or None."""
         says = getattr(self.codec, name, None)
         stated: Any = says(of) if callable(says) else None

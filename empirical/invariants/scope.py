@@ -41,7 +41,7 @@ class InvariantSides(NamedTuple):
 
 @dataclass(frozen=True)
 class Need:
-    """Something that some case must have, or an invariant has nothing to say."""
+    """A property that some case must have for an invariant to apply."""
 
     description: str  # what it is, such as "a multiplier other than 1"
     is_met: Callable[[Any], bool]  # whether a case has it
@@ -54,7 +54,7 @@ class Scope:
 
     needs: tuple[Need, ...] = ()  # each must be met by some case
     algorithms: frozenset[str] | None = None  # the kinds of algorithm that it holds for; None for all
-    tolerance: float = math.inf  # the largest with which it can be told from round-off
+    tolerance: float = math.inf  # the largest with which it differs from round-off
     # what the caller must give for the comparison with the reference, such as "give cutoff="; nothing if empty.
     # What is tried without it can break the invariant, and cannot verify it
     lacking: str = ""
@@ -82,11 +82,11 @@ def declare_scope(
 ) -> Callable[[Checked], Checked]:
     """Declare the scope of an invariant."""
 
-    def declared(invariant: Checked) -> Checked:
+    def decorate(invariant: Checked) -> Checked:
         invariant.__dict__["scope"] = Scope(needs, algorithms, tolerance, lacking)
         return invariant
 
-    return declared
+    return decorate
 
 
 def scope_of(invariant: Callable[..., InvariantSides]) -> Scope:

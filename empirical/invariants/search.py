@@ -238,21 +238,21 @@ def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], message
     """The default tolerance, after first runs: if two cases fail, the run does not follow the protocol."""
     returned: list[Any] = []
 
-    def noted(*arguments: Any, **numbers: Any) -> Any:
+    def record_result(*arguments: Any, **numbers: Any) -> Any:
         returned.append(subject.run(*arguments, **numbers))
         return returned[-1]
 
-    def refused(case: Any) -> Exception | None:
+    def find_error(case: Any) -> Exception | None:
         try:
-            subject.outcome(case, noted)
+            subject.outcome(case, record_result)
         except ChangedArgument:  # it follows the protocol; the invariants report the change
             return None
         except Exception as error:
             return error
         return None
 
-    error = refused(first)
-    if error is not None and refused(_find(strategy, lambda case: True, 1, seed=0, shrink=False)) is not None:
+    error = find_error(first)
+    if error is not None and find_error(_find(strategy, lambda case: True, 1, seed=0, shrink=False)) is not None:
         if isinstance(error, FedboundsError):
             raise error
         raise FedboundsError(message.format(_one_line(error))) from error
@@ -290,13 +290,13 @@ def _shrink(strategy: SearchStrategy[Any], breaks: Callable[[Any], bool], exampl
     broken: list[Any] = []
     left = iter(range(SHRINKING))
 
-    def tried(case: Any) -> bool:
+    def test_case(case: Any) -> bool:
         if next(left, None) is None or not breaks(case):
             return False
         broken.append(case)
         return True
 
-    return _find(strategy, tried, examples, seed) or min(broken, key=_size, default=None)
+    return _find(strategy, test_case, examples, seed) or min(broken, key=_size, default=None)
 
 
 def _find(
@@ -306,7 +306,7 @@ def _find(
     from hypothesis import Phase, Verbosity, find, settings
     from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
-    def met(case: Any) -> bool:  # by name: hypothesis looks for the source of a lambda, which takes long
+    def holds(case: Any) -> bool:  # by name: hypothesis looks for the source of a lambda, which takes long
         return condition(case)
 
     quiet = settings(
@@ -318,7 +318,7 @@ def _find(
         verbosity=Verbosity.quiet,
     )
     try:
-        return find(strategy, met, settings=quiet, random=Random(seed))
+        return find(strategy, holds, settings=quiet, random=Random(seed))
     except (NoSuchExample, Unsatisfiable, Flaky):  # flaky: a run that is not deterministic
         return None
 

@@ -191,11 +191,6 @@ def participation_matrices(
         clients: N; 1 to 5 if not given.
         unit_sum: false multiplies each row by 0, 1/2, 1 or 3/2: rows outside the theory, and empty ones.
         kinds: which of "one-hot", "subsets", "proportions", "Dirichlet" and "everyone"; all but the last by default.
-
-    Example:
-        >>> from hypothesis import find
-        >>> find(participation_matrices(1, 3), lambda q: (q > 0).sum() == 2).tolist()
-        [[0.0, 0.5, 0.5]]
     """
     for kind in kinds:
         if kind not in (*PARTICIPATION, "everyone"):
@@ -227,14 +222,6 @@ def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = F
     Args:
         clients: N; 1 to 6 if not given.
         unit_sum: only those whose weights always sum to one, as the theorems need.
-
-    Example:
-        >>> from hypothesis import given, settings
-        >>> @settings(max_examples=10)
-        ... @given(processes(clients=4))
-        ... def test_mean_weights_are_at_least_zero(process):
-        ...     assert (process.mean(0) >= 0).all()
-        >>> test_mean_weights_are_at_least_zero()
     """
     N = draw(_size_or_up_to(clients, 6))
     counts, flags = st.integers(1, N), st.booleans()

@@ -21,18 +21,7 @@ class Mixing:
 
 
 class Presences:
-    """Counts of participation.
-
-    Args:
-        clients: N.
-
-    Example:
-        >>> seen = Presences(2)
-        >>> for n in (0, 0, 0, 1, 1, 1):
-        ...     seen.add(np.arange(2) == n)
-        >>> round(seen.mixing().correlation, 6)
-        0.6
-    """
+    """Counts of participation."""
 
     def __init__(self, clients: int) -> None:
         self.state = {

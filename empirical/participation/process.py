@@ -34,7 +34,7 @@ class Round(NamedTuple):
     weights: np.ndarray
 
 
-def _within_memory(moment: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+def _check_memory_of(moment: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """A moment over all pairs of clients, refused where this machine cannot hold it."""
 
     @wraps(moment)
@@ -62,7 +62,7 @@ class Process(ABC):
         super().__init_subclass__(**kwargs)
         for name in ("covariance", "window_covariance"):
             if name in vars(cls):
-                setattr(cls, name, _within_memory(vars(cls)[name]))
+                setattr(cls, name, _check_memory_of(vars(cls)[name]))
 
     @property
     def sums_to_one(self) -> bool:
@@ -261,7 +261,7 @@ class Process(ABC):
             )
 
     def _sum_defect(self) -> str:
-        """Why the weights need not sum to one; only asked where they do not."""
+        """Why the weights need not sum to one; called only where they do not."""
         raise AssertionError(f"{self.kind} participation sums to one")
 
     def spec(self) -> dict[str, Any]:

@@ -342,7 +342,7 @@ class Declaration:
         largest[0] = max(largest[0], self.law.evidence())
 
     def conformity(self) -> Conformity:
-        """What there is to say by now."""
+        """The result of the tests so far."""
         if self.process is None:
             return Conformity("nothing declared", "no process was declared", self.error)
         if self.law is None:

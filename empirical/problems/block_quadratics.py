@@ -34,9 +34,9 @@ class BlockQuadratic(SyntheticVertical):
     $$f(\theta)=\frac1n\sum_{p=1}^n\tfrac12(\theta-c_p)^\top A_p(\theta-c_p),\qquad
       g_{k,j}(\theta) = \mathop{\rm mean}_{p\text{ of }k}\big(A_p(\theta-c_p-\delta_{k,j})\big)_{(j)} + \xi_{k,j}$$
 
-    with noise $\xi$ and shifts $\delta$ of mean zero that are drawn once a round. One quadratic is everybody's, and
-    Assumptions 1 to 3 hold with equality. Of several, each has one client in every silo; a client alone is then biased,
-    and only the mean over a silo is not.
+    with noise $\xi$ and shifts $\delta$ of mean zero that are drawn once a round. All clients have the same quadratic
+    if there is one, and Assumptions 1 to 3 hold with equality. Of several, each has one client in every silo. A client
+    alone is then biased, and only the mean over a silo is not.
 
     Args:
         hessian: A symmetric `(d, d)`, or $A_p$, `(n, d, d)`, in units of f/x^2.
@@ -118,19 +118,19 @@ class BlockQuadratic(SyntheticVertical):
     @cached_property
     def rows(self) -> tuple[Tensor, ...]:
         """A silo's rows of its clients' Hessians $H_{k,j}$, of each silo (K_j, d_j, d) or, all equal, (1, d_j, d)."""
-        return tuple(self._of_clients(j, self.hessians[:, block]) for j, block in enumerate(self.blocks))
+        return tuple(self._average_by_client(j, self.hessians[:, block]) for j, block in enumerate(self.blocks))
 
     @cached_property
     def pulled(self) -> tuple[Tensor, ...]:
         r"""$b_{k,j}$ of the clients' gradients $H_{k,j}(\theta-\bar c)-b_{k,j}$, of each silo (K_j or 1, d_j)."""
-        return tuple(self._of_clients(j, self.pulls[:, block]) for j, block in enumerate(self.blocks))
+        return tuple(self._average_by_client(j, self.pulls[:, block]) for j, block in enumerate(self.blocks))
 
     @cached_property
     def _rows_here(self) -> tuple[np.ndarray, ...]:
         """The same on the processor, where noise is drawn."""
         return tuple(rows.cpu().numpy() for rows in self.rows)
 
-    def _of_clients(self, silo: int, values: Tensor) -> Tensor:
+    def _average_by_client(self, silo: int, values: Tensor) -> Tensor:
         """Means of what belongs to each quadratic over those of each client: (n or 1, ...) -> (K_j or 1, ...)."""
         if len(values) == 1 or self.holders is None:
             return values
@@ -284,7 +284,7 @@ class BlockQuadratic(SyntheticVertical):
         r"""Those of Assumptions 1 to 3, all exact; those that do not exist say why.
 
         smoothness $\|A\|$; block smoothness $\max\|(H_{k,j})_{(j)}\|$, in a client's own block, and partial smoothness
-        $\max\|H_{k,j}\|$, in the whole model, which is (7) to the letter; noise of each block
+        $\max\|H_{k,j}\|$, in the whole model, exactly as in (7); noise of each block
         $\sigma_j^2=\frac1{K_j}\sum_k\mathbb E\|g_{k,j}-\nabla_{(j)}f\|^2$, where it is the same everywhere.
         """
         own = [_largest_norm(rows[..., block]) for block, rows in zip(self.blocks, self.rows, strict=True)]

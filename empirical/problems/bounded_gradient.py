@@ -123,7 +123,7 @@ def random_bounded_gradient(
     r"""An instance with $L = 1$ and Gaussian slopes scaled to the divergence $\max_n\|b_n\|$ = `heterogeneity`.
 
     Args:
-        clients: N >= 1 (one client has no divergence, whatever is asked for).
+        clients: N >= 1 (one client has no divergence, whatever the argument).
         dimension: d >= 1.
         shape: "log-cosh" or "cosine".
         heterogeneity: the divergence, in units of f/x.

@@ -13,10 +13,9 @@ from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.image_problem import Samples
-from fedbounds.empirical.problems.minimax import ExactEnvelope
+from fedbounds.empirical.problems.minimax import ExactEnvelope, project_onto_simplex
 from fedbounds.empirical.problems.minimax_images import MinimaxImages
 from fedbounds.empirical.problems.problem import LowerBound
-from fedbounds.empirical.problems.projections import project_onto_simplex
 
 
 class FairImages(MinimaxImages, ExactEnvelope):

@@ -182,7 +182,7 @@ class ImageProblem(Problem):
             some = names[start : start + at_once]
             width = int(sizes[some.numpy()].max()) if here else longest
             indices = self._samples_of[some, :width]
-            parts.append(self._sampled(rows[start : start + at_once], indices, True, None, self.sample_gradient))
+            parts.append(self._compute(rows[start : start + at_once], indices, True, None, self.sample_gradient))
         return torch.cat(parts).view(x.shape) if parts else torch.empty_like(x)
 
     @cached_property
@@ -229,14 +229,14 @@ class ImageProblem(Problem):
         if randomness is None:
             raise FedboundsError("a stochastic gradient of images needs the indices that `draw` returns")
         indices, words = self._split_draw(randomness.flatten(0, 1))
-        return self._sampled(x.reshape(len(indices), -1), indices, self._padded, words, compute, training=True)
+        return self._compute(x.reshape(len(indices), -1), indices, self._padded, words, compute, training=True)
 
     def _split_draw(self, drawn: Tensor) -> tuple[Tensor, Tensor | None]:
         """The indices of samples, `(b, B)`, and their words if there are any, of what b parameter vectors drew."""
         indices, words = drawn.unbind(1) if self._worded else (drawn, None)
         return indices, words
 
-    def _sampled(
+    def _compute(
         self,
         x: Tensor,
         indices: Tensor,
@@ -249,7 +249,7 @@ class ImageProblem(Problem):
         if len(x) > 1 and not self.prefers_batched:
             own = [None] * len(x) if words is None else words.split(1)
             rows = zip(x.split(1), indices.split(1), own, strict=True)
-            return torch.cat([self._sampled(row, some, padded, word, compute, training) for row, some, word in rows])
+            return torch.cat([self._compute(row, some, padded, word, compute, training) for row, some, word in rows])
         return compute(x, self._samples(indices, padded, words, training))
 
     def _samples(self, indices: Tensor, padded: bool, words: Tensor | None, training: bool) -> Samples:

@@ -18,8 +18,7 @@ from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
-from fedbounds.empirical.problems.minimax import Minimax
-from fedbounds.empirical.problems.projections import project_onto_ball
+from fedbounds.empirical.problems.minimax import Minimax, project_onto_ball
 
 
 class MinimaxImages(ImageProblem, Minimax):

@@ -272,7 +272,7 @@ def random_quadratic_minimax(
         clients: n >= 1.
         descent_dimension: $d_x \ge 1$.
         ascent_dimension: $d_y \ge 1$.
-        heterogeneity: $\sigma_G$, in both blocks, in units of a gradient (0 for one client, whatever is asked for).
+        heterogeneity: $\sigma_G$, in both blocks, in units of a gradient (0 for one client, whatever the argument).
         condition: $\kappa \ge 2$ without a ripple (with it, $L_f/\mu$ is $1+\rho$ times as large).
         ripple: $\rho$.
         noise: standard deviation of the additive noise per coordinate.

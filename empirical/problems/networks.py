@@ -313,7 +313,7 @@ class Network:
         parameters: bool = True,
         pixels: bool = False,
     ) -> Backward:
-        """The losses and the gradients that are asked for, in one pass.
+        """The losses and the required gradients, in one pass.
 
         Args:
             x, images, labels, weights, words, training: as for `gradient`.
@@ -452,7 +452,7 @@ class Network:
                 # one network is then 1.1 to 1.5 times as fast there, mostly for the maxima (measured; VGG-11 is slower)
                 hidden = hidden.contiguous(memory_format=torch.channels_last)
             if self._layers.normalized:
-                hidden = _normalized(hidden, views, f"normalization{i + 1}", seen)
+                hidden = _normalize(hidden, views, f"normalization{i + 1}", seen)
             if self._layers.smooth:
                 hidden = F.gelu(hidden)
                 hidden = F.avg_pool2d(hidden, 2) if self._pooled[i] else hidden
@@ -513,7 +513,7 @@ class _Batch:
         self.found: dict[str, Tensor] = {}
 
 
-def _normalized(hidden: Tensor, views: Mapping[str, Tensor], name: str, batch: _Batch | None) -> Tensor:
+def _normalize(hidden: Tensor, views: Mapping[str, Tensor], name: str, batch: _Batch | None) -> Tensor:
     """Batch normalization of `(B, b * C, H, W)`, with running statistics if there is no batch to take them of."""
     scale, shift, mean, variance = (views[f"{name}.{part}"].flatten() for part in ("weight", "bias", *_STATISTICS))
     if batch is None:

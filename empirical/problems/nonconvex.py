@@ -97,7 +97,7 @@ def random_cosine_quadratic(
     r"""An instance with Gaussian slopes scaled to the divergence $\max_n\|b_n\|$ = `heterogeneity`.
 
     Args:
-        clients: N >= 1 (one client has no divergence, whatever is asked for).
+        clients: N >= 1 (one client has no divergence, whatever the argument).
         dimension: d >= 1.
         heterogeneity: the divergence d, in units of f/x.
         curvature: $\alpha$.

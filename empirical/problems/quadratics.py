@@ -244,7 +244,7 @@ def random_quadratic(
         clients: N >= 1.
         dimension: d >= 1.
         heterogeneity: $\max_n \|\nabla F_n(x^*)\|$, in units of f/x; with a shared Hessian it is the divergence d.
-            One client has none, whatever is asked for.
+            One client has none, whatever the argument.
         condition: ratio of the largest to the smallest eigenvalue, >= 1 (in one dimension the Hessian is 1).
         shared: one Hessian for all clients, or one each.
         diagonal: Hessians are diagonal.

@@ -107,7 +107,7 @@ class RippledBlocks(SyntheticVertical):
         return (1 if self.shared_noise else self.clients) * int(bool(self.noise.any()))
 
     def draw_round(self, rng: np.random.Generator) -> np.ndarray | None:
-        """A sign or a phase for everybody, (1,), or for each client, (clients,)."""
+        """A sign or a phase for all clients, (1,), or for each client, (clients,)."""
         if not self._waves:
             return None
         signs = self.noise_law == "signs"

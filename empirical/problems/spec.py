@@ -286,9 +286,9 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
 
 
 def sketch(spec: Mapping[str, Any]) -> tuple[Problem, int, int]:
-    """A problem that stands for the one of a table, its number of clients and its dimension.
+    """A problem like that of a table, and the number of clients and the dimension of the table's problem.
 
-    A large random instance is not built: its memory is checked, and a small one with the same arguments stands for it.
+    A large random instance is not built: its memory is checked, and a small one with the same arguments is returned.
     """
     make, known = PROBLEMS.builder(spec), PROBLEMS.with_defaults(spec)
     sizes = {name: check_count(name, known[name]) for name in _SIZES if name in known}

@@ -99,10 +99,10 @@ class Vertical(Problem):
         What clients differ by counts as variance: (..., d) -> (..., silos).
         """
         found = x.new_zeros(*x.shape[:-1], self.silos, dtype=torch.float64)
-        everybody, silos = torch.arange(self.clients, device=self.device)[None], torch.from_numpy(self.silo_of)
+        everyone, silos = torch.arange(self.clients, device=self.device)[None], torch.from_numpy(self.silo_of)
         own_blocks = [self.blocks[silo] for silo in self.silo_of]
         for place in np.ndindex(x.shape[:-1]):
-            own = self.gradient(x[place].expand(1, self.clients, -1), everybody)[0]
+            own = self.gradient(x[place].expand(1, self.clients, -1), everyone)[0]
             apart = (own - self.objective_gradient(x[place])).double()
             inside = torch.stack([row[block].square().sum() for row, block in zip(apart, own_blocks, strict=True)])
             each = self.gradient_variance(x[place])[0].to(inside) + inside
@@ -141,7 +141,7 @@ class SyntheticVertical(Vertical):
     x0: Tensor
 
     def _set_silos(self, blocks: object, silo_clients: object, each: str, whole: str, x0: Any, device: Any) -> None:
-        """Check and keep the silos of a problem whose `dimension` is set; `each` and `whole` say what blocks cut."""
+        """Check and keep the silos, once `dimension` is set; `each` and `whole` name what the blocks divide."""
         sizes = check_counts("blocks", blocks)
         if sum(sizes) != self.dimension:
             raise FedboundsError(f"blocks have {sum(sizes)} {each} in all, {whole} {self.dimension}")
@@ -207,7 +207,7 @@ def cut_into_runs(pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
 
 
 def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
-    """Which client has which piece, (silos, pieces), with something for everybody."""
+    """Which client has which piece, (silos, pieces), with at least one for every client."""
     found = array("holders", holders, (len(silo_clients), pieces)).numpy()
     for silo, (row, count) in enumerate(zip(found, silo_clients, strict=True)):
         if set(row.tolist()) != set(range(count)):

@@ -138,7 +138,7 @@ class VerticalLeastSquares(SyntheticVertical):
 
     def partial_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
         seen = self.features[:, self.blocks[silo]][known.ids]
-        theirs = own.gather(1, self._by_holder(silo, known))
+        theirs = own.gather(1, self._holders_of_batch(silo, known))
         return self._mean(silo, ((theirs * seen).sum(-1) + known.others[silo])[..., None] * seen, known)
 
     def stale_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
@@ -150,7 +150,7 @@ class VerticalLeastSquares(SyntheticVertical):
         empty = holders.new_zeros(len(holders), self.silo_clients[silo])
         return empty.scatter_add(1, holders, torch.ones_like(holders))
 
-    def _by_holder(self, silo: int, known: ExchangedSums) -> Tensor:
+    def _holders_of_batch(self, silo: int, known: ExchangedSums) -> Tensor:
         """Who holds each sample of the batch, for every coordinate of the block, (seeds, B, d_j)."""
         size = self.blocks[silo].stop - self.blocks[silo].start
         return self._holders[silo][known.ids][..., None].expand(-1, -1, size)
@@ -158,7 +158,7 @@ class VerticalLeastSquares(SyntheticVertical):
     def _mean(self, silo: int, each: Tensor, known: ExchangedSums) -> Tensor:
         """Each client's mean over the samples (seeds, B, d_j) that it holds; of none, zero."""
         empty = each.new_zeros(len(each), self.silo_clients[silo], each.shape[-1])
-        total = empty.scatter_add(1, self._by_holder(silo, known), each)
+        total = empty.scatter_add(1, self._holders_of_batch(silo, known), each)
         return total / self.batch_counts(silo, known).clamp(min=1)[..., None]
 
     def silo_variances(self, x: Tensor) -> Tensor:

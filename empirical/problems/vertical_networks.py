@@ -238,7 +238,7 @@ class VerticalNetworks(Vertical):
         rows = [slice(None)] if self.prefers_batched else [slice(s, s + 1) for s in range(len(ids))]
         found = []
         for row in rows:
-            chunks = ids[row].split(self._at_once(silo), 1)
+            chunks = ids[row].split(self._samples_at_once(silo), 1)
             parts = [self.networks[silo].logits(blocks[row], self._train[silo][some]) for some in chunks]
             found.append(torch.cat(parts, 1))
         return torch.cat(found)
@@ -270,7 +270,7 @@ class VerticalNetworks(Vertical):
         """The sums of all embeddings at one point (d,): (samples, size)."""
         total = None
         for silo, block in enumerate(self.blocks):
-            chunks = features[silo][some].split(self._at_once(silo))
+            chunks = features[silo][some].split(self._samples_at_once(silo))
             own = torch.cat([self.networks[silo].logits(x[None, block], seen[None])[0] for seen in chunks])
             total = own if total is None else total + own
         assert total is not None
@@ -278,7 +278,7 @@ class VerticalNetworks(Vertical):
 
     def _pull_back(self, silo: int, own: Tensor, slopes: Tensor, some: Tensor | slice = slice(None)) -> Tensor:
         """The gradient (d_j,), in a silo's block, of what has the derivatives `slopes` (samples, size) in the sums."""
-        out, at_once = torch.zeros_like(own), self._at_once(silo)
+        out, at_once = torch.zeros_like(own), self._samples_at_once(silo)
         for seen, steep in zip(self._train[silo][some].split(at_once), slopes.split(at_once), strict=True):
             out += self.networks[silo].pull_back(own[None], seen[None], lambda _, s=steep: s[None])[0]
         return out
@@ -326,11 +326,11 @@ class VerticalNetworks(Vertical):
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         found: dict[str, list[float]] = {}
         for row in x:
-            for name, value in self._measured(row).items():
+            for name, value in self._measure(row).items():
                 found.setdefault(name, []).append(value)
         return {name: torch.tensor(values, dtype=torch.float64) for name, values in found.items()}
 
-    def _measured(self, row: Tensor) -> dict[str, float]:
+    def _measure(self, row: Tensor) -> dict[str, float]:
         """The metrics at one point (d,)."""
         found: dict[str, float] = {}
         sums, labels = self._sums(row, self._train), self._labels
@@ -362,8 +362,8 @@ class VerticalNetworks(Vertical):
         with the variance $s^2$ of its samples' partial gradients, divided by m - 1.
         """
         sampling, whole = self.gradient_variance(x)[0], self.objective_gradient(x)
-        everybody = torch.arange(self.clients, device=self.device)
-        away = self.gradient(x.expand(1, self.clients, -1), everybody[None])[0].double()
+        everyone = torch.arange(self.clients, device=self.device)
+        away = self.gradient(x.expand(1, self.clients, -1), everyone[None])[0].double()
         for silo, client in zip(self.silo_of.tolist(), away, strict=True):
             client[self.blocks[silo]] -= whole[self.blocks[silo]]
         return PartialNoise(sampling, away.square().sum(1))
@@ -402,7 +402,7 @@ class VerticalNetworks(Vertical):
         first = sum(self.silo_clients[:silo])
         return silo, torch.from_numpy(self.partitions[silo].samples[client - first]).to(self.device)
 
-    def _at_once(self, silo: int) -> int:
+    def _samples_at_once(self, silo: int) -> int:
         """How many samples a silo's network sees at once."""
         network = self.networks[silo]
         cached = network.convolutional and self.device.type == "cpu"

@@ -140,7 +140,7 @@ class Registry(Generic[T]):
                 hints, meanings = _hints(builder), _meanings(builder, self.shared)
                 for key, each in self.keys(builder).items():
                     default = "required" if each.default is each.empty else f"{each.default}"
-                    row = KeyRow(kind, key, _type_in_words(hints.get(key, Any)), default, meanings.get(key, ""))
+                    row = KeyRow(kind, key, _describe_type(hints.get(key, Any)), default, meanings.get(key, ""))
                     found.setdefault((kind, key), row)
             if not any(map(self.keys, builders)):
                 found[kind, ""] = KeyRow(kind, "", "", "", "")
@@ -176,7 +176,7 @@ def _value(hint: Any, default: Any, meaning: str | None) -> dict[str, Any]:
     return ({"type": [TYPES[part] for part in parts]} if all(part in TYPES for part in parts) else {}) | about
 
 
-def _type_in_words(hint: Any) -> str:
+def _describe_type(hint: Any) -> str:
     """The type of a key in the words of TOML."""
     if get_origin(hint) is Literal:
         return " or ".join(f'"{each}"' for each in get_args(hint))

@@ -134,8 +134,8 @@ def _can_share_batch(
     process = _process(participation, problem, sum(length for _, length in schedules[0]))
     most = max(len(one.seeds) for one in settings)
     for each in zip(*schedules, strict=True):
-        informed_phases = [phase.bind_process(process).bind_problem(problem) for phase, _ in each]
-        if not can_share_batch(choose_engine(engine, problem, informed_phases[0], each[0][1], most), informed_phases):
+        bound_phases = [phase.bind_process(process).bind_problem(problem) for phase, _ in each]
+        if not can_share_batch(choose_engine(engine, problem, bound_phases[0], each[0][1], most), bound_phases):
             return False
     return True
 
@@ -311,10 +311,10 @@ class _SettingRun:
         self.together = [phase.round_bytes(problem) for phase, _ in schedule]
         counted = all(sent != (None, None) for sent in zip(self.lengths, self.together, strict=True))
         self.record = TraceArrays(problem, self.runs, total, every, models, counted)
-        self.informed_phases = [phase.bind_process(drawn.process).bind_problem(problem) for phase, _ in schedule]
+        self.bound_phases = [phase.bind_process(drawn.process).bind_problem(problem) for phase, _ in schedule]
         self.engines = [
             choose_engine(engine, problem, phase, length, len(streams))
-            for phase, (_, length) in zip(self.informed_phases, schedule, strict=True)
+            for phase, (_, length) in zip(self.bound_phases, schedule, strict=True)
         ]
 
     def begin(self) -> None:
@@ -325,7 +325,7 @@ class _SettingRun:
 
     def enter(self, index: int) -> None:
         """Starts a phase at the last models of the one before."""
-        self.phase = self.informed_phases[index]
+        self.phase = self.bound_phases[index]
         self.runs.bytes = [self.lengths[index], self.together[index]]
         self.state = self.phase.init(self.models, self.problem.clients)
 

@@ -318,7 +318,7 @@ def execute(
     runs = list(runs)
     distinct = {run.key: run for run in runs}
     statuses = {key: store.read_status(key) for key in distinct}
-    wanted = [run for key, run in distinct.items() if _wanted(statuses[key], retry_failed)]
+    wanted = [run for key, run in distinct.items() if _is_wanted(statuses[key], retry_failed)]
     outcomes: dict[str, Outcome] = {}
 
     def report(key: str, status: str, made: bool = True) -> None:
@@ -348,5 +348,5 @@ def execute(
     return [outcomes[run.key] for run in runs]
 
 
-def _wanted(run_status: RunStatus, retry_failed: bool) -> bool:
+def _is_wanted(run_status: RunStatus, retry_failed: bool) -> bool:
     return not run_status.finished and (retry_failed or not run_status.failed)

@@ -182,7 +182,7 @@ class Preparation:
         longest = max(known) if len(known) == len(lengths) else None
         together = most_together(problem, task, steps)
         data = {**problem.data, **process.data}
-        return Prepared(task, data, seconds, longest, together, loads, _numbers_held(problem, task))
+        return Prepared(task, data, seconds, longest, together, loads, _count_numbers(problem, task))
 
     def _algorithm(
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
@@ -276,7 +276,7 @@ def most_together(problem: Component, task: Task, steps: int) -> int:
     return max(1, min((16 if here else 512) // seeds, 2**26 // numbers))
 
 
-def _numbers_held(problem: Component, task: Task) -> int:
+def _count_numbers(problem: Component, task: Task) -> int:
     """Bytes of the models of server and clients, and of what is recorded."""
     records = task["rounds"] // task["record_every"] + 2
     of_a_seed = 4 * (problem.dimension + records) + (2 * records * problem.dimension if task["record_models"] else 0)

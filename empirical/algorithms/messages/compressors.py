@@ -418,16 +418,11 @@ class Drive(Eden):
 class Partly(Compressor):
     r"""All numbers but the last compressed, and those as they are, 32 bits each, in one message.
 
-    So travel the numbers of batch normalization, which are few and must be exact.
+    For the numbers of batch normalization, which are few and must be exact.
 
     Args:
         compressor: of the others.
         whole: how many are sent as they are, at least 1.
-
-    Example:
-        >>> codec = Partly(StochasticSign(), 2)
-        >>> codec.decode(codec.encode(np.array([3.0, 3.0, -3.0, 0.5, 7.0]), np.random.default_rng(0))).tolist()
-        [3.0, 3.0, -3.0, 0.5, 7.0]
 
     Source: Li et al. 2024, the authors' public code.
     """
@@ -452,7 +447,7 @@ class Partly(Compressor):
         return {"kind": self.kind, "compressor": self.compressor.spec(), "whole": self.whole}
 
     def append_numbers(self, message: bytes, numbers: np.ndarray) -> bytes:
-        """The message that says what a message of the compressor says, and the numbers (whole,)."""
+        """A message of the compressor and the numbers (whole,) in one message."""
         numbers = check_update(numbers)
         if len(numbers) != self.whole:
             raise FedboundsError(f"{len(numbers)} numbers to send as they are, and {self.whole} were agreed on")

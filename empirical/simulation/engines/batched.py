@@ -72,7 +72,7 @@ class Batched(Engine):
                 received = own.view(*clients.shape, -1)
             shift = None if correction is None else correction[some].view_as(received)
             words = self._words(cohort, some, clients, t, streams)
-            drawn = self._drawn(cohort, some, clients.shape, t, streams)
+            drawn = self._draw_block(cohort, some, clients.shape, t, streams)
             sizes = self._step_sizes(cohort, some, clients)
             found.append(self.updates(received, clients, drawn, shift, words, sizes).view(-1, dimension))
         updates = found[0] if len(found) == 1 else torch.cat(found)
@@ -109,7 +109,9 @@ class Batched(Engine):
         words = draw_words(self.local, cohort.clients[some], own, t, self.pool)
         return None if words is None else torch.tensor(words, device=clients.device).view_as(clients)
 
-    def _drawn(self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]) -> Blocks:
+    def _draw_block(
+        self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]
+    ) -> Blocks:
         """What some pairs draw, now or before the round."""
         if cohort.ahead is None:
             own = cohort.streams_of_pairs(streams)[some]

@@ -135,7 +135,7 @@ class CompiledEngine(Batched):
         words: Tensor | None,
         step_sizes: Tensor | None,
     ) -> Tensor:
-        if correction is None and words is None and self._wanted(x):
+        if correction is None and words is None and self._is_wanted(x):
             blocks = list(drawn)
             sizes = x.new_full((*x.shape[:-1], 1), self.local.step_size) if step_sizes is None else step_sizes
             found = self._compiled_updates(
@@ -147,7 +147,7 @@ class CompiledEngine(Batched):
             drawn = iter(blocks)
         return super().updates(x, clients, drawn, correction, words, step_sizes)
 
-    def _wanted(self, x: Tensor) -> bool:
+    def _is_wanted(self, x: Tensor) -> bool:
         """Whether the shape of a batch is compiled, or should be now."""
         shape = tuple(x.shape)
         if not self.possible or shape in self.made:

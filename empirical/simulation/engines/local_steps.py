@@ -112,7 +112,7 @@ def draw_limited_blocks(
     pool: GeneratorPool,
     shape: Sequence[int],
 ) -> Blocks:
-    """What the pairs of a rectangle draw, no more of it at once than may be held."""
+    """What the pairs of a rectangle draw, in blocks of bounded size."""
     if local.oracle == "full":
         return
     most = max(1, AT_ONCE // (len(clients) * problem.dimension))

@@ -116,7 +116,7 @@ class State(NamedTuple):
     start: np.ndarray  # m, (d,)
     start_covariance: np.ndarray  # C, (d,) or (d, d)
     displacement: np.ndarray  # z, (d,)
-    carried: np.ndarray  # $\Psi$, in the shape of C
+    transfer: np.ndarray  # $\Psi$, in the shape of C
     rest: np.ndarray  # R, in the shape of C
 
     @staticmethod
@@ -132,18 +132,18 @@ class State(NamedTuple):
 
     def covariance(self, one: np.ndarray) -> np.ndarray:
         r"""$(I+\Psi)C(I+\Psi)^\top+R$."""
-        return sandwich(one + self.carried, self.start_covariance) + self.rest
+        return sandwich(one + self.transfer, self.start_covariance) + self.rest
 
     def squared_displacement(self) -> float:
         r"""$\mathbb E\|x-x_{t_0}\|^2=\|z\|^2+\operatorname{tr}\Psi C\Psi^\top+\operatorname{tr}R$."""
-        spread = sandwich(self.carried, self.start_covariance) + self.rest
+        spread = sandwich(self.transfer, self.start_covariance) + self.rest
         return float(self.displacement @ self.displacement) + trace(spread)
 
     def advance(self, law: RoundLaw, one: np.ndarray, added: np.ndarray) -> State:
         """After a round; `added` is the covariance that noise and random weights add."""
         return self._replace(
             displacement=self.displacement + apply(law.increment, self.mean) + law.shift,
-            carried=self.carried + law.increment + apply(law.increment, self.carried),
+            transfer=self.transfer + law.increment + apply(law.increment, self.transfer),
             rest=sandwich(one + law.increment, self.rest) + added,
         )
 
@@ -151,13 +151,13 @@ class State(NamedTuple):
         """After a round in which all gradients are taken at the interval's first model."""
         return self._replace(
             displacement=self.displacement + apply(law.increment, self.start) + law.shift,
-            carried=self.carried + law.increment,
+            transfer=self.transfer + law.increment,
             rest=self.rest + added,
         )
 
     def amplify(self, multiplier: float, one: np.ndarray) -> State:
         r"""The beginning of the next interval, $x_{t_0}+\eta(x-x_{t_0})$."""
-        spread = sandwich(one + multiplier * self.carried, self.start_covariance)
+        spread = sandwich(one + multiplier * self.transfer, self.start_covariance)
         return State.begin(self.start + multiplier * self.displacement, spread + multiplier**2 * self.rest)
 
 
