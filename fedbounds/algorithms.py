@@ -46,7 +46,7 @@ from fedbounds.empirical.papers.tdcd.algorithms import TDCD as TDCD
 from fedbounds.empirical.papers.tdcd.algorithms import LabelPrivateTDCD as LabelPrivateTDCD
 from fedbounds.empirical.papers.tdcd.algorithms import PrintedTDCD as PrintedTDCD
 from fedbounds.empirical.runtime.streams import Streams as Streams
-from fedbounds.empirical.simulation.oracles import Vector as Vector
-from fedbounds.empirical.simulation.oracles import local_update as local_update
-from fedbounds.empirical.simulation.oracles import stochastic_oracle as stochastic_oracle
+from fedbounds.empirical.simulation.reference_algorithms import Vector as Vector
+from fedbounds.empirical.simulation.reference_algorithms import local_update as local_update
 from fedbounds.empirical.simulation.reference_algorithms import run_reference as run_reference
+from fedbounds.empirical.simulation.reference_algorithms import stochastic_oracle as stochastic_oracle

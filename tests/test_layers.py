@@ -390,7 +390,7 @@ WRITERS = {
     "bounds/audit/ledger.py",
     "bounds/evaluation/form_cache.py",
     "empirical/data/synthetic_images.py",
-    "empirical/sweep/executors.py",
+    "empirical/sweep/executor.py",
     "empirical/sweep/store.py",
 }
 

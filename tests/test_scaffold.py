@@ -89,7 +89,7 @@ def test_with_full_participation_and_exact_gradients_one_round_makes_the_control
     process = Full(5)
     from fedbounds.empirical.algorithms.cohort import Cohort
 
-    drawn = Cohort.of([next(process.draw(np.random.default_rng(0)))])
+    drawn = Cohort.from_rounds([next(process.draw(np.random.default_rng(0)))])
     report = walk.round(x, drawn, 0, [Streams(0)], algorithm.correction(state, drawn))
     state = algorithm.server_update(state, 0, report)
     own = problem.gradient(x[:, None].expand(1, 5, 3), torch.arange(5)[None])

@@ -32,7 +32,7 @@ from fedbounds.bounds.theory.problem_class_terms import AXES
 from fedbounds.bounds.theory.registry import load, results
 from fedbounds.command_line import COMMANDS, cli
 from fedbounds.empirical.algorithms import algorithms
-from fedbounds.empirical.invariants.applies import scope_of
+from fedbounds.empirical.invariants.scope import scope_of
 from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems.spec import PROBLEMS
 from fedbounds.empirical.sweep.spec import KEYS

@@ -16,9 +16,9 @@ from fedbounds.bounds.theory.registry import PAPERS, paper
 from fedbounds.bounds.theory.symbols import Quantity
 from fedbounds.command_line import COMMANDS, cli
 from fedbounds.empirical.algorithms import algorithms
-from fedbounds.empirical.invariants.applies import scope_of
 from fedbounds.empirical.invariants.averaging import AVERAGING_INVARIANTS
 from fedbounds.empirical.invariants.compressor import PROPERTIES
+from fedbounds.empirical.invariants.scope import scope_of
 from fedbounds.empirical.monitoring.request_schema import question_schema
 from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS
@@ -203,7 +203,7 @@ def invariants(check: str) -> str:
 def needs(invariant: Any) -> str:
     """What an invariant needs in some case."""
     scope = scope_of(invariant)
-    return cell("; ".join([need.words for need in scope.needs] + ["double precision"] * (scope.tolerance < 1)))
+    return cell("; ".join([need.description for need in scope.needs] + ["double precision"] * (scope.tolerance < 1)))
 
 
 def mutants() -> str:

@@ -6,13 +6,13 @@ from fedbounds.empirical.algorithms.descent_ascent import DescentAscent, LocalDe
 from fedbounds.empirical.algorithms.local import LocalSGD
 from fedbounds.empirical.algorithms.local_optimizer import SGDA, LocalOptimizer, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.algorithms.spec import algorithm_from_spec, algorithms
-from fedbounds.empirical.algorithms.workload import DrawnWork
+from fedbounds.empirical.algorithms.workload import RandomWork
 
 __all__ = [
     "Algorithm",
     "Cohort",
     "DescentAscent",
-    "DrawnWork",
+    "RandomWork",
     "LocalDescentAscent",
     "LocalOptimizer",
     "LocalSGD",

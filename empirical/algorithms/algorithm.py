@@ -61,7 +61,7 @@ class RoundReport:
             return [RoundReport(total, cohort) for total, cohort in zip(sums, cohorts, strict=True)]
         updates, found = self.pairs.updates.split([len(cohort.clients) for cohort in cohorts]), []
         for total, cohort, own in zip(sums, cohorts, updates, strict=True):
-            who = cohort.on(own.device)
+            who = cohort.to_device(own.device)
             pairs = Pairs(who.seeds, who.clients, who.weights.to(own.dtype), own)
             found.append(RoundReport(total, cohort, pairs))
         return found
@@ -144,13 +144,13 @@ class Algorithm(ABC):
     @property
     @abstractmethod
     def local(self) -> Any:
-        """What a participating client computes from what it is `sent`: a `LocalSGD`, or a `LocalDescentAscent`."""
+        """What a participating client computes from what it is `broadcast`: a `LocalSGD`, or a `LocalDescentAscent`."""
 
     @abstractmethod
     def init(self, x0: torch.Tensor, clients: int) -> Any:
         """The state before round 0, from the initial models (seeds, d) and the number of clients N."""
 
-    def informed(self, process: Process) -> Algorithm:
+    def bind_process(self, process: Process) -> Algorithm:
         """The algorithm that knows what it may know of the participation it will meet: nothing, by default."""
         return self
 
@@ -180,7 +180,7 @@ class Algorithm(ABC):
                 "use an algorithm such as fedavg, or a network without them"
             )
 
-    def on(self, problem: Problem) -> Algorithm:
+    def bind_problem(self, problem: Problem) -> Algorithm:
         """The algorithm as it runs on a problem that it fits: itself, by default."""
         return self
 
@@ -194,11 +194,11 @@ class Algorithm(ABC):
         """The interval in whose last round all clients compute, and none in the others; None by default."""
         return None
 
-    def weights_in(self, record: np.ndarray) -> np.ndarray:
+    def reweigh_record(self, record: np.ndarray) -> np.ndarray:
         """The weights that it gives the updates in a record of weights, (T, N) to (T, N): as recorded, by default."""
         return record
 
-    def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
+    def factor_weights(self, process: Process) -> tuple[Process, np.ndarray] | None:
         """A process and constants (N,) whose products are the weights that it gives; None where they are no such."""
         return process, np.ones(process.clients)
 
@@ -247,7 +247,7 @@ class Algorithm(ABC):
         """
         return state
 
-    def sent(self, state: Any) -> torch.Tensor:
+    def broadcast(self, state: Any) -> torch.Tensor:
         """What the clients receive, (seeds, ...): the models, by default, the same for all; or (seeds, N, d)."""
         return self.model(state)
 
@@ -255,7 +255,7 @@ class Algorithm(ABC):
         """Who computes in round t, with which weights on the updates, when `drawn` is who is present: as drawn.
 
         On a device other than the processor rounds are planned ahead of their models: who computes may follow from
-        what `begin_round` and `attended` keep in the state, not from the models.
+        what `begin_round` and `record_cohort` keep in the state, not from the models.
 
         Args:
             state: before the round.
@@ -265,7 +265,7 @@ class Algorithm(ABC):
         """
         return drawn
 
-    def attended(self, state: Any, t: int, cohort: Cohort) -> Any:
+    def record_cohort(self, state: Any, t: int, cohort: Cohort) -> Any:
         """The state that remembers who computes in round t, before any update is known: unchanged, by default."""
         return state
 

@@ -32,15 +32,10 @@ class Placed(NamedTuple):
 
 
 class PlacedRound(NamedTuple):
-    """What a round needs on the device of the models, moved there before the round.
+    """What a round needs on the device of the models, moved there before the round."""
 
-    Attributes:
-        placed: the cohort.
-        tables: what its engine needs.
-    """
-
-    placed: Placed
-    tables: Mapping[str, torch.Tensor]
+    placed: Placed  # the cohort
+    tables: Mapping[str, torch.Tensor]  # what its engine needs
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ class Cohort:
 
     Example:
         >>> drawn = [Round(np.array([3]), np.array([1.0])), Round(np.array([0, 2]), np.array([0.5, 0.5]))]
-        >>> Cohort.of(drawn).seeds
+        >>> Cohort.from_rounds(drawn).seeds
         array([0, 1, 1])
     """
 
@@ -71,8 +66,8 @@ class Cohort:
     draws: np.ndarray | None = None
 
     @staticmethod
-    def of(rounds: Sequence[Round]) -> Cohort:
-        """The cohort in which seed s computes what its round says, without clients whose weight is zero."""
+    def from_rounds(rounds: Sequence[Round]) -> Cohort:
+        """The cohort in which the pairs of seed s are those of its round, without clients whose weight is zero."""
         counts = np.array([len(drawn.clients) for drawn in rounds])
         if len(rounds) == 1:
             clients, weights = rounds[0]
@@ -86,12 +81,12 @@ class Cohort:
         return Cohort(counts, clients[some], weights[some])
 
     @staticmethod
-    def joined(cohorts: Sequence[Cohort], step_sizes: Sequence[float]) -> Cohort:
+    def join(cohorts: Sequence[Cohort], step_sizes: Sequence[float]) -> Cohort:
         """The cohort in which the seeds of several compute, those of each with a step size of its own.
 
         Example:
-            >>> one = Cohort.of([Round(np.array([3]), np.array([1.0]))])
-            >>> Cohort.joined([one, one], [0.1, 0.2]).step_sizes
+            >>> one = Cohort.from_rounds([Round(np.array([3]), np.array([1.0]))])
+            >>> Cohort.join([one, one], [0.1, 0.2]).step_sizes
             array([0.1, 0.2])
         """
         counts, clients, weights = (
@@ -103,11 +98,11 @@ class Cohort:
         apart = any(one.draws is not None for one in cohorts)
         return Cohort(counts, clients, weights, None, sizes, draws=np.concatenate(draws) if apart else None)
 
-    def apart(self, places: int) -> Cohort:
+    def split_places(self, places: int) -> Cohort:
         """The cohort with a pair for each of so many places of equal weight, of which a client may have several.
 
         Example:
-            >>> cohort = Cohort.of([Round(np.array([0, 2]), np.array([0.25, 0.75]))]).apart(4)
+            >>> cohort = Cohort.from_rounds([Round(np.array([0, 2]), np.array([0.25, 0.75]))]).split_places(4)
             >>> cohort.clients.tolist(), cohort.weights.tolist(), cohort.draws.tolist()
             ([0, 2, 2, 2], [0.25, 0.25, 0.25, 0.25], [0, 0, 1, 2])
         """
@@ -140,7 +135,7 @@ class Cohort:
         """$S_t$, the sum of the squared weights of each seed, (seeds,)."""
         return np.bincount(self.seeds, self.weights**2, minlength=len(self.counts))
 
-    def reweighed(self, weights: np.ndarray) -> Cohort:
+    def with_weights(self, weights: np.ndarray) -> Cohort:
         """The same pairs with other weights, (pairs,), none of them zero."""
         return replace(self, weights=weights, ahead=None)
 
@@ -150,7 +145,7 @@ class Cohort:
         starts = np.cumsum(self.counts) - self.counts
         return dict(zip(Placed._fields, (self.seeds, self.clients, self.weights, self.counts, starts), strict=True))
 
-    def on(self, device: torch.device) -> Placed:
+    def to_device(self, device: torch.device) -> Placed:
         """The cohort on a device: moved there now, if it was not before the round."""
         if self.ahead is not None:
             return self.ahead.placed
@@ -173,7 +168,7 @@ class Cohort:
     def combine(self, updates: torch.Tensor) -> torch.Tensor:
         """The sum over each seed's pairs of weight * update: updates (pairs, d) -> (seeds, d)."""
         if updates.device.type != "cpu":
-            placed = self.on(updates.device)
+            placed = self.to_device(updates.device)
             everyone = torch.arange(len(updates), device=updates.device)
             return _row_sums(updates, everyone, placed.weights, placed.starts)
         rows, end = updates.numpy(), 0

@@ -80,19 +80,13 @@ class LocalDescentAscent:
     with u as in `LocalOptimizer`; with snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of $G^x_k$. Where
     y is constrained, $y_{k+1}$ is the projection of $y_k+\eta_y(u^y_{k+1}-u^y_k)$; the returned u is not projected.
 
-    Attributes:
-        step_size: $\eta_x\ge0$, units x^2/f.
-        ascent_step_size: $\eta_y\ge0$, units y^2/f.
-        optimizers: one for all clients, or one for each.
-        at_snapshot: whether gradients in y are taken at the snapshot of x.
-
     Source: Sharma et al. 2023, eq. (12), which does not specify the projection.
     """
 
-    step_size: float
-    ascent_step_size: float
-    optimizers: tuple[LocalOptimizer, ...]
-    at_snapshot: bool = False
+    step_size: float  # $\eta_x\ge0$, units x^2/f
+    ascent_step_size: float  # $\eta_y\ge0$, units y^2/f
+    optimizers: tuple[LocalOptimizer, ...]  # one for all clients, or one for each
+    at_snapshot: bool = False  # whether gradients in y are taken at the snapshot of x
 
 
 class MinimaxAlgorithm(Algorithm):
@@ -108,7 +102,7 @@ class MinimaxAlgorithm(Algorithm):
         super().check(problem, rounds)
         self.rule(problem.clients).check_rule(problem, rounds)
 
-    def on(self, problem: Problem) -> DescentAscent:
+    def bind_problem(self, problem: Problem) -> DescentAscent:
         if not isinstance(problem, Minimax):
             raise self._no_problem_error()
         return DescentAscent(self.rule(problem.clients), problem)
@@ -127,21 +121,15 @@ class MinimaxAlgorithm(Algorithm):
         raise self._no_problem_error()
 
     def _no_problem_error(self) -> FedboundsError:
-        return FedboundsError(f"{self.kind} has rounds only on a minimax problem: ask for on(problem)")
+        return FedboundsError(f"{self.kind} has rounds only on a minimax problem: call bind_problem(problem)")
 
 
 class MinimaxState(NamedTuple):
-    r"""The state of a minimax algorithm.
+    r"""The state of a minimax algorithm."""
 
-    Attributes:
-        model: z, (seeds, d).
-        snapshot: $\hat x$, (seeds, d_x); (seeds, 0) without snapshots.
-        steps: $\tau_i$ of the round, (seeds, n), on the CPU; (seeds, 0) if they are the same for all seeds.
-    """
-
-    model: Tensor
-    snapshot: Tensor
-    steps: Tensor
+    model: Tensor  # z, (seeds, d)
+    snapshot: Tensor  # $\hat x$, (seeds, d_x); (seeds, 0) without snapshots
+    steps: Tensor  # $\tau_i$ of the round, (seeds, n), on the CPU; (seeds, 0) if they are the same for all seeds
 
 
 class _Work(NamedTuple):
@@ -183,12 +171,12 @@ class DescentAscent(Algorithm):
 
     def begin_round(self, state: MinimaxState, t: int, overall: int, streams: Sequence[Streams]) -> MinimaxState:
         """The local steps of this round, if they are drawn."""
-        if self.workload.drawn:
+        if self.workload.random:
             steps = self.workload.steps(t, overall, streams)
             state = state._replace(steps=torch.from_numpy(steps))
         return state
 
-    def sent(self, state: MinimaxState) -> Tensor:
+    def broadcast(self, state: MinimaxState) -> Tensor:
         r"""$(x, y)$, or $(x, y, \hat x)$ if there are snapshots: (seeds, d) or (seeds, d + d_x)."""
         if self.parameters.snapshot_period is None:
             return state.model
@@ -203,7 +191,7 @@ class DescentAscent(Algorithm):
     def nominal(self, state: MinimaxState, t: int, drawn: Cohort) -> Cohort:
         """The drawn, with the weights $nq_iw_i$ that the theory takes to sum to one."""
         work = self._work(state, t)
-        return drawn if work.even else drawn.reweighed(drawn.weights * work.weights[work.place(drawn)])
+        return drawn if work.even else drawn.with_weights(drawn.weights * work.weights[work.place(drawn)])
 
     def server_update(self, state: MinimaxState, t: int, report: RoundReport) -> MinimaxState:
         model = torch.addcmul(state.model, report.weighted_sum, self._server_step)
@@ -227,13 +215,13 @@ class DescentAscent(Algorithm):
         """What every client does in round t, and what it counts."""
         if self.workload.constant:
             return self._constant_work
-        return self._weighed(state.steps.numpy() if self.workload.drawn else self.workload.steps(t, t, ()))
+        return self._weigh_steps(state.steps.numpy() if self.workload.random else self.workload.steps(t, t, ()))
 
     @cached_property
     def _constant_work(self) -> _Work:
-        return self._weighed(self.workload.steps(0, 0, ()))
+        return self._weigh_steps(self.workload.steps(0, 0, ()))
 
-    def _weighed(self, steps: np.ndarray) -> _Work:
+    def _weigh_steps(self, steps: np.ndarray) -> _Work:
         p, clients = self._weights, self.problem.clients
         scales, weights = self.parameters.scales(steps, p), self.parameters.effective_weights(steps, p)
         even = bool(np.ptp(weights) <= SUM_TOLERANCE / clients)

@@ -16,14 +16,7 @@ Gradient = Callable[[torch.Tensor], torch.Tensor]  # at models (..., d), one for
 
 
 def check_positive(name: str, value: object) -> float:
-    """The value as a finite float > 0, or an error that quotes it with the legal range.
-
-    Example:
-        >>> check_positive("local_step_size", 0)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: local_step_size = 0 must be a number in (0, inf)
-    """
+    """The value as a finite float > 0, or an error that quotes it with the legal range."""
     if is_number(value) and value == 0:
         raise FedboundsError(f"{name} = {quote(value)} must be a number in (0, inf)")
     return check_number(name, value, low=0)

@@ -124,12 +124,7 @@ def proximal(contraction: float) -> LocalOptimizer:
 
 
 def check_optimizers(value: object) -> LocalOptimizer | tuple[LocalOptimizer, ...]:
-    """One optimizer for all clients, or one for each; each a `LocalOptimizer` or a table of its numbers.
-
-    Example:
-        >>> check_optimizers([{"momentum": 0.9}, {}])[0] == heavy_ball(0.9)
-        True
-    """
+    """One optimizer for all clients, or one for each; each a `LocalOptimizer` or a table of its numbers."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes) and len(value):
         return tuple(_optimizer(f"optimizer[{i}]", one) for i, one in enumerate(value))
     return _optimizer("optimizer", value)

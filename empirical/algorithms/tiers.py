@@ -25,25 +25,19 @@ class TierSteps:
 
     with the other blocks $\theta_{-j}$ and the batch as of the exchange.
 
-    Args:
-        step_size: $\eta>0$, in units x^2/f.
-        steps: $Q\ge1$.
-        average: $w_{k,j}$: `"clients"` $1/K_j$; `"shards"` the client's share of the samples; `"batches"` its share of
-            the round's batch.
-        empty: for a client without a sample of the batch: `"refuse"`, a gradient of `"zero"`, or `"drop"` it from the
-            mean.
-        discards_last: whether the hub averages the copies before the last local step, which is lost.
-        stale: whether all Q steps use the derivatives of the loss in the embeddings as of the exchange.
-
     Source: Das et al. 2022, Algorithm 1; shards, batches and empty parts of a batch are not in the paper.
     """
 
-    step_size: float
-    steps: int
+    step_size: float  # $\eta>0$, in units x^2/f
+    steps: int  # $Q\ge1$
+    # $w_{k,j}$: `"clients"` $1/K_j$; `"shards"` the client's share of the samples; `"batches"` its share of the
+    # round's batch
     average: Average = "clients"
+    # for a client without a sample of the batch: `"refuse"`, a gradient of `"zero"`, or `"drop"` it from the
+    # mean
     empty: Empty = "refuse"
-    discards_last: bool = False
-    stale: bool = False
+    discards_last: bool = False  # whether the hub averages the copies before the last local step, which is lost
+    stale: bool = False  # whether all Q steps use the derivatives of the loss in the embeddings as of the exchange
     worded: ClassVar[bool] = False
     oracle: ClassVar[str] = "stochastic"
 
@@ -76,7 +70,7 @@ class TieredAlgorithm(Averaging):
         """How often in a round the one silo with the labels returns derivatives; 0, the default, if all have them."""
         return 0
 
-    def informed(self, process: Process) -> TieredAlgorithm:
+    def bind_process(self, process: Process) -> TieredAlgorithm:
         """Itself, if all clients take part in all rounds."""
         if not isinstance(process, Full):
             raise FedboundsError(

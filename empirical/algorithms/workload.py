@@ -15,7 +15,7 @@ from fedbounds.empirical.runtime.streams import Streams
 
 
 @dataclass(frozen=True)
-class DrawnWork:
+class RandomWork:
     r"""Amounts of work that are drawn for each client, $\tau_i\sim\mathrm{Unif}\{\text{low},\dots,\text{high}\}$.
 
     The numbers of a round depend only on the seed and the round (stream `work`), not on the algorithm or participation.
@@ -24,11 +24,6 @@ class DrawnWork:
         low: the least amount, $\ge1$.
         high: the largest amount, $\ge$ low.
         redraw: in every round; if not, those of round 0 stay (the paper does not specify it).
-
-    Example:
-        >>> once = DrawnWork(2, 5, redraw=False)
-        >>> (once.numbers(3, 9, Streams(1)) == DrawnWork(2, 5).numbers(3, 0, Streams(1))).all()
-        np.True_
 
     Source: Sharma et al. 2023, Section 6: clients draw between 2 and E epochs.
     """
@@ -49,20 +44,15 @@ class DrawnWork:
         return rng.integers(self.low, self.high, clients, endpoint=True)
 
 
-Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | DrawnWork
+Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | RandomWork
 
 
 def check_amount(name: str, value: object) -> Amount:
-    """One amount of work for all clients, one for each (n,), one for each round and client (T, n), or how it is drawn.
-
-    Example:
-        >>> check_amount("local_steps", [2, 5]), check_amount("local_epochs", {"low": 2, "high": 5})
-        ((2, 5), DrawnWork(low=2, high=5, redraw=True))
-    """
-    if isinstance(value, DrawnWork):
+    """Amounts of work: one for all clients, one for each (n,), or for each round and client (T, n), or `RandomWork`."""
+    if isinstance(value, RandomWork):
         return value
     if isinstance(value, Mapping):
-        return _drawn(name, value)
+        return _work_from_table(name, value)
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
@@ -91,25 +81,15 @@ def check_work(local_steps: object, local_epochs: object) -> tuple[Amount | None
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    r"""The local steps $\tau_i$ of every client of a problem, in every round.
+    r"""The local steps $\tau_i$ of every client of a problem, in every round."""
 
-    Args:
-        name: what the user calls it.
-        amount: in local steps, or in epochs.
-        unit: local steps of one unit of work of each client, (n,).
-
-    Example:
-        >>> Workload("local_epochs", (1, 2), np.array([10, 4])).steps(0, 0, [])
-        array([10,  8])
-    """
-
-    name: str
-    amount: Amount
-    unit: np.ndarray
+    name: str  # what the user calls it
+    amount: Amount  # in local steps, or in epochs
+    unit: np.ndarray  # local steps of one unit of work of each client, (n,)
 
     def check(self, rounds: int) -> None:
         """Whether it is of this many clients and suffices for T rounds."""
-        if isinstance(self.amount, DrawnWork):
+        if isinstance(self.amount, RandomWork):
             return
         table, clients = self._table, len(self.unit)
         if table.ndim and table.shape[-1] != clients:
@@ -120,22 +100,22 @@ class Workload:
     @property
     def constant(self) -> bool:
         """Whether every round is alike, in every run."""
-        return not isinstance(self.amount, DrawnWork) and self._table.ndim < 2
+        return not isinstance(self.amount, RandomWork) and self._table.ndim < 2
 
     @property
-    def drawn(self) -> bool:
+    def random(self) -> bool:
         """Whether it differs from run to run."""
-        return isinstance(self.amount, DrawnWork)
+        return isinstance(self.amount, RandomWork)
 
     @cached_property
     def most(self) -> np.ndarray:
         """The most local steps that each client ever takes, (n,)."""
-        amount = self.amount.high if isinstance(self.amount, DrawnWork) else self._table
+        amount = self.amount.high if isinstance(self.amount, RandomWork) else self._table
         return (np.max(amount, axis=0) if np.ndim(amount) == 2 else np.asarray(amount)) * self.unit
 
     def steps(self, t: int, overall: int, streams: Sequence[Streams]) -> np.ndarray:
         r"""$\tau_i$ in a round, (n,), or, where it is drawn, of each run, (seeds, n)."""
-        if isinstance(self.amount, DrawnWork):
+        if isinstance(self.amount, RandomWork):
             return np.stack([self.amount.numbers(len(self.unit), overall, own) for own in streams]) * self.unit
         table = self._table
         return (table[t] if table.ndim == 2 else table) * self.unit
@@ -145,8 +125,8 @@ class Workload:
         return np.asarray(self.amount)
 
 
-def _drawn(name: str, table: Mapping[object, object]) -> DrawnWork:
-    fields = dataclasses.fields(DrawnWork)
+def _work_from_table(name: str, table: Mapping[object, object]) -> RandomWork:
+    fields = dataclasses.fields(RandomWork)
     names = [field.name for field in fields]
     for key in table:
         if key not in names:
@@ -155,6 +135,6 @@ def _drawn(name: str, table: Mapping[object, object]) -> DrawnWork:
     if lacking:
         raise FedboundsError(f"{name} lacks {', '.join(lacking)}; give numbers, or a table like {{low: 2, high: 5}}")
     try:
-        return DrawnWork(**{str(key): value for key, value in table.items()})  # type: ignore[arg-type]
+        return RandomWork(**{str(key): value for key, value in table.items()})  # type: ignore[arg-type]
     except FedboundsError as error:
         raise FedboundsError(f"{name}.{error}") from None

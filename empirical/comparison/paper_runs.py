@@ -236,7 +236,7 @@ def problem_constants(problem: Problem) -> Constants:
 
 def run_constants(setting: RunSetting) -> Constants:
     """What the problem states; if its least value is unknown, the gap is bounded at the run's own starts."""
-    constants, floor, run = problem_constants(setting.problem), setting.problem.floor, setting.run
+    constants, floor, run = problem_constants(setting.problem), setting.problem.lower_bound, setting.run
     unknown = not isinstance(constants.get("initial_gap"), Constant)
     if floor is not None and unknown and isinstance(run, Trace) and floor.metric in run.metrics:
         starts = run.arrays[floor.metric][:, 0]

@@ -6,8 +6,6 @@ Whether the loop runs the stated algorithm is not checked, so no bound is a guar
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,10 +16,10 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_memory, quote, read_number
-from fedbounds.bounds.inputs.user_files import read_text
 from fedbounds.bounds.participation.constants import SUM_TOLERANCE
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
 from fedbounds.empirical.participation import Recorded
+from fedbounds.empirical.participation.recorded import read_csv
 from fedbounds.empirical.problems.logged import LOG
 from fedbounds.empirical.simulation.simulate import describe_process
 from fedbounds.empirical.simulation.trace import Trace, read_arrays
@@ -513,11 +511,7 @@ def _columns(path: Path, clients: int | None) -> dict[str, Any]:
 
 
 def _csv_columns(path: Path) -> dict[str, list[float]]:
-    reader = csv.reader(io.StringIO(read_text(path, f"the log {path}", LARGEST), newline=""))
-    try:
-        lines = [(reader.line_num, cells) for cells in reader if any(cells)]
-    except csv.Error as error:
-        raise FedboundsError(f"cannot read the log {path}: not a CSV file ({error})") from None
+    lines = read_csv(path, "the log", LARGEST)
     if len(lines) < 2:
         raise FedboundsError(f"{path} holds no rounds; expected a line of names, then a line for each recorded round")
     names = [name.strip() for name in lines[0][1]]
@@ -525,8 +519,6 @@ def _csv_columns(path: Path) -> dict[str, list[float]]:
         raise FedboundsError(f"{path}, line {lines[0][0]}: every column needs a name of its own, not {quote(names)}")
     columns: dict[str, list[float]] = {name: [] for name in names}
     for number, cells in lines[1:]:
-        if len(cells) != len(names):
-            raise FedboundsError(f"{path}, line {number}: {len(cells)} cells, the first line has {len(names)}")
         for name, cell in zip(names, cells, strict=True):
             try:
                 value = read_number(cell)

@@ -78,7 +78,7 @@ def _recorded_participation(run: Trace, process: Process, seed: int, streams: St
 def _check_metrics(run: Trace, algorithm: Algorithm, problem: Problem, process: Process) -> None:
     """The first recorded rounds of the first seed, run again where that is quick, else its start."""
     seed, streams = int(run.seed[0]), run.spec.get("streams", {})
-    engine = _engine_of(run, algorithm.informed(process).on(problem), problem)
+    engine = _engine_of(run, algorithm.bind_process(process).bind_problem(problem), problem)
     last = _first_length(run, algorithm, problem)
     if engine and last and problem.data_checksum is None:
         again = simulate(algorithm, problem, process, last, seeds=[seed], engine=engine,
@@ -223,7 +223,7 @@ def _is_deterministic(setting: RunSetting) -> bool:
     algorithm, problem = setting.algorithm, setting.problem
     if algorithm.draws or problem.draw(np.random.default_rng(0), 0) is not None:
         return False
-    if isinstance(algorithm, MinimaxAlgorithm) and algorithm.rule(problem.clients).workload(problem).drawn:
+    if isinstance(algorithm, MinimaxAlgorithm) and algorithm.rule(problem.clients).workload(problem).random:
         return False
     starts = [problem.initial_point(np.random.default_rng(seed)) for seed in range(2)]
     return bool((starts[0] == starts[1]).all())

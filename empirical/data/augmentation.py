@@ -28,14 +28,11 @@ class Augmentation:
     | `posterize` | with probability 1/2, only the two highest bits of every value are kept |
     | `equalize` | with probability 1/2, the histogram of every channel is made as flat as it can be |
 
-    Args:
-        operations: their names.
-
     Source: Wang & Ji 2024, Appendix C.2, with the parameters of the authors' public code. Unlike there, every sample
     has its own draws, crops are padded in black, and brightness comes before hue.
     """
 
-    operations: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()  # their names
 
     def __post_init__(self) -> None:
         if isinstance(self.operations, str) or not isinstance(self.operations, Sequence):

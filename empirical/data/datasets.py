@@ -29,8 +29,7 @@ from fedbounds.empirical.data.image_files import (
 from fedbounds.empirical.data.mimic_files import read_mortality
 from fedbounds.empirical.data.synthetic_images import FEWEST_CLASSES, MOST_CLASSES, draw_images
 from fedbounds.empirical.data.synthetic_objects import SMALLEST, VIEWS, draw_views
-from fedbounds.empirical.data.synthetic_sequences import draw_sequences
-from fedbounds.empirical.data.synthetic_text import ALPHABET, draw_characters
+from fedbounds.empirical.data.synthetic_sequences import ALPHABET, draw_characters, draw_sequences
 from fedbounds.empirical.runtime.kinds import Registry
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
@@ -273,21 +272,21 @@ def modelnet40(data: Path, side: int = 32) -> Dataset:
 
 def _digits(data: Path) -> Dataset:
     """scikit-learn's 1,797 handwritten digits of 8x8 pixels; in every class, each fifth sample is a test sample."""
-    pixels, labels = _bundled("digits")
+    pixels, labels = _load_bundled("digits")
     images, test = pixels.astype(np.uint8).reshape(-1, 1, 8, 8), _each_fifth(labels)
     return Dataset("digits", images[~test], labels[~test], images[test], labels[test], 10)
 
 
 def _table(name: str) -> Dataset:
     """One of scikit-learn's tables, its columns standardized; in every class, each fifth row is a test sample."""
-    numbers, labels = _bundled(name)
+    numbers, labels = _load_bundled(name)
     test = _each_fifth(labels)
     rows = ((numbers - numbers[~test].mean(0)) / numbers[~test].std(0)).astype(np.float32)[:, None, None]
     return Dataset(name, rows[~test], labels[~test], rows[test], labels[test], int(labels.max()) + 1)
 
 
 @lru_cache
-def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
+def _load_bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Numbers (samples, columns) and labels of a data set that comes with scikit-learn."""
     try:
         from sklearn import datasets

@@ -77,7 +77,7 @@ def read_svhn(path: Path) -> tuple[np.ndarray, np.ndarray]:
     with _open_file(path) as file:
         _check_unpacked_size(path, file)
         file.seek(0)
-        with _parsed(path, "MATLAB's format 5"):
+        with _explain_damage(path, "MATLAB's format 5"):
             declared = {name: (shape, kind) for name, shape, kind in whosmat(file)}
             shape, kind = declared.get("X", ((), "absent"))
             samples = shape[-1] if len(shape) == 4 else 0
@@ -124,14 +124,8 @@ def read_png_folder(folders: Sequence[Path], side: int) -> tuple[np.ndarray, np.
         raise FedboundsError(f"{folders[0].parent}: {len(paths)} images, {4 * _LARGEST} bytes of pixels are allowed")
     images = np.empty((len(paths), 3, side, side), dtype=np.uint8)
     for place, (path, _) in zip(images, paths, strict=True):
-        with _open_file(path) as file:
-            if (size := path.stat().st_size) > _LARGEST_PNG:
-                raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
-            with _parsed(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
-                if image.size != (side, side):
-                    width, height = image.size
-                    raise FedboundsError(f"{path}: {width}x{height} pixels; must be {side}x{side}")
-                place[:] = np.asarray(image.convert("RGB")).transpose(2, 0, 1)
+        with _open_png(path, side, side, f"{side}x{side}") as image:
+            place[:] = np.asarray(image.convert("RGB")).transpose(2, 0, 1)
     return images, np.array([label for _, label in paths], dtype=np.int64)
 
 
@@ -148,14 +142,8 @@ def read_views(folders: Sequence[Path], views: int, side: int) -> tuple[np.ndarr
         if len(paths) != views:
             raise FedboundsError(f"{paths[0]}: its object has {len(paths)} views, must have {views}")
         for view, path in zip(place, paths, strict=True):
-            with _open_file(path) as file:
-                if (size := path.stat().st_size) > _LARGEST_PNG:
-                    raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
-                with _parsed(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
-                    if not side <= min(image.size) <= max(image.size) <= _WIDEST:
-                        width, height = image.size
-                        raise FedboundsError(f"{path}: {width}x{height} pixels; must be from {side} to {_WIDEST}")
-                    view[:] = np.asarray(image.convert("L").resize((side, side), Image.Resampling.BOX))
+            with _open_png(path, side, _WIDEST, f"from {side} to {_WIDEST}") as image:
+                view[:] = np.asarray(image.convert("L").resize((side, side), Image.Resampling.BOX))
     return images, np.array([label for _, label in objects], dtype=np.int64)
 
 
@@ -206,7 +194,20 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _parsed(path: Path, form: str) -> Iterator[None]:
+def _open_png(path: Path, least: int, most: int, expected: str) -> Iterator[Image.Image]:
+    """A picture whose sides have these numbers of pixels."""
+    with _open_file(path) as file:
+        if (size := path.stat().st_size) > _LARGEST_PNG:
+            raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
+        with _explain_damage(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
+            if not least <= min(image.size) <= max(image.size) <= most:
+                width, height = image.size
+                raise FedboundsError(f"{path}: {width}x{height} pixels; must be {expected}")
+            yield image
+
+
+@contextmanager
+def _explain_damage(path: Path, form: str) -> Iterator[None]:
     """Other people's parsers meet damage with exceptions of many types; here it becomes one line."""
     try:
         yield

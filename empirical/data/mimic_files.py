@@ -116,11 +116,11 @@ def read_stay(path: Path) -> np.ndarray:
         if hour <= HOURS + _EPSILON:
             for name, value in zip(header[1:], row[1:], strict=True):
                 if value:
-                    values[int(last - _EPSILON), names.index(name)] = _coded(where, name, value)
+                    values[int(last - _EPSILON), names.index(name)] = _encode(where, name, value)
     if empty:
         raise FedboundsError(f"{path}: no measurements")
     measured = ~np.isnan(values)
-    before = [_coded(str(path), name, normal) for name, (normal, _) in CHANNELS.items()]
+    before = [_encode(str(path), name, normal) for name, (normal, _) in CHANNELS.items()]
     columns: list[np.ndarray] = []
     for k, (_, known) in enumerate(CHANNELS.values()):
         place = np.maximum.accumulate(np.where(measured[:, k], np.arange(HOURS), -1))
@@ -129,7 +129,7 @@ def read_stay(path: Path) -> np.ndarray:
     return np.column_stack([*columns, measured]).astype(np.float32)
 
 
-def _coded(where: str, name: str, value: str) -> float:
+def _encode(where: str, name: str, value: str) -> float:
     known = CHANNELS[name][1]
     if not known:
         return _number(where, name, value)

@@ -20,10 +20,6 @@ class Partition:
     Args:
         assignment: the client of each sample, `(samples,)`.
         majority: the majority class of each client, `(clients,)`.
-
-    Example:
-        >>> Partition(np.array([0, 1, 0]), majority=np.array([3, 7])).samples[0]
-        array([0, 2])
     """
 
     assignment: np.ndarray

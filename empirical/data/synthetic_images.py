@@ -18,7 +18,7 @@ from fedbounds.bounds.inputs.user_files import read_bytes
 from fedbounds.empirical.data import font_outlines as outlines
 from fedbounds.empirical.data.font_outlines import CHARACTERS, FACES, SIDE, pictures
 from fedbounds.empirical.runtime import counter_rng as word_module
-from fedbounds.empirical.runtime.counter_rng import uniforms, words_of
+from fedbounds.empirical.runtime.counter_rng import uniforms, words_from_uniforms
 
 FEWEST_CLASSES, MOST_CLASSES = 10, len(CHARACTERS)
 _AT_ONCE = 256  # images that are made together
@@ -54,7 +54,7 @@ def draw_images(seed: int, split: int, samples: int, classes: int, color: bool) 
     shape = (samples, channels, side, side)
 
     def make() -> np.ndarray:
-        words = words_of(np.random.default_rng([seed, split]).random(samples))
+        words = words_from_uniforms(np.random.default_rng([seed, split]).random(samples))
         images = np.empty(shape, dtype=np.uint8)
         for start in range(0, samples, _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
@@ -98,7 +98,8 @@ def _images(words: np.ndarray, labels: np.ndarray, classes: int, channels: int, 
     edge = side / 2  # a line's border is one pixel wide
     light = _Numbers(words, _LIGHT, 4 * channels + 1)
     paper = [light.between(0, 1) for _ in range(channels)]
-    ink = [_contrasting_tone(tone, light.between(0.3, 0.8)) for tone in paper]
+    contrasts = [light.between(0.3, 0.8) for _ in paper]
+    ink = [np.where(tone < 0.5, tone + more, tone - more) for tone, more in zip(paper, contrasts, strict=True)]
     planes = [tone + light.between(-0.2, 0.2) * x + light.between(-0.2, 0.2) * y for tone in paper]
     noise = light.between(0.1, 0.45)
     for k in range(_CLUTTERS):
@@ -116,11 +117,6 @@ def _images(words: np.ndarray, labels: np.ndarray, classes: int, channels: int, 
     grain = grain.astype(np.float32).reshape(len(words), channels, side, side) - np.float32(0.5)
     values = np.stack(np.broadcast_arrays(*planes), axis=1) + noise[:, None] * grain
     return np.floor(values.clip(0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
-
-
-def _contrasting_tone(tone: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """A tone that differs from another: darker than a light one, lighter than a dark one."""
-    return np.where(tone < 0.5, tone + contrast, tone - contrast)
 
 
 def _paint(planes: list[np.ndarray], cover: np.ndarray, tones: list[np.ndarray]) -> list[np.ndarray]:

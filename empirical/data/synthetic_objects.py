@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from fedbounds.empirical.runtime.counter_rng import uniforms, words_of
+from fedbounds.empirical.runtime.counter_rng import uniforms, words_from_uniforms
 
 VIEWS = 12
 SMALLEST = 8  # pixels of a side
@@ -30,7 +30,7 @@ def draw_views(seed: int, split: int, samples: int, classes: int, side: int) -> 
 
     Every object depends on one word and its label alone.
     """
-    words = words_of(np.random.default_rng([seed, split]).random(samples))
+    words = words_from_uniforms(np.random.default_rng([seed, split]).random(samples))
     shapes = np.random.default_rng([seed, 2]).random((classes, _BALLS, 4)).astype(np.float32)
     labels = np.arange(samples) % classes
     images = np.empty((samples, VIEWS, side, side), dtype=np.uint8)

@@ -1,8 +1,8 @@
 """What must hold for any implementation of an algorithm: cases, the search for those that break it, and reports."""
 
-from fedbounds.empirical.invariants.applies import InvariantSides
 from fedbounds.empirical.invariants.cases import Case, PlainProblem, Run
 from fedbounds.empirical.invariants.report import BrokenInvariant, Counterexample, InvariantVerdict, Report
+from fedbounds.empirical.invariants.scope import InvariantSides
 
 __all__ = [
     "BrokenInvariant",

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import InvariantSides
 from fedbounds.empirical.invariants.cases import as_numbers, check_unchanged
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.invariants.scope import InvariantSides
 from fedbounds.empirical.invariants.search import Subject, check
 
 if TYPE_CHECKING:
@@ -33,19 +33,12 @@ Server = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class AveragingCase:
-    """One step of a server.
+    """One step of a server."""
 
-    Args:
-        model: (d,).
-        updates: of all clients, (N, d).
-        shares: p, positive, (N,); they sum to one.
-        cohort: who takes part, (K,), in ascending order.
-    """
-
-    model: np.ndarray
-    updates: np.ndarray
-    shares: np.ndarray
-    cohort: np.ndarray
+    model: np.ndarray  # (d,)
+    updates: np.ndarray  # of all clients, (N, d)
+    shares: np.ndarray  # p, positive, (N,); they sum to one
+    cohort: np.ndarray  # who takes part, (K,), in ascending order
 
     def next_model(self, run: Server) -> np.ndarray:
         """What a server makes of this case, (1, d)."""

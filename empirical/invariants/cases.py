@@ -7,8 +7,8 @@ A *run* is any function that computes the models of a generalized FedAvg (Wang &
 `problem` and `weights` come by position, the others by name, so that `**_` may stand for those that are not used:
 
 - `problem`: `problem.gradient(n, x)` is $\nabla F_n(x)$ as an array (d,); `problem.noise(t, n, i)`, (d,), is what the
-  gradient noise of client n adds to it in local step i of round t (zero, unless the cases are asked for noise);
-  `problem.x0` (d,), `problem.clients` and `problem.dimension` say the rest. See `PlainProblem`.
+  gradient noise of client n adds to it in local step i of round t (zero, unless the cases have noise);
+  `problem.x0` (d,), `problem.clients` and `problem.dimension` are the rest. See `PlainProblem`.
 - `weights`: $q_t^n$, (T, N), at least 0; each row sums to one. They are not to be changed in place.
 - `rounds` T, `step_size` $\gamma$, `local_steps` I, `multiplier` $\eta$, `interval` P; `seed` is for whatever
   randomness a run has of its own. A run of another algorithm is also given what is its own, such as `cutoff`.
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
-from fedbounds.empirical.invariants.applies import Feature, Need, accepted_numbers
+from fedbounds.empirical.invariants.scope import Feature, Need, accepted_numbers
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 
 Run = Callable[..., ArrayLike]
@@ -55,7 +55,7 @@ class PlainProblem:
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example
-        >>> problem = PlainProblem.of(toy_example())
+        >>> problem = PlainProblem.from_problem(toy_example())
         >>> problem.clients, problem.gradient(1, problem.x0), problem.noise(0, 1, 0)
         (3, array([0., 2.]), array([0., 0.]))
 
@@ -72,7 +72,7 @@ class PlainProblem:
     noises: np.ndarray | None = None
 
     @classmethod
-    def of(cls, problem: Quadratic | CosineQuadratic, noises: np.ndarray | None = None) -> PlainProblem:
+    def from_problem(cls, problem: Quadratic | CosineQuadratic, noises: np.ndarray | None = None) -> PlainProblem:
         """The same clients as plain callables; the noise is given, not drawn."""
         N, d = problem.clients, problem.dimension
         zeros, start = np.zeros((N, d)), problem.x0.numpy()
@@ -141,7 +141,7 @@ class Case:
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example
-        >>> case = Case(PlainProblem.of(toy_example()), np.eye(3), step_size=0.5, local_steps=1)
+        >>> case = Case(PlainProblem.from_problem(toy_example()), np.eye(3), step_size=0.5, local_steps=1)
         >>> case.step(0, case.problem.x0)  # client 0 is at (-1, 0), and goes half the way
         array([-1., -1.])
 
@@ -195,7 +195,7 @@ class Case:
         return self.weights[t] @ np.stack([self.update(t, n, x) for n in range(self.problem.clients)])
 
     @property
-    def of_unit_sum(self) -> np.ndarray:
+    def sums_to_one(self) -> np.ndarray:
         """Whether the weights of each round sum to one, booleans (T,)."""
         return np.isclose(self.weights.sum(axis=1), 1, rtol=0, atol=1e-12)
 
@@ -203,13 +203,13 @@ class Case:
         """Whether round t is the last of its interval."""
         return (t + 1) % self.interval == 0
 
-    def restarted(self, t0: int, x: np.ndarray) -> Case:
+    def restart(self, t0: int, x: np.ndarray) -> Case:
         """The rounds from t0 on, beginning at x."""
         noises = self.problem.noises
         problem = replace(self.problem, start=x, noises=None if noises is None else noises[t0:])
         return replace(self, problem=problem, weights=self.weights[t0:])
 
-    def renamed(self, who: np.ndarray, weights: np.ndarray) -> Case:
+    def rename_clients(self, who: np.ndarray, weights: np.ndarray) -> Case:
         """The case in which client n is client who[n] of this one, with weights of its own (T, len(who))."""
         old = self.problem
         noises = None if old.noises is None else old.noises[:, who]
@@ -217,13 +217,13 @@ class Case:
         own = {name: value[who] if np.ndim(value) else value for name, value in self.own.items()}
         return replace(self, problem=replace(old, noises=noises, **clients), weights=weights, own=own)
 
-    def translated(self, shift: np.ndarray) -> Case:
+    def translate(self, shift: np.ndarray) -> Case:
         """The case in coordinates x + shift."""
         old = self.problem  # b_n^T (x - shift) has the gradient b_n, wherever it is
         moved = {"centers": old.centers + shift, "start": old.start + shift, "origin": old.origin + shift}
         return replace(self, problem=replace(old, **moved))
 
-    def rotated(self, turn: np.ndarray) -> Case:
+    def rotate(self, turn: np.ndarray) -> Case:
         """The case in coordinates turn @ x, for an orthogonal matrix."""
         old = self.problem
         hessians = turn @ old.hessians @ turn.T
@@ -238,7 +238,7 @@ class Case:
         }
         return replace(self, problem=replace(old, **turned))
 
-    def scaled(self, a: float) -> Case:
+    def scale(self, a: float) -> Case:
         """The case with gradients a times as large, noise included, and the step size divided by a."""
         old = self.problem
         noises = None if old.noises is None else a * old.noises
@@ -271,7 +271,7 @@ UNEQUAL = Need(
 )
 ANY_SUM = Need(
     "weights that do not sum to one",
-    lambda case: not case.of_unit_sum.all(),
+    lambda case: not case.sums_to_one.all(),
     "they are outside the theory, and cases(unit_sum=False) asks for them",
 )
 

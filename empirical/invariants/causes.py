@@ -8,28 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import SINGLE_PRECISION, InvariantSides
 from fedbounds.empirical.invariants.report import Counterexample
+from fedbounds.empirical.invariants.scope import SINGLE_PRECISION, InvariantSides
 
 Outcome = Callable[[Any], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Misreading:
-    """A known mistake, as a change of the reference.
+    """A known mistake, as a change of the reference."""
 
-    Args:
-        words: what such a run does, such as "it ignores the multiplier".
-        as_if: from the reference and a case to the outcome with the mistake.
-        remedy: what to do if it is intended.
-    """
-
-    words: str
-    as_if: Callable[[Outcome, Any], np.ndarray]
-    remedy: str = ""
+    description: str  # what such a run does, such as "it ignores the multiplier"
+    as_if: Callable[[Outcome, Any], np.ndarray]  # from the reference and a case to the outcome with the mistake
+    remedy: str = ""  # what to do if it is intended
 
 
-def rows_apart(sides: InvariantSides, tolerance: float) -> np.ndarray:
+def differing_rows(sides: InvariantSides, tolerance: float) -> np.ndarray:
     """Which rows differ by more than the tolerance, booleans; expected values may be infinite."""
     with np.errstate(invalid="ignore", over="ignore"):
         size = max(1.0, float(np.abs(sides.got).max()))
@@ -55,13 +49,13 @@ def likely_cause(
         if name in found and len(found) > 1:
             return f"it is random where nothing should be: begin with {name!r}, the others may follow from it"
     sides = [counterexample.sides for counterexample in found.values() if counterexample.sides is not None]
-    close = not any(rows_apart(each, SINGLE_PRECISION).any() for each in sides if each.within < SINGLE_PRECISION)
+    close = not any(differing_rows(each, SINGLE_PRECISION).any() for each in sides if each.within < SINGLE_PRECISION)
     if not raised and close and all(np.array_equal(each.got, each.got.astype(np.float32)) for each in sides):
         return f"the sides differ by round-off: if it computes in single precision, pass tolerance={SINGLE_PRECISION}"
     cases = [case for each in found.values() for case in (each.case, each.drawn)] + list(drawn)
     for misreading in misreadings:
         if _explains(misreading, cases, outcome, twin, tolerance):
-            return misreading.words + (f" ({misreading.remedy})" if misreading.remedy else "")
+            return misreading.description + (f" ({misreading.remedy})" if misreading.remedy else "")
     if len(found) == 1:
         return None
     smallest = min(found, key=lambda name: len(str(found[name].case)))
@@ -74,9 +68,9 @@ def _explains(misreading: Misreading, cases: Sequence[Any], outcome: Outcome, tw
     for case in cases:
         try:
             got = outcome(case)
-            if rows_apart(InvariantSides(got, misreading.as_if(twin, case)), tolerance).any():
+            if differing_rows(InvariantSides(got, misreading.as_if(twin, case)), tolerance).any():
                 return False
-            differs |= bool(rows_apart(InvariantSides(got, twin(case)), tolerance).any())
+            differs |= bool(differing_rows(InvariantSides(got, twin(case)), tolerance).any())
         except Exception:  # a run, or a reference with a mistake, may fail
             return False
     return differs

@@ -19,9 +19,9 @@ ROUNDING = 1e-5  # of float32 sums, relative
 DIRECTIONS = 16  # in which a bias is looked for
 SINGLE = 12.0  # standard errors in one entry; 3e-12 for two values that are each expected in 50 messages
 WIDE = 70_000  # the size, beyond two bytes, from which on a few messages are tried
-SIZES = (1, 2, 3, 5, 12, 300, WIDE)  # that are tried besides the size that is asked for
+SIZES = (1, 2, 3, 5, 12, 300, WIDE)  # that are tried besides the given size
 FEW = 100  # messages of each update of these sizes
-FEWEST = 5  # messages of a wide update, and of those of a compressor that says that it is biased
+FEWEST = 5  # messages of a wide update, and of a compressor that states a bias
 MISSING = 128  # messages of which none has an entry once in ten million, if each has it with a chance of 1/8
 LEARNED = 64  # entries that count from which on half of the messages give a direction for the other half
 
@@ -64,15 +64,10 @@ BY_ENTRY = ("all equal", "alternating")  # of these every entry is tested by its
 
 @dataclass(frozen=True)
 class CompressorCase:
-    """One update of a check.
+    """One update of a check."""
 
-    Args:
-        name: of `UPDATES`, `SMALL_UPDATES` or `MAGNITUDES`.
-        update: x, (d,).
-    """
-
-    name: str
-    update: np.ndarray
+    name: str  # of `UPDATES`, `SMALL_UPDATES` or `MAGNITUDES`
+    update: np.ndarray  # x, (d,)
 
     def __str__(self) -> str:
         shown = digits(self.update[:8]) + (" and so on" if len(self.update) > 8 else "")
@@ -80,7 +75,7 @@ class CompressorCase:
 
 
 @dataclass(frozen=True)
-class CompressorTrial:
+class CompressorMeasurement:
     r"""The measurement of many messages of one update x.
 
     Attributes:
@@ -113,7 +108,7 @@ class CompressorReport:
     Attributes:
         size: d.
         messages: of each update.
-        trials: one for each update.
+        measurements: one for each update.
         biased: whether a bias was detected in any size.
         limit: in standard errors, the deviation in a direction from which on it is a bias.
         refused: the response to damaged messages: `"refused"`, or what was accepted.
@@ -122,7 +117,7 @@ class CompressorReport:
 
     size: int
     messages: int
-    trials: tuple[CompressorTrial, ...]
+    measurements: tuple[CompressorMeasurement, ...]
     biased: bool
     limit: float
     refused: str
@@ -146,15 +141,15 @@ class CompressorReport:
     @property
     def relative_error(self) -> float:
         r"""The largest mean of $\|\mathcal S(x)-x\|^2/\|x\|^2$: no $q^2$ below it is one."""
-        return max(trial.relative_error for trial in self.trials)
+        return max(each.relative_error for each in self.measurements)
 
     @property
     def bits(self) -> float:
         """Bits sent for each number, at most."""
-        return max(trial.bits for trial in self.trials)
+        return max(each.bits for each in self.measurements)
 
     def __str__(self) -> str:
-        worst = max(self.trials, key=lambda trial: (trial.evidence, trial.bias))
+        worst = max(self.measurements, key=lambda each: (each.evidence, each.bias))
         mean = f"the mean of {self.messages} messages"
         if worst.evidence > self.limit:
             seen = (
@@ -176,7 +171,7 @@ class CompressorReport:
             *(str(verdict) for verdict in self.verdicts),
             f"{'update':12s} {'|S(x)-x|^2/|x|^2':>22s} {'bias/|x|':>18s} {'seen from':>10s} {'bits':>8s}",
         ]
-        for t in self.trials:
+        for t in self.measurements:
             error = f"{t.relative_error:.4g} +- {t.standard_error:.1g}"
             bias = f"{t.bias:.2g} +- {t.bias_error:.1g}"
             lines.append(f"{t.update:12s} {error:>22s} {bias:>18s} {t.visible:10.2g} {t.bits:8.4g}")
@@ -243,22 +238,24 @@ def check_compressor(
     tests = (DIRECTIONS + 1) * (len(UPDATES) + len(others) * len(sizes))
     checked = _CompressorChecks(codec, rng, tests)
     made = (CompressorCase(name, _single_precision(scale * make(size, rng))) for name, make in UPDATES.items())
-    trials = tuple(checked.trial(case, messages) for case in made)
+    measurements = tuple(checked.measure(case, messages) for case in made)
     biased = checked.biased
     for each in sizes:
         for name, make in others.items():
             if each < WIDE or name == "mixed":
                 few = FEW if each < WIDE else FEWEST
-                checked.tried(CompressorCase(name, _single_precision(scale * make(each, rng))), min(few, messages))
+                checked.measure_size(
+                    CompressorCase(name, _single_precision(scale * make(each, rng))), min(few, messages)
+                )
         if each >= WIDE or not checked.unbiased:  # elsewhere it would be a bias
             largest = np.append(np.full(each - 1, 1e-3), 0.3)
-            checked.attempt(CompressorCase("last largest", _single_precision(scale * largest)), checked.in_place)
+            checked.attempt(CompressorCase("last largest", _single_precision(scale * largest)), checked.check_place)
     for each in sorted({size, *sizes[-1:]}):
         checked.repeat(CompressorCase("normal", _single_precision(scale * rng.standard_normal(each))))
     damaged = CompressorCase("normal", _single_precision(scale * rng.standard_normal(size)))
-    refused = checked.damaged(damaged)
+    refused = checked.send_damaged(damaged)
     limit = checked.limit(messages)
-    return CompressorReport(size, messages, trials, biased or checked.biased, limit, refused, checked.verdicts())
+    return CompressorReport(size, messages, measurements, biased or checked.biased, limit, refused, checked.verdicts())
 
 
 def _single_precision(update: np.ndarray) -> np.ndarray:
@@ -285,7 +282,7 @@ class _CompressorChecks:
     rng: np.random.Generator
     tests: int
     found: dict[str, Counterexample] = field(default_factory=dict)
-    tried_of: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PROPERTIES, 0))
+    tests_of: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PROPERTIES, 0))
     biased: bool = False
     accepts: str = ""
 
@@ -300,13 +297,13 @@ class _CompressorChecks:
 
     def note(self, name: str, case: CompressorCase, problem: str | None) -> None:
         """Count one test of a property, and keep its fault, if any."""
-        self.tried_of[name] += 1
+        self.tests_of[name] += 1
         if problem is not None:
             self.found.setdefault(name, Counterexample(case, problem))
 
     def verdicts(self) -> tuple[InvariantVerdict, ...]:
         """One for each property."""
-        skipped = {name: "it states none" for name, count in self.tried_of.items() if not count}
+        skipped = {name: "it states none" for name, count in self.tests_of.items() if not count}
         if not self.unbiased:
             skipped["unbiased"] = "it says unbiased = False"
         if "every size" in skipped:
@@ -316,13 +313,13 @@ class _CompressorChecks:
         if "damaged messages" in skipped:
             skipped["damaged messages"] = f"it does not say refuses_damaged = True; they are {self.accepts}"
         return tuple(
-            InvariantVerdict(name, says, self.tried_of[name], self.found.get(name), skipped.get(name))
+            InvariantVerdict(name, says, self.tests_of[name], self.found.get(name), skipped.get(name))
             for name, says in PROPERTIES.items()
         )
 
-    def tried(self, case: CompressorCase, messages: int) -> None:
-        """A trial of another size, in which it may fail."""
-        self.attempt(case, lambda case: self.trial(case, messages if self.unbiased else min(messages, FEWEST)))
+    def measure_size(self, case: CompressorCase, messages: int) -> None:
+        """Measure an update of another size, in which it may fail."""
+        self.attempt(case, lambda case: self.measure(case, messages if self.unbiased else min(messages, FEWEST)))
 
     def attempt(self, case: CompressorCase, of: Callable[[CompressorCase], object]) -> None:
         """A check that may raise in another size."""
@@ -333,7 +330,7 @@ class _CompressorChecks:
             problem = str(error) if isinstance(error, FedboundsError) else f"it raised {type(error).__name__}: {error}"
         self.note("every size", case, problem)
 
-    def in_place(self, case: CompressorCase) -> None:
+    def check_place(self, case: CompressorCase) -> None:
         """Whether the largest entry comes out, in some of the messages."""
         x, elsewhere = case.update, None
         place = int(np.abs(x).argmax())
@@ -346,14 +343,14 @@ class _CompressorChecks:
         problem = f"the largest entry, {x[place]:g} at {place}, is in none of the messages, and that at {elsewhere} is"
         self.note("in place", case, None if elsewhere is None else problem)
 
-    def damaged(self, case: CompressorCase) -> str:
+    def send_damaged(self, case: CompressorCase) -> str:
         """The response to damaged messages; a verdict if it claims to refuse them."""
         self.accepts = _response_to_damage(self.codec, case.update, self.rng)
         if getattr(self.codec, "refuses_damaged", False):
             self.note("damaged messages", case, None if self.accepts == "refused" else f"they are {self.accepts}")
         return self.accepts
 
-    def trial(self, case: CompressorCase, messages: int) -> CompressorTrial:
+    def measure(self, case: CompressorCase, messages: int) -> CompressorMeasurement:
         """Many messages of one update."""
         x, codec, d = case.update, self.codec, len(case.update)
         if d < WIDE:
@@ -405,7 +402,7 @@ class _CompressorChecks:
         bias, unit = square**0.5, norm or 1.0
         bias_error = max((square + error) ** 0.5 - bias, bias - max(square - error, 0.0) ** 0.5)
         visible = limit * float(chance[0]) / unit**2 + ROUNDING  # the first direction is x
-        return CompressorTrial(
+        return CompressorMeasurement(
             case.name, norm, float(errors.mean()) / unit**2, float(errors.std(ddof=1)) / unit**2 / messages**0.5,
             bias / unit, bias_error / unit, visible, float(evidence.max()), 8 * float(lengths.max()) / d,
         )  # fmt: skip
@@ -414,7 +411,7 @@ class _CompressorChecks:
         square = float(case.update @ case.update)
         within = limit * float(errors.std(ddof=1)) / len(errors) ** 0.5 + ROUNDING * square
         mean = float(errors.mean())
-        part, exact = self._stated("relative_error", len(case.update)), self._stated("squared_error", case.update)
+        part, exact = self._value_of("relative_error", len(case.update)), self._value_of("squared_error", case.update)
         if part is not None:
             over = mean > part * square + within
             problem = f"the mean of |S(x)-x|^2 is {mean:.6g}, and relative_error states at most {part * square:.6g}"
@@ -424,13 +421,13 @@ class _CompressorChecks:
             self.note("stated error", case, problem if abs(mean - exact) > within + ROUNDING * exact else None)
 
     def _check_stated_length(self, case: CompressorCase, lengths: np.ndarray) -> None:
-        stated = self._stated("message_bytes", len(case.update))
+        stated = self._value_of("message_bytes", len(case.update))
         if stated is not None:
             wrong = lengths[lengths != stated]
             problem = f"a message has {wrong[0]:.0f} bytes, and message_bytes states {stated:g}" if len(wrong) else None
             self.note("stated length", case, problem)
 
-    def _stated(self, name: str, of: Any) -> float | None:
+    def _value_of(self, name: str, of: Any) -> float | None:
         """A value that the compressor states, or None."""
         says = getattr(self.codec, name, None)
         stated: Any = says(of) if callable(says) else None

@@ -29,14 +29,10 @@ def general(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SizeClass:
-    """Cases of one size.
+    """Cases of one size."""
 
-    Args:
-        exact: cases of this size, with values in general position.
-        up_to: cases of this size and below, the simplest first: where a counterexample of this size is shrunk.
-    """
-
-    exact: SearchStrategy[Any]
+    exact: SearchStrategy[Any]  # cases of this size, with values in general position
+    # cases of this size and below, the simplest first: where a counterexample of this size is shrunk
     up_to: SearchStrategy[Any]
 
 

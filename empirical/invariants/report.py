@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from fedbounds.bounds.errors import unknown_name
-from fedbounds.empirical.invariants.applies import InvariantSides
+from fedbounds.empirical.invariants.scope import InvariantSides
 
 
 @dataclass(frozen=True, eq=False)

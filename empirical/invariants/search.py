@@ -15,7 +15,11 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count, check_number, quote
-from fedbounds.empirical.invariants.applies import (
+from fedbounds.empirical.invariants.cases import ChangedArgument, as_array
+from fedbounds.empirical.invariants.causes import Misreading, differing_rows, likely_cause
+from fedbounds.empirical.invariants.coverage import classes_tried, map_size_classes
+from fedbounds.empirical.invariants.report import Counterexample, InvariantVerdict, Report
+from fedbounds.empirical.invariants.scope import (
     REFERENCE,
     ROUND_OFF,
     SINGLE_PRECISION,
@@ -24,10 +28,6 @@ from fedbounds.empirical.invariants.applies import (
     scope_of,
     unused_features,
 )
-from fedbounds.empirical.invariants.cases import ChangedArgument, as_array
-from fedbounds.empirical.invariants.causes import Misreading, likely_cause, rows_apart
-from fedbounds.empirical.invariants.coverage import classes_tried, map_size_classes
-from fedbounds.empirical.invariants.report import Counterexample, InvariantVerdict, Report
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -155,12 +155,12 @@ def search(
         if missing is None and not (held[name] or name in found or name in skipped):
             missing = "no case was drawn"
         missing = None if name in found else missing
-        statement, counterexample = _statement(invariant), smallest.get(name)
+        statement, counterexample = (inspect.getdoc(invariant) or "").split("\n")[0], smallest.get(name)
         verdicts.append(InvariantVerdict(name, statement, held[name], counterexample, skipped.get(name), missing))
     return Report(
         tuple(verdicts),
         likely_cause(smallest, tried, subject, twin, subject.misreadings, tolerance) if smallest else None,
-        tuple(feature.words for feature in without),
+        tuple(feature.description for feature in without),
     )
 
 
@@ -223,12 +223,7 @@ def select_invariants(
 
 
 def strategy_of(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) -> SearchStrategy[Any]:
-    """The given strategy, or the one that the function of this dotted name returns.
-
-    Raises:
-        FedboundsError: `cases` is no strategy.
-        MissingExtra: hypothesis is not installed.
-    """
+    """The given strategy, or the one that the function of this dotted name returns."""
     module, _, name = default.rpartition(".")
     made = getattr(import_module(module), name)  # late: it needs the extra
     from hypothesis.strategies import SearchStrategy
@@ -243,29 +238,25 @@ def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], message
     """The default tolerance, after first runs: if two cases fail, the run does not follow the protocol."""
     returned: list[Any] = []
 
-    def noted(*arguments: Any, **numbers: Any) -> Any:
+    def record_result(*arguments: Any, **numbers: Any) -> Any:
         returned.append(subject.run(*arguments, **numbers))
         return returned[-1]
 
-    def refused(case: Any) -> Exception | None:
+    def find_error(case: Any) -> Exception | None:
         try:
-            subject.outcome(case, noted)
+            subject.outcome(case, record_result)
         except ChangedArgument:  # it follows the protocol; the invariants report the change
             return None
         except Exception as error:
             return error
         return None
 
-    error = refused(first)
-    if error is not None and refused(_find(strategy, lambda case: True, 1, seed=0, shrink=False)) is not None:
+    error = find_error(first)
+    if error is not None and find_error(_find(strategy, lambda case: True, 1, seed=0, shrink=False)) is not None:
         if isinstance(error, FedboundsError):
             raise error
         raise FedboundsError(message.format(_one_line(error))) from error
     return SINGLE_PRECISION if as_array(returned[-1]).dtype == np.float32 else ROUND_OFF
-
-
-def _statement(invariant: Callable[..., InvariantSides]) -> str:
-    return (inspect.getdoc(invariant) or "").split("\n")[0]
 
 
 def _counterexample(
@@ -283,7 +274,7 @@ def _counterexample(
         return Counterexample(ran[-1], str(error), drawn=case)
     except Exception as error:
         return Counterexample(ran[-1], f"the run raised {_one_line(error)}", drawn=case)
-    far = rows_apart(sides, tolerance)
+    far = differing_rows(sides, tolerance)
     if not far.any():
         return None
     t = int(far.argmax())
@@ -299,13 +290,13 @@ def _shrink(strategy: SearchStrategy[Any], breaks: Callable[[Any], bool], exampl
     broken: list[Any] = []
     left = iter(range(SHRINKING))
 
-    def tried(case: Any) -> bool:
+    def test_case(case: Any) -> bool:
         if next(left, None) is None or not breaks(case):
             return False
         broken.append(case)
         return True
 
-    return _find(strategy, tried, examples, seed) or min(broken, key=_size, default=None)
+    return _find(strategy, test_case, examples, seed) or min(broken, key=_size, default=None)
 
 
 def _find(
@@ -315,7 +306,7 @@ def _find(
     from hypothesis import Phase, Verbosity, find, settings
     from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
-    def met(case: Any) -> bool:  # by name: hypothesis looks for the source of a lambda, which takes long
+    def holds(case: Any) -> bool:  # by name: hypothesis looks for the source of a lambda, which takes long
         return condition(case)
 
     quiet = settings(
@@ -327,7 +318,7 @@ def _find(
         verbosity=Verbosity.quiet,
     )
     try:
-        return find(strategy, met, settings=quiet, random=Random(seed))
+        return find(strategy, holds, settings=quiet, random=Random(seed))
     except (NoSuchExample, Unsatisfiable, Flaky):  # flaky: a run that is not deterministic
         return None
 

@@ -138,11 +138,6 @@ def quadratics(
         dimension: d; 1 to 3 if not given.
         forms: which of `FORMS` the Hessians may have, the simplest first.
         noise: s, of the gradients, per coordinate.
-
-    Example:
-        >>> from hypothesis import find
-        >>> find(quadratics(forms=("different",)), lambda problem: not problem.diagonal).dimension > 1
-        True
     """
     N, d = draw(_size_or_up_to(clients, 4)), draw(_size_or_up_to(dimension, 3))
     form = draw(st.sampled_from(forms))
@@ -172,11 +167,6 @@ def cosine_quadratics(
         clients: N; 1 to 4 if not given.
         dimension: d; 1 to 3 if not given.
         noise: s, of the gradients, per coordinate.
-
-    Example:
-        >>> from hypothesis import find
-        >>> find(cosine_quadratics(), lambda problem: problem.ripple > problem.curvature).clients
-        1
     """
     N, d = draw(_size_or_up_to(clients, 4)), draw(_size_or_up_to(dimension, 3))
     curvature, ripple = draw(st.sampled_from([0.5, 1.0, 0.25, 0.0])), draw(st.sampled_from([0.5, 1.0, 0.25]))
@@ -201,14 +191,6 @@ def participation_matrices(
         clients: N; 1 to 5 if not given.
         unit_sum: false multiplies each row by 0, 1/2, 1 or 3/2: rows outside the theory, and empty ones.
         kinds: which of "one-hot", "subsets", "proportions", "Dirichlet" and "everyone"; all but the last by default.
-
-    Raises:
-        FedboundsError: an unknown kind.
-
-    Example:
-        >>> from hypothesis import find
-        >>> find(participation_matrices(1, 3), lambda q: (q > 0).sum() == 2).tolist()
-        [[0.0, 0.5, 0.5]]
     """
     for kind in kinds:
         if kind not in (*PARTICIPATION, "everyone"):
@@ -240,14 +222,6 @@ def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = F
     Args:
         clients: N; 1 to 6 if not given.
         unit_sum: only those whose weights always sum to one, as the theorems need.
-
-    Example:
-        >>> from hypothesis import given, settings
-        >>> @settings(max_examples=10)
-        ... @given(processes(clients=4))
-        ... def test_mean_weights_are_at_least_zero(process):
-        ...     assert (process.mean(0) >= 0).all()
-        >>> test_mean_weights_are_at_least_zero()
     """
     N = draw(_size_or_up_to(clients, 6))
     counts, flags = st.integers(1, N), st.booleans()
@@ -283,11 +257,6 @@ def schedules(draw: st.DrawFn, *, covered: bool = True) -> Schedule:
     Args:
         covered: $T \\ge 2P$, as Theorem 3.1 needs; false takes any T from 1, even less than P.
 
-    Example:
-        >>> from hypothesis import find
-        >>> find(schedules(), lambda schedule: schedule.interval == 2)
-        Schedule(local_steps=1, interval=2, rounds=4)
-
     Source: Wang & Ji 2022, Theorem 3.1.
     """
     I, P = draw(st.integers(1, 3)), draw(st.integers(1, 3))
@@ -302,12 +271,6 @@ def step_sizes(draw: st.DrawFn, smoothness: float, local_steps: int, interval: i
         smoothness: L > 0, unit f/x^2.
         local_steps: I.
         interval: P.
-
-    Example:
-        >>> from hypothesis import find
-        >>> gamma, eta = find(step_sizes(1.0, 2, 3), lambda found: True)
-        >>> gamma < 1 / 72 and gamma * eta < 1 / 12
-        True
 
     Source: Wang & Ji 2022, Theorem 3.1.
     """
@@ -387,11 +350,6 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
     Args:
         cases: a strategy.
         names: "cutoff", a number of rounds or infinity; "client_weights" and "probability", one for each client.
-
-    Example:
-        >>> from hypothesis import find
-        >>> sorted(find(with_own_numbers(cases(), "cutoff"), lambda case: case.own["cutoff"] > 5).own)
-        ['cutoff']
     """
 
     def drawn(of: SearchStrategy[Case]) -> SearchStrategy[Case]:
@@ -453,7 +411,7 @@ def _case(
         shape = (len(q), problem.clients, size.local_steps, problem.dimension)
         noises = np.random.default_rng(noise_seed).standard_normal(shape).round(2)
     numbers = {"local_steps": size.local_steps, "multiplier": multiplier, "interval": size.interval}
-    return Case(PlainProblem.of(problem, noises), q, step_size=share / float(smoothness.value), **numbers)
+    return Case(PlainProblem.from_problem(problem, noises), q, step_size=share / float(smoothness.value), **numbers)
 
 
 @st.composite
@@ -558,11 +516,6 @@ def _cohorts_of_every_size(
 def averaging_cases() -> SearchStrategy[AveragingCase]:
     """Steps of a server for `check_averaging`: up to 4 clients in up to 2 dimensions, and cohorts of every size of up
     to 7 clients and of 11 of 12, in up to 300 dimensions and of several magnitudes.
-
-    Example:
-        >>> from hypothesis import find
-        >>> find(averaging_cases(), lambda case: len(case.shares) == 3).shares.tolist()
-        [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
     """
     sizes = sorted(((N, K) for N in range(1, 8) for K in range(1, N + 1)), key=lambda size: size[0] * size[1] % 5)
     classes = [

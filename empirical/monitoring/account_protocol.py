@@ -21,57 +21,34 @@ State = dict[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """The declaration before the first round.
+    """The declaration before the first round."""
 
-    Attributes:
-        clients: N.
-        process: the declared process, or None.
-        intervals: the lengths P of accounted windows, rising from 1.
-        cutoff: K of FedAU's weights.
-        offsets: grad F_n - grad f, the same at every x, (clients, dimension), or None if unknown.
-    """
-
-    clients: int
-    process: Process | None
-    intervals: tuple[int, ...]
-    cutoff: float
-    offsets: np.ndarray | None
+    clients: int  # N
+    process: Process | None  # the declared process, or None
+    intervals: tuple[int, ...]  # the lengths P of accounted windows, rising from 1
+    cutoff: float  # K of FedAU's weights
+    offsets: np.ndarray | None  # grad F_n - grad f, the same at every x, (clients, dimension), or None if unknown
 
 
 @dataclass(frozen=True)
 class AccountQuestion:
-    """A question about a result.
+    """A question about a result."""
 
-    Attributes:
-        interval: P of the analysis, one of those accounted.
-        rounds: the number of rounds so far.
-        given: the user's constants, by concept.
-        ahead: whether it is about future rounds, too.
-    """
-
-    interval: int
-    rounds: int
-    given: Mapping[str, float]
-    ahead: bool = False
+    interval: int  # P of the analysis, one of those accounted
+    rounds: int  # the number of rounds so far
+    given: Mapping[str, float]  # the user's constants, by concept
+    ahead: bool = False  # whether it is about future rounds, too
 
 
 @dataclass(frozen=True)
 class AccountFacts:
-    """The facts of an account for a result.
+    """The facts of an account for a result."""
 
-    Attributes:
-        constants: by concept.
-        checked: assumption name to whether the rounds so far satisfy it.
-        implied: names of assumptions that hold if the declared process is the true one.
-        trusting: whether a constant comes from the declared process and not from the rounds.
-        outside: why results that assume `weights` do not cover the rounds so far ("" if they do).
-    """
-
-    constants: Mapping[str, Constant] = field(default_factory=dict)
-    checked: Mapping[str, bool] = field(default_factory=dict)
-    implied: frozenset[str] = frozenset()
-    trusting: bool = False
-    outside: str = ""
+    constants: Mapping[str, Constant] = field(default_factory=dict)  # by concept
+    checked: Mapping[str, bool] = field(default_factory=dict)  # assumption name to whether the rounds so far satisfy it
+    implied: frozenset[str] = frozenset()  # names of assumptions that hold if the declared process is the true one
+    trusting: bool = False  # whether a constant comes from the declared process and not from the rounds
+    outside: str = ""  # why results that assume `weights` do not cover the rounds so far ("" if they do)
 
 
 class _Read(dict[str, float]):

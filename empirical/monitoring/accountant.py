@@ -547,7 +547,7 @@ class ParticipationAccountant:
         found = self.conformity()
         if (facts.trusting or participation & facts.implied) and found.status != "not refuted":
             reasons += (f"not known to cover this run: {found.why}",)
-        if not participation and not self._full_participation():
+        if not participation and not (self.presences.state["present"] == self.rounds).all():
             reasons += (
                 "not known to cover this run: the result says nothing of who takes part, and here not every client "
                 "took part in every round",
@@ -562,9 +562,6 @@ class ParticipationAccountant:
         if interval is None and P is None and len(known) > 2:
             raise FedboundsError(f"give interval=; accounted are {', '.join(map(str, known))}")
         return check_count("interval", interval or P or known[len(known) - 1])
-
-    def _full_participation(self) -> bool:
-        return bool((self.presences.state["present"] == self.rounds).all())
 
     def _assumed_names(self, form: Form, facts: AccountFacts, assume: str | Iterable[str]) -> set[str]:
         """The assumptions taken for granted by the user, or implied by the declared process."""

@@ -18,7 +18,7 @@ from fedbounds.bounds.inputs.user_files import read_toml
 from fedbounds.bounds.theory.problem_class import ProblemClass
 from fedbounds.empirical.monitoring.account_protocol import AccountQuestion
 from fedbounds.empirical.monitoring.accountant import ParticipationAccountant
-from fedbounds.empirical.participation import Process, Recorded, process_from_spec
+from fedbounds.empirical.participation import Recorded, process_from_spec
 
 LONGEST = 100  # intervals up to this are accounted
 DRAWN = 400  # rounds that are drawn of a process whose moments change from round to round
@@ -67,19 +67,12 @@ def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None,
 
 @dataclass
 class Observed:
-    """Participation as an accountant of a log, or of a declared process, describes it.
+    """Participation as an accountant of a log, or of a declared process, describes it."""
 
-    Attributes:
-        accountant: with the rounds of the log, or rounds drawn from the process.
-        logged: the number of rounds of the log.
-        present: the mean number of participants.
-        _empty: the first round of the log without participants, or None.
-    """
-
-    accountant: ParticipationAccountant
-    logged: int
-    present: float
-    _empty: int | None = None
+    accountant: ParticipationAccountant  # with the rounds of the log, or rounds drawn from the process
+    logged: int  # the number of rounds of the log
+    present: float  # the mean number of participants
+    _empty: int | None = None  # the first round of the log without participants, or None
     seen: dict[tuple[str, int, float | None], Presence] = field(default_factory=dict)
 
     @property
@@ -181,7 +174,9 @@ def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Obse
     longest = int(max(ends)) if isinstance(ends, list | tuple) and all(isinstance(e, int | float) for e in ends) else 1
     accountant = ParticipationAccountant(clients, process, intervals=range(1, max(longest, 1) + 1))
     rows = np.zeros((0, clients)) if record is None else np.asarray(record.weights, dtype=float)
-    weights = _draw_rounds(process, longest) if record is None and process is not None else rows
+    weights = rows
+    if record is None and process is not None:  # drawn to count participants, and to estimate moments that change
+        weights = process.matrix(max(DRAWN, 4 * longest), np.random.default_rng(0))
     zeros_and_ones = bool(np.isin(weights, (0.0, 1.0)).all())
     for row in weights:
         present = np.flatnonzero(row)
@@ -192,8 +187,3 @@ def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Obse
     nobody = np.flatnonzero(~rows.any(axis=1))
     first = int(nobody[0]) if nobody.size else None
     return Observed(accountant, len(rows), float((weights > 0).sum(axis=1).mean()), first)
-
-
-def _draw_rounds(process: Process, longest: int) -> np.ndarray:
-    """Rounds of a process, to count participants and to estimate moments that change from round to round."""
-    return process.matrix(max(DRAWN, 4 * longest), np.random.default_rng(0))

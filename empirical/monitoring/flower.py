@@ -25,12 +25,7 @@ def participating_replies(replies: Iterable[Message]) -> list[Message]:
 
 
 class Numbered:
-    """Clients, numbered from 0 in the order in which they first appear.
-
-    Args:
-        clients: N, how many there may be.
-        client_of: the name of a reply's client; its node by default.
-    """
+    """At most N clients, numbered from 0 as they first appear; `client_of` names the client of a reply."""
 
     def __init__(self, clients: int, client_of: ClientOf | None = None) -> None:
         self.clients, self.client_of = clients, client_of or node

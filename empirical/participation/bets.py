@@ -29,12 +29,7 @@ TILTS = np.outer([-1.0, 1.0], 2.0 ** -np.arange(8)).ravel()  # in standard devia
 
 
 class Impossible(Exception):
-    """The declared process cannot have made this round.
-
-    Args:
-        why: the reason, to be read after the client, if there is one.
-        client: the index of the client that shows it.
-    """
+    """The declared process cannot have made this round: the reason, and the client that shows it, if any."""
 
     def __init__(self, why: str, client: int | None = None) -> None:
         super().__init__(why)
@@ -52,9 +47,7 @@ class Bet(Protocol):
 class Chains:
     """Bets on the Markov chain of presences of every client.
 
-    Args:
-        first, come, stay: the declared probabilities of presence: in round 0, after an absence and after a presence,
-            (N,).
+    The declared probabilities of presence, (N,): `first` in round 0, `come` after an absence, `stay` after a presence.
     """
 
     def __init__(self, first: np.ndarray, come: np.ndarray, stay: np.ndarray) -> None:
@@ -87,12 +80,7 @@ class Chains:
 
 
 class Sums:
-    """Bets on an independent number in every round.
-
-    Args:
-        law: the probabilities of 0, 1, ..., m.
-        what: what the number counts.
-    """
+    """Bets on an independent number in every round, which counts `what`; `law` has the probabilities of 0, ..., m."""
 
     def __init__(self, law: np.ndarray, what: str) -> None:
         self.law, self.what = np.maximum(law, 0.0), what
@@ -119,11 +107,7 @@ class Sums:
 
 
 class Choices:
-    """Bets on one of m things, whose probabilities are declared.
-
-    Args:
-        law: (m,).
-    """
+    """Bets on one of m things, whose probabilities are declared: `law`, (m,)."""
 
     def __init__(self, law: np.ndarray) -> None:
         self.law = law

@@ -13,32 +13,15 @@ from fedbounds.bounds.inputs.checks import quote
 
 @dataclass(frozen=True)
 class Mixing:
-    r"""The memory of participation, estimated from the rounds so far.
+    r"""The memory of participation, estimated from the rounds so far."""
 
-    Attributes:
-        correlation: $\hat r$ of presence in successive rounds, over all clients; nan if no presence ever changed.
-        standard_error: $1/\sqrt{N(T-1)}$, as for independent rounds and clients with equal rates.
-        memory: $1/(1-\hat r)$, in rounds; inf for $\hat r\ge1$.
-    """
-
-    correlation: float
-    standard_error: float
-    memory: float
+    correlation: float  # $\hat r$ of presence in successive rounds, over all clients; nan if no presence ever changed
+    standard_error: float  # $1/\sqrt{N(T-1)}$, as for independent rounds and clients with equal rates
+    memory: float  # $1/(1-\hat r)$, in rounds; inf for $\hat r\ge1$
 
 
 class Presences:
-    """Counts of participation.
-
-    Args:
-        clients: N.
-
-    Example:
-        >>> seen = Presences(2)
-        >>> for n in (0, 0, 0, 1, 1, 1):
-        ...     seen.add(np.arange(2) == n)
-        >>> round(seen.mixing().correlation, 6)
-        0.6
-    """
+    """Counts of participation."""
 
     def __init__(self, clients: int) -> None:
         self.state = {

@@ -34,7 +34,7 @@ class Round(NamedTuple):
     weights: np.ndarray
 
 
-def _within_memory(moment: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+def _check_memory_of(moment: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """A moment over all pairs of clients, refused where this machine cannot hold it."""
 
     @wraps(moment)
@@ -62,7 +62,7 @@ class Process(ABC):
         super().__init_subclass__(**kwargs)
         for name in ("covariance", "window_covariance"):
             if name in vars(cls):
-                setattr(cls, name, _within_memory(vars(cls)[name]))
+                setattr(cls, name, _check_memory_of(vars(cls)[name]))
 
     @property
     def sums_to_one(self) -> bool:
@@ -261,7 +261,7 @@ class Process(ABC):
             )
 
     def _sum_defect(self) -> str:
-        """Why the weights need not sum to one; only asked where they do not."""
+        """Why the weights need not sum to one; called only where they do not."""
         raise AssertionError(f"{self.kind} participation sums to one")
 
     def spec(self) -> dict[str, Any]:
@@ -314,22 +314,12 @@ class Exchangeable(Process):
 
 
 def centering(size: int) -> np.ndarray:
-    r"""The matrix $I-\frac1n\mathbf1\mathbf1^\top$.
-
-    Example:
-        >>> centering(2).tolist()
-        [[0.5, -0.5], [-0.5, 0.5]]
-    """
+    r"""The matrix $I-\frac1n\mathbf1\mathbf1^\top$."""
     return np.eye(size) - 1 / size
 
 
 def equal_weights(participants: int) -> np.ndarray:
-    """The weights 1/S, read-only because rounds share them.
-
-    Example:
-        >>> equal_weights(4).tolist()
-        [0.25, 0.25, 0.25, 0.25]
-    """
+    """The weights 1/S, read-only because rounds share them."""
     weights = np.full(participants, 1 / participants)
     weights.setflags(write=False)
     return weights

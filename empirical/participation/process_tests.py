@@ -296,30 +296,19 @@ def law_of(process: Process) -> ObservedLaw | None:
 
 @dataclass(frozen=True)
 class Conformity:
-    r"""The result of a test of a declared process.
+    r"""The result of a test of a declared process."""
 
-    Attributes:
-        status: "nothing declared", "not tested", "not refuted", "refuted" (by chance with probability below `error`) or
-            "impossible" (without error).
-        why: the reason.
-        error: the probability that a true declaration is *ever* refuted, over all rounds and looks.
-        evidence: $\log_{10}$ of the largest e-value so far; refuted from $\log_{10}(1/\text{error})$ on.
-        untested: which properties of the declaration are not tested.
-    """
-
+    # "nothing declared", "not tested", "not refuted", "refuted" (by chance with probability below `error`) or
+    # "impossible" (without error)
     status: str
-    why: str
-    error: float
-    evidence: float = 0.0
-    untested: tuple[str, ...] = ()
+    why: str  # the reason
+    error: float  # the probability that a true declaration is *ever* refuted, over all rounds and looks
+    evidence: float = 0.0  # $\log_{10}$ of the largest e-value so far; refuted from $\log_{10}(1/\text{error})$ on
+    untested: tuple[str, ...] = ()  # which properties of the declaration are not tested
 
 
 class Declaration:
     """A declared process, or none, and its test along the observed rounds.
-
-    Args:
-        process: the declared process.
-        error: the probability that a true declaration is ever refuted.
 
     Attributes:
         state: arrays by name, changed in place.
@@ -354,7 +343,7 @@ class Declaration:
         largest[0] = max(largest[0], self.law.evidence())
 
     def conformity(self) -> Conformity:
-        """What there is to say by now."""
+        """The result of the tests so far."""
         if self.process is None:
             return Conformity("nothing declared", "no process was declared", self.error)
         if self.law is None:

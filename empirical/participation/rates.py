@@ -54,7 +54,7 @@ def participation_rates(
     r"""Participation rates that depend on the clients' data, $p_n=\max\{p_{\min},\,C\mu\langle\kappa_n,q\rangle\}$.
 
     Rates beyond 1, which (C.6.1) does not exclude (it cannot happen for $C\mu\le1$), are an error unless there is a
-    `cap`. Floor and cap change the mean.
+    `cap`. LowerBound and cap change the mean.
 
     Args:
         frequencies: $\kappa_n$, (clients, classes), each row summing to one.

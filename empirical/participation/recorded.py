@@ -163,23 +163,28 @@ class Recorded(Process):
         return f"those of round {t} sum to {self._matrix[t].sum():.12g}; normalize = true divides each row by its sum"
 
 
-def _read(path: str | Path) -> list[list[float]]:
-    if not isinstance(path, str | Path):
-        raise FedboundsError(f"file = {quote(path)} must be the path of a CSV file")
-    what = f"the record of participation {path}"
-    reader = csv.reader(io.StringIO(read_text(path, what, LARGEST), newline=""))
+def read_csv(path: str | Path, what: str, largest: int) -> list[tuple[int, list[str]]]:
+    """The lines of a CSV file that are not empty, with their numbers; a line has as many cells as the first."""
+    reader = csv.reader(io.StringIO(read_text(path, f"{what} {path}", largest), newline=""))
     try:
         lines = [(reader.line_num, cells) for cells in reader if any(cells)]
     except csv.Error as error:
-        raise FedboundsError(f"cannot read {what}: not a CSV file ({error})") from None
-    width = len(lines[0][1]) if lines else 0
+        raise FedboundsError(f"cannot read {what} {path}: not a CSV file ({error})") from None
+    for number, cells in lines:
+        if len(cells) != len(lines[0][1]):
+            raise FedboundsError(f"{path}, line {number}: {len(cells)} cells, the first line has {len(lines[0][1])}")
+    return lines
+
+
+def _read(path: str | Path) -> list[list[float]]:
+    if not isinstance(path, str | Path):
+        raise FedboundsError(f"file = {quote(path)} must be the path of a CSV file")
+    lines = read_csv(path, "the record of participation", LARGEST)
     if lines and not any(_is_number(cell) for cell in lines[0][1]):
         del lines[0]  # names
     if not lines:
         raise FedboundsError(f"{path} holds no rounds; expected one line of weights per round")
     for number, cells in lines:
-        if len(cells) != width:
-            raise FedboundsError(f"{path}, line {number}: {len(cells)} cells, the first line has {width}")
         for column, cell in enumerate(cells, start=1):
             if not _is_number(cell):
                 raise FedboundsError(f"{path}, line {number}, column {column}: {quote(cell)} is not a number")

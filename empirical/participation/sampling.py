@@ -300,22 +300,12 @@ def block_rounds(size: int) -> int:
 
 
 def check_repeats(repeats: object) -> str | None:
-    """How a client that is drawn twice in a round computes: None for one update of the weights together.
-
-    Example:
-        >>> check_repeats("merged"), check_repeats("independent")
-        (None, 'independent')
-    """
+    """How a client that is drawn twice in a round computes: None for one update of the weights together."""
     return "independent" if repeats is not None and check_choice("repeats", repeats, REPEATS) != "merged" else None
 
 
 def round_from_places(places: np.ndarray) -> Round:
-    """The round in which each place counts 1/S.
-
-    Example:
-        >>> round_from_places(np.array([2, 0, 2, 2]))
-        Round(clients=array([0, 2]), weights=array([0.25, 0.75]))
-    """
+    """The round in which each place counts 1/S."""
     clients, counts = np.unique(places, return_counts=True)
     return Round(clients, counts / len(places))
 

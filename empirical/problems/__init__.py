@@ -5,16 +5,15 @@ from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, rando
 from fedbounds.empirical.problems.displaced import Displaced, random_displaced
 from fedbounds.empirical.problems.fair_images import FairImages
 from fedbounds.empirical.problems.images import ImageClassification
-from fedbounds.empirical.problems.minimax import ExactEnvelope, Minimax
+from fedbounds.empirical.problems.minimax import ExactEnvelope, Minimax, project_onto_ball, project_onto_simplex
 from fedbounds.empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
 from fedbounds.empirical.problems.minimax_images import MinimaxImages, RobustImages
 from fedbounds.empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
 from fedbounds.empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
+from fedbounds.empirical.problems.model_on_data import ModelOnData
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
-from fedbounds.empirical.problems.own import ModelOnData
 from fedbounds.empirical.problems.problem import Problem, Synthetic
-from fedbounds.empirical.problems.projections import project_onto_ball, project_onto_simplex
 from fedbounds.empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
 from fedbounds.empirical.problems.rippled_blocks import RippledBlocks, random_rippled_blocks
 from fedbounds.empirical.problems.sloped import Sloped

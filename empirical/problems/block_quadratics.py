@@ -13,13 +13,14 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, check_memory, is_number, quote
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.quadratics import random_quadratic, solve_stationarity
 from fedbounds.empirical.problems.vertical import (
-    Vertical,
-    blocks_of,
+    EACH_VARIANCE,
+    NOISES,
+    SHARED,
+    SyntheticVertical,
     check_holders,
-    counts,
     cut_into_runs,
     every_outcome,
 )
@@ -27,15 +28,15 @@ from fedbounds.empirical.problems.vertical import (
 NoiseLaw = Literal["gaussian", "signs"]
 
 
-class BlockQuadratic(Vertical):
+class BlockQuadratic(SyntheticVertical):
     r"""The mean of quadratics, its parameters split over silos, and the quadratics over the clients of each silo.
 
     $$f(\theta)=\frac1n\sum_{p=1}^n\tfrac12(\theta-c_p)^\top A_p(\theta-c_p),\qquad
       g_{k,j}(\theta) = \mathop{\rm mean}_{p\text{ of }k}\big(A_p(\theta-c_p-\delta_{k,j})\big)_{(j)} + \xi_{k,j}$$
 
-    with noise $\xi$ and shifts $\delta$ of mean zero that are drawn once a round. One quadratic is everybody's, and
-    Assumptions 1 to 3 hold with equality. Of several, each has one client in every silo; a client alone is then biased,
-    and only the mean over a silo is not.
+    with noise $\xi$ and shifts $\delta$ of mean zero that are drawn once a round. All clients have the same quadratic
+    if there is one, and Assumptions 1 to 3 hold with equality. Of several, each has one client in every silo. A client
+    alone is then biased, and only the mean over a silo is not.
 
     Args:
         hessian: A symmetric `(d, d)`, or $A_p$, `(n, d, d)`, in units of f/x^2.
@@ -82,14 +83,7 @@ class BlockQuadratic(Vertical):
         if a.ndim not in (2, 3) or a.shape[-1] != a.shape[-2] or not bool(torch.allclose(a, a.mT)):
             raise FedboundsError(f"hessian of shape {tuple(a.shape)} must be a symmetric matrix, or several")
         d = self.dimension = a.shape[-1]
-        sizes = counts("blocks", blocks)
-        if sum(sizes) != d:
-            raise FedboundsError(f"blocks have {sum(sizes)} parameters in all, the Hessian has {d}")
-        self.blocks, self.silo_clients = blocks_of(sizes), counts("silo_clients", silo_clients)
-        if len(self.blocks) != len(self.silo_clients):
-            raise FedboundsError(f"silo_clients are of {len(self.silo_clients)} silos, blocks of {len(self.blocks)}")
-        self.clients = sum(self.silo_clients)
-        self.dtype, self.device = torch.float64, torch.device(device)
+        self._set_silos(blocks, silo_clients, "parameters", "the Hessian has", x0, device)
         c = torch.zeros(d, dtype=self.dtype) if center is None else array("center", center)
         if c.ndim not in (1, 2) or c.shape[-1] != d or (a.ndim == 3 and c.ndim == 2 and len(a) != len(c)):
             raise FedboundsError(f"center has shape {tuple(c.shape)}, which does not fit a Hessian of {tuple(a.shape)}")
@@ -98,7 +92,6 @@ class BlockQuadratic(Vertical):
         self.hessians = (a[:1] if bool((a == a[:1]).all()) else a) if a.ndim == 3 else a[None]
         self.centers = (c if c.ndim == 2 else c[None]).to(self.device)
         self.hessians = self.hessians.to(self.device)
-        self.x0 = (torch.zeros(d, dtype=self.dtype) if x0 is None else array("x0", x0, (d,))).to(self.device)
         self.noise, self.shift = deviations("noise", noise, d), deviations("shift", shift, d)
         self.shared_noise = check_flag("shared_noise", shared_noise)
         self.noise_law = check_choice("noise_law", noise_law, get_args(NoiseLaw))
@@ -125,19 +118,19 @@ class BlockQuadratic(Vertical):
     @cached_property
     def rows(self) -> tuple[Tensor, ...]:
         """A silo's rows of its clients' Hessians $H_{k,j}$, of each silo (K_j, d_j, d) or, all equal, (1, d_j, d)."""
-        return tuple(self._of_clients(j, self.hessians[:, block]) for j, block in enumerate(self.blocks))
+        return tuple(self._average_by_client(j, self.hessians[:, block]) for j, block in enumerate(self.blocks))
 
     @cached_property
     def pulled(self) -> tuple[Tensor, ...]:
         r"""$b_{k,j}$ of the clients' gradients $H_{k,j}(\theta-\bar c)-b_{k,j}$, of each silo (K_j or 1, d_j)."""
-        return tuple(self._of_clients(j, self.pulls[:, block]) for j, block in enumerate(self.blocks))
+        return tuple(self._average_by_client(j, self.pulls[:, block]) for j, block in enumerate(self.blocks))
 
     @cached_property
     def _rows_here(self) -> tuple[np.ndarray, ...]:
         """The same on the processor, where noise is drawn."""
         return tuple(rows.cpu().numpy() for rows in self.rows)
 
-    def _of_clients(self, silo: int, values: Tensor) -> Tensor:
+    def _average_by_client(self, silo: int, values: Tensor) -> Tensor:
         """Means of what belongs to each quadratic over those of each client: (n or 1, ...) -> (K_j or 1, ...)."""
         if len(values) == 1 or self.holders is None:
             return values
@@ -167,9 +160,6 @@ class BlockQuadratic(Vertical):
             return super().shares(silo)
         held = np.bincount(self.holders[silo], minlength=self.silo_clients[silo])
         return torch.from_numpy(held / self.pieces).to(self.device)
-
-    def initial_point(self, rng: np.random.Generator) -> Tensor:
-        return self.x0.clone()
 
     # --- noise --------------------------------------------------------------------------------------------------------
 
@@ -248,9 +238,6 @@ class BlockQuadratic(Vertical):
             return away @ curvature[0].T + known[silo]
         return torch.einsum("skd,ked->ske", away, curvature) + known[silo]
 
-    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
-        return self.stochastic_gradient(x, clients, None)
-
     # --- the objective ------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -297,13 +284,12 @@ class BlockQuadratic(Vertical):
         r"""Those of Assumptions 1 to 3, all exact; those that do not exist say why.
 
         smoothness $\|A\|$; block smoothness $\max\|(H_{k,j})_{(j)}\|$, in a client's own block, and partial smoothness
-        $\max\|H_{k,j}\|$, in the whole model, which is (7) to the letter; noise of each block
+        $\max\|H_{k,j}\|$, in the whole model, exactly as in (7); noise of each block
         $\sigma_j^2=\frac1{K_j}\sum_k\mathbb E\|g_{k,j}-\nabla_{(j)}f\|^2$, where it is the same everywhere.
         """
         own = [_largest_norm(rows[..., block]) for block, rows in zip(self.blocks, self.rows, strict=True)]
         found: dict[str, Constant | NoConstant] = {
-            "clients": Constant(float(self.clients), "exact"),
-            "clients_of_each_silo": Constant(np.array(self.silo_clients, float), "exact"),
+            **self._sizes(),
             "smoothness": Constant(_largest_norm(self.hessian[None]), "exact", "norm of the Hessian"),
             "block_smoothness": Constant(max(own), "exact", "largest norm of a client's Hessian in its own block"),
             "partial_smoothness": Constant(
@@ -313,23 +299,12 @@ class BlockQuadratic(Vertical):
         }
         if self._minimizer is not None:
             found["initial_gap"] = Constant(float(self.objective_gap(self.x0)), "exact", "f(x0) - min f")
-        noises = ("noise_of_each_block", "block_gradient_noise", "averaged_block_gradient_noise")
-        alike = len(self.hessians) == 1
-        if not self.unbiased or not alike:
+        if not self.unbiased or len(self.hessians) > 1:
             why = _DIFFERENT if self.unbiased else _UNEQUAL
-            return found | dict.fromkeys(noises, NoConstant(why))
+            return found | dict.fromkeys(NOISES, NoConstant(why))
         variances = self.silo_variances(self.x0).cpu().numpy()
-        each = "E|g_kj - grad_j f|^2, mean over the clients of a silo, the same at every x"
-        found["noise_of_each_block"] = Constant(np.sqrt(variances), "exact", f"root of {each}")
-        found["block_gradient_noise"] = Constant(float(variances.sum()), "exact", f"sum over silos of {each}")
-        correlated = self.shared_noise and any(self._random_numbers) and max(self.silo_clients) > 1
-        averaged = float((variances / np.array(self.silo_clients)).sum())
-        found["averaged_block_gradient_noise"] = (
-            NoConstant("the clients share their noise, which averaging does not reduce")
-            if correlated
-            else Constant(averaged, "exact", "sum over silos of that variance over the number of clients")
-        )
-        return found
+        shared = SHARED if self.shared_noise and any(self._random_numbers) else ""
+        return found | self._noises(variances, EACH_VARIANCE, f"over silos of {EACH_VARIANCE}", shared)
 
 
 _UNBOUNDED = "the quadratic is unbounded below"

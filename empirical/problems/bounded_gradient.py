@@ -13,7 +13,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.symbols import Constant, Domain, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 
@@ -123,7 +123,7 @@ def random_bounded_gradient(
     r"""An instance with $L = 1$ and Gaussian slopes scaled to the divergence $\max_n\|b_n\|$ = `heterogeneity`.
 
     Args:
-        clients: N >= 1 (one client has no divergence, whatever is asked for).
+        clients: N >= 1 (one client has no divergence, whatever the argument).
         dimension: d >= 1.
         shape: "log-cosh" or "cosine".
         heterogeneity: the divergence, in units of f/x.

@@ -12,7 +12,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count
 from fedbounds.bounds.theory.symbols import POSITIVE, Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real, start_point
 from fedbounds.empirical.problems.problem import Synthetic
 from fedbounds.empirical.problems.sloped import check_slopes_memory
 
@@ -70,8 +70,7 @@ class Displaced(Synthetic):
         self.shape = check_choice("shape", shape, get_args(Shape))
         self.noise_law = check_choice("noise_law", noise_law, get_args(NoiseLaw))
         self.scale, self.noise = real("scale", scale, POSITIVE), real("noise", noise)
-        start = torch.zeros(self.dimension, dtype=self.dtype) if x0 is None else array("x0", x0, (self.dimension,))
-        self.centers, self.x0 = c.to(self.device), start.to(self.device)
+        self.centers, self.x0 = c.to(self.device), start_point(x0, self.dimension, self.device)
 
     def value(self, x: Tensor) -> Tensor:
         r"""$\phi$, in each coordinate."""

@@ -113,10 +113,5 @@ _LOSSES: Mapping[str, type[EmbeddingLoss]] = {
 
 
 def loss_by_name(name: str, classes: int) -> EmbeddingLoss:
-    """`"cross-entropy"`, `"logistic"` or `"least-squares"`.
-
-    Example:
-        >>> loss_by_name("logistic", 2).slopes(torch.zeros(1, 1), torch.tensor([1])).tolist()
-        [[-0.5]]
-    """
+    """`"cross-entropy"`, `"logistic"` or `"least-squares"`."""
     return _LOSSES[check_choice("loss", name, tuple(_LOSSES))](classes)

@@ -11,12 +11,11 @@ from fedbounds.bounds.inputs.checks import check_flag
 from fedbounds.bounds.theory.symbols import POSITIVE, Constant, NoConstant
 from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition
-from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.image_problem import Samples
-from fedbounds.empirical.problems.minimax import ExactEnvelope
+from fedbounds.empirical.problems.minimax import ExactEnvelope, project_onto_simplex
 from fedbounds.empirical.problems.minimax_images import MinimaxImages
-from fedbounds.empirical.problems.problem import Floor
-from fedbounds.empirical.problems.projections import project_onto_simplex
+from fedbounds.empirical.problems.problem import LowerBound
 
 
 class FairImages(MinimaxImages, ExactEnvelope):
@@ -80,7 +79,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
         alike = (
             "with all classes weighed alike the objective is their mean loss less a constant, and no loss is negative"
         )
-        self.floor = Floor("envelope", -self.regularization / (2 * dataset.classes), alike)
+        self.lower_bound = LowerBound("envelope", -self.regularization / (2 * dataset.classes), alike)
         self._class_sizes = np.bincount(dataset.train_labels, minlength=dataset.classes)
         if not self._class_sizes.all():
             absent = int(self._class_sizes.argmin())

@@ -20,7 +20,7 @@ from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.softmax import without_replacement
-from fedbounds.empirical.runtime.counter_rng import words_of
+from fedbounds.empirical.runtime.counter_rng import words_from_uniforms
 
 _CHUNK = 1024  # samples that are evaluated at once
 _PIXELS = 2**18  # of images that are convolved at once: what comes of more leaves a processor's cache (measured)
@@ -30,21 +30,13 @@ _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one p
 
 
 class Samples(NamedTuple):
-    """Samples of b parameter vectors.
+    """Samples of b parameter vectors."""
 
-    Attributes:
-        images: standardised, `(b, B, channels, height, width)`.
-        labels: `(b, B)`.
-        weights: `(b, B)`; each 1/B if None.
-        words: random words for dropout, `(b, B)`; None without.
-        training: whether batch normalization uses their statistics.
-    """
-
-    images: Tensor
-    labels: Tensor
-    weights: Tensor | None = None
-    words: Tensor | None = None
-    training: bool = False
+    images: Tensor  # standardised, `(b, B, channels, height, width)`
+    labels: Tensor  # `(b, B)`
+    weights: Tensor | None = None  # `(b, B)`; each 1/B if None
+    words: Tensor | None = None  # random words for dropout, `(b, B)`; None without
+    training: bool = False  # whether batch normalization uses their statistics
 
 
 class ImageProblem(Problem):
@@ -136,7 +128,7 @@ class ImageProblem(Problem):
             indices[:, : len(own)] = own
         else:
             indices = own[self._first(drawn[:, : len(own)])]
-        return np.stack([indices, words_of(drawn[:, -words:])], axis=1) if words else indices
+        return np.stack([indices, words_from_uniforms(drawn[:, -words:])], axis=1) if words else indices
 
     def draws_of_all(
         self, generators: Sequence[np.random.Generator], clients: Sequence[int], steps: int
@@ -190,7 +182,7 @@ class ImageProblem(Problem):
             some = names[start : start + at_once]
             width = int(sizes[some.numpy()].max()) if here else longest
             indices = self._samples_of[some, :width]
-            parts.append(self._sampled(rows[start : start + at_once], indices, True, None, self.sample_gradient))
+            parts.append(self._compute(rows[start : start + at_once], indices, True, None, self.sample_gradient))
         return torch.cat(parts).view(x.shape) if parts else torch.empty_like(x)
 
     @cached_property
@@ -237,14 +229,14 @@ class ImageProblem(Problem):
         if randomness is None:
             raise FedboundsError("a stochastic gradient of images needs the indices that `draw` returns")
         indices, words = self._split_draw(randomness.flatten(0, 1))
-        return self._sampled(x.reshape(len(indices), -1), indices, self._padded, words, compute, training=True)
+        return self._compute(x.reshape(len(indices), -1), indices, self._padded, words, compute, training=True)
 
     def _split_draw(self, drawn: Tensor) -> tuple[Tensor, Tensor | None]:
         """The indices of samples, `(b, B)`, and their words if there are any, of what b parameter vectors drew."""
         indices, words = drawn.unbind(1) if self._worded else (drawn, None)
         return indices, words
 
-    def _sampled(
+    def _compute(
         self,
         x: Tensor,
         indices: Tensor,
@@ -257,7 +249,7 @@ class ImageProblem(Problem):
         if len(x) > 1 and not self.prefers_batched:
             own = [None] * len(x) if words is None else words.split(1)
             rows = zip(x.split(1), indices.split(1), own, strict=True)
-            return torch.cat([self._sampled(row, some, padded, word, compute, training) for row, some, word in rows])
+            return torch.cat([self._compute(row, some, padded, word, compute, training) for row, some, word in rows])
         return compute(x, self._samples(indices, padded, words, training))
 
     def _samples(self, indices: Tensor, padded: bool, words: Tensor | None, training: bool) -> Samples:

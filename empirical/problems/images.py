@@ -17,7 +17,7 @@ from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition, class_counts
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
 from fedbounds.empirical.problems.networks import NetworkSteps
-from fedbounds.empirical.problems.problem import Floor
+from fedbounds.empirical.problems.problem import LowerBound
 from fedbounds.empirical.problems.softmax import SoftmaxRegression
 
 SAMPLE_SLOPE = "|grad l| <= sqrt(2) |sample|"
@@ -68,7 +68,7 @@ class ImageClassification(ImageProblem):
         (2410, 20)
     """
 
-    floor = Floor("train_loss", 0.0, "cross entropy is not negative")
+    lower_bound = LowerBound("train_loss", 0.0, "cross entropy is not negative")
     keeps_statistics = True
 
     def __init__(
@@ -85,18 +85,18 @@ class ImageClassification(ImageProblem):
     ) -> None:
         super().__init__(dataset, partition, network, batch, augmentation, dtype, device)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
-        self.dimension, self.walks = self.network.size, self.network.dense
+        self.dimension, self.fuses_steps = self.network.size, self.network.dense
         self._shares = 1.0 / (self.clients * partition.sizes[partition.assignment])
         self._weights = torch.from_numpy(self._shares).to(self.device, dtype)
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         return torch.from_numpy(self.network.initial(rng)).to(self.device, self.dtype)
 
-    def walked(self, x: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
-        if not self.walks:
-            return super().walked(x, clients, drawn, sizes)
+    def fuse_steps(self, x: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
+        if not self.fuses_steps:
+            return super().fuse_steps(x, clients, drawn, sizes)
         blocks = self._blocks(drawn.flatten(1, 2), sizes.reshape(-1, 1))
-        return self.network.walked(x.reshape(-1, self.dimension), blocks).view(x.shape)
+        return self.network.fuse_steps(x.reshape(-1, self.dimension), blocks).view(x.shape)
 
     def _blocks(self, drawn: Tensor, sizes: Tensor) -> Iterator[NetworkSteps]:
         """The samples of local steps `(steps, pairs, ...)`, no more of them at once than a processor's cache holds."""
@@ -182,7 +182,7 @@ class ImageClassification(ImageProblem):
     def constants(self) -> dict[str, Constant | NoConstant]:
         """What is known for every x: nothing for other networks than `linear`, of which see `SoftmaxRegression`.
 
-        The initial gap depends on the starting point: of a run it is at most f(x0), see `floor`.
+        The initial gap depends on the starting point: of a run it is at most f(x0), see `lower_bound`.
         """
         found: dict[str, Constant | NoConstant] = {
             "clients": Constant(float(self.clients), "exact"),

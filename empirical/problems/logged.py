@@ -12,16 +12,11 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 from fedbounds.empirical.problems.problem import Problem
 
-LOG = "log"  # what the specification of a trace says of its problem
+LOG = "log"  # the problem in the specification of such a trace
 
 
 class Logged(Problem):
-    """The problem of a log; its constants must be given.
-
-    Args:
-        clients: N.
-        dimension: d; 0 where no model was logged.
-    """
+    """The problem of a log; its constants must be given."""
 
     dtype, device = torch.float64, torch.device("cpu")
 
@@ -29,7 +24,7 @@ class Logged(Problem):
         self.clients, self.dimension = clients, dimension
 
     def draw(self, rng: np.random.Generator, client: int) -> np.ndarray:
-        """Something: for all that a log says, its gradients were noisy."""
+        """An empty array, not None: the gradients of a log may have been noisy."""
         return np.zeros(0)
 
     def constants(self) -> dict[str, Constant | NoConstant]:

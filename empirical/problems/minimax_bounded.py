@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import POSITIVE, Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.bounded_gradient import SHAPES
 from fedbounds.empirical.problems.minimax_synthetic import SyntheticMinimax
 

@@ -16,10 +16,9 @@ from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.symbols import NONNEGATIVE, POSITIVE, Constant, NoConstant
 from fedbounds.empirical.data.datasets import Dataset
 from fedbounds.empirical.data.partition import Partition
-from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
-from fedbounds.empirical.problems.minimax import Minimax
-from fedbounds.empirical.problems.projections import project_onto_ball
+from fedbounds.empirical.problems.minimax import Minimax, project_onto_ball
 
 
 class MinimaxImages(ImageProblem, Minimax):
@@ -161,17 +160,11 @@ class MinimaxImages(ImageProblem, Minimax):
 
 
 class Attack(NamedTuple):
-    """The result of an attack on a network.
+    """The result of an attack on a network."""
 
-    Attributes:
-        perturbation: the one with the largest training loss, `(d_y,)`.
-        loss: its training loss, `()`.
-        start: the training loss at the start of the attack, `()`.
-    """
-
-    perturbation: Tensor
-    loss: Tensor
-    start: Tensor
+    perturbation: Tensor  # the one with the largest training loss, `(d_y,)`
+    loss: Tensor  # its training loss, `()`
+    start: Tensor  # the training loss at the start of the attack, `()`
 
 
 class RobustImages(MinimaxImages):

@@ -11,7 +11,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_memory
 from fedbounds.bounds.theory.symbols import POSITIVE, Constant, Domain, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
 
 _FLAT = 1e-12  # relative size below which an eigenvalue counts as zero
@@ -272,7 +272,7 @@ def random_quadratic_minimax(
         clients: n >= 1.
         descent_dimension: $d_x \ge 1$.
         ascent_dimension: $d_y \ge 1$.
-        heterogeneity: $\sigma_G$, in both blocks, in units of a gradient (0 for one client, whatever is asked for).
+        heterogeneity: $\sigma_G$, in both blocks, in units of a gradient (0 for one client, whatever the argument).
         condition: $\kappa \ge 2$ without a ripple (with it, $L_f/\mu$ is $1+\rho$ times as large).
         ripple: $\rho$.
         noise: standard deviation of the additive noise per coordinate.

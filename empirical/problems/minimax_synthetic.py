@@ -13,7 +13,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import is_number
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real, start_point
 from fedbounds.empirical.problems.minimax import ExactEnvelope
 
 _NEWTON_STEPS, _HALVINGS = 60, 40
@@ -66,14 +66,12 @@ class SyntheticMinimax(ExactEnvelope):
         self.dtype, self.device = torch.float64, torch.device(device)
         self.growth = real("growth", growth)
         root = _noise_root(noise, self.descent_dimension, self.ascent_dimension)
-        start = [
-            torch.zeros(size, dtype=torch.float64) if given is None else array(name, given, (size,))
-            for name, given, size in (("x0", x0, self.descent_dimension), ("y0", y0, self.ascent_dimension))
-        ]
+        starts = (("x0", x0, self.descent_dimension), ("y0", y0, self.ascent_dimension))
+        start = [start_point(given, size, self.device, name) for name, given, size in starts]
         ones = torch.ones(self.clients, dtype=torch.float64)
         self.slopes = torch.cat([b, ascending], dim=1).to(self.device)
         self.scales = (ones if scales is None else scales).to(self.device)
-        self.noise_root, self.z0 = root.to(self.device), torch.cat(start).to(self.device)
+        self.noise_root, self.z0 = root.to(self.device), torch.cat(start)
         self._noisy = bool(self.growth) or bool(root.any())
         self._set_weights(ones / self.clients if weights is None else weights)
 
@@ -250,14 +248,7 @@ class SyntheticMinimax(ExactEnvelope):
 
 
 def check_weights(weights: Any, clients: int) -> Tensor:
-    """Weights of clients: none negative, with sum 1.
-
-    Example:
-        >>> check_weights([0.5, 0.6], 2)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: weights sum to 1.1, must sum to 1
-    """
+    """Weights of clients: none negative, with sum 1."""
     w = array("weights", weights, (clients,))
     if float(w.min()) < 0:
         raise FedboundsError(f"weights[{int(w.argmin())}] = {float(w.min()):g} must not be negative")

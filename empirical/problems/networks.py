@@ -36,32 +36,21 @@ class Layers(NamedTuple):
 
 
 class NetworkSteps(NamedTuple):
-    """Some local steps of b parameter vectors.
+    """Some local steps of b parameter vectors."""
 
-    Attributes:
-        images: `(steps, b, B, channels, height, width)`.
-        labels: `(steps, b, B)`, int64.
-        sizes: the step's size times the weight of the sample, `(steps, b, B)`, or `(steps, b, 1)`.
-    """
-
-    images: Tensor
-    labels: Tensor
-    sizes: Tensor
+    images: Tensor  # `(steps, b, B, channels, height, width)`
+    labels: Tensor  # `(steps, b, B)`, int64
+    sizes: Tensor  # the step's size times the weight of the sample, `(steps, b, B)`, or `(steps, b, 1)`
 
 
 class Backward(NamedTuple):
-    r"""The results of a backward pass, for each of b parameter vectors; None if not required.
+    r"""The results of a backward pass, for each of b parameter vectors; None if not required."""
 
-    Attributes:
-        losses: $\ell(x; \xi_j)$, `(b, B)`.
-        parameters: the gradient of $\sum_j w_j\ell(x; \xi_j)$ in the parameters, `(b, d)`; in the place of running
-            statistics by how much they are too large.
-        pixels: the same in the images, `(b, B, channels, height, width)`.
-    """
-
-    losses: Tensor | None = None
+    losses: Tensor | None = None  # $\ell(x; \xi_j)$, `(b, B)`
+    # the gradient of $\sum_j w_j\ell(x; \xi_j)$ in the parameters, `(b, d)`; in the place of running statistics
+    # by how much they are too large
     parameters: Tensor | None = None
-    pixels: Tensor | None = None
+    pixels: Tensor | None = None  # the same in the images, `(b, B, channels, height, width)`
 
 
 _LAYERS: Mapping[str, Layers] = {
@@ -178,11 +167,6 @@ class Network:
             pooled.append(i not in self._layers.unpooled and side > 1)
             side //= 1 + pooled[-1]
         return pooled
-
-    @property
-    def _pooled_throughout(self) -> bool:
-        """Whether pooling follows every convolution."""
-        return not self._layers.unpooled
 
     @property
     def dropout(self) -> float:
@@ -329,7 +313,7 @@ class Network:
         parameters: bool = True,
         pixels: bool = False,
     ) -> Backward:
-        """The losses and the gradients that are asked for, in one pass.
+        """The losses and the required gradients, in one pass.
 
         Args:
             x, images, labels, weights, words, training: as for `gradient`.
@@ -400,7 +384,7 @@ class Network:
         found = torch.autograd.grad(logits, list(leaves.values()), slopes(logits.detach()), materialize_grads=True)
         return dict(zip(leaves, found, strict=True))
 
-    def walked(self, x: Tensor, blocks: Iterable[NetworkSteps]) -> Tensor:
+    def fuse_steps(self, x: Tensor, blocks: Iterable[NetworkSteps]) -> Tensor:
         r"""Where steps against gradients of the cross entropy end, of networks of dense layers: layer by layer.
 
         $$x \leftarrow x - \sum_j s_j\nabla\ell(x; \xi_j)$$
@@ -464,11 +448,11 @@ class Network:
             weight, bias = views[f"convolution{i + 1}.weight"], views.get(f"convolution{i + 1}.bias")
             flat = None if bias is None else bias.flatten()
             hidden = F.conv2d(hidden, weight.flatten(0, 1), flat, padding="same", groups=b)
-            if i == 0 and b == 1 and self._pooled_throughout and hidden.device.type == "cpu":
+            if i == 0 and b == 1 and not self._layers.unpooled and hidden.device.type == "cpu":
                 # one network is then 1.1 to 1.5 times as fast there, mostly for the maxima (measured; VGG-11 is slower)
                 hidden = hidden.contiguous(memory_format=torch.channels_last)
             if self._layers.normalized:
-                hidden = _normalized(hidden, views, f"normalization{i + 1}", seen)
+                hidden = _normalize(hidden, views, f"normalization{i + 1}", seen)
             if self._layers.smooth:
                 hidden = F.gelu(hidden)
                 hidden = F.avg_pool2d(hidden, 2) if self._pooled[i] else hidden
@@ -529,7 +513,7 @@ class _Batch:
         self.found: dict[str, Tensor] = {}
 
 
-def _normalized(hidden: Tensor, views: Mapping[str, Tensor], name: str, batch: _Batch | None) -> Tensor:
+def _normalize(hidden: Tensor, views: Mapping[str, Tensor], name: str, batch: _Batch | None) -> Tensor:
     """Batch normalization of `(B, b * C, H, W)`, with running statistics if there is no batch to take them of."""
     scale, shift, mean, variance = (views[f"{name}.{part}"].flatten() for part in ("weight", "bias", *_STATISTICS))
     if batch is None:

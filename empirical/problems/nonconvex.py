@@ -11,7 +11,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 
@@ -97,7 +97,7 @@ def random_cosine_quadratic(
     r"""An instance with Gaussian slopes scaled to the divergence $\max_n\|b_n\|$ = `heterogeneity`.
 
     Args:
-        clients: N >= 1 (one client has no divergence, whatever is asked for).
+        clients: N >= 1 (one client has no divergence, whatever the argument).
         dimension: d >= 1.
         heterogeneity: the divergence d, in units of f/x.
         curvature: $\alpha$.

@@ -14,34 +14,21 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
 
 
-class Floor(NamedTuple):
-    """A lower bound of the objective, hence of the initial gap.
+class LowerBound(NamedTuple):
+    """A lower bound of the objective, hence of the initial gap."""
 
-    Attributes:
-        metric: the metric that is the objective.
-        value: the bound.
-        why: its reason.
-    """
-
-    metric: str
-    value: float
-    why: str
+    metric: str  # the metric that is the objective
+    value: float  # the bound
+    why: str  # its reason
 
 
 class SiloSizes(NamedTuple):
-    """Sizes of the messages between silos and their clients.
+    """Sizes of the messages between silos and their clients."""
 
-    Attributes:
-        parameters: $d_j$, of every silo.
-        silo_clients: $K_j$.
-        batch: samples of a round.
-        embedding: numbers of a sample's embedding.
-    """
-
-    parameters: tuple[int, ...]
-    silo_clients: tuple[int, ...]
-    batch: int
-    embedding: int
+    parameters: tuple[int, ...]  # $d_j$, of every silo
+    silo_clients: tuple[int, ...]  # $K_j$
+    batch: int  # samples of a round
+    embedding: int  # numbers of a sample's embedding
 
 
 class Problem(ABC):
@@ -67,16 +54,16 @@ class Problem(ABC):
             step of length one subtracts.
         affine: whether gradients are affine in the model, with noise that does not depend on it, so that local steps
             have a closed form.
-        walks: whether `walked` makes local steps faster than single stochastic gradients, equal up to rounding.
+        fuses_steps: whether `fuse_steps` is faster than single stochastic gradients, and equal up to rounding.
         silos: number of silos that hold a block of the parameters each (`Vertical`); 0 if every client has the whole
             model.
         silo_sizes: the sizes of the messages of silos that exchange embeddings; None for others.
-        floor: a lower bound of the objective, if its minimum is not known; else None.
+        lower_bound: a lower bound of the objective, if its minimum is not known; else None.
     """
 
     ascends: bool = False
     affine: bool = False
-    walks: bool = False
+    fuses_steps: bool = False
     silos: int = 0
     clients: int
     dimension: int
@@ -86,7 +73,7 @@ class Problem(ABC):
     prefers_batched: bool = True
     data_checksum: str | None = None
     steps_per_epoch: np.ndarray | None = None
-    floor: Floor | None = None
+    lower_bound: LowerBound | None = None
     uncompressed: int = 0
     statistics: int = 0
 
@@ -124,8 +111,8 @@ class Problem(ABC):
     def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
         r"""The stochastic gradients $g_n(x)$ that `randomness` (seeds, cohort, ...) makes of `gradient`."""
 
-    def walked(self, x: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
-        r"""Where local steps $x \leftarrow x - s\,g_n(x)$ end; where the problem `walks`, other than step by step.
+    def fuse_steps(self, x: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
+        r"""The models after local steps $x \leftarrow x - s\,g_n(x)$, all in one if the problem `fuses_steps`.
 
         Args:
             x: the models, (seeds, cohort, d).

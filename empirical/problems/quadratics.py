@@ -12,7 +12,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.theory.symbols import Constant, Domain, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real, start_point
 from fedbounds.empirical.problems.problem import Synthetic
 
 _COPIES = 4  # of the Hessians and centers while a random instance is made
@@ -63,9 +63,9 @@ class Quadratic(Synthetic):
         self.clients, self.dimension = int(c.shape[0]), int(c.shape[1])
         self.dtype, self.device = torch.float64, torch.device(device)
         self.noise = real("noise", noise)
-        start = torch.zeros(self.dimension, dtype=self.dtype) if x0 is None else array("x0", x0, (self.dimension,))
         compact, self.shared, self.diagonal = _recognize(array("hessians", hessians), self.clients, self.dimension)
-        self.hessians, self.centers, self.x0 = (t.to(self.device) for t in (compact, c, start))
+        self.hessians, self.centers = compact.to(self.device), c.to(self.device)
+        self.x0 = start_point(x0, self.dimension, self.device)
 
     def hessian(self, client: int) -> Tensor:
         """The Hessian of one client as a dense matrix `(d, d)`."""
@@ -244,7 +244,7 @@ def random_quadratic(
         clients: N >= 1.
         dimension: d >= 1.
         heterogeneity: $\max_n \|\nabla F_n(x^*)\|$, in units of f/x; with a shared Hessian it is the divergence d.
-            One client has none, whatever is asked for.
+            One client has none, whatever the argument.
         condition: ratio of the largest to the smallest eigenvalue, >= 1 (in one dimension the Hessian is 1).
         shared: one Hessian for all clients, or one each.
         diagonal: Hessians are diagonal.

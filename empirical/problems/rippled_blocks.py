@@ -12,22 +12,22 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.block_quadratics import deviations, random_block_quadratic
-from fedbounds.empirical.problems.border import array, real
-from fedbounds.empirical.problems.problem import Floor
-from fedbounds.empirical.problems.vertical import Vertical, blocks_of, counts, every_outcome
+from fedbounds.empirical.problems.problem import LowerBound
+from fedbounds.empirical.problems.vertical import SHARED, SyntheticVertical, every_outcome
 
 WaveLaw = Literal["signs", "phases"]
 
 
-class _Told(NamedTuple):
+class _RippledExchange(NamedTuple):
     """Of every silo what others add to its gradient, (seeds, 1, d_j), and the waves, (seeds, K_j or 1, 1)."""
 
     others: tuple[Tensor, ...]
     waves: tuple[Tensor | None, ...]
 
 
-class RippledBlocks(Vertical):
+class RippledBlocks(SyntheticVertical):
     r"""A quadratic with ripples, and noise that is a wave in the model: its slope is not bounded by that of f.
 
     $$f(\theta)=\tfrac12\theta^\top A\theta+\sum_ia_i\cos(w_i\theta_i),\qquad
@@ -80,14 +80,7 @@ class RippledBlocks(Vertical):
         if a.shape[0] != a.shape[1] or not bool(torch.allclose(a, a.T)):
             raise FedboundsError(f"hessian of shape {tuple(a.shape)} must be a symmetric matrix")
         d = self.dimension = len(a)
-        sizes = counts("blocks", blocks)
-        if sum(sizes) != d:
-            raise FedboundsError(f"blocks have {sum(sizes)} parameters in all, the Hessian has {d}")
-        self.blocks, self.silo_clients = blocks_of(sizes), counts("silo_clients", silo_clients)
-        if len(self.blocks) != len(self.silo_clients):
-            raise FedboundsError(f"silo_clients are of {len(self.silo_clients)} silos, blocks of {len(self.blocks)}")
-        self.clients = sum(self.silo_clients)
-        self.dtype, self.device = torch.float64, torch.device(device)
+        self._set_silos(blocks, silo_clients, "parameters", "the Hessian has", x0, device)
         self.hessian = a.to(self.device)
         self.ripple, self.ripple_frequency, self.noise = (
             torch.from_numpy(deviations(name, value, d)).to(self.device)
@@ -96,17 +89,15 @@ class RippledBlocks(Vertical):
         self.noise_frequency = real("noise_frequency", noise_frequency)
         self.noise_law = check_choice("noise_law", noise_law, get_args(WaveLaw))
         self.shared_noise = check_flag("shared_noise", shared_noise)
-        self.x0 = (torch.zeros(d, dtype=self.dtype) if x0 is None else array("x0", x0, (d,))).to(self.device)
-        self.floor = self._floor()
+        self.lower_bound = self._lower_bound()
 
-    def _floor(self) -> Floor | None:
+    def _lower_bound(self) -> LowerBound | None:
         least, largest = torch.linalg.eigvalsh(self.hessian)[[0, -1]].tolist()
         if least < -1e-12 * self.dimension * max(abs(least), abs(largest)):
             return None
-        return Floor("objective", -float(self.ripple.sum()), "no ripple is below -a, and the quadratic is not negative")
-
-    def initial_point(self, rng: np.random.Generator) -> Tensor:
-        return self.x0.clone()
+        return LowerBound(
+            "objective", -float(self.ripple.sum()), "no ripple is below -a, and the quadratic is not negative"
+        )
 
     # --- a round ------------------------------------------------------------------------------------------------------
 
@@ -116,7 +107,7 @@ class RippledBlocks(Vertical):
         return (1 if self.shared_noise else self.clients) * int(bool(self.noise.any()))
 
     def draw_round(self, rng: np.random.Generator) -> np.ndarray | None:
-        """A sign or a phase for everybody, (1,), or for each client, (clients,)."""
+        """A sign or a phase for all clients, (1,), or for each client, (clients,)."""
         if not self._waves:
             return None
         signs = self.noise_law == "signs"
@@ -125,7 +116,7 @@ class RippledBlocks(Vertical):
     def outcomes(self) -> np.ndarray | None:
         return every_outcome([-1.0, 1.0], self._waves) if self._waves and self.noise_law == "signs" else None
 
-    def exchange(self, x: Tensor, randomness: Tensor | None) -> _Told:
+    def exchange(self, x: Tensor, randomness: Tensor | None) -> _RippledExchange:
         others, waves, first = [], [], 0
         for block, count in zip(self.blocks, self.silo_clients, strict=True):
             rows = self.hessian[block].clone()
@@ -134,9 +125,9 @@ class RippledBlocks(Vertical):
             own = slice(None) if self.shared_noise else slice(first, first + count)
             waves.append(None if randomness is None else randomness[:, own, None])
             first += count
-        return _Told(tuple(others), tuple(waves))
+        return _RippledExchange(tuple(others), tuple(waves))
 
-    def partial_gradients(self, silo: int, own: Tensor, known: _Told) -> Tensor:
+    def partial_gradients(self, silo: int, own: Tensor, known: _RippledExchange) -> Tensor:
         block, wave = self.blocks[silo], known.waves[silo]
         frequency = self.ripple_frequency[block]
         found = own @ self.hessian[block, block] - self.ripple[block] * frequency * (frequency * own).sin()
@@ -145,9 +136,6 @@ class RippledBlocks(Vertical):
             return found
         at = self.noise_frequency * own
         return found + self.noise[block] * (wave * at.sin() if self.noise_law == "signs" else (at + wave).sin())
-
-    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
-        return self.stochastic_gradient(x, clients, None)
 
     def silo_variances(self, x: Tensor) -> Tensor:
         squares = (self.noise_frequency * x).sin().square() if self.noise_law == "signs" else torch.full_like(x, 0.5)
@@ -184,11 +172,9 @@ class RippledBlocks(Vertical):
         squares = half * self.noise.square().cpu().numpy() * (self.noise_frequency > 0 or self.noise_law == "phases")
         variances = np.array([squares[block].sum() for block in self.blocks])
         where = "largest, where all sines are one" if self.noise_law == "signs" else "the same everywhere"
-        correlated = self.shared_noise and self._waves and max(self.silo_clients) > 1
-        averaged = float((variances / np.array(self.silo_clients)).sum())
+        shared = SHARED if self.shared_noise and self._waves else ""
         found: dict[str, Constant | NoConstant] = {
-            "clients": Constant(float(self.clients), "exact"),
-            "clients_of_each_silo": Constant(np.array(self.silo_clients, float), "exact"),
+            **self._sizes(),
             "smoothness": Constant(
                 self._steepest(self.hessian, curves), "exact", "where ripples are at their steepest"
             ),
@@ -196,16 +182,10 @@ class RippledBlocks(Vertical):
                 max(own), "exact", "where ripples and noise are at their steepest at once, if they can: upper bound"
             ),
             "initial_gap": NoConstant("the quadratic is unbounded below"),
-            "noise_of_each_block": Constant(np.sqrt(variances), "exact", f"root of the variance, {where}"),
-            "block_gradient_noise": Constant(float(variances.sum()), "exact", f"sum of the variances, {where}"),
-            "averaged_block_gradient_noise": NoConstant(
-                "the clients share their noise, which averaging does not reduce"
-            )
-            if correlated
-            else Constant(averaged, "exact", "sum over silos of that variance over the number of clients"),
+            **self._noises(variances, f"the variance, {where}", f"of the variances, {where}", shared),
         }
-        if self.floor is not None:
-            gap = float(self.objective(self.x0)) - self.floor.value
+        if self.lower_bound is not None:
+            gap = float(self.objective(self.x0)) - self.lower_bound.value
             found["initial_gap"] = Constant(gap, "exact", "f(x0) plus the sum of all ripples: upper bound")
         return found
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_memory
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real, start_point
 from fedbounds.empirical.problems.problem import Synthetic
 
 
@@ -33,8 +33,7 @@ class Sloped(Synthetic):
         if float(b.mean(0).abs().max()) > 1e-9 * float(b.abs().max()):
             raise FedboundsError(f"slopes must have mean zero over clients; their mean is {b.mean(0).tolist()}")
         self.noise = real("noise", noise)
-        start = torch.zeros(self.dimension, dtype=self.dtype) if x0 is None else array("x0", x0, (self.dimension,))
-        self.slopes, self.x0 = (b - b.mean(0)).to(self.device), start.to(self.device)
+        self.slopes, self.x0 = (b - b.mean(0)).to(self.device), start_point(x0, self.dimension, self.device)
 
     def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
         return self.objective_gradient(x).add_(self.slopes[clients])

@@ -1,11 +1,20 @@
-"""Problems from plain dictionaries, as they stand in a specification file."""
+"""Problems from the plain dictionaries of a specification file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, get_args
 
-from fedbounds.bounds.inputs.checks import check_count
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag, is_number, quote
+from fedbounds.empirical.data.datasets import Dataset, load_dataset
+from fedbounds.empirical.data.partition import PARTITIONS, Partition, cut_partition
+from fedbounds.empirical.problems.argument_checks import real
 from fedbounds.empirical.problems.block_quadratics import (
     BlockQuadratic,
     check_block_quadratic_memory,
@@ -13,8 +22,10 @@ from fedbounds.empirical.problems.block_quadratics import (
 )
 from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from fedbounds.empirical.problems.displaced import Displaced, random_displaced
-from fedbounds.empirical.problems.image_specs import fair_images, image_classification, load_split, robust_images
+from fedbounds.empirical.problems.fair_images import FairImages
+from fedbounds.empirical.problems.images import ImageClassification
 from fedbounds.empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
+from fedbounds.empirical.problems.minimax_images import RobustImages
 from fedbounds.empirical.problems.minimax_quadratic import (
     QuadraticMinimax,
     ScaledMinimax,
@@ -26,9 +37,230 @@ from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
 from fedbounds.empirical.problems.rippled_blocks import RippledBlocks, random_rippled_blocks
 from fedbounds.empirical.problems.sloped import check_slopes_memory
+from fedbounds.empirical.problems.vertical import check_counts
 from fedbounds.empirical.problems.vertical_least_squares import VerticalLeastSquares, random_vertical_least_squares
-from fedbounds.empirical.problems.vertical_specs import vertical_networks
+from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 from fedbounds.empirical.runtime.kinds import Registry
+
+Remainder = Literal["refuse", "spread", "drop"]
+
+
+def vertical_networks(
+    *,
+    dataset: str | Mapping[str, Any] = "breast-cancer",
+    data: str | None = None,
+    silos: int = 2,
+    split: str = "columns",
+    widths: Sequence[int] | None = None,
+    silo_clients: int | Sequence[int] = 4,
+    same_rows: bool = True,
+    remainder: str = "refuse",
+    shards: Sequence[Sequence[int]] | None = None,
+    partition_seed: int = 0,
+    network: str | Sequence[str] = "linear",
+    loss: str = "cross-entropy",
+    batch: int | None = None,
+    top_k: int = 5,
+    gradient_norm: bool = False,
+    device: str = "cpu",
+) -> VerticalNetworks:
+    """`VerticalNetworks` of a data set by name, its samples split over the clients of each silo by a permutation.
+
+    Args:
+        dataset: the name of a data set, or a table with its kind and keys.
+        data: the folder of its files, for data sets that are read from files.
+        silos: N.
+        silo_clients: $K_j$, one number for all silos, or one for each.
+        same_rows: whether all silos use the same permutation of the samples, or each its own.
+        remainder: if the samples cannot be split evenly: `"refuse"`, `"spread"` one each to the first clients, or
+            `"drop"` as few random samples as needed.
+        shards: for each silo the number of samples of each client; instead of `silo_clients` and `remainder`.
+        partition_seed: of the permutations.
+    """
+    if not isinstance(dataset, str | Mapping):
+        raise FedboundsError(f"dataset = {quote(dataset)} must be a string, or a table such as {{kind = 'glyphs'}}")
+    if not isinstance(data, str | None):
+        raise FedboundsError(f"data = {quote(data)} must be a string")
+    loaded, number = load_dataset(dataset, data), check_count("silos", silos, high=_MOST, why="N")
+    rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
+    if shards is None:
+        each = [silo_clients] * number if is_number(silo_clients) else silo_clients
+        clients = check_counts("silo_clients", each)
+        _check_silos("silo_clients", clients, number)
+        check_choice("remainder", remainder, get_args(Remainder))
+        if remainder == "drop":
+            loaded = _drop_samples(loaded, len(loaded.train_labels) % math.lcm(*clients), rng)
+        sizes = [_even_shards(silo, len(loaded.train_labels), K, remainder) for silo, K in enumerate(clients)]
+    else:
+        if isinstance(shards, str) or not isinstance(shards, Sequence):
+            raise FedboundsError(f"shards = {quote(shards)} must be a list of lists, one for each silo")
+        sizes = [list(check_counts(f"shards[{silo}]", own)) for silo, own in enumerate(shards)]
+        _check_silos("shards", sizes, number)
+    return VerticalNetworks(
+        loaded,
+        _partitions(loaded, sizes, check_flag("same_rows", same_rows), rng),
+        network,
+        batch,
+        split=split,  # type: ignore[arg-type]
+        widths=widths,
+        loss=loss,
+        top_k=top_k,
+        gradient_norm=gradient_norm,
+        device=device,
+    )
+
+
+_MOST = 10_000  # silos
+
+
+def _partitions(
+    dataset: Dataset, sizes: Sequence[Sequence[int]], same_rows: bool, rng: np.random.Generator
+) -> list[Partition]:
+    """Of every silo, by one permutation or one each."""
+    labels = dataset.train_labels
+    order = rng.permutation(len(labels))
+    return [cut_partition(labels, own, order if same_rows else rng.permutation(len(labels))) for own in sizes]
+
+
+def _even_shards(silo: int, samples: int, clients: int, remainder: str) -> list[int]:
+    """As equal shards as can be."""
+    if clients > samples:
+        raise FedboundsError(f"silo_clients[{silo}] = {clients}: there are {samples} training samples")
+    smaller, larger = divmod(samples, clients)
+    if larger and remainder == "refuse":
+        raise FedboundsError(
+            f"{samples} training samples cannot be dealt evenly to silo_clients[{silo}] = {clients}: take remainder = "
+            f'"spread" ({larger} clients hold {smaller + 1}, the others {smaller}) or "drop" (samples are left out)'
+        )
+    return [smaller + 1] * larger + [smaller] * (clients - larger)
+
+
+def _drop_samples(dataset: Dataset, dropped: int, rng: np.random.Generator) -> Dataset:
+    """Without so many training samples, drawn at random."""
+    if dropped == len(dataset.train_labels):
+        raise FedboundsError(f'remainder = "drop" would drop all {dropped} training samples: take fewer clients')
+    kept = np.sort(rng.permutation(len(dataset.train_labels))[dropped:])
+    images, owners = dataset.train_images[kept], None if dataset.owners is None else dataset.owners[kept]
+    return replace(dataset, train_images=images, train_labels=dataset.train_labels[kept], owners=owners)
+
+
+def _check_silos(name: str, values: Sequence[Any], silos: int) -> None:
+    if len(values) != silos:
+        raise FedboundsError(f"{name} are of {len(values)} silos, silos = {silos}")
+
+
+def image_classification(
+    *,
+    dataset: str | Mapping[str, Any] = "digits",
+    data: str | None = None,
+    clients: int = 50,
+    network: str = "cnn",
+    partition: str = "majority-class",
+    similarity: float = 0.05,
+    alpha: float = 0.5,
+    labels_per_client: int = 3,
+    partition_seed: int = 0,
+    batch: int = 16,
+    augmentation: Sequence[str] = (),
+    gradient_norm: bool = False,
+    device: str = "cpu",
+) -> ImageClassification:
+    """`ImageClassification` of a data set by name, split over clients by a rule by name."""
+    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    return ImageClassification(
+        *split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm, device=device
+    )
+
+
+def robust_images(
+    *,
+    dataset: str | Mapping[str, Any] = "digits",
+    data: str | None = None,
+    clients: int = 15,
+    network: str = "cnn-small",
+    partition: str = "dirichlet",
+    similarity: float = 0.05,
+    alpha: float = 0.1,
+    labels_per_client: int = 3,
+    partition_seed: int = 0,
+    batch: int = 32,
+    radius: float = 1.0,
+    attack_steps: int = 10,
+    weight_decay: float = 0.0,
+    device: str = "cpu",
+) -> RobustImages:
+    """`RobustImages` of a data set by name, split over clients by a rule by name."""
+    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    more = {"attack_steps": attack_steps, "weight_decay": weight_decay}
+    return RobustImages(*split, network, batch, radius=radius, **more, device=device)
+
+
+def fair_images(
+    *,
+    dataset: str | Mapping[str, Any] = "digits",
+    data: str | None = None,
+    clients: int = 15,
+    network: str = "cnn-small",
+    partition: str = "dirichlet",
+    similarity: float = 0.05,
+    alpha: float = 0.1,
+    labels_per_client: int = 3,
+    partition_seed: int = 0,
+    batch: int = 32,
+    regularization: float = 0.1,
+    gradient_norm: bool = False,
+    weight_decay: float = 0.0,
+    device: str = "cpu",
+) -> FairImages:
+    """`FairImages` of a data set by name, split over clients by a rule by name."""
+    split = load_split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
+    more = {"regularization": regularization, "gradient_norm": gradient_norm, "weight_decay": weight_decay}
+    return FairImages(*split, network, batch, **more, device=device)
+
+
+def load_split(
+    dataset: str | Mapping[str, Any],
+    data: str | None,
+    clients: int,
+    network: str,
+    partition: str,
+    similarity: float,
+    alpha: float,
+    labels_per_client: int,
+    partition_seed: int,
+) -> tuple[Dataset, Partition]:
+    """A data set and its split over clients, by their names.
+
+    Args:
+        dataset: the name of a data set, or a table with its kind and keys.
+        data: the folder of its files, for data sets that are read from files.
+        clients: N.
+        network: the name of the network; checked to be a text.
+        partition: the rule of the split.
+        similarity: of the partition majority-class, in [0, 1].
+        alpha: of the partitions dirichlet and class-mix, at least 0.001.
+        labels_per_client: of the partitions labels and labels-in-turn.
+        partition_seed: of the split.
+    """
+    if not isinstance(dataset, str | Mapping):
+        raise FedboundsError(f"dataset = {quote(dataset)} must be a string, or a table such as {{kind = 'glyphs'}}")
+    names = {"network": network, "partition": partition, "data": "" if data is None else data}
+    for name, value in names.items():
+        if not isinstance(value, str):
+            raise FedboundsError(f"{name} = {quote(value)} must be a string")
+    similarity, alpha = real("similarity", similarity), real("alpha", alpha)
+    loaded = load_dataset(dataset, data)
+    rule = PARTITIONS.builder({"kind": partition})
+    possible = {
+        "labels": loaded.train_labels,
+        "clients": check_count("clients", clients),
+        "rng": np.random.default_rng(check_count("partition_seed", partition_seed, low=0)),
+        "owners": loaded.owners,
+        "similarity": similarity,
+        "alpha": alpha,
+        "labels_per_client": labels_per_client,
+    }
+    return loaded, rule(**{key: possible[key] for key in inspect.signature(rule).parameters if key in possible})
 
 
 def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Problem:
@@ -54,15 +286,9 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
 
 
 def sketch(spec: Mapping[str, Any]) -> tuple[Problem, int, int]:
-    """A problem that stands for the one of a table, its number of clients and its dimension.
+    """A problem like that of a table, and the number of clients and the dimension of the table's problem.
 
-    A large random instance is not built: its memory is checked, and a small one with the same arguments stands for it.
-
-    Example:
-        >>> large = {"kind": "quadratic", "clients": 100, "dimension": 10_000}
-        >>> problem, clients, dimension = sketch(large)
-        >>> problem.dimension, clients, dimension
-        (3, 100, 10000)
+    A large random instance is not built: its memory is checked, and a small one with the same arguments is returned.
     """
     make, known = PROBLEMS.builder(spec), PROBLEMS.with_defaults(spec)
     sizes = {name: check_count(name, known[name]) for name in _SIZES if name in known}

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, quote
-from fedbounds.empirical.problems.border import array
+from fedbounds.bounds.theory.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.argument_checks import array, start_point
 from fedbounds.empirical.problems.problem import Problem, SiloSizes
 
 
@@ -84,7 +85,7 @@ class Vertical(Problem):
         gradients = self.stale_gradients if stale else self.partial_gradients
         own.sub_(gradients(silo, own, known), alpha=size)
 
-    def held(self, silo: int, known: Any) -> Tensor | None:
+    def batch_counts(self, silo: int, known: Any) -> Tensor | None:
         """How many samples of the round's batch every client of a silo holds, (seeds, K_j); None without samples."""
         return None
 
@@ -98,10 +99,10 @@ class Vertical(Problem):
         What clients differ by counts as variance: (..., d) -> (..., silos).
         """
         found = x.new_zeros(*x.shape[:-1], self.silos, dtype=torch.float64)
-        everybody, silos = torch.arange(self.clients, device=self.device)[None], torch.from_numpy(self.silo_of)
+        everyone, silos = torch.arange(self.clients, device=self.device)[None], torch.from_numpy(self.silo_of)
         own_blocks = [self.blocks[silo] for silo in self.silo_of]
         for place in np.ndindex(x.shape[:-1]):
-            own = self.gradient(x[place].expand(1, self.clients, -1), everybody)[0]
+            own = self.gradient(x[place].expand(1, self.clients, -1), everyone)[0]
             apart = (own - self.objective_gradient(x[place])).double()
             inside = torch.stack([row[block].square().sum() for row, block in zip(apart, own_blocks, strict=True)])
             each = self.gradient_variance(x[place])[0].to(inside) + inside
@@ -130,13 +131,61 @@ class Vertical(Problem):
         return out.view(x.shape)
 
 
-def blocks_of(sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Where blocks of these sizes lie, one after another.
+class SyntheticVertical(Vertical):
+    """A problem of silos in closed form, from a fixed starting point.
 
-    Example:
-        >>> blocks_of([2, 3])
-        (slice(0, 2, None), slice(2, 5, None))
+    Attributes:
+        x0: the starting point `(d,)`.
     """
+
+    x0: Tensor
+
+    def _set_silos(self, blocks: object, silo_clients: object, each: str, whole: str, x0: Any, device: Any) -> None:
+        """Check and keep the silos, once `dimension` is set; `each` and `whole` name what the blocks divide."""
+        sizes = check_counts("blocks", blocks)
+        if sum(sizes) != self.dimension:
+            raise FedboundsError(f"blocks have {sum(sizes)} {each} in all, {whole} {self.dimension}")
+        self.blocks, self.silo_clients = blocks_from_sizes(sizes), check_counts("silo_clients", silo_clients)
+        if len(self.blocks) != len(self.silo_clients):
+            raise FedboundsError(f"silo_clients are of {len(self.silo_clients)} silos, blocks of {len(self.blocks)}")
+        self.clients = sum(self.silo_clients)
+        self.dtype, self.device = torch.float64, torch.device(device)
+        self.x0 = start_point(x0, self.dimension, self.device)
+
+    def initial_point(self, rng: np.random.Generator) -> Tensor:
+        return self.x0.clone()
+
+    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
+        return self.stochastic_gradient(x, clients, None)
+
+    def _sizes(self) -> dict[str, Constant | NoConstant]:
+        """The constants that are numbers of clients."""
+        return {
+            "clients": Constant(float(self.clients), "exact"),
+            "clients_of_each_silo": Constant(np.array(self.silo_clients, float), "exact"),
+        }
+
+    def _noises(
+        self, variances: np.ndarray, root: str, each: str, shared: str = ""
+    ) -> dict[str, Constant | NoConstant]:
+        """The constants of the noise, from the variances (silos,); `shared` says why averaging does not reduce it."""
+        averaged = float((variances / np.array(self.silo_clients)).sum())
+        return {
+            "noise_of_each_block": Constant(np.sqrt(variances), "exact", f"root of {root}"),
+            "block_gradient_noise": Constant(float(variances.sum()), "exact", f"sum {each}"),
+            "averaged_block_gradient_noise": NoConstant(shared)
+            if shared and max(self.silo_clients) > 1
+            else Constant(averaged, "exact", "sum over silos of that variance over the number of clients"),
+        }
+
+
+NOISES = ("noise_of_each_block", "block_gradient_noise", "averaged_block_gradient_noise")
+EACH_VARIANCE = "E|g_kj - grad_j f|^2, mean over the clients of a silo, the same at every x"
+SHARED = "the clients share their noise, which averaging does not reduce"
+
+
+def blocks_from_sizes(sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Where blocks of these sizes lie, one after another."""
     return tuple(slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0)))
 
 
@@ -144,38 +193,21 @@ MOST_OUTCOMES = 2**16
 
 
 def every_outcome(values: Sequence[float], times: int) -> np.ndarray | None:
-    """All that so many draws from equally likely values can be, (outcomes, times); None if they are too many.
-
-    Example:
-        >>> every_outcome([-1, 1], 2).tolist()
-        [[-1, -1], [-1, 1], [1, -1], [1, 1]]
-    """
+    """All that so many draws from equally likely values can be, (outcomes, times); None if they are too many."""
     if times * np.log(len(values)) > np.log(MOST_OUTCOMES):
         return None
     return np.array(list(product(values, repeat=times)))
 
 
 def cut_into_runs(pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
-    """Which client has which piece when each silo cuts them into runs as equal as can be, (silos, pieces).
-
-    Example:
-        >>> cut_into_runs(4, [2, 3]).tolist()
-        [[0, 0, 1, 1], [0, 0, 1, 2]]
-    """
+    """Which client has which piece when each silo cuts them into runs as equal as can be, (silos, pieces)."""
     if pieces < max(silo_clients):
         raise FedboundsError(f"{pieces} pieces are too few for a silo of {max(silo_clients)} clients")
     return np.stack([np.arange(pieces) * count // pieces for count in silo_clients])
 
 
 def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
-    """Which client has which piece, (silos, pieces), with something for everybody.
-
-    Example:
-        >>> check_holders([[0, 2]], 2, [2])
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: holders of silo 0 must be its clients, 0 to 1, each at least once
-    """
+    """Which client has which piece, (silos, pieces), with at least one for every client."""
     found = array("holders", holders, (len(silo_clients), pieces)).numpy()
     for silo, (row, count) in enumerate(zip(found, silo_clients, strict=True)):
         if set(row.tolist()) != set(range(count)):
@@ -183,15 +215,8 @@ def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.
     return found.astype(int)
 
 
-def counts(name: str, values: object) -> tuple[int, ...]:
-    """Numbers of at least one thing for each silo.
-
-    Example:
-        >>> counts("silo_clients", [2, 0])
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: silo_clients[1] = 0 must be an integer >= 1
-    """
+def check_counts(name: str, values: object) -> tuple[int, ...]:
+    """Numbers of at least one thing for each silo."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray) or not len(values):
         raise FedboundsError(f"{name} = {quote(values)} must be a list of integers >= 1, one for each silo")
     return tuple(check_count(f"{name}[{j}]", value) for j, value in enumerate(values))

@@ -15,13 +15,13 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count, check_flag, check_memory
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.argument_checks import array, real
 from fedbounds.empirical.problems.vertical import (
+    EACH_VARIANCE,
     MOST_OUTCOMES,
-    Vertical,
-    blocks_of,
+    NOISES,
+    SyntheticVertical,
     check_holders,
-    counts,
     cut_into_runs,
 )
 from fedbounds.empirical.problems.vertical_networks import sub_batches
@@ -30,20 +30,14 @@ _MOST_PARTS = 5000  # of a batch that a client may hold, of which each is looked
 
 
 class ExchangedSums(NamedTuple):
-    """What the silos know of each other in a round.
+    """What the silos know of each other in a round."""
 
-    Attributes:
-        ids: which samples the batch has, (seeds, B).
-        others: of every silo what the other silos' embeddings sum to, less the label, (seeds, B).
-        slopes: the derivatives of the loss in the embedding as the round begins, (seeds, B).
-    """
-
-    ids: Tensor
-    others: tuple[Tensor, ...]
-    slopes: Tensor
+    ids: Tensor  # which samples the batch has, (seeds, B)
+    others: tuple[Tensor, ...]  # of every silo what the other silos' embeddings sum to, less the label, (seeds, B)
+    slopes: Tensor  # the derivatives of the loss in the embedding as the round begins, (seeds, B)
 
 
-class VerticalLeastSquares(Vertical):
+class VerticalLeastSquares(SyntheticVertical):
     r"""Half the mean square of what the silos' linear embeddings sum to, less the labels.
 
     $$f(\theta)=\frac1{2M}\sum_{p=1}^M\Big(\sum_{j=1}^NX_j^{(p)\top}\theta_j-y^{(p)}\Big)^2,\qquad
@@ -93,17 +87,8 @@ class VerticalLeastSquares(Vertical):
         self.samples, self.dimension = X.shape
         if y.ndim not in (1, 2) or y.shape[-1] != self.samples:
             raise FedboundsError(f"labels have shape {tuple(y.shape)}, must be ({self.samples},) or (any, {len(X)})")
-        sizes = counts("blocks", blocks)
-        if sum(sizes) != self.dimension:
-            raise FedboundsError(f"blocks have {sum(sizes)} features in all, samples have {self.dimension}")
-        self.blocks, self.silo_clients = blocks_of(sizes), counts("silo_clients", silo_clients)
-        if len(self.blocks) != len(self.silo_clients):
-            raise FedboundsError(f"silo_clients are of {len(self.silo_clients)} silos, blocks of {len(self.blocks)}")
-        self.clients = sum(self.silo_clients)
+        self._set_silos(blocks, silo_clients, "features", "samples have", x0, device)
         self.batch = self.samples if batch is None else check_count("batch", batch, high=self.samples)
-        self.dtype, self.device = torch.float64, torch.device(device)
-        zero = torch.zeros(self.dimension, dtype=self.dtype)
-        self.x0 = (zero if x0 is None else array("x0", x0, (self.dimension,))).to(self.device)
         self.features, self.labels = X.to(self.device), torch.atleast_2d(y).to(self.device)
         self.shared_noise = len(self.labels) > 1  # all clients see the same labels in a round
         if holders is None:
@@ -121,9 +106,6 @@ class VerticalLeastSquares(Vertical):
 
     def shares(self, silo: int) -> Tensor:
         return torch.from_numpy(self.sizes[silo] / self.samples).to(self.device)
-
-    def initial_point(self, rng: np.random.Generator) -> Tensor:
-        return self.x0.clone()
 
     # --- a round ------------------------------------------------------------------------------------------------------
 
@@ -156,19 +138,19 @@ class VerticalLeastSquares(Vertical):
 
     def partial_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
         seen = self.features[:, self.blocks[silo]][known.ids]
-        theirs = own.gather(1, self._by_holder(silo, known))
+        theirs = own.gather(1, self._holders_of_batch(silo, known))
         return self._mean(silo, ((theirs * seen).sum(-1) + known.others[silo])[..., None] * seen, known)
 
     def stale_gradients(self, silo: int, own: Tensor, known: ExchangedSums) -> Tensor:
         seen = self.features[:, self.blocks[silo]][known.ids]
         return self._mean(silo, known.slopes[..., None] * seen, known)
 
-    def held(self, silo: int, known: ExchangedSums) -> Tensor:
+    def batch_counts(self, silo: int, known: ExchangedSums) -> Tensor:
         holders = self._holders[silo][known.ids]
         empty = holders.new_zeros(len(holders), self.silo_clients[silo])
         return empty.scatter_add(1, holders, torch.ones_like(holders))
 
-    def _by_holder(self, silo: int, known: ExchangedSums) -> Tensor:
+    def _holders_of_batch(self, silo: int, known: ExchangedSums) -> Tensor:
         """Who holds each sample of the batch, for every coordinate of the block, (seeds, B, d_j)."""
         size = self.blocks[silo].stop - self.blocks[silo].start
         return self._holders[silo][known.ids][..., None].expand(-1, -1, size)
@@ -176,11 +158,8 @@ class VerticalLeastSquares(Vertical):
     def _mean(self, silo: int, each: Tensor, known: ExchangedSums) -> Tensor:
         """Each client's mean over the samples (seeds, B, d_j) that it holds; of none, zero."""
         empty = each.new_zeros(len(each), self.silo_clients[silo], each.shape[-1])
-        total = empty.scatter_add(1, self._by_holder(silo, known), each)
-        return total / self.held(silo, known).clamp(min=1)[..., None]
-
-    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
-        return self.stochastic_gradient(x, clients, None)
+        total = empty.scatter_add(1, self._holders_of_batch(silo, known), each)
+        return total / self.batch_counts(silo, known).clamp(min=1)[..., None]
 
     def silo_variances(self, x: Tensor) -> Tensor:
         r"""Where every client holds some of the batch, exactly, by the number b of its m samples that it holds.
@@ -275,8 +254,7 @@ class VerticalLeastSquares(Vertical):
         every x: clients have equal second moments, and see all their samples.
         """
         found: dict[str, Constant | NoConstant] = {
-            "clients": Constant(float(self.clients), "exact"),
-            "clients_of_each_silo": Constant(np.array(self.silo_clients, float), "exact"),
+            **self._sizes(),
             "smoothness": Constant(
                 float(torch.linalg.matrix_norm(self.features, 2)) ** 2 / self.samples, "exact", "norm of X'X/M"
             ),
@@ -288,20 +266,11 @@ class VerticalLeastSquares(Vertical):
             note = f"largest norm of the second moments of a client's part of a batch, {what}"
             sharp = "" if all(exact for _, exact in parts) else ": upper bound"
             found[name] = Constant(max(value for value, _ in parts), "exact", note + sharp)
-        noises = ("noise_of_each_block", "block_gradient_noise", "averaged_block_gradient_noise")
         if not self.equal:
-            return found | dict.fromkeys(noises, NoConstant(_GROWS))
+            return found | dict.fromkeys(NOISES, NoConstant(_GROWS))
         variances = self.silo_variances(self.x0).cpu().numpy()
-        each = "E|g_kj - grad_j f|^2, mean over the clients of a silo, the same at every x"
-        correlated = self.shared_noise and max(self.silo_clients) > 1
-        averaged = float((variances / np.array(self.silo_clients)).sum())
-        return found | {
-            "noise_of_each_block": Constant(np.sqrt(variances), "exact", f"root of {each}"),
-            "block_gradient_noise": Constant(float(variances.sum()), "exact", f"sum over silos of {each}"),
-            "averaged_block_gradient_noise": NoConstant("all clients see the same labels in a round")
-            if correlated
-            else Constant(averaged, "exact", "sum over silos of that variance over the number of clients"),
-        }
+        shared = "all clients see the same labels in a round" if self.shared_noise else ""
+        return found | self._noises(variances, EACH_VARIANCE, f"over silos of {EACH_VARIANCE}", shared)
 
 
 _GROWS = "clients differ in what they see of the features, so their gradients differ the more the larger the model is"

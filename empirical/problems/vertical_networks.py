@@ -20,8 +20,8 @@ from fedbounds.empirical.data.datasets import Dataset, checksum
 from fedbounds.empirical.data.partition import Partition
 from fedbounds.empirical.problems.embedding_losses import loss_by_name
 from fedbounds.empirical.problems.networks import Network
-from fedbounds.empirical.problems.problem import Floor
-from fedbounds.empirical.problems.vertical import MOST_OUTCOMES, Vertical, blocks_of, counts
+from fedbounds.empirical.problems.problem import LowerBound
+from fedbounds.empirical.problems.vertical import MOST_OUTCOMES, Vertical, blocks_from_sizes, check_counts
 
 Split = Literal["columns", "channels"]
 _CHUNK = 4096  # samples that are evaluated at once
@@ -31,51 +31,32 @@ _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one p
 
 
 class SiloPart(NamedTuple):
-    """What the clients of one silo know in a round; W is the number of samples that one of them holds at most.
+    """What the clients of one silo know in a round; W is the number of samples that one of them holds at most."""
 
-    Attributes:
-        held: how many samples of the batch every client holds, (seeds, K_j).
-        seen: their features, (seeds, K_j, W, channels, height, width), in the places of none any sample's.
-        labels: (seeds, K_j, W).
-        weights: one over the number held, (seeds, K_j, W); 0 in the places of none.
-        others: what the other silos' embeddings of them sum to, (seeds, K_j, W, size).
-        slopes: the derivatives of the loss in the sum of all embeddings as the round begins, (seeds, K_j, W, size).
-    """
-
-    held: Tensor
-    seen: Tensor
-    labels: Tensor
-    weights: Tensor
-    others: Tensor
+    counts: Tensor  # how many samples of the batch every client holds, (seeds, K_j)
+    seen: Tensor  # their features, (seeds, K_j, W, channels, height, width), in the places of none any sample's
+    labels: Tensor  # (seeds, K_j, W)
+    weights: Tensor  # one over the number held, (seeds, K_j, W); 0 in the places of none
+    others: Tensor  # what the other silos' embeddings of them sum to, (seeds, K_j, W, size)
+    # the derivatives of the loss in the sum of all embeddings as the round begins, (seeds, K_j, W, size)
     slopes: Tensor
 
 
 class SiloData(NamedTuple):
-    """The data of one silo, of all its clients together.
+    """The data of one silo, of all its clients together."""
 
-    Attributes:
-        embed: $h_j$, of its block (d_j,) and features (m, ...): (m, size); autograd differentiates it.
-        features: of all samples, (M, ...).
-        labels: (M,).
-        shards: which samples each client holds, by ID.
-    """
-
+    # $h_j$, of its block (d_j,) and features (m, ...): (m, size); autograd differentiates it
     embed: Callable[[Tensor, Tensor], Tensor]
-    features: Tensor
-    labels: Tensor
-    shards: tuple[np.ndarray, ...]
+    features: Tensor  # of all samples, (M, ...)
+    labels: Tensor  # (M,)
+    shards: tuple[np.ndarray, ...]  # which samples each client holds, by ID
 
 
 class PartialNoise(NamedTuple):
-    r"""Of every client's partial gradient where a round begins, (clients,), float64.
+    r"""Of every client's partial gradient where a round begins, (clients,), float64."""
 
-    Attributes:
-        sampling: $\mathbb E\|g_{k,j}-\mathbb E g_{k,j}\|^2$, of which samples of the batch the client holds.
-        divergence: $\|\mathbb Eg_{k,j}-\nabla_{(j)}f\|^2$, of which samples it holds at all.
-    """
-
-    sampling: Tensor
-    divergence: Tensor
+    sampling: Tensor  # $\mathbb E\|g_{k,j}-\mathbb E g_{k,j}\|^2$, of which samples of the batch the client holds
+    divergence: Tensor  # $\|\mathbb Eg_{k,j}-\nabla_{(j)}f\|^2$, of which samples it holds at all
 
 
 class VerticalNetworks(Vertical):
@@ -175,12 +156,12 @@ class VerticalNetworks(Vertical):
         for one in self.networks:
             if one.statistics or one.dropout:
                 raise FedboundsError(f"network {one.name!r} has dropout or running statistics, which silos do not keep")
-        self.blocks = blocks_of([one.size for one in self.networks])
+        self.blocks = blocks_from_sizes([one.size for one in self.networks])
         self.silo_clients = tuple(partition.clients for partition in partitions)
         self.clients, self.dimension = sum(self.silo_clients), self.blocks[-1].stop
         small = all(one.image[1] * one.image[2] <= _SMALL_IMAGE or not one.convolutional for one in self.networks)
         self.prefers_batched = small or self.device.type != "cpu"
-        self.floor = self._floor()
+        self.lower_bound = self._lower_bound()
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         parts = [torch.from_numpy(network.initial(rng)) for network in self.networks]
@@ -208,7 +189,7 @@ class VerticalNetworks(Vertical):
         for silo, own in enumerate(embeddings):
             held, places, weights = self._places_of_clients(silo, ids)
             samples = _chosen(ids, places)
-            seen = self._train[silo].index_select(0, samples.flatten()).view(*samples.shape, *self._image(silo))
+            seen = self._train[silo].index_select(0, samples.flatten()).view(*samples.shape, *self.networks[silo].image)
             others, steep = _chosen(together - own, places), _chosen(slopes, places)
             parts.append(SiloPart(held, seen, _chosen(labels, places), weights, others, steep))
         return tuple(parts)
@@ -233,8 +214,8 @@ class VerticalNetworks(Vertical):
         for some, seen, slopes in self._calls(known[silo], stale):
             self.networks[silo].descend(own.view(-1, own.shape[-1])[some], seen, slopes, size)
 
-    def held(self, silo: int, known: tuple[SiloPart, ...]) -> Tensor:
-        return known[silo].held
+    def batch_counts(self, silo: int, known: tuple[SiloPart, ...]) -> Tensor:
+        return known[silo].counts
 
     def shares(self, silo: int) -> Tensor:
         sizes = torch.from_numpy(self.partitions[silo].sizes).to(self.device)
@@ -257,7 +238,7 @@ class VerticalNetworks(Vertical):
         rows = [slice(None)] if self.prefers_batched else [slice(s, s + 1) for s in range(len(ids))]
         found = []
         for row in rows:
-            chunks = ids[row].split(self._at_once(silo), 1)
+            chunks = ids[row].split(self._samples_at_once(silo), 1)
             parts = [self.networks[silo].logits(blocks[row], self._train[silo][some]) for some in chunks]
             found.append(torch.cat(parts, 1))
         return torch.cat(found)
@@ -289,7 +270,7 @@ class VerticalNetworks(Vertical):
         """The sums of all embeddings at one point (d,): (samples, size)."""
         total = None
         for silo, block in enumerate(self.blocks):
-            chunks = features[silo][some].split(self._at_once(silo))
+            chunks = features[silo][some].split(self._samples_at_once(silo))
             own = torch.cat([self.networks[silo].logits(x[None, block], seen[None])[0] for seen in chunks])
             total = own if total is None else total + own
         assert total is not None
@@ -297,7 +278,7 @@ class VerticalNetworks(Vertical):
 
     def _pull_back(self, silo: int, own: Tensor, slopes: Tensor, some: Tensor | slice = slice(None)) -> Tensor:
         """The gradient (d_j,), in a silo's block, of what has the derivatives `slopes` (samples, size) in the sums."""
-        out, at_once = torch.zeros_like(own), self._at_once(silo)
+        out, at_once = torch.zeros_like(own), self._samples_at_once(silo)
         for seen, steep in zip(self._train[silo][some].split(at_once), slopes.split(at_once), strict=True):
             out += self.networks[silo].pull_back(own[None], seen[None], lambda _, s=steep: s[None])[0]
         return out
@@ -345,11 +326,11 @@ class VerticalNetworks(Vertical):
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         found: dict[str, list[float]] = {}
         for row in x:
-            for name, value in self._measured(row).items():
+            for name, value in self._measure(row).items():
                 found.setdefault(name, []).append(value)
         return {name: torch.tensor(values, dtype=torch.float64) for name, values in found.items()}
 
-    def _measured(self, row: Tensor) -> dict[str, float]:
+    def _measure(self, row: Tensor) -> dict[str, float]:
         """The metrics at one point (d,)."""
         found: dict[str, float] = {}
         sums, labels = self._sums(row, self._train), self._labels
@@ -381,8 +362,8 @@ class VerticalNetworks(Vertical):
         with the variance $s^2$ of its samples' partial gradients, divided by m - 1.
         """
         sampling, whole = self.gradient_variance(x)[0], self.objective_gradient(x)
-        everybody = torch.arange(self.clients, device=self.device)
-        away = self.gradient(x.expand(1, self.clients, -1), everybody[None])[0].double()
+        everyone = torch.arange(self.clients, device=self.device)
+        away = self.gradient(x.expand(1, self.clients, -1), everyone[None])[0].double()
         for silo, client in zip(self.silo_of.tolist(), away, strict=True):
             client[self.blocks[silo]] -= whole[self.blocks[silo]]
         return PartialNoise(sampling, away.square().sum(1))
@@ -421,10 +402,7 @@ class VerticalNetworks(Vertical):
         first = sum(self.silo_clients[:silo])
         return silo, torch.from_numpy(self.partitions[silo].samples[client - first]).to(self.device)
 
-    def _image(self, silo: int) -> tuple[int, int, int]:
-        return self.networks[silo].image
-
-    def _at_once(self, silo: int) -> int:
+    def _samples_at_once(self, silo: int) -> int:
         """How many samples a silo's network sees at once."""
         network = self.networks[silo]
         cached = network.convolutional and self.device.type == "cpu"
@@ -443,12 +421,12 @@ class VerticalNetworks(Vertical):
         flat = [features.flatten(1).double().cpu() for features in self._train]
         return [torch.cat([own, own.new_ones(len(own), 1)], 1) for own in flat]
 
-    def _floor(self) -> Floor:
+    def _lower_bound(self) -> LowerBound:
         if not (self.linear and self.loss.steepness is None):
-            return Floor("train_loss", 0.0, "the loss is not negative")
+            return LowerBound("train_loss", 0.0, "the loss is not negative")
         table, labels = torch.cat(self._features_with_one, 1).numpy(), self.dataset.train_labels.astype(float)
         residual = labels - table @ np.linalg.lstsq(table, labels, rcond=None)[0]
-        return Floor("train_loss", float(residual @ residual) / (2 * self.samples), "least squares, solved")
+        return LowerBound("train_loss", float(residual @ residual) / (2 * self.samples), "least squares, solved")
 
     def constants(self) -> dict[str, Constant | NoConstant]:
         r"""What is known for every parameter vector: of linear embeddings alone.
@@ -519,7 +497,7 @@ def _slices(split: str, size: int, silos: int, widths: Sequence[int] | None) -> 
         if silos > size:
             raise FedboundsError(f"silos = {silos}: there are {size} {split} to split, at least one for each is needed")
         return [len(part) for part in np.array_split(np.arange(size), silos)]
-    found = counts("widths", widths)
+    found = check_counts("widths", widths)
     if len(found) != silos or sum(found) != size:
         raise FedboundsError(f"widths = {quote(list(found))} must be {silos} numbers, of {size} {split} in all")
     return list(found)

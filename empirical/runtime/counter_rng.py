@@ -16,7 +16,7 @@ _BITS = 53
 UPLOAD = 200  # purpose of the numbers behind a mask that is sent; those of local step k have the purpose UPLOAD + k
 
 
-def words_of(uniforms: np.ndarray) -> np.ndarray:
+def words_from_uniforms(uniforms: np.ndarray) -> np.ndarray:
     """Words of 53 bits from numbers in [0, 1), int64, in the same shape."""
     return (uniforms * 2.0**_BITS).astype(np.int64)
 
@@ -30,7 +30,7 @@ def uniforms(words: Tensor, purpose: int, count: int) -> Tensor:
 
     Source: Steele, Lea & Flood 2014, *Fast splittable pseudorandom number generators*, Figure 15.
     """
-    return _shifted(raw_bits(words, purpose, count), 64 - _BITS).double() * 2.0**-_BITS
+    return _shift(raw_bits(words, purpose, count), 64 - _BITS).double() * 2.0**-_BITS
 
 
 def chances(words: Tensor, purpose: int, size: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -42,17 +42,17 @@ def chances(words: Tensor, purpose: int, size: int, dtype: torch.dtype) -> tuple
 
 def raw_bits(words: Tensor, purpose: int, count: int, start: int = 0) -> Tensor:
     """The 64 bits behind the numbers k = start + 1, ..., start + count, int64 of shape `(*words.shape, count)`."""
-    first = _mixed(words + torch.full((), purpose, device=words.device) * _GOLDEN)
+    first = _mix(words + torch.full((), purpose, device=words.device) * _GOLDEN)
     steps = torch.arange(start + 1, start + count + 1, device=words.device) * _GOLDEN  # products wrap around in tensors
-    return _mixed(first.unsqueeze(-1) + steps)
+    return _mix(first.unsqueeze(-1) + steps)
 
 
-def _mixed(numbers: Tensor) -> Tensor:
-    numbers = (numbers ^ _shifted(numbers, 30)) * _FIRST
-    numbers = (numbers ^ _shifted(numbers, 27)) * _SECOND
-    return numbers ^ _shifted(numbers, 31)
+def _mix(numbers: Tensor) -> Tensor:
+    numbers = (numbers ^ _shift(numbers, 30)) * _FIRST
+    numbers = (numbers ^ _shift(numbers, 27)) * _SECOND
+    return numbers ^ _shift(numbers, 31)
 
 
-def _shifted(numbers: Tensor, places: int) -> Tensor:
+def _shift(numbers: Tensor, places: int) -> Tensor:
     """A logical shift to the right; torch's own copies the sign."""
     return (numbers >> places) & ((1 << (64 - places)) - 1)

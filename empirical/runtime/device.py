@@ -42,11 +42,6 @@ def full_precision(device: torch.device) -> Iterator[None]:
 
 
 def device_name(device: torch.device | str) -> str:
-    """The name of a device for the records of a run; "cpu" for the CPU.
-
-    Example:
-        >>> device_name("cpu")
-        'cpu'
-    """
+    """The name of a device for the records of a run; "cpu" for the CPU."""
     device = torch.device(device)
     return f"{device}, {torch.cuda.get_device_name(device)}" if device.type == "cuda" else str(device)

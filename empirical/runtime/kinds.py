@@ -66,17 +66,13 @@ class Registry(Generic[T]):
 
     def keys(self, builder: Callable[..., T]) -> dict[str, inspect.Parameter]:
         """The keys that a builder takes."""
-        return {name: each for name, each in _parameters(builder).items() if name not in self.context}
+        return {name: each for name, each in inspect.signature(builder).parameters.items() if name not in self.context}
 
     def _required(self, builder: Callable[..., T]) -> list[str]:
         return [key for key, each in self.keys(builder).items() if each.default is each.empty]
 
     def builder(self, spec: Any) -> Callable[..., T]:
-        """The builder of a table, after a check of its kind and keys.
-
-        Raises:
-            FedboundsError: no table, no or an unknown kind, an unknown or a missing key.
-        """
+        """The builder of a table, after a check of its kind and keys."""
         known = self.builders()
         if not isinstance(spec, Mapping) or "kind" not in spec:
             fault = "needs a kind" if isinstance(spec, Mapping) else f"= {quote(spec)} must be a table with a kind"
@@ -100,19 +96,11 @@ class Registry(Generic[T]):
         return chosen
 
     def build(self, spec: Any, **context: Any) -> T:
-        """The object that a table describes.
-
-        Raises:
-            FedboundsError: as `builder`, or a value outside its domain.
-        """
+        """The object that a table describes."""
         return self.builder(spec)(**{key: value for key, value in spec.items() if key != "kind"}, **context)
 
     def with_defaults(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """The table with the default of every key that it leaves out, but for those whose default is None.
-
-        Raises:
-            FedboundsError: as `builder`.
-        """
+        """The table with the default of every key that it leaves out, but for those whose default is None."""
         keys = self.keys(self.builder(spec))
         defaults = {name: each.default for name, each in keys.items() if each.default not in (None, each.empty)}
         return {"kind": spec["kind"]} | defaults | dict(spec)
@@ -152,15 +140,11 @@ class Registry(Generic[T]):
                 hints, meanings = _hints(builder), _meanings(builder, self.shared)
                 for key, each in self.keys(builder).items():
                     default = "required" if each.default is each.empty else f"{each.default}"
-                    row = KeyRow(kind, key, _type_in_words(hints.get(key, Any)), default, meanings.get(key, ""))
+                    row = KeyRow(kind, key, _describe_type(hints.get(key, Any)), default, meanings.get(key, ""))
                     found.setdefault((kind, key), row)
             if not any(map(self.keys, builders)):
                 found[kind, ""] = KeyRow(kind, "", "", "", "")
         return [*found.values()]
-
-
-def _parameters(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(builder).parameters
 
 
 def _hints(builder: Callable[..., Any]) -> dict[str, Any]:
@@ -192,7 +176,7 @@ def _value(hint: Any, default: Any, meaning: str | None) -> dict[str, Any]:
     return ({"type": [TYPES[part] for part in parts]} if all(part in TYPES for part in parts) else {}) | about
 
 
-def _type_in_words(hint: Any) -> str:
+def _describe_type(hint: Any) -> str:
     """The type of a key in the words of TOML."""
     if get_origin(hint) is Literal:
         return " or ".join(f'"{each}"' for each in get_args(hint))

@@ -67,7 +67,7 @@ class RunningSeeds:
             drawn = [self.drawn.round(own, t) for own in self.active_streams]
         except StopIteration:
             raise FedboundsError(f"participation ends after {t} rounds, {self.rounds} were asked for") from None
-        present = Cohort.of(drawn)
+        present = Cohort.from_rounds(drawn)
         if not present.counts.all():
             self.empty[self.active] += present.counts == 0
         nominal = algorithm.nominal(state, of_phase, present)
@@ -78,7 +78,7 @@ class RunningSeeds:
             self.participations.append((self.active[present.seeds], when, present.clients, present.weights))
         cohort = algorithm.cohort(state, of_phase, present, self.process.clients)
         if cohort is present and (places := separate_places(self.process)):
-            cohort = cohort.apart(places)
+            cohort = cohort.split_places(places)
         self.computed[self.active] += cohort.counts
         each, together = self.bytes
         self.sent[self.active] += cohort.counts * (each or 0) if together is None else together

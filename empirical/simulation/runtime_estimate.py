@@ -19,30 +19,14 @@ DENSE = ("quadratic", "minimax-quadratic")  # kinds of problems whose Hessians a
 
 
 def least_seconds(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dimension: int, closed: bool) -> float:
-    """Seconds that a run takes at least: its steps one after another, and its numbers.
-
-    Example:
-        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> least_seconds(FedAvg(0.1, 5), toy_example(), 1000, 1, 2, closed=False)
-        0.005
-    """
+    """Seconds that a run takes at least: its steps one after another, and its numbers."""
     steps = float(algorithm.most_local_steps(problem))
     in_turn = rounds + steps if closed else rounds * steps
     return max(STEP * in_turn, (rounds if closed else in_turn) * seeds * dimension / SPEED)
 
 
 def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dimension: int, closed: bool) -> float:
-    """Refuse a run that surely never ends; `least_seconds` of any other.
-
-    Example:
-        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> check_work(FedAvg(0.1, 10**15), toy_example(), 3, 1, 2, closed=False)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: rounds = 3, local_steps = 1000000000000000, seeds = 1, dimension = 2 ...
-    """
+    """Refuse a run that surely never ends; `least_seconds` of any other."""
     seconds = least_seconds(algorithm, problem, rounds, seeds, dimension, closed)
     if seconds > PATIENCE:
         raise FedboundsError(
@@ -53,22 +37,12 @@ def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dim
 
 
 def may_be_closed(engine: str, affine: bool) -> bool:
-    """Whether an engine of this name sums local steps in closed form, on a problem whose gradients are affine or not.
-
-    Example:
-        >>> may_be_closed("auto", True), may_be_closed("batched", True), may_be_closed("auto", False)
-        (True, False, False)
-    """
+    """Whether an engine of this name sums local steps in closed form, if the gradients are affine or not."""
     return affine and str(engine).replace("-", " ") in ("auto", "closed form")
 
 
 def building_seconds(table: Mapping[str, Any], dimension: int) -> float:
-    """Seconds that it takes at least to make the problem of a table with all its defaults.
-
-    Example:
-        >>> building_seconds({"kind": "quadratic", "clients": 3, "diagonal": False, "shared": True}, 20_000)
-        800.0
-    """
+    """Seconds that it takes at least to make the problem of a table with all its defaults."""
     if table.get("kind") not in DENSE or table.get("diagonal", False) or "clients" not in table:
         return 0.0
     many = 1 if table.get("shared", True) else int(table["clients"])

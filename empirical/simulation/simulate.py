@@ -134,8 +134,8 @@ def _can_share_batch(
     process = _process(participation, problem, sum(length for _, length in schedules[0]))
     most = max(len(one.seeds) for one in settings)
     for each in zip(*schedules, strict=True):
-        informed_phases = [phase.informed(process).on(problem) for phase, _ in each]
-        if not can_share_batch(choose_engine(engine, problem, informed_phases[0], each[0][1], most), informed_phases):
+        bound_phases = [phase.bind_process(process).bind_problem(problem) for phase, _ in each]
+        if not can_share_batch(choose_engine(engine, problem, bound_phases[0], each[0][1], most), bound_phases):
             return False
     return True
 
@@ -218,8 +218,8 @@ def _round(live: Sequence[_SettingRun], round_engine: Engine, t: int, done: int,
     if planned is None:
         planned = _join_cohorts(live, [part.runs.cohort(part.phase, part.state, t, done) for part in live])
     for part, cohort in zip(live, planned.each, strict=True):
-        part.state = part.phase.attended(part.state, t, cohort)
-    sent = [part.phase.sent(part.state) for part in live]
+        part.state = part.phase.record_cohort(part.state, t, cohort)
+    sent = [part.phase.broadcast(part.state) for part in live]
     streams = [own for part in live for own in part.runs.active_streams]
     first, correction = live[0], None
     if first.phase.corrects:
@@ -233,7 +233,7 @@ def _round(live: Sequence[_SettingRun], round_engine: Engine, t: int, done: int,
 def _join_cohorts(live: Sequence[_SettingRun], cohorts: Sequence[Cohort]) -> Attendance:
     if len(live) == 1:
         return Attendance(cohorts[0], cohorts)
-    return Attendance(Cohort.joined(cohorts, [part.phase.local.step_size for part in live]), cohorts)
+    return Attendance(Cohort.join(cohorts, [part.phase.local.step_size for part in live]), cohorts)
 
 
 def _plan_rounds(
@@ -250,7 +250,7 @@ def _plan_rounds(
         for k, part in enumerate(live):
             states[k] = part.phase.begin_round(states[k], t + ahead, done + ahead, part.runs.active_streams)
             each.append(part.runs.cohort(part.phase, states[k], t + ahead, done + ahead))
-            states[k] = part.phase.attended(states[k], t + ahead, each[k])
+            states[k] = part.phase.record_cohort(states[k], t + ahead, each[k])
         attending = _join_cohorts(live, each)
         found = (
             round_engine.tables(attending.together, done + ahead, streams) if len(attending.together.clients) else {}
@@ -278,16 +278,7 @@ def _place_rounds(
 
 
 def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, every: int, models: bool) -> None:
-    """Refuse a run whose models and records this machine cannot hold, before any of them is made.
-
-    Example:
-        >>> check_run_memory(3, 2, 100, 4, 1, False)
-        >>> check_run_memory(3, 2, 10**12, 4, 1, False)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: a run with seeds = 4, dimension = 2, rounds = 1000000000000,
-        record_every = 1 ...
-    """
+    """Refuse a run whose models and records this machine cannot hold, before any of them is made."""
     records = rounds // every + 2
     # the model, its changes in a round, metrics and random streams of a seed; recorded models come with products of the
     # clients' gradients, which are no larger
@@ -297,15 +288,10 @@ def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, ever
 
 
 class _SettingRun:
-    """One running setting: its seeds, its record, and the state of its phase.
+    """One running setting: its seeds, its record, and the state of its phase."""
 
-    Attributes:
-        phase: the algorithm of the phase, as it runs on the problem.
-        state: its state, of the active seeds.
-    """
-
-    phase: Algorithm
-    state: Any
+    phase: Algorithm  # the algorithm of the phase, as it runs on the problem
+    state: Any  # its state, of the active seeds
 
     def __init__(
         self,
@@ -325,10 +311,10 @@ class _SettingRun:
         self.together = [phase.round_bytes(problem) for phase, _ in schedule]
         counted = all(sent != (None, None) for sent in zip(self.lengths, self.together, strict=True))
         self.record = TraceArrays(problem, self.runs, total, every, models, counted)
-        self.informed_phases = [phase.informed(drawn.process).on(problem) for phase, _ in schedule]
+        self.bound_phases = [phase.bind_process(drawn.process).bind_problem(problem) for phase, _ in schedule]
         self.engines = [
             choose_engine(engine, problem, phase, length, len(streams))
-            for phase, (_, length) in zip(self.informed_phases, schedule, strict=True)
+            for phase, (_, length) in zip(self.bound_phases, schedule, strict=True)
         ]
 
     def begin(self) -> None:
@@ -339,7 +325,7 @@ class _SettingRun:
 
     def enter(self, index: int) -> None:
         """Starts a phase at the last models of the one before."""
-        self.phase = self.informed_phases[index]
+        self.phase = self.bound_phases[index]
         self.runs.bytes = [self.lengths[index], self.together[index]]
         self.state = self.phase.init(self.models, self.problem.clients)
 

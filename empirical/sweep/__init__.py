@@ -11,9 +11,9 @@ gaps = {run.title: store.load(run.key).objective_gap for run in runs}    # (seed
 ```
 """
 
+from fedbounds.empirical.sweep.batches import shard
 from fedbounds.empirical.sweep.executor import Outcome, execute
 from fedbounds.empirical.sweep.runs import Run, plan
-from fedbounds.empirical.sweep.shards import shard
 from fedbounds.empirical.sweep.spec import Sweep, read_sweep, resolve
 from fedbounds.empirical.sweep.store import RunStatus, Store
 from fedbounds.empirical.sweep.table import RunRow, Summary, summarize, tabulate, write_csv

@@ -35,17 +35,11 @@ class RunUpdate(NamedTuple):
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes runs and saves their results.
+    """Makes runs and saves their results."""
 
-    Args:
-        store: the results.
-        facts: provenance of this process and the sources, for the records.
-        run_task: from a task to its trace; None for all tasks of a batch together.
-    """
-
-    store: Store
-    facts: Mapping[str, Any]
-    run_task: RunTask | None
+    store: Store  # the results
+    facts: Mapping[str, Any]  # provenance of this process and the sources, for the records
+    run_task: RunTask | None  # from a task to its trace; None for all tasks of a batch together
 
     def make(self, batch: Batch) -> Iterator[RunUpdate]:
         """Make the missing runs of a batch; yields an update for each run, once its trace or error is saved.
@@ -67,11 +61,11 @@ class Maker:
 
     def look(self, batch: Batch) -> tuple[list[RunUpdate], list[Run]]:
         """The finished runs of a batch, and the missing ones."""
-        standings = {run.key: self.store.standing(run.key) for run in batch}
+        statuses = {run.key: self.store.read_status(run.key) for run in batch}
         found = [
-            RunUpdate(key, standing.status, made=False) for key, standing in standings.items() if standing.finished
+            RunUpdate(key, run_status.status, made=False) for key, run_status in statuses.items() if run_status.finished
         ]
-        return found, [run for run in batch if not standings[run.key].finished]
+        return found, [run for run in batch if not statuses[run.key].finished]
 
     def _make_and_save(self, batch: Batch) -> Iterator[RunUpdate]:
         started, clock, waiting = datetime.now(UTC), time.perf_counter(), iter(batch)

@@ -57,24 +57,15 @@ class Run:
 
 
 class Prepared(NamedTuple):
-    """A task after the check of its components.
-
-    Attributes:
-        data: checksums of the data that it reads, by the dotted place of the file in the task.
-        seconds: a lower bound of its duration.
-        message_bytes: of a client's message.
-        together: how many such runs are made together at most.
-        link_loads: what a round sends over each class of links.
-        memory: bytes of the numbers that it holds.
-    """
+    """A task after the check of its components."""
 
     task: Task
-    data: Mapping[str, str]
-    seconds: float = 0.0
-    message_bytes: int | None = None
-    together: int = 1
-    link_loads: Mapping[str, LinkLoad] = MappingProxyType({})
-    memory: int = 0
+    data: Mapping[str, str]  # checksums of the data that it reads, by the dotted place of the file in the task
+    seconds: float = 0.0  # a lower bound of its duration
+    message_bytes: int | None = None  # of a client's message
+    together: int = 1  # how many such runs are made together at most
+    link_loads: Mapping[str, LinkLoad] = MappingProxyType({})  # what a round sends over each class of links
+    memory: int = 0  # bytes of the numbers that it holds
 
 
 class Component(NamedTuple):
@@ -191,7 +182,7 @@ class Preparation:
         longest = max(known) if len(known) == len(lengths) else None
         together = most_together(problem, task, steps)
         data = {**problem.data, **process.data}
-        return Prepared(task, data, seconds, longest, together, loads, _numbers_held(problem, task))
+        return Prepared(task, data, seconds, longest, together, loads, _count_numbers(problem, task))
 
     def _algorithm(
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
@@ -285,7 +276,7 @@ def most_together(problem: Component, task: Task, steps: int) -> int:
     return max(1, min((16 if here else 512) // seeds, 2**26 // numbers))
 
 
-def _numbers_held(problem: Component, task: Task) -> int:
+def _count_numbers(problem: Component, task: Task) -> int:
     """Bytes of the models of server and clients, and of what is recorded."""
     records = task["rounds"] // task["record_every"] + 2
     of_a_seed = 4 * (problem.dimension + records) + (2 * records * problem.dimension if task["record_models"] else 0)

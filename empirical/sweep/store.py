@@ -46,15 +46,10 @@ class CannotWrite(FedboundsError):
 
 @dataclass(frozen=True)
 class RunStatus:
-    """The status of a run in the store.
+    """The status of a run in the store."""
 
-    Args:
-        status: "done", "diverged" (some seed did), "error: ...", "missing" or "damaged: ...".
-        record: the record, where it is whole.
-    """
-
-    status: str
-    record: Mapping[str, Any]
+    status: str  # "done", "diverged" (some seed did), "error: ...", "missing" or "damaged: ..."
+    record: Mapping[str, Any]  # the record, where it is whole
 
     @property
     def finished(self) -> bool:
@@ -81,7 +76,7 @@ class Store:
         """Where the record of this run lies."""
         return self.directory / f"{key}.json"
 
-    def standing(self, key: str) -> RunStatus:
+    def read_status(self, key: str) -> RunStatus:
         """Look a run up, reading its trace once to compare checksums; never raises."""
         try:
             content = read_bytes(self.record_path(key), "its record", MAX_RECORD_BYTES)
@@ -108,9 +103,9 @@ class Store:
         Raises:
             FedboundsError: the run is missing, damaged, or has failed.
         """
-        standing = self.standing(key)
-        if not standing.finished:
-            raise FedboundsError(f"{self.trace_path(key)}: no result to read: {standing.status}")
+        run_status = self.read_status(key)
+        if not run_status.finished:
+            raise FedboundsError(f"{self.trace_path(key)}: no result to read: {run_status.status}")
         from fedbounds.empirical.simulation.trace import Trace
 
         return Trace.load(self.trace_path(key))
@@ -145,9 +140,9 @@ class Store:
         Raises:
             CannotWrite: the directory cannot be written.
         """
-        standing = self.standing(key)
-        if standing.finished:
-            return standing.status
+        run_status = self.read_status(key)
+        if run_status.finished:
+            return run_status.status
         self._put_record(key, status, facts, sync)
         with suppress(OSError):  # it counts for nothing beside this record
             self.trace_path(key).unlink()

@@ -60,14 +60,14 @@ def tabulate(runs: Iterable[Run], store: Store) -> list[RunRow]:
     """Look every run up and summarize the traces that are there and whole."""
     rows = []
     for run in runs:
-        standing = store.standing(run.key)
+        run_status = store.read_status(run.key)
         metrics: dict[str, Summary] = {}
         made: dict[str, str] = {}
-        if standing.finished:
+        if run_status.finished:
             trace = store.load(run.key)
-            metrics, made = summarize(trace), origin(standing.record["provenance"])
+            metrics, made = summarize(trace), origin(run_status.record["provenance"])
             made["device"] = str(trace.spec.get("device", "cpu")).rpartition(", ")[2]  # whichever of several like it
-        rows.append(RunRow(run, standing.status, metrics, made))
+        rows.append(RunRow(run, run_status.status, metrics, made))
     return rows
 
 

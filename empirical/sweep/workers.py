@@ -40,12 +40,7 @@ def make_spawned(planned: Sequence[Batch], maker: Maker, workers: int) -> Genera
 
 
 class _Pool:
-    """Workers with their batches, and the waiting batches.
-
-    Args:
-        maker: what a worker makes runs with.
-        waiting: batches, in the order in which they are handed out.
-    """
+    """Workers with their batches, and the waiting batches."""
 
     def __init__(self, maker: Maker, waiting: deque[Batch]) -> None:
         self.maker, self.waiting = maker, waiting
@@ -106,7 +101,7 @@ class _Pool:
             )
         ended: list[RunUpdate] = []
         for run in batch:
-            status = store.standing(run.key).status
+            status = store.read_status(run.key).status
             if status in ("done", "diverged"):
                 ended.append(RunUpdate(run.key, status))
             elif run.key not in self._crashed_once:

@@ -76,8 +76,8 @@ def run(
     fedbounds run examples/sweep.toml --shard $SLURM_ARRAY_TASK_ID/8
     """
     from fedbounds.empirical.sweep import execute, shard
+    from fedbounds.empirical.sweep.batches import parse_shard
     from fedbounds.empirical.sweep.executor import runs_bar
-    from fedbounds.empirical.sweep.shards import parse_shard
 
     if cluster is not None and workers is not None:
         raise FedboundsError("--cluster uses the workers of the cluster; leave out --workers")
@@ -310,20 +310,19 @@ def _show_plan(
     name: str, head: dict[str, Any], runs: Sequence[Run], store: Store, workers: int, patience: int, as_json: bool
 ) -> None:
     from fedbounds.empirical.simulation.runtime_estimate import format_duration
-    from fedbounds.empirical.sweep.estimate import estimate
-    from fedbounds.empirical.sweep.probe import Probe, probe
+    from fedbounds.empirical.sweep.estimate import Probe, estimate, probe
 
     def probe_runs(some: Sequence[Run]) -> Probe:
         with progress_bar("settings probed") as progress:
             return probe(some, patience, progress)
 
-    standings = {run.key: store.standing(run.key) for run in runs}
-    found = estimate(runs, standings, workers, probe_runs if patience else None)
+    statuses = {run.key: store.read_status(run.key) for run in runs}
+    found = estimate(runs, statuses, workers, probe_runs if patience else None)
     if as_json:
         listed = [
             {
                 **_describe(run),
-                "status": standings[run.key].status,
+                "status": statuses[run.key].status,
                 "at_least_seconds": run.seconds,
                 "seconds": found.seconds[run.key],
             }
@@ -334,12 +333,12 @@ def _show_plan(
         return
     about = "about" if found.measured or found.tried else "at least"
     for run in runs:
-        standing, seconds = standings[run.key], found.seconds[run.key]
+        run_status, seconds = statuses[run.key], found.seconds[run.key]
         duration = (
-            f"  ({about} {format_duration(seconds)})" if not standing.finished and seconds >= SHOWN_SECONDS else ""
+            f"  ({about} {format_duration(seconds)})" if not run_status.finished and seconds >= SHOWN_SECONDS else ""
         )
-        click.echo(f"{run.key[:12]}  {standing.status:<8}  {run.title}{duration}")
-    kinds = Counter(standings[run.key].status.partition(":")[0] for run in runs)
+        click.echo(f"{run.key[:12]}  {run_status.status:<8}  {run.title}{duration}")
+    kinds = Counter(statuses[run.key].status.partition(":")[0] for run in runs)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     listed = f" ({counts})" if counts else ""
     click.echo(f"{name}: {len(runs)} run{_s(len(runs))}{listed} in {head['directory']}")

@@ -181,13 +181,13 @@ def _runs(setting: SweepSetting, store: Store) -> list[dict[str, Any]]:
     """The records of the runs of a setting."""
     found = []
     for run in setting.runs:
-        standing = store.standing(run.key)
-        record = standing.record
+        run_status = store.read_status(run.key)
+        record = run_status.record
         found.append(
             {
                 "key": run.key,
                 "seeds": list(run.task["seeds"]),
-                "status": standing.status,
+                "status": run_status.status,
                 "seconds": record.get("seconds"),
                 "sha256": record.get("checksum"),
                 "made_with": _build(record.get("provenance") or {}),

@@ -42,17 +42,17 @@ class Compressor(ABC):
     def unpack(self, payload: bytes, size: int) -> np.ndarray:
         """What the payload means, float32 (size,)."""
 
-    @abstractmethod
     def payload_bytes(self, size: int) -> int | None:
-        """How long a payload is; None if that depends on the update or on chance."""
+        """How long a payload is; None, the default, if that depends on the update or on chance."""
+        return None
 
-    @abstractmethod
     def squared_error(self, x: np.ndarray) -> float | None:
-        r"""$E\|\mathcal S(x)-x\|^2$ exactly, for one x (d,); None if it has no closed form."""
+        r"""$E\|\mathcal S(x)-x\|^2$ exactly, for one x (d,); None, the default, if it has no closed form."""
+        return None
 
-    @abstractmethod
     def relative_error(self, size: int) -> float | None:
-        r"""The least $q^2$ with $E\|\mathcal S(x)-x\|^2\le q^2\|x\|^2$ for every x (d,); None if none is known."""
+        r"""The least $q^2$ with $E\|\mathcal S(x)-x\|^2\le q^2\|x\|^2$ for every x (d,); None by default."""
+        return None
 
     def encode(self, update: np.ndarray, rng: np.random.Generator) -> bytes:
         """The message for an update.
@@ -64,7 +64,7 @@ class Compressor(ABC):
         Raises:
             FedboundsError: not one vector of such numbers, or an empty one.
         """
-        x = checked_update(update)
+        x = check_update(update)
         return seal(self.code, len(x), self.pack(x, rng), self.agreed)
 
     def decode(self, message: bytes, size: int | None = None) -> np.ndarray:
@@ -106,7 +106,7 @@ class Compressor(ABC):
         return json.dumps(self.spec(), sort_keys=True).encode()
 
 
-def checked_update(update: object) -> np.ndarray:
+def check_update(update: object) -> np.ndarray:
     """The update as float32 (d,)."""
     x = np.asarray(update)
     if x.ndim != 1 or x.dtype.kind not in "fiu":

@@ -24,7 +24,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_choice, check_count, quote
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.algorithms.messages import packing
-from fedbounds.empirical.algorithms.messages.compressor import Compressor, checked_update
+from fedbounds.empirical.algorithms.messages.compressor import Compressor, check_update
 from fedbounds.empirical.algorithms.messages.envelope import seal, unseal
 from fedbounds.empirical.algorithms.messages.noise import LARGEST_SEED
 from fedbounds.empirical.algorithms.messages.rotation import pieces, rotate, rotate_back
@@ -183,7 +183,7 @@ class _Sparse(Compressor):
         """Positions and numbers."""
         return packing.positions(where, size) + values.astype(_NUMBER).tobytes()
 
-    def filled(self, payload: bytes, count: int, size: int) -> np.ndarray:
+    def fill(self, payload: bytes, count: int, size: int) -> np.ndarray:
         """The vector with so many entries that may differ from zero."""
         split = packing.position_bytes(count, size)
         try:
@@ -233,7 +233,7 @@ class TopK(_Sparse):
         return self.sparse(where, x[where], len(x))
 
     def unpack(self, payload: bytes, size: int) -> np.ndarray:
-        return self.filled(payload, self.count(size), size)
+        return self.fill(payload, self.count(size), size)
 
     def payload_bytes(self, size: int) -> int:
         return packing.position_bytes(self.count(size), size) + 4 * self.count(size)
@@ -292,9 +292,6 @@ class Sparsified(_Sparse):
         found = np.zeros(size, np.float32)
         found[kept] = _numbers(payload[split:])
         return found
-
-    def payload_bytes(self, size: int) -> None:
-        return None
 
     def squared_error(self, x: np.ndarray) -> float:
         wide = np.asarray(x, np.float64)
@@ -395,12 +392,6 @@ class Eden(Compressor):
         places = pieces(size)
         return 8 + 4 * len(places) + packing.bit_bytes(places[-1].stop, self.bits)
 
-    def squared_error(self, x: np.ndarray) -> None:
-        return None
-
-    def relative_error(self, size: int) -> float | None:
-        return None
-
 
 @dataclass(frozen=True)
 class Drive(Eden):
@@ -427,19 +418,11 @@ class Drive(Eden):
 class Partly(Compressor):
     r"""All numbers but the last compressed, and those as they are, 32 bits each, in one message.
 
-    So travel the numbers of batch normalization, which are few and must be exact.
+    For the numbers of batch normalization, which are few and must be exact.
 
     Args:
         compressor: of the others.
         whole: how many are sent as they are, at least 1.
-
-    Raises:
-        FedboundsError: another number, no compressor.
-
-    Example:
-        >>> codec = Partly(StochasticSign(), 2)
-        >>> codec.decode(codec.encode(np.array([3.0, 3.0, -3.0, 0.5, 7.0]), np.random.default_rng(0))).tolist()
-        [3.0, 3.0, -3.0, 0.5, 7.0]
 
     Source: Li et al. 2024, the authors' public code.
     """
@@ -463,9 +446,9 @@ class Partly(Compressor):
     def spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "compressor": self.compressor.spec(), "whole": self.whole}
 
-    def joined(self, message: bytes, numbers: np.ndarray) -> bytes:
-        """The message that says what a message of the compressor says, and the numbers (whole,)."""
-        numbers = checked_update(numbers)
+    def append_numbers(self, message: bytes, numbers: np.ndarray) -> bytes:
+        """A message of the compressor and the numbers (whole,) in one message."""
+        numbers = check_update(numbers)
         if len(numbers) != self.whole:
             raise FedboundsError(f"{len(numbers)} numbers to send as they are, and {self.whole} were agreed on")
         size, payload = unseal(message, self.compressor.code, self.compressor.agreed)
@@ -519,9 +502,6 @@ class Bits(Compressor):
     def squared_error(self, x: np.ndarray) -> float:
         return 0.0
 
-    def relative_error(self, size: int) -> None:
-        return None
-
 
 COMPRESSORS: Registry[Compressor] = Registry(
     "compressor",
@@ -530,10 +510,5 @@ COMPRESSORS: Registry[Compressor] = Registry(
 
 
 def compressor_from_spec(spec: object, kinds: Registry[Compressor] = COMPRESSORS) -> Compressor:
-    """The compressor that a table describes: its `kind`, one of `kinds`, and what both sides agree on.
-
-    Example:
-        >>> compressor_from_spec({"kind": "top-k", "share": 0.1})
-        TopK(share=0.1)
-    """
+    """The compressor that a table describes: its `kind`, one of `kinds`, and what both sides agree on."""
     return spec if isinstance(spec, Compressor) else kinds.build(spec)

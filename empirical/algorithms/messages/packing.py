@@ -9,12 +9,7 @@ _POWERS = (3 ** np.arange(_DIGITS)).astype(np.uint8)
 
 
 def bits(values: np.ndarray) -> bytes:
-    """Booleans (n,), eight to a byte, the first the lowest bit.
-
-    Example:
-        >>> bits(np.array([True, False, True])), unbits(b"\\x05", 3).tolist()
-        (b'\\x05', [1, 0, 1])
-    """
+    """Booleans (n,), eight to a byte, the first the lowest bit."""
     return np.packbits(values, bitorder="little").tobytes()
 
 
@@ -29,12 +24,7 @@ def bit_bytes(count: int, width: int = 1) -> int:
 
 
 def words(values: np.ndarray, width: int) -> bytes:
-    """Numbers (n,) below 2^width, one after another; the lowest bit of each first.
-
-    Example:
-        >>> unwords(words(np.array([5, 0, 7]), 3), 3, 3).tolist()
-        [5, 0, 7]
-    """
+    """Numbers (n,) below 2^width, one after another; the lowest bit of each first."""
     return bits((values[:, None] >> np.arange(width, dtype=values.dtype)) & 1)
 
 
@@ -44,12 +34,7 @@ def unwords(packed: bytes, count: int, width: int) -> np.ndarray:
 
 
 def ternary(values: np.ndarray) -> bytes:
-    """Numbers -1, 0 and 1 (n,), five to a byte: 1.6 bits each, of log2(3) = 1.585 that they need.
-
-    Example:
-        >>> unternary(ternary(np.array([-1, 1, 0, 0, 1, -1])), 6).tolist()
-        [-1, 1, 0, 0, 1, -1]
-    """
+    """Numbers -1, 0 and 1 (n,), five to a byte: 1.6 bits each, of log2(3) = 1.585 that they need."""
     digits = np.ones(-(-len(values) // _DIGITS) * _DIGITS, np.uint8)
     digits[: len(values)] = values + 1
     return (digits.reshape(-1, _DIGITS) @ _POWERS).tobytes()

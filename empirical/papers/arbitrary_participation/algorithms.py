@@ -138,7 +138,7 @@ class WaitMinibatch(Averaging):
         FedboundsError: a number outside its domain.
 
     Example:
-        >>> nobody = Cohort.of([Round(np.zeros(0, dtype=np.int64), np.zeros(0))])
+        >>> nobody = Cohort.from_rounds([Round(np.zeros(0, dtype=np.int64), np.zeros(0))])
         >>> WaitMinibatch(0.1, 5, interval=2).cohort(None, 1, nobody, clients=4).weights
         array([0.25, 0.25, 0.25, 0.25])
 
@@ -160,7 +160,7 @@ class WaitMinibatch(Averaging):
 
     def cohort(self, state: ModelOnly | None, t: int, drawn: Cohort, clients: int) -> Cohort:
         present = 0 if (t + 1) % self.interval else clients
-        return Cohort.of([Round(np.arange(present), np.full(present, 1 / clients))] * len(drawn.counts))
+        return Cohort.from_rounds([Round(np.arange(present), np.full(present, 1 / clients))] * len(drawn.counts))
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import algorithms
-from fedbounds.empirical.invariants.applies import REFERENCE, Need, names_of
 from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, Run
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.coverage import SizeClass, map_size_classes, size_classes, with_size_classes
 from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.invariants.scope import REFERENCE, Need, parameter_names
 from fedbounds.empirical.invariants.search import Subject, check, strategy_of
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import (
     OWN_NUMBERS,
@@ -198,7 +198,7 @@ def check_invariants(
     kinds = [kind for kind, known in algorithms().items() if not known.ascends]
     if algorithm not in (*kinds, "other"):
         raise unknown_name("algorithm", str(algorithm), [*kinds, "other"])
-    problem = PlainProblem.of(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
+    problem = PlainProblem.from_problem(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
     own = {"cutoff": 2.0, "client_weights": np.array([0.5, 2.0]), "probability": np.array([0.5, 0.25])}
     own = {name: own[name] for name in OWN_NUMBERS.get(algorithm, ())} | own_numbers
     first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2, own=own)
@@ -231,7 +231,7 @@ def _missing(run: Run, algorithm: str, own_numbers: Mapping[str, Any], first: Ca
             raise FedboundsError(f"check_invariants has no argument {name!r}; {here}")
         fields = {field: 1 for field in ("local_step_size", "local_steps")}
         algorithms()[algorithm](**fields, **{needed[name]: value})
-    known = {*own_numbers, *names_of(run)}
+    known = {*own_numbers, *parameter_names(run)}
     return [name for name in needed if name not in known and not _reads(run, name, first)]
 
 

@@ -51,7 +51,7 @@ def generalized_fedavg(
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example
-        >>> toy = PlainProblem.of(toy_example())
+        >>> toy = PlainProblem.from_problem(toy_example())
         >>> generalized_fedavg(toy, np.eye(3), rounds=3, step_size=0.5, local_steps=1)[1]
         array([0., 1.])
 
@@ -88,7 +88,7 @@ def reference_run(kind: str) -> Callable[..., np.ndarray]:
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example
-        >>> toy, there = PlainProblem.of(toy_example()), np.array([[0, 0, 1], [1, 0, 1]])
+        >>> toy, there = PlainProblem.from_problem(toy_example()), np.array([[0, 0, 1], [1, 0, 1]])
         >>> reference_run("fedau")(toy, there, rounds=2, step_size=0.5, local_steps=1, cutoff=2).shape
         (3, 2)
 

@@ -8,7 +8,8 @@ Example:
     >>> from fedbounds.empirical.invariants import Case, PlainProblem
     >>> from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
     >>> from fedbounds.empirical.problems import toy_example
-    >>> case = Case(PlainProblem.of(toy_example()), np.eye(3), step_size=0.5, local_steps=2, multiplier=4.0, interval=3)
+    >>> problem = PlainProblem.from_problem(toy_example())
+    >>> case = Case(problem, np.eye(3), step_size=0.5, local_steps=2, multiplier=4.0, interval=3)
     >>> sides = translation(lambda case: case.models(generalized_fedavg), case)
     >>> bool(abs(sides.got - sides.expected).max() < sides.within)
     True
@@ -25,9 +26,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import ROUND_OFF, InvariantSides, Need, applies
 from fedbounds.empirical.invariants.cases import ABSENT, AMPLIFIED, ANY_SUM, LONG_INTERVAL, UNEQUAL, Case, Run, digits
-from fedbounds.empirical.invariants.causes import rows_apart
+from fedbounds.empirical.invariants.causes import differing_rows
+from fedbounds.empirical.invariants.scope import ROUND_OFF, InvariantSides, Need, declare_scope
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 
 SMALL = 2.0**-24  # the step size that stands for its limit 0
@@ -43,7 +44,7 @@ Invariant = Callable[[Execute, Case], InvariantSides]
 # --- the amplification ------------------------------------------------------------------------------------
 
 
-@applies(algorithms=ALGORITHM_1)
+@declare_scope(algorithms=ALGORITHM_1)
 def anchor_form(execute: Execute, case: Case) -> InvariantSides:
     r"""An interval ends at its anchor plus eta times its un-amplified progress, and knows nothing else of the past.
 
@@ -54,7 +55,7 @@ def anchor_form(execute: Execute, case: Case) -> InvariantSides:
     got = execute(case)
     expected = got.copy()
     for t0 in range(0, case.rounds, case.interval):
-        later = case.restarted(t0, got[t0])
+        later = case.restart(t0, got[t0])
         plain = execute(replace(later, weights=later.weights[: case.interval], multiplier=1.0))
         expected[t0 + 1 : t0 + len(plain)] = plain[1:]
         if len(plain) == case.interval + 1:
@@ -62,7 +63,7 @@ def anchor_form(execute: Execute, case: Case) -> InvariantSides:
     return InvariantSides(got, expected)
 
 
-@applies(algorithms=ALGORITHM_1)
+@declare_scope(algorithms=ALGORITHM_1)
 def summed_displacements(execute: Execute, case: Case) -> InvariantSides:
     r"""The model is where it began, plus eta times what complete intervals moved, plus what the last rounds moved.
 
@@ -79,7 +80,7 @@ def summed_displacements(execute: Execute, case: Case) -> InvariantSides:
     return InvariantSides(got, np.stack(expected))
 
 
-@applies(LONG_INTERVAL, algorithms=ALGORITHM_1)
+@declare_scope(LONG_INTERVAL, algorithms=ALGORITHM_1)
 def plain_multiplier(execute: Execute, case: Case) -> InvariantSides:
     r"""With eta = 1 the interval plays no role.
 
@@ -90,7 +91,7 @@ def plain_multiplier(execute: Execute, case: Case) -> InvariantSides:
     return InvariantSides(execute(plain), execute(shorter), case=plain, against=shorter)
 
 
-@applies(algorithms=ALGORITHM_1)
+@declare_scope(algorithms=ALGORITHM_1)
 def two_sided_step_sizes(execute: Execute, case: Case) -> InvariantSides:
     r"""With P = 1, eta is a second step size, at the server.
 
@@ -102,7 +103,7 @@ def two_sided_step_sizes(execute: Execute, case: Case) -> InvariantSides:
     return InvariantSides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=each)
 
 
-@applies(AMPLIFIED, algorithms=ALGORITHM_1, tolerance=1e-8)
+@declare_scope(AMPLIFIED, algorithms=ALGORITHM_1, tolerance=1e-8)
 def frozen_gradient_limit(execute: Execute, case: Case) -> InvariantSides:
     r"""As gamma tends to 0 with kappa = gamma eta fixed, all gradients are taken where the interval began.
 
@@ -127,7 +128,7 @@ def frozen_gradient_limit(execute: Execute, case: Case) -> InvariantSides:
 # --- one round --------------------------------------------------------------------------------------------
 
 
-@applies(algorithms=ALGORITHM_1)
+@declare_scope(algorithms=ALGORITHM_1)
 def averaged_models(execute: Execute, case: Case) -> InvariantSides:
     r"""Before amplification the model is the weighted mean of the participants' models.
 
@@ -136,10 +137,10 @@ def averaged_models(execute: Execute, case: Case) -> InvariantSides:
     Checked in the rounds that do not end an interval, or in all of them with $\eta = 1$ where P = 1.
     """
     case = case if case.interval > 1 else replace(case, multiplier=1.0)
-    return _mean_of_models(execute, case, case.of_unit_sum)
+    return _mean_of_models(execute, case, case.sums_to_one)
 
 
-@applies(ANY_SUM, algorithms=ALGORITHM_1)
+@declare_scope(ANY_SUM, algorithms=ALGORITHM_1)
 def weights_as_given(execute: Execute, case: Case) -> InvariantSides:
     r"""Weights that do not sum to one are applied as they are; a round without participants changes nothing.
 
@@ -149,7 +150,7 @@ def weights_as_given(execute: Execute, case: Case) -> InvariantSides:
     weights on request only.
     """
     case = case if case.interval > 1 else replace(case, multiplier=1.0)
-    return _mean_of_models(execute, case, ~case.of_unit_sum)
+    return _mean_of_models(execute, case, ~case.sums_to_one)
 
 
 def _mean_of_models(execute: Execute, case: Case, rounds: np.ndarray) -> InvariantSides:
@@ -165,7 +166,7 @@ def _mean_of_models(execute: Execute, case: Case, rounds: np.ndarray) -> Invaria
 # --- clients ----------------------------------------------------------------------------------------------
 
 
-@applies(ABSENT, algorithms=AS_PRESENT)
+@declare_scope(ABSENT, algorithms=AS_PRESENT)
 def absent_clients(execute: Execute, case: Case) -> InvariantSides:
     r"""A client whose weight is always zero changes nothing, whether it is computed or skipped.
 
@@ -174,7 +175,7 @@ def absent_clients(execute: Execute, case: Case) -> InvariantSides:
     The absent client has the gradients and the noise of another, but its own center.
     """
     N = case.problem.clients
-    more = case.renamed(np.append(0, np.arange(N)), np.hstack([np.zeros((case.rounds, 1)), case.weights]))
+    more = case.rename_clients(np.append(0, np.arange(N)), np.hstack([np.zeros((case.rounds, 1)), case.weights]))
     elsewhere = replace(more.problem, centers=more.problem.centers + np.eye(N + 1, 1))
     more = replace(more, problem=elsewhere)
     return InvariantSides(execute(more), execute(case), case=more, against=case)
@@ -186,11 +187,11 @@ def relabeled_clients(execute: Execute, case: Case) -> InvariantSides:
     $$x_t(F_{\pi(n)}, q_t^{\pi(n)}) = x_t(F_n, q_t^n)$$
     """
     order = np.roll(np.arange(case.problem.clients), 1)
-    renamed = case.renamed(order, case.weights[:, order])
+    renamed = case.rename_clients(order, case.weights[:, order])
     return InvariantSides(execute(renamed), execute(case), case=renamed, against=case)
 
 
-@applies(UNEQUAL, algorithms=AS_WEIGHTED)
+@declare_scope(UNEQUAL, algorithms=AS_WEIGHTED)
 def split_clients(execute: Execute, case: Case) -> InvariantSides:
     r"""Two copies of a client, with the same noise and weights that add up to the client's, are the client.
 
@@ -200,7 +201,7 @@ def split_clients(execute: Execute, case: Case) -> InvariantSides:
     """
     first, others = case.weights[:, :1], case.weights[:, 1:]
     who = np.append(0, np.arange(case.problem.clients))
-    split = case.renamed(who, np.hstack([first / 4, 3 * first / 4, others]))
+    split = case.rename_clients(who, np.hstack([first / 4, 3 * first / 4, others]))
     return InvariantSides(execute(split), execute(case), case=split, against=case)
 
 
@@ -213,7 +214,7 @@ def translation(execute: Execute, case: Case) -> InvariantSides:
     $$x_t(F_n(\cdot - s), x_0 + s) = x_t(F_n, x_0) + s$$
     """
     shift = np.arange(1.0, case.problem.dimension + 1)
-    moved = case.translated(shift)
+    moved = case.translate(shift)
     return InvariantSides(
         execute(moved), execute(case) + shift, case=moved, against=case, via=f"moved by {digits(shift)}"
     )
@@ -226,7 +227,7 @@ def rotation(execute: Execute, case: Case) -> InvariantSides:
     """
     v = np.arange(1.0, case.problem.dimension + 1)
     mirror = np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v)
-    turned = case.rotated(mirror)
+    turned = case.rotate(mirror)
     via = f"turned by {digits(mirror)}"
     return InvariantSides(execute(turned), execute(case) @ mirror, case=turned, against=case, via=via)
 
@@ -236,7 +237,7 @@ def scaling(execute: Execute, case: Case) -> InvariantSides:
 
     $$x_t(aF_n, ag_n, \gamma/a) = x_t(F_n, g_n, \gamma)$$
     """
-    steeper = case.scaled(3.0)
+    steeper = case.scale(3.0)
     return InvariantSides(execute(steeper), execute(case), case=steeper, against=case)
 
 
@@ -266,7 +267,7 @@ def agreement_with(twin: Run, algorithms: frozenset[str] | None = None, *needs: 
         needs: what some case must have besides, or nothing is compared.
     """
 
-    @applies(_COMPLETE, *needs, algorithms=algorithms)
+    @declare_scope(_COMPLETE, *needs, algorithms=algorithms)
     def reference_twin(execute: Execute, case: Case) -> InvariantSides:
         """The models are those of the reference: the pseudo-code of the paper, or the twin that is given."""
         return InvariantSides(execute(case), case.models(twin))
@@ -282,14 +283,14 @@ def agreement_with_some(twins: Callable[[Case], Iterable[Run]], lacking: str) ->
         lacking: what the caller must give for the comparison with the one reference.
     """
 
-    @applies(lacking=lacking)
+    @declare_scope(lacking=lacking)
     def reference_twin(execute: Execute, case: Case) -> InvariantSides:
         """The models are those of the reference, with some value of what is not given."""
         got = execute(case)
         nearest = InvariantSides(got, np.full_like(got, np.inf))
         for twin in twins(case):
             sides = InvariantSides(got, case.models(twin))
-            if not rows_apart(sides, ROUND_OFF).any():
+            if not differing_rows(sides, ROUND_OFF).any():
                 return sides
             nearest = min(nearest, sides, key=lambda each: np.abs(each.got - each.expected).max())
         return nearest if np.isfinite(nearest.expected).all() else InvariantSides(got, got)

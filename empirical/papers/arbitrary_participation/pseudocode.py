@@ -13,7 +13,13 @@ import torch
 
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.oracles import Vector, full_oracle, local_update, step_sizes, stochastic_oracle
+from fedbounds.empirical.simulation.reference_algorithms import (
+    Vector,
+    full_oracle,
+    local_update,
+    step_sizes,
+    stochastic_oracle,
+)
 
 
 def generalized_fedavg(

@@ -88,7 +88,7 @@ def trajectory_quantities(
     Source: Wang & Ji 2022, Lemmas C.1 and C.2, Assumption 3' and Appendix C.3.
     """
     P, multiplier = analysis_interval(algorithm, interval)
-    coordinates = Coordinates.of(require_quadratic(problem))
+    coordinates = Coordinates.from_problem(require_quadratic(problem))
     weights = check_weights(q)
     if weights.shape[1] != problem.clients:
         raise FedboundsError(f"weights q are of {weights.shape[1]} clients, the problem has {problem.clients}")
@@ -98,7 +98,7 @@ def trajectory_quantities(
 
     spread, drift, cohort = np.zeros((T, I + 1)), np.zeros((T, I + 1)), np.zeros((T, I))
     participation, window = np.zeros(T), np.zeros(T // P)
-    state = State.known(coordinates.start, np.zeros_like(one))
+    state = State.begin(coordinates.start, np.zeros_like(one))
     for t, row in enumerate(weights):
         here = state.start, state.start_covariance
         participation[t] = _squared_distance(row, hessians, linear, *here)
@@ -108,13 +108,13 @@ def trajectory_quantities(
         reached = state
         for i, work in enumerate(works):
             law = RoundLaw(weighted_sum(row, work.increments), row @ work.shifts, weighted_sum(row**2, work.noise))
-            reached = state.after(law, one, law.noise)
+            reached = state.advance(law, one, law.noise)
             drift[t, i] = reached.squared_displacement()
             noise = weighted_sum(row * (1 - row), work.noise)
             spread[t, i] = _scatter(row, work.increments, work.shifts, *before) + trace(noise)
             if i < I:
                 cohort[t, i] = _scatter(row, hessians, linear, reached.mean, reached.covariance(one))
-        state = reached.amplified(multiplier, one) if (t + 1) % P == 0 else reached
+        state = reached.amplify(multiplier, one) if (t + 1) % P == 0 else reached
     return TrajectoryQuantities(spread, drift, cohort, participation, window, P)
 
 

@@ -19,7 +19,7 @@ from fedbounds.empirical.algorithms.algorithm import Fits
 from fedbounds.empirical.algorithms.descent_ascent import MinimaxAlgorithm
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.algorithms.local_optimizer import SGDA, LocalOptimizer, check_optimizers
-from fedbounds.empirical.algorithms.workload import Amount, DrawnWork, Workload, check_work
+from fedbounds.empirical.algorithms.workload import Amount, RandomWork, Workload, check_work
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FedNormSGDA(MinimaxAlgorithm):
         server_step_size: $\gamma_x>0$, units x^2/f.
         server_ascent_step_size: $\gamma_y>0$, units y^2/f.
         local_steps: $\tau_i\ge1$: one number, one for each client, one for each round and client (T, n), or drawn
-            (`DrawnWork`, or a table like `{low: 2, high: 5}`).
+            (`RandomWork`, or a table like `{low: 2, high: 5}`).
         local_epochs: the same in epochs, in place of local steps; an epoch is as many local steps as it takes to
             compute one gradient for each of a client's samples. Batches are drawn afresh in each step.
         weights: $w_i\ge0$, summing to one (of naive averaging, $p_i$); the problem's own $p_i$ if not given.
@@ -117,7 +117,7 @@ class FedNormSGDA(MinimaxAlgorithm):
         optimizers = (self.optimizer,) if isinstance(self.optimizer, LocalOptimizer) else self.optimizer
         amount = self.local_epochs if self.local_steps is None else self.local_steps
         assert amount is not None
-        changing = amount.redraw if isinstance(amount, DrawnWork) else np.ndim(amount) == 2
+        changing = amount.redraw if isinstance(amount, RandomWork) else np.ndim(amount) == 2
         return all(one.in_theory for one in optimizers) and not changing
 
     def rule(self, clients: int) -> FedNormSGDA:

@@ -31,8 +31,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.empirical.invariants.applies import Feature, Need
 from fedbounds.empirical.invariants.cases import as_numbers, digits
+from fedbounds.empirical.invariants.scope import Feature, Need
 
 MinimaxRun = Callable[..., ArrayLike]
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.invariants.scope import InvariantSides, declare_scope
 from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.fed_norm_sgda import games
 from fedbounds.empirical.papers.fed_norm_sgda.numpy_reference import fed_norm_sgda
@@ -31,7 +31,7 @@ Execute = Callable[[games.GameCase], np.ndarray]
 # --- players ----------------------------------------------------------------------------------------------
 
 
-@applies(games.NO_SNAPSHOTS)
+@declare_scope(games.NO_SNAPSHOTS)
 def exchanged_players(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""The players exchange their roles with the sign of the game: without snapshots no one can tell.
 
@@ -53,7 +53,7 @@ def exchanged_players(execute: Execute, case: games.GameCase) -> InvariantSides:
 # --- normalized averaging ---------------------------------------------------------------------------------
 
 
-@applies(games.MANY_STEPS)
+@declare_scope(games.MANY_STEPS)
 def normalized_directions(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""Where gradients do not change, more local steps, or momentum, do not make a client count more.
 
@@ -95,7 +95,7 @@ def mean_over_cohorts(execute: Execute, case: games.GameCase) -> InvariantSides:
 # --- snapshots --------------------------------------------------------------------------------------------
 
 
-@applies(games.SNAPSHOTS, games.NO_SNAPSHOTS)
+@declare_scope(games.SNAPSHOTS, games.NO_SNAPSHOTS)
 def snapshots_of_every_round(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""With a snapshot in every round and one local step, the snapshot is where the gradient is taken anyway.
 
@@ -119,7 +119,7 @@ def restarted_blocks(execute: Execute, case: games.GameCase) -> InvariantSides:
 # --- clients ----------------------------------------------------------------------------------------------
 
 
-@applies(games.ABSENT)
+@declare_scope(games.ABSENT)
 def absent_clients(execute: Execute, case: games.GameCase) -> InvariantSides:
     """What a client would have computed in a round without it changes nothing."""
     absent = np.setdiff1d(np.arange(case.game.clients), case.cohorts)
@@ -139,7 +139,7 @@ def relabeled_clients(execute: Execute, case: games.GameCase) -> InvariantSides:
     return InvariantSides(execute(renamed), execute(case), case=renamed, against=case)
 
 
-@applies(games.UNEQUAL)
+@declare_scope(games.UNEQUAL)
 def split_clients(execute: Execute, case: games.GameCase) -> InvariantSides:
     r"""With everyone there, two copies of a client whose weights add up to the client's are the client.
 

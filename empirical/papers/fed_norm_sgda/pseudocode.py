@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import DrawnWork, LocalOptimizer
+from fedbounds.empirical.algorithms import LocalOptimizer, RandomWork
 from fedbounds.empirical.problems import Minimax
 from fedbounds.empirical.runtime.streams import Streams
 
@@ -287,7 +287,7 @@ def local_work(problem: Minimax, local_steps: object, local_epochs: object, roun
     per_epoch = [1] * problem.clients if problem.steps_per_epoch is None else problem.steps_per_epoch.tolist()
     tau = []
     for t in range(rounds):
-        if isinstance(amount, DrawnWork):
+        if isinstance(amount, RandomWork):
             rng = streams.generator("work", t if amount.redraw else 0)
             row = [int(rng.integers(amount.low, amount.high + 1)) for _ in range(problem.clients)]
         else:

@@ -130,7 +130,7 @@ def local_states(
     seen: list[Tensor] = []
     engine = MaskedBatch(problem, DescentAscent(rule, problem).local)
     names = torch.from_numpy(clients[order]).to(z.device)
-    drawn = engine.on_the_way(clients[order], steps[order], t, [streams] * len(order))
+    drawn = engine.draw_steps(clients[order], steps[order], t, [streams] * len(order))
     engine.local_sums(z.expand(len(order), -1), names, steps[order], drawn, watch=seen.append)
     return [(names[: len(states)], states.clone()) for states in seen]
 

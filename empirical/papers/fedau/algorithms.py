@@ -66,10 +66,10 @@ class Aggregation(LocalSteps):
     def schedule(self) -> ServerSchedule:
         return ServerSchedule(1, self.server_multiplier)
 
-    def weights_in(self, record: np.ndarray) -> np.ndarray:
+    def reweigh_record(self, record: np.ndarray) -> np.ndarray:
         return self.applied(record != 0)
 
-    def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
+    def factor_weights(self, process: Process) -> tuple[Process, np.ndarray] | None:
         return None
 
     @abstractmethod
@@ -114,9 +114,9 @@ class AverageParticipating(_WithoutMemory):
     server_multiplier: float = 1.0
 
     def cohort(self, state: ModelOnly, t: int, drawn: Cohort, clients: int) -> Cohort:
-        return drawn.reweighed(1 / drawn.counts[drawn.seeds])
+        return drawn.with_weights(1 / drawn.counts[drawn.seeds])
 
-    def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
+    def factor_weights(self, process: Process) -> tuple[Process, np.ndarray] | None:
         if not isinstance(process, Bernoulli):
             return None
         return replace(process, normalize=True), np.ones(process.clients)
@@ -148,9 +148,9 @@ class ConstantWeights(_WithoutMemory):
         return super().init(x0, clients)
 
     def cohort(self, state: ModelOnly, t: int, drawn: Cohort, clients: int) -> Cohort:
-        return drawn.reweighed(self.weights_of(clients)[drawn.clients] / clients)
+        return drawn.with_weights(self.weights_of(clients)[drawn.clients] / clients)
 
-    def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
+    def factor_weights(self, process: Process) -> tuple[Process, np.ndarray] | None:
         return (process, self.weights_of(process.clients)) if process.unnormalized else None
 
     def applied(self, present: np.ndarray) -> np.ndarray:
@@ -252,7 +252,7 @@ class KnownParticipation(ConstantWeights):
     server_multiplier: float = 1.0
     probability: PerClient | None = None
 
-    def informed(self, process: Process) -> KnownParticipation:
+    def bind_process(self, process: Process) -> KnownParticipation:
         return self if self.probability is not None else replace(self, probability=process.rates)
 
     @cached_property
@@ -313,9 +313,9 @@ class FedAU(Aggregation):
         return Estimating(x0, *map(torch.from_numpy, start))
 
     def cohort(self, state: Estimating, t: int, drawn: Cohort, clients: int) -> Cohort:
-        return drawn.reweighed(state.weights.numpy()[drawn.seeds, drawn.clients] / clients)
+        return drawn.with_weights(state.weights.numpy()[drawn.seeds, drawn.clients] / clients)
 
-    def attended(self, state: Estimating, t: int, cohort: Cohort) -> Estimating:
+    def record_cohort(self, state: Estimating, t: int, cohort: Cohort) -> Estimating:
         present = np.zeros(state.weights.shape, dtype=bool)
         present[cohort.seeds, cohort.clients] = True
         before = Intervals(*(values.numpy() for values in state[1:]))
@@ -388,7 +388,7 @@ class FedVarp(_Memory):
 
     def server_update(self, state: Stored, t: int, report: RoundReport) -> Stored:
         changes = self._store(state, report)
-        counts = report.cohort.on(state.model.device).counts[:, None]
+        counts = report.cohort.to_device(state.model.device).counts[:, None]
         step = torch.where(counts > 0, changes / counts.clamp(min=1) + state.mean, 0.0).to(state.model.dtype)
         mean = state.mean + changes / state.updates.shape[1]
         return Stored(state.model + self.server_multiplier * step, state.updates, mean)

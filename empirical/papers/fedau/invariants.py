@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.empirical.invariants.applies import InvariantSides, Need, applies
 from fedbounds.empirical.invariants.cases import as_numbers, check_unchanged
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.invariants.scope import InvariantSides, Need, declare_scope
 from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.fedau.pseudocode import fedau_weights
 
@@ -146,7 +146,7 @@ def _constant_record(execute: Execute, case: WeightCase, value: bool, expected: 
     return InvariantSides(got, np.broadcast_to(expected[:, None], got.shape), case=constant)
 
 
-@applies(FINITE, _ONE)
+@declare_scope(FINITE, _ONE)
 def cutoff_of_one(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""With K = 1 every interval has length 1: all weights are 1.
 
@@ -157,7 +157,7 @@ def cutoff_of_one(execute: Execute, case: WeightCase) -> InvariantSides:
     return InvariantSides(got, np.ones_like(got), case=one)
 
 
-@applies(FINITE, _INFINITE)
+@declare_scope(FINITE, _INFINITE)
 def late_cutoff(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A cut-off that no interval reaches is none: its size plays no role.
 
@@ -192,7 +192,7 @@ def repeated(execute: Execute, case: WeightCase) -> InvariantSides:
     return InvariantSides(execute(replace(case)), execute(case), against=case)
 
 
-@applies(_EXCEEDED)
+@declare_scope(_EXCEEDED)
 def reference_twin(execute: Execute, case: WeightCase) -> InvariantSides:
     """The weights are those of Algorithm 2 as the paper prints it."""
     return InvariantSides(execute(case), fedau_weights(case.participated, case.cutoff))

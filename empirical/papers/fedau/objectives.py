@@ -82,7 +82,7 @@ def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarra
 
 
 def _constant(algorithm: Any, p: np.ndarray) -> np.ndarray:
-    informed: algorithms.ConstantWeights = algorithm.informed(Bernoulli(len(p), p))
+    informed: algorithms.ConstantWeights = algorithm.bind_process(Bernoulli(len(p), p))
     return p * informed.omega
 
 

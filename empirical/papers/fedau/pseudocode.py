@@ -14,7 +14,7 @@ import torch
 
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.oracles import Vector, local_update, stochastic_oracle
+from fedbounds.empirical.simulation.reference_algorithms import Vector, local_update, stochastic_oracle
 
 
 def fedau_weights(participated: np.ndarray, cutoff: float) -> np.ndarray:

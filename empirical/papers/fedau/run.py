@@ -104,7 +104,7 @@ class FedAUPaper(paper_runs.PaperRuns):
     def collect_facts(self, compared: paper_runs.ComparedRun) -> paper_runs.RunFacts:
         setting, horizons = compared.setting, compared.horizons
         p, T, stated = setting.process.rates, horizons.astype(float), paper_runs.run_constants(setting)
-        algorithm = setting.algorithm.informed(setting.process)
+        algorithm = setting.algorithm.bind_process(setting.process)
         own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
         measured, notes = compared.measured_constants(
             stated, lambda: measure_along_run(setting), compared.concepts - {"gradient_bound"}
@@ -273,7 +273,7 @@ def _largest_gradient(setting: RunSetting, constant: bool, horizons: np.ndarray)
 def _weighted_gap(setting: RunSetting) -> Constant | NoConstant:
     """H = h(x_0) - h*."""
     objective = weighted_objective(setting.problem, objective_weights(setting.algorithm, setting.process))
-    upper = "upper bound: h(x0), mean over the seeds' starts" if setting.problem.floor else "h(x0) - h*"
+    upper = "upper bound: h(x0), mean over the seeds' starts" if setting.problem.lower_bound else "h(x0) - h*"
     try:
         return Constant(float(objective.objective_gap(_starts(setting)).mean()), "exact", upper)
     except FedboundsError as error:

@@ -25,7 +25,7 @@ from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise, Masks, chosen, clipped
 from fedbounds.empirical.papers.fedmrn.sending import LocalCompressed, Sending
 from fedbounds.empirical.problems.problem import Problem
-from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances, words_of
+from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances, words_from_uniforms
 from fedbounds.empirical.runtime.kinds import Registry
 from fedbounds.empirical.runtime.streams import Streams
 
@@ -134,7 +134,7 @@ class FedPM(Sending):
     def local(self) -> LocalScores:
         return LocalScores(self.local_step_size, self.local_steps, other_step_size=self.other_step_size)
 
-    def on(self, problem: Problem) -> ScoredMasks:
+    def bind_problem(self, problem: Problem) -> ScoredMasks:
         own = {each.name: vars(self)[each.name] for each in fields(self)}
         return ScoredMasks(**own, whole=problem.uncompressed)
 
@@ -154,15 +154,15 @@ class ScoredMasks(FedPM):
     def begin_round(self, state: Scored, t: int, overall: int, streams: Sequence[Streams]) -> Scored:
         if not self.sampled:
             return state
-        drawn = words_of(np.array([own.generator("masks", overall).random() for own in streams]))
+        drawn = words_from_uniforms(np.array([own.generator("masks", overall).random() for own in streams]))
         return state._replace(words=torch.from_numpy(drawn).to(state.words.device))
 
-    def sent(self, state: Scored) -> torch.Tensor:
+    def broadcast(self, state: Scored) -> torch.Tensor:
         return torch.cat([state.scores, state.weights], dim=-1)
 
     def server_update(self, state: Scored, t: int, report: RoundReport) -> Scored:
         received, rest = report.weighted_sum, slice(report.weighted_sum.shape[-1] - self.whole, None)
-        who = report.cohort.on(received.device)
+        who = report.cohort.to_device(received.device)
         total = received.new_zeros(len(received)).index_add(0, who.seeds, who.weights.to(received.dtype))[:, None]
         scores = torch.where(total > 0, torch.logit(DOUBT + (1 - 2 * DOUBT) * received / total), state.scores)
         scores[..., rest] = (state.scores + received)[..., rest]

@@ -23,7 +23,7 @@ from fedbounds.empirical.algorithms.messages.noise import Noise
 from fedbounds.empirical.papers.fedmrn.masked_noise import chosen, clipped
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import Problem, Quadratic
-from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances, words_of
+from fedbounds.empirical.runtime.counter_rng import UPLOAD, chances, words_from_uniforms
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines import choose_engine
 from fedbounds.empirical.simulation.moments.operators import (
@@ -185,11 +185,11 @@ class AnalyzedFedMRN(Checked):
     def begin_round(self, state: Masked, t: int, overall: int, streams: Sequence[Streams]) -> Masked:
         words, clients = state.words, state.words.shape[1]
         if t % self.local_steps == 0:
-            drawn = words_of(np.array([own.generator("masks", overall).random(clients) for own in streams]))
+            drawn = words_from_uniforms(np.array([own.generator("masks", overall).random(clients) for own in streams]))
             words = torch.from_numpy(drawn).to(words.device)
         return state._replace(words=words, iteration=torch.full_like(state.iteration, t))
 
-    def sent(self, state: Masked) -> torch.Tensor:
+    def broadcast(self, state: Masked) -> torch.Tensor:
         t = int(state.iteration[0])
         tau = t % self.local_steps + 1
         u = state.own - state.anchor[:, None]
@@ -302,9 +302,11 @@ def masking_errors(
     found = np.full((iterations, problem.clients, 2), np.nan)
     for t, present in zip(range(iterations), process.draw(streams[0].generator("participation")), strict=False):
         state = algorithm.begin_round(state, t, t, streams)
-        points = algorithm.sent(state)
+        points = algorithm.broadcast(state)
         found[t, :, 0] = _relative(points - state.anchor[:, None], state.own - state.anchor[:, None])
-        report = walk.round(points, algorithm.cohort(state, t, Cohort.of([present]), problem.clients), t, streams)
+        report = walk.round(
+            points, algorithm.cohort(state, t, Cohort.from_rounds([present]), problem.clients), t, streams
+        )
         before, state = state, algorithm.server_update(state, t, report)
         if (t + 1) % algorithm.local_steps == 0:
             assert report.pairs is not None

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.invariants.applies import InvariantSides
 from fedbounds.empirical.invariants.cases import as_numbers
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.invariants.scope import InvariantSides
 from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.fedmrn.masked_noise import Masks
 

@@ -15,14 +15,14 @@ from fedbounds.empirical.algorithms.messages.compressors import Bits, Partly, To
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.papers.fedmrn.sending import partly
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.runtime.counter_rng import raw_bits, words_of
+from fedbounds.empirical.runtime.counter_rng import raw_bits, words_from_uniforms
 from fedbounds.empirical.runtime.streams import Streams
-from fedbounds.empirical.simulation.oracles import Vector, local_update, step_sizes, stochastic_oracle
+from fedbounds.empirical.simulation.reference_algorithms import Vector, local_update, step_sizes, stochastic_oracle
 
 
 def client_seed(streams: Streams, t: int, n: int) -> int:
     """The word of client n in round t: its seed, out of which its other numbers are hashed too."""
-    return int(words_of(np.array(streams.generator("masks", t, n).random())))
+    return int(words_from_uniforms(np.array(streams.generator("masks", t, n).random())))
 
 
 def uniforms(word: int, purpose: int, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +65,7 @@ def client(
     chance, _ = uniforms(s, 200, d)
     m = np.array([mask(u[i], n[i], chance[i], signed, stochastic) for i in range(d)])
     message, whole = codec.encode_mask(m == 1, s), partly(codec, problem.uncompressed)
-    return whole.joined(message, u[d:]) if isinstance(whole, Partly) else message
+    return whole.append_numbers(message, u[d:]) if isinstance(whole, Partly) else message
 
 
 def fedmrn(
@@ -151,7 +151,7 @@ def analyzed(
             for i in (t, t_0)
         )
         a = (amplitude or 0) * (eta_0 / local_step_size if amplitude_falls else 1)
-        words = words_of(streams.generator("masks", t_0).random(N)).tolist()
+        words = words_from_uniforms(streams.generator("masks", t_0).random(N)).tolist()
         anchor, tau, v = w_bar[t_0].numpy(), t - t_0 + 1, []
         for k in range(N):
             u = w[k] - anchor
@@ -199,12 +199,12 @@ def fedpm(
                 own_rest = own_rest - gamma * slope[d:]
             m = uniforms(word, 200, d)[0] < sigmoid(own)
             message = Bits().encode(m.astype(float), np.random.default_rng())  # nothing in it is random
-            message = codec.joined(message, own_rest - rest) if isinstance(codec, Partly) else message
+            message = codec.append_numbers(message, own_rest - rest) if isinstance(codec, Partly) else message
             received = received + q[t, k] * codec.decode(message).astype(float)
         if total:
             theta = 0.01 + 0.98 * received[:d] / total
             s, rest = np.log(theta / (1 - theta)), rest + received[d:]
-        drawn = uniforms(int(words_of(np.array(streams.generator("masks", t).random()))), 200, d)[0]
+        drawn = uniforms(int(words_from_uniforms(np.array(streams.generator("masks", t).random()))), 200, d)[0]
         kept = drawn < sigmoid(s) if sampled else sigmoid(s)
         models.append(torch.from_numpy(np.concatenate([kept * w, rest])).to(x0))
     return models

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.invariants.scope import InvariantSides, declare_scope
 from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.tdcd import tables
 from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS, Copies, Reading
@@ -32,7 +32,7 @@ Execute = Callable[[tables.TableCase], np.ndarray]
 # --- embeddings -------------------------------------------------------------------------------------------
 
 
-@applies(tables.SEVERAL_SILOS)
+@declare_scope(tables.SEVERAL_SILOS)
 def only_the_sum_counts(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""What one silo's embeddings have more and another's less changes nothing: $\Phi_j+\Phi_{-j}$ is the sum of all.
 
@@ -52,7 +52,7 @@ def rows_by_id(execute: Execute, case: tables.TableCase) -> InvariantSides:
     return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
-@applies(tables.SEVERAL_SILOS, tables.MANY_STEPS)
+@declare_scope(tables.SEVERAL_SILOS, tables.MANY_STEPS)
 def others_as_they_were(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""In a round a silo's block does not depend on where the others move, but on their embeddings at its beginning.
 
@@ -113,14 +113,14 @@ def restarted_rounds(execute: Execute, case: tables.TableCase) -> InvariantSides
 # --- partitions -------------------------------------------------------------------------------------------
 
 
-@applies(tables.EQUAL)
+@declare_scope(tables.EQUAL)
 def merged_clients(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """With Q = 1, all samples in the batch and equal shards, the clients of a silo are as good as one."""
     one = replace(case.evened.whole, local_steps=1)
     return InvariantSides(execute(one), execute(one.merged), case=one, against=one.merged)
 
 
-@applies(tables.WIDE, tables.THREE_SILOS)
+@declare_scope(tables.WIDE, tables.THREE_SILOS)
 def split_silos(execute: Execute, case: tables.TableCase) -> InvariantSides:
     """With Q = 1 a silo is as good as two that share its columns and have the same clients."""
     one, table = replace(case, local_steps=1), case.table
@@ -152,7 +152,7 @@ def relabeled(execute: Execute, case: tables.TableCase) -> InvariantSides:
     return InvariantSides(back, execute(case), case=other, against=case, via="with the blocks in the opposite order")
 
 
-@applies(tables.PART)
+@declare_scope(tables.PART)
 def unbiased(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""The mean of the first step over all batches of the same size is the mean of the clients' own gradients.
 
@@ -215,7 +215,7 @@ def scaling(execute: Execute, case: tables.TableCase) -> InvariantSides:
 # --- what is known in closed form -------------------------------------------------------------------------
 
 
-@applies(tables.SQUARES)
+@declare_scope(tables.SQUARES)
 def closed_form(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""On least squares, with one client in each silo and all samples in the batch, a round is one linear map.
 
@@ -236,7 +236,7 @@ def closed_form(execute: Execute, case: tables.TableCase) -> InvariantSides:
     return InvariantSides(execute(one), np.stack(models), case=one)
 
 
-@applies(tables.SQUARES, tables.MANY_STEPS, tables.THREE_SILOS)
+@declare_scope(tables.SQUARES, tables.MANY_STEPS, tables.THREE_SILOS)
 def stability(execute: Execute, case: tables.TableCase) -> InvariantSides:
     r"""A step size below $1/8L$ alone is not enough: where silos are coupled, 28 local steps diverge and 27 do not.
 

@@ -40,7 +40,7 @@ def tdcd(
         after = theta.clone()
         for j, block in enumerate(problem.blocks):
             clients = int(first[j + 1] - first[j])
-            held = problem.held(j, told)
+            held = problem.batch_counts(j, told)
             parts = [1.0] * clients if held is None else held[0].tolist()
             copies = []
             for k in range(clients):

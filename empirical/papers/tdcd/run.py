@@ -258,7 +258,7 @@ def _decrease(setting: RunSetting, horizons: np.ndarray) -> Constant | None:
     if isinstance(run, TierMoments):
         fallen = run.objective[0] - np.nan_to_num(run.objective[horizons], nan=np.inf)
         return Constant(np.maximum(fallen, 0.0), "exact", "f(x0) - E f(x_R), by exact moments")
-    floor = setting.problem.floor
+    floor = setting.problem.lower_bound
     metric = "objective" if floor is None else floor.metric
     if not isinstance(run, Trace) or metric not in run.metrics:
         return None

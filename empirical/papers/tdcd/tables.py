@@ -31,8 +31,8 @@ from numpy.typing import ArrayLike
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import quote
-from fedbounds.empirical.invariants.applies import Feature, Need
 from fedbounds.empirical.invariants.cases import as_numbers, digits
+from fedbounds.empirical.invariants.scope import Feature, Need
 
 TableRun = Callable[..., ArrayLike]
 TableLoss = Literal["least squares", "logistic"]

@@ -11,7 +11,7 @@ from fedbounds.bounds.inputs.checks import check_choice, check_count, check_flag
 from fedbounds.empirical.algorithms.algorithm import Fits
 from fedbounds.empirical.algorithms.messages.envelope import OVERHEAD
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
-from fedbounds.empirical.problems.vertical import counts
+from fedbounds.empirical.problems.vertical import check_counts
 
 Link = Literal["hub to client", "client to hub", "hub to hub"]
 LINKS: tuple[Link, ...] = ("hub to client", "client to hub", "hub to hub")
@@ -153,7 +153,7 @@ def round_traffic(
 
     Source: Das et al. 2022, Algorithm 1 and Remark 2.
     """
-    d, K = counts("parameters", parameters), counts("silo_clients", silo_clients)
+    d, K = check_counts("parameters", parameters), check_counts("silo_clients", silo_clients)
     if len(d) != len(K):
         raise FedboundsError(f"parameters are of {len(d)} silos, silo_clients of {len(K)}")
     N, clients, models = len(d), sum(K), sum(each * count for each, count in zip(d, K, strict=True))

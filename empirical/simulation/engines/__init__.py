@@ -8,13 +8,12 @@ from dataclasses import replace
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import Algorithm, Cohort
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.simulation.engines.batched import Batched
+from fedbounds.empirical.simulation.engines.batched import Batched, SequentialEngine
 from fedbounds.empirical.simulation.engines.closed_form import ClosedForm
 from fedbounds.empirical.simulation.engines.closed_tiers import ClosedTiers
 from fedbounds.empirical.simulation.engines.compiled import CompiledEngine, may_repay
 from fedbounds.empirical.simulation.engines.engine import Engine
 from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch, MaskedSequential
-from fedbounds.empirical.simulation.engines.sequential import SequentialEngine
 from fedbounds.empirical.simulation.engines.tiers import Tiers
 
 MINIMIZING: Mapping[str, Callable[..., Engine]] = {

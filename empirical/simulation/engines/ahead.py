@@ -14,12 +14,7 @@ NUMBERS = 2**22  # drawn for the rounds of one block; a round that needs more is
 
 
 def move_arrays(tables: Sequence[Mapping[str, np.ndarray]], device: torch.device) -> list[dict[str, torch.Tensor]]:
-    """Arrays on a device, all in one move for the integers and one for the others.
-
-    Example:
-        >>> move_arrays([{"clients": np.array([3, 1])}, {"clients": np.array([[2]])}], torch.device("cpu"))
-        [{'clients': tensor([3, 1])}, {'clients': tensor([[2]])}]
-    """
+    """Arrays on a device, all in one move for the integers and one for the others."""
     there: list[dict[str, torch.Tensor]] = [{} for _ in tables]
     for kind in (np.int64, np.float64):
         own = [

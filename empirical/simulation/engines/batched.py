@@ -1,4 +1,8 @@
-"""All seeds and participating clients at once: the fastest for small models, and for all models on a GPU."""
+"""The pairs of seeds and participating clients in batches, or one by one.
+
+Batches are the fastest for small models, and for all models on a GPU. One by one is the fastest for networks so large
+that one of them uses the whole processor.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ class Batched(Engine):
         most = largest_batch(x.device, dimension)
         # seeds and clients have axes of their own where possible: problems may exploit it
         rows = len(cohort.counts) if pairs <= most and (cohort.counts == cohort.counts[0]).all() else 1
-        found, placed = [], cohort.on(x.device)
+        found, placed = [], cohort.to_device(x.device)
         for start in range(0, pairs, most):
             some = slice(start, start + most)
             clients = placed.clients[some].view(rows, -1)
@@ -68,7 +72,7 @@ class Batched(Engine):
                 received = own.view(*clients.shape, -1)
             shift = None if correction is None else correction[some].view_as(received)
             words = self._words(cohort, some, clients, t, streams)
-            drawn = self._drawn(cohort, some, clients.shape, t, streams)
+            drawn = self._draw_block(cohort, some, clients.shape, t, streams)
             sizes = self._step_sizes(cohort, some, clients)
             found.append(self.updates(received, clients, drawn, shift, words, sizes).view(-1, dimension))
         updates = found[0] if len(found) == 1 else torch.cat(found)
@@ -105,7 +109,9 @@ class Batched(Engine):
         words = draw_words(self.local, cohort.clients[some], own, t, self.pool)
         return None if words is None else torch.tensor(words, device=clients.device).view_as(clients)
 
-    def _drawn(self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]) -> Blocks:
+    def _draw_block(
+        self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]
+    ) -> Blocks:
         """What some pairs draw, now or before the round."""
         if cohort.ahead is None:
             own = cohort.streams_of_pairs(streams)[some]
@@ -113,3 +119,33 @@ class Batched(Engine):
         drawn = cohort.ahead.tables.get("drawn")
         steps = None if drawn is None else arrange_draws(self.problem, drawn[:, some], shape)
         return iter([(self.local.steps, steps)])
+
+
+class SequentialEngine(Engine):
+    """Computes the pairs one by one; holds one update besides the sums, unless the algorithm needs them all."""
+
+    label = "in turn"
+
+    def compute(
+        self,
+        x: torch.Tensor,
+        cohort: Cohort,
+        t: int,
+        streams: Sequence[Streams],
+        correction: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        total, updates, placed = x.new_zeros(len(x), self.problem.dimension), [], cohort.to_device(x.device)
+        found = cohort.streams_of_pairs(streams)
+        pairs = zip(cohort.seeds.tolist(), cohort.clients.tolist(), cohort.weights.tolist(), strict=True)
+        for pair, (seed, client, weight) in enumerate(pairs):
+            received = x[seed] if x.ndim == 2 else x[seed, client]
+            start, name = received.view(1, 1, -1), placed.clients[pair].view(1, 1)
+            own, who = None if correction is None else correction[pair].view(1, 1, -1), np.array([client])
+            word = draw_words(self.local, who, [found[pair]], t, self.pool)
+            words = None if word is None else torch.tensor(word, device=x.device).view(1, 1)
+            drawn = draw_limited_blocks(self.problem, self.local, who, [found[pair]], t, self.pool, (1, 1))
+            update = local_updates(self.problem, self.local, start, name, drawn, own, words=words)
+            total[seed].add_(update[0, 0], alpha=weight)
+            if self.needs_updates:
+                updates.append(update[0, 0])
+        return total, torch.stack(updates) if updates else None

@@ -119,7 +119,7 @@ class ClosedForm(Engine):
         """The updates one by one, (pairs, d)."""
         if self.one_by_one:
             return (self.products if x.device.type == "cpu" else self.gathered_products)(x, cohort, noise)
-        who = cohort.on(x.device)
+        who = cohort.to_device(x.device)
         updates = self._times(x[who.seeds] - self.quadratic.centers[who.clients], self.move, who.clients)
         return updates if noise is None else updates + self._times(noise, self.root, who.clients)
 
@@ -148,7 +148,7 @@ class ClosedForm(Engine):
 
     def gathered_products(self, x: torch.Tensor, cohort: Cohort, noise: torch.Tensor | None) -> torch.Tensor:
         """What `products` computes, on any device and without a loop, from a copy of each pair's matrix."""
-        seeds, clients, *_ = cohort.on(x.device)
+        seeds, clients, *_ = cohort.to_device(x.device)
         away = x[seeds] - self.quadratic.centers[clients]
         if noise is None:
             return torch.einsum("kij,kj->ki", self.move[clients], away)

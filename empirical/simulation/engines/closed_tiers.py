@@ -22,12 +22,7 @@ from fedbounds.empirical.simulation.engines.tiers import Tiers
 
 
 def summed_steps(curvature: Tensor, step_size: float, steps: int) -> Tensor:
-    r"""$\eta\sum_{q<Q}(I-\eta H)^q$, by doubling: what Q steps subtract, for each unit of the first gradient.
-
-    Example:
-        >>> summed_steps(torch.tensor([[1.0]]), 0.5, 3)  # 1/2 (1 + 1/2 + 1/4)
-        tensor([[0.8750]])
-    """
+    r"""$\eta\sum_{q<Q}(I-\eta H)^q$, by doubling: what Q steps subtract, for each unit of the first gradient."""
     unit = torch.eye(curvature.shape[-1], dtype=curvature.dtype, device=curvature.device)
     once = unit - step_size * curvature
     total, power = torch.zeros_like(curvature), unit.expand_as(curvature)
@@ -39,19 +34,13 @@ def summed_steps(curvature: Tensor, step_size: float, steps: int) -> Tensor:
 
 
 class SiloMap(NamedTuple):
-    """What a round subtracts from a silo's block.
+    """What a round subtracts from a silo's block."""
 
-    Attributes:
-        weighted: $w_{k,j}S_{k,j}$ of every client, (K_j, d_j, d_j), or, their Hessians all equal, $S_j$, (1, d_j, d_j).
-        weights: in the latter case the $w_{k,j}$, (K_j,); None in the former.
-        rows: $\\sum_kw_{k,j}S_{k,j}H_{k,j}$, (d_j, d).
-        pulled: $\\sum_kw_{k,j}S_{k,j}b_{k,j}$, (d_j,).
-    """
-
+    # $w_{k,j}S_{k,j}$ of every client, (K_j, d_j, d_j), or, their Hessians all equal, $S_j$, (1, d_j, d_j)
     weighted: Tensor
-    weights: Tensor | None
-    rows: Tensor
-    pulled: Tensor
+    weights: Tensor | None  # in the latter case the $w_{k,j}$, (K_j,); None in the former
+    rows: Tensor  # $\sum_kw_{k,j}S_{k,j}H_{k,j}$, (d_j, d)
+    pulled: Tensor  # $\sum_kw_{k,j}S_{k,j}b_{k,j}$, (d_j,)
 
     @property
     def clients(self) -> Tensor:
@@ -101,11 +90,11 @@ class ClosedTiers(Tiers):
             (weighted @ pulled[..., None]).sum(0)[:, 0],
         )
 
-    def moved(self, x: Tensor, drawn: Tensor | None) -> Tensor:
+    def displacement(self, x: Tensor, drawn: Tensor | None) -> Tensor:
         moved = self.pulled - (x - self.quadratic.center) @ self.rows.T
-        return moved if drawn is None else moved - self.averaged(drawn)
+        return moved if drawn is None else moved - self.average_noise(drawn)
 
-    def averaged(self, drawn: Tensor) -> Tensor:
+    def average_noise(self, drawn: Tensor) -> Tensor:
         """What the noise of rounds (rounds, sum of K_j d_j) adds to what they subtract, (rounds, d)."""
         problem, parts, start = self.quadratic, [], 0
         for own, block, count in zip(self.silos, problem.blocks, problem.silo_clients, strict=True):

@@ -38,7 +38,7 @@ def python_steps(problem: Problem, local: LocalSGD) -> Steps:
 
     def update(start: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
         if not local.frozen:
-            return problem.walked(start, clients, drawn, sizes) - start
+            return problem.fuse_steps(start, clients, drawn, sizes) - start
         y = start
         for own in drawn:
             y = torch.addcmul(y, problem.stochastic_gradient(start, clients, own), sizes, value=-1)
@@ -58,7 +58,7 @@ def looped_steps(problem: Problem, local: LocalSGD) -> Steps:
         def step(k: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
             own = drawn.index_select(0, k.unsqueeze(0))
             if not local.frozen:
-                return k + 1, problem.walked(y, clients, own, sizes)
+                return k + 1, problem.fuse_steps(y, clients, own, sizes)
             found = problem.stochastic_gradient(start, clients, own[0])
             return k + 1, torch.addcmul(y, found, sizes, value=-1)
 
@@ -135,7 +135,7 @@ class CompiledEngine(Batched):
         words: Tensor | None,
         step_sizes: Tensor | None,
     ) -> Tensor:
-        if correction is None and words is None and self._wanted(x):
+        if correction is None and words is None and self._is_wanted(x):
             blocks = list(drawn)
             sizes = x.new_full((*x.shape[:-1], 1), self.local.step_size) if step_sizes is None else step_sizes
             found = self._compiled_updates(
@@ -147,7 +147,7 @@ class CompiledEngine(Batched):
             drawn = iter(blocks)
         return super().updates(x, clients, drawn, correction, words, step_sizes)
 
-    def _wanted(self, x: Tensor) -> bool:
+    def _is_wanted(self, x: Tensor) -> bool:
         """Whether the shape of a batch is compiled, or should be now."""
         shape = tuple(x.shape)
         if not self.possible or shape in self.made:

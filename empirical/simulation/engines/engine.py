@@ -35,13 +35,7 @@ class Engine(ABC):
         self.pool = GeneratorPool()
 
     def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray] | None:
-        """What a round needs besides the models, if it is planned ahead; None, the default, if it cannot be.
-
-        Args:
-            cohort: who computes, not empty.
-            t: the round.
-            streams: of each seed.
-        """
+        """What a round needs besides the models, if it is planned ahead; None, the default, if it cannot be."""
         return None
 
     @abstractmethod
@@ -79,5 +73,5 @@ class Engine(ABC):
             total, updates = (x.new_zeros(rows, self.problem.dimension) for rows in (len(x), 0))
         if updates is None or not self.needs_updates:
             return RoundReport(total, cohort)
-        who = cohort.on(x.device)
+        who = cohort.to_device(x.device)
         return RoundReport(total, cohort, Pairs(who.seeds, who.clients, who.weights.to(x.dtype), updates))

@@ -10,7 +10,7 @@ import torch
 
 from fedbounds.empirical.algorithms import LocalSGD
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.runtime.counter_rng import words_of
+from fedbounds.empirical.runtime.counter_rng import words_from_uniforms
 from fedbounds.empirical.runtime.streams import GeneratorPool, Streams
 
 Blocks = Iterator[tuple[int, torch.Tensor | None]]  # so many steps, and what is drawn for them, (steps, *shape, ...)
@@ -36,8 +36,8 @@ def local_updates(
 ) -> torch.Tensor:
     """The updates of a rectangle of pairs."""
     plain = local.plain and local.oracle == "stochastic" and not local.frozen and correction is None
-    if problem.walks and plain and watch is None:
-        return _walked(problem, local, x, clients, drawn, step_sizes) - x
+    if problem.fuses_steps and plain and watch is None:
+        return _fused_updates(problem, local, x, clients, drawn, step_sizes) - x
     steps = _step_by_step(drawn)
 
     def gradient(y: torch.Tensor) -> torch.Tensor:
@@ -54,7 +54,7 @@ def local_updates(
     return local.sparing(problem.uncompressed, problem.statistics).update(x, gradient, words)
 
 
-def _walked(
+def _fused_updates(
     problem: Problem,
     local: LocalSGD,
     x: torch.Tensor,
@@ -66,7 +66,7 @@ def _walked(
     with torch.inference_mode(x.device.type == "cpu"):  # small layers are a sixth faster where none asks for gradients
         for _, own in drawn:
             assert own is not None, "problems that walk draw something"
-            x = problem.walked(x, clients, own, sizes)
+            x = problem.fuse_steps(x, clients, own, sizes)
     return x
 
 
@@ -77,7 +77,7 @@ def draw_words(
     if not local.worded:
         return None
     names = enumerate(clients.tolist())
-    return words_of(np.array([pool.aim(k, streams[k], "masks", t, name).random() for k, name in names]))
+    return words_from_uniforms(np.array([pool.aim(k, streams[k], "masks", t, name).random() for k, name in names]))
 
 
 def draw_blocks(
@@ -112,7 +112,7 @@ def draw_limited_blocks(
     pool: GeneratorPool,
     shape: Sequence[int],
 ) -> Blocks:
-    """What the pairs of a rectangle draw, no more of it at once than may be held."""
+    """What the pairs of a rectangle draw, in blocks of bounded size."""
     if local.oracle == "full":
         return
     most = max(1, AT_ONCE // (len(clients) * problem.dimension))

@@ -1,7 +1,7 @@
 r"""Clients with different numbers of local steps in one batch, for minimax algorithms.
 
-The pairs of a round stand in a batch in decreasing order of their $\tau_i$, so that those who still compute in local
-step k are its first rows.
+The pairs of a batch are in decreasing order of their $\tau_i$, so that the pairs that still compute in local step k are
+its first rows.
 """
 
 from __future__ import annotations
@@ -24,11 +24,6 @@ from fedbounds.empirical.simulation.engines.local_steps import AT_ONCE, arrange_
 
 class MaskedBatch(Engine):
     """Advances the pairs together, each for as many local steps as are its own, in batches of bounded size.
-
-    Args:
-        problem: whose gradients are used.
-        local: what each client computes.
-        needs_updates: report the single updates too.
 
     Attributes:
         most: pairs of a batch.
@@ -81,7 +76,7 @@ class MaskedBatch(Engine):
         self, x: Tensor, cohort: Cohort, t: int, streams: Sequence[Streams], correction: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
         assert cohort.steps is not None
-        placed, order = cohort.on(x.device), np.argsort(-cohort.steps, kind="stable")
+        placed, order = cohort.to_device(x.device), np.argsort(-cohort.steps, kind="stable")
         if cohort.ahead is None:
             places = [torch.from_numpy(indices).to(x.device) for indices in (order, np.argsort(order))]
         else:
@@ -95,9 +90,9 @@ class MaskedBatch(Engine):
             clients, steps = cohort.clients[some], cohort.steps[some]
             if cohort.ahead is None:
                 own = [streams[seed] for seed in cohort.seeds[some].tolist()]
-                drawn = self.on_the_way(clients, steps, t, own)
+                drawn = self.draw_steps(clients, steps, t, own)
             elif "drawn" in cohort.ahead.tables:
-                drawn = iter(self._as_drawn(cohort.ahead.tables["drawn"][:, start : start + self.most]))
+                drawn = iter(self._arrange_draws(cohort.ahead.tables["drawn"][:, start : start + self.most]))
             else:
                 drawn = repeat(None)
             sums.append(self.local_sums(received, placed.clients[there], steps, drawn))
@@ -146,15 +141,15 @@ class MaskedBatch(Engine):
                 y[:, :m] = game.project(y[:, :m].add(move, alpha=self.local.ascent_step_size))
         return u[0]
 
-    def on_the_way(
+    def draw_steps(
         self, clients: np.ndarray, steps: np.ndarray, t: int, streams: Sequence[Streams]
     ) -> Iterator[Tensor | None]:
-        """Step by step what the pairs draw, (1, pairs, ...), no more of it at once than may be held."""
+        """Step by step what the pairs draw, (1, pairs, ...), in blocks of bounded size."""
         most = max(1, AT_ONCE // (len(clients) * self.game.dimension))
         done = 0
         for drawn in self._blocks(clients, steps, t, streams, most):
             size = min(most, int(steps[0]) - done)
-            yield from [None] * size if drawn is None else self._as_drawn(torch.from_numpy(drawn))
+            yield from [None] * size if drawn is None else self._arrange_draws(torch.from_numpy(drawn))
             done += size
 
     def _blocks(
@@ -177,7 +172,7 @@ class MaskedBatch(Engine):
                 table[: len(drawn), k] = drawn
             yield table
 
-    def _as_drawn(self, drawn: Tensor) -> Tensor:
+    def _arrange_draws(self, drawn: Tensor) -> Tensor:
         return arrange_draws(self.game, drawn, (1, drawn.shape[1]))
 
 

@@ -34,7 +34,7 @@ class Tiers(Engine):
         kept = [randomness for randomness in found if randomness is not None]
         return {"drawn": np.stack(kept)} if kept else {}
 
-    def drawn(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> Tensor | None:
+    def round_randomness(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> Tensor | None:
         """The same on the device of the problem; None if nothing is drawn."""
         if cohort.ahead is not None:
             found = cohort.ahead.tables.get("drawn")
@@ -46,9 +46,9 @@ class Tiers(Engine):
     def compute(
         self, x: Tensor, cohort: Cohort, t: int, streams: Sequence[Streams], correction: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        return self.moved(x, self.drawn(cohort, t, streams)), None
+        return self.displacement(x, self.round_randomness(cohort, t, streams)), None
 
-    def moved(self, x: Tensor, drawn: Tensor | None) -> Tensor:
+    def displacement(self, x: Tensor, drawn: Tensor | None) -> Tensor:
         """How far a round moves the models x, given what was drawn for it (seeds, ...): (seeds, d)."""
         known = self.vertical.exchange(x, drawn)
         moved = torch.empty_like(x)
@@ -69,7 +69,7 @@ class Tiers(Engine):
 
     def weights(self, silo: int, known: object) -> Tensor | None:
         """The weight of every copy, (seeds, K_j) or (K_j,), of sum one; None if all are equal."""
-        local, held = self.steps, self.vertical.held(silo, known)
+        local, held = self.steps, self.vertical.batch_counts(silo, known)
         if local.average == "batches":
             if held is None:
                 raise FedboundsError('average = "batches" needs clients who hold samples of a batch')

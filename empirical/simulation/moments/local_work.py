@@ -35,41 +35,27 @@ def sandwich(operator: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 
 
 class LocalWork(NamedTuple):
-    r"""The updates of all clients after some local steps, in the coordinates of `Coordinates`.
+    r"""The updates of all clients after some local steps, in the coordinates of `Coordinates`."""
 
-    Attributes:
-        increments: $D_n$, (N or 1, d) or (N, d, d); one for all where the Hessian is shared.
-        shifts: $b_n$, (N, d).
-        noise: the covariance of $\zeta_n$, in the shape of the increments.
-    """
-
-    increments: np.ndarray
-    shifts: np.ndarray
-    noise: np.ndarray
+    increments: np.ndarray  # $D_n$, (N or 1, d) or (N, d, d); one for all where the Hessian is shared
+    shifts: np.ndarray  # $b_n$, (N, d)
+    noise: np.ndarray  # the covariance of $\zeta_n$, in the shape of the increments
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """A quadratic problem in the coordinates in which its Hessians are as diagonal as can be.
+    """A quadratic problem in the coordinates in which its Hessians are as diagonal as can be."""
 
-    Attributes:
-        problem: the quadratic.
-        directions: the coordinates' axes, columns of an orthogonal matrix (d, d).
-        eigenvalues: of the Hessians, (1, d) shared or (N, d).
-        frames: eigenvectors in these coordinates (N, d, d), or None where the Hessians are diagonal in them.
-        centers: the clients' minimizers, (N, d).
-        start: the initial model, (d,).
-    """
-
-    problem: Quadratic
-    directions: np.ndarray
-    eigenvalues: np.ndarray
+    problem: Quadratic  # the quadratic
+    directions: np.ndarray  # the coordinates' axes, columns of an orthogonal matrix (d, d)
+    eigenvalues: np.ndarray  # of the Hessians, (1, d) shared or (N, d)
+    # eigenvectors in these coordinates (N, d, d), or None where the Hessians are diagonal in them
     frames: np.ndarray | None
-    centers: np.ndarray
-    start: np.ndarray
+    centers: np.ndarray  # the clients' minimizers, (N, d)
+    start: np.ndarray  # the initial model, (d,)
 
     @staticmethod
-    def of(problem: Quadratic) -> Coordinates:
+    def from_problem(problem: Quadratic) -> Coordinates:
         """The coordinates that suit the problem: O(d^3) for one Hessian, O(N d^3) for different dense ones."""
         hessians, centers, start = (t.cpu().numpy() for t in (problem.hessians, problem.centers, problem.x0))
         directions = np.eye(problem.dimension)

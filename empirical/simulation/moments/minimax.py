@@ -58,11 +58,11 @@ class MinimaxMoments:
 
     def envelope_gradient_norm_squared(self, weights: np.ndarray | None = None) -> np.ndarray:
         r"""$\mathbb E\|\nabla\Phi(x_t)\|^2$, (T+1,); with weights, of the envelope of $\sum_iw_if_i$."""
-        return self.mean_square(self._weighed(weights).envelope_gradient)
+        return self.mean_square(self._with_weights(weights).envelope_gradient)
 
     def moreau_gradient_norm_squared(self, weights: np.ndarray | None = None) -> np.ndarray:
         r"""$\mathbb E\|\nabla\Phi_{1/2L_f}(x_t)\|^2$, (T+1,); with weights, of the envelope of $\sum_iw_if_i$."""
-        return self.mean_square(self._weighed(weights).moreau_gradient)
+        return self.mean_square(self._with_weights(weights).moreau_gradient)
 
     def mean_square(self, affine: Callable[[Tensor], Tensor]) -> np.ndarray:
         r"""$\mathbb E\|Mx_t+c\|^2$, (T+1,)."""
@@ -72,14 +72,14 @@ class MinimaxMoments:
 
     def dual_gap(self, weights: np.ndarray | None = None) -> np.ndarray:
         r"""$\mathbb E[\Phi(x_t) - F(x_t, y_t)]$, (T+1,); with weights, the same of $\sum_iw_if_i$."""
-        problem = self._weighed(weights)
+        problem = self._with_weights(weights)
         in_x, in_y = self._blocks()
         concavity = problem.mean_scale * problem.concavity
         ascent = problem.split(problem.mean_slopes)[1].numpy()
         away = in_y - problem.coupling.numpy().T @ in_x / problem.concavity
         return concavity / 2 * self._square(away, -ascent / concavity)
 
-    def _weighed(self, weights: np.ndarray | None) -> QuadraticMinimax:
+    def _with_weights(self, weights: np.ndarray | None) -> QuadraticMinimax:
         return self.problem if weights is None else self.problem.surrogate(weights)
 
     def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
@@ -97,22 +97,15 @@ class _LocalWork(NamedTuple):
     r"""What local steps make of the gradient at the received model, $g = \nabla f_i(z)$, and of the noise $\xi_j$.
 
     Of one client, or of all with a leading axis (n,).
-
-    Attributes:
-        response: U with $\sum_ka^{(k)}G_k = Ug + \sum_jN_j\xi_j$, (d, d).
-        noise: covariance of $\sum_jN_j\xi_j$.
-        later_noise: the same but for the noise of the gradients themselves: what it does through later iterates.
-        drift: Q with $\sum_ka^{(k)}\|z_k-z\|^2 = g^\top Qg + q$ in expectation over the noise.
-        drift_noise: q.
-        mass: $\|a\|_1$.
     """
 
-    response: np.ndarray
-    noise: np.ndarray
+    response: np.ndarray  # U with $\sum_ka^{(k)}G_k = Ug + \sum_jN_j\xi_j$, (d, d)
+    noise: np.ndarray  # covariance of $\sum_jN_j\xi_j$
+    # the same but for the noise of the gradients themselves: what it does through later iterates
     later_noise: np.ndarray
-    drift: np.ndarray
-    drift_noise: np.ndarray
-    mass: np.ndarray
+    drift: np.ndarray  # Q with $\sum_ka^{(k)}\|z_k-z\|^2 = g^\top Qg + q$ in expectation over the noise
+    drift_noise: np.ndarray  # q
+    mass: np.ndarray  # $\|a\|_1$
 
 
 def minimax_moments(
@@ -120,10 +113,8 @@ def minimax_moments(
 ) -> MinimaxMoments:
     r"""The exact moments of $z_0,\dots,z_T$ over gradient noise and over clients drawn without replacement.
 
-    This is what `fedbounds.empirical.simulation.moments.moments` does for minimax algorithms. Local steps on
-    quadratics are affine
-    in the received model and in the noise. With $h_i$ the expected contribution of client i given z, $\bar h$ their sum
-    and $S_i$ the covariance of its noise,
+    Local steps on quadratics are affine in the received model and in the noise. With $h_i$ the expected contribution of
+    client i given z, $\bar h$ their sum and $S_i$ the covariance of its noise,
 
     $$\operatorname{Cov}(z_{t+1}) = (I+\Lambda\bar A)\operatorname{Cov}(z_t)(I+\Lambda\bar A)^\top
       + \Lambda\Big[\tfrac nP\textstyle\sum_iS_i
@@ -135,7 +126,7 @@ def minimax_moments(
     Source: the algorithm is that of Sharma et al. 2023, Algorithm 1 with eqs. (3) and (12); the recursion is ours.
     """
     T = check_count("rounds", rounds)
-    rule, quadratic = _closed(algorithm, problem, T)
+    rule, quadratic = _check_closed(algorithm, problem, T)
     n, d = quadratic.clients, quadratic.dimension
     P = _participants(participation, n)
     check_memory(f"the moments of {n} clients in {d} dimensions over {T} rounds", 8 * d * d * (2 * T + 8 * n))
@@ -189,7 +180,7 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
 
     Source: Sharma et al. 2023, Section 4.1 says that naive averaging is biased; the solution is ours.
     """
-    rule, quadratic = _closed(algorithm, problem, 0)
+    rule, quadratic = _check_closed(algorithm, problem, 0)
     workload = rule.workload(quadratic)
     if not workload.constant:
         raise FedboundsError("local_steps change from round to round, so there is no fixed point")
@@ -203,7 +194,9 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
     return np.linalg.solve(slope, -np.einsum("nij,nj->i", weighted, quadratic.slopes.numpy()))
 
 
-def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple[DescentAscentRule, QuadraticMinimax]:
+def _check_closed(
+    algorithm: MinimaxAlgorithm, problem: Problem, rounds: int
+) -> tuple[DescentAscentRule, QuadraticMinimax]:
     """The algorithm as a rule and the problem, if their moments close."""
     algorithm.check(problem, rounds)
     rule = algorithm.rule(problem.clients)
@@ -219,7 +212,7 @@ def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple
         raise FedboundsError(
             f"exact moments are of Fed-Norm-SGDA without snapshots; snapshot_period = {rule.snapshot_period}"
         )
-    if rule.workload(problem).drawn:
+    if rule.workload(problem).random:
         raise FedboundsError("exact moments need local_steps that are given; these are drawn")
     return rule, problem
 

@@ -25,16 +25,12 @@ Measured = tuple[float, float, float, float]  # gap, squared distance, squared n
 
 @dataclass(frozen=True)
 class Masking:
-    r"""An unbiased masking operator, by the covariance of its error.
+    r"""An unbiased masking operator, by the covariance of its error."""
 
-    Attributes:
-        name: what it is called.
-        variance: of the error in each coordinate, from $\mathbb Eu_i^2$, (..., d), and the amplitude.
-        amplitude: from the step size of the round's first iteration; None where updates have no bounds.
-    """
-
-    name: str
+    name: str  # what it is called
+    # of the error in each coordinate, from $\mathbb Eu_i^2$, (..., d), and the amplitude
     variance: Callable[[np.ndarray, float], np.ndarray]
+    # from the step size of the round's first iteration; None where updates have no bounds
     amplitude: Callable[[float], float] | None = None
 
 
@@ -57,31 +53,19 @@ def norm_scaled_sign() -> Masking:
 
 @dataclass(frozen=True, eq=False)
 class MaskedMoments:
-    r"""Exact expectations along T iterations; all arrays begin with the start.
+    r"""Exact expectations along T iterations; all arrays begin with the start."""
 
-    Attributes:
-        label: "exact"; "approximate" where an update may have left its bounds, so that a mask was biased.
-        objective_gap: $\mathbb EF(\bar w_t)-F^*$, (T+1,).
-        squared_distance: $\mathbb E\|\bar w_t-w^*\|^2$, (T+1,).
-        squared_norm: $\mathbb E\|\bar w_t\|^2$, (T+1,).
-        gradient_norm_squared: $\mathbb E\|\nabla F(\bar w_t)\|^2$, (T+1,).
-        masked_drift: $\frac1N\sum_k\mathbb E\|\bar w_t-x_k^t\|^2$, (T,).
-        synchronization_error: $\mathbb E\|\bar w_{t+1}-\bar v_{t+1}\|^2$, (T,).
-        gradient_bound: the least G with $\mathbb E\|\nabla F_k(x_k^t,\xi)\|^2\le G^2$ in all iterations.
-        sure_gradient_bound: what no gradient exceeds, whatever is drawn; infinite where nothing bounds noise or masks.
-        largest_share: of its bound that an update has in the root mean square; 0 where there is none.
-    """
-
-    label: Label
-    objective_gap: np.ndarray
-    squared_distance: np.ndarray
-    squared_norm: np.ndarray
-    gradient_norm_squared: np.ndarray
-    masked_drift: np.ndarray
-    synchronization_error: np.ndarray
-    gradient_bound: float
+    label: Label  # "exact"; "approximate" where an update may have left its bounds, so that a mask was biased
+    objective_gap: np.ndarray  # $\mathbb EF(\bar w_t)-F^*$, (T+1,)
+    squared_distance: np.ndarray  # $\mathbb E\|\bar w_t-w^*\|^2$, (T+1,)
+    squared_norm: np.ndarray  # $\mathbb E\|\bar w_t\|^2$, (T+1,)
+    gradient_norm_squared: np.ndarray  # $\mathbb E\|\nabla F(\bar w_t)\|^2$, (T+1,)
+    masked_drift: np.ndarray  # $\frac1N\sum_k\mathbb E\|\bar w_t-x_k^t\|^2$, (T,)
+    synchronization_error: np.ndarray  # $\mathbb E\|\bar w_{t+1}-\bar v_{t+1}\|^2$, (T,)
+    gradient_bound: float  # the least G with $\mathbb E\|\nabla F_k(x_k^t,\xi)\|^2\le G^2$ in all iterations
+    # what no gradient exceeds, whatever is drawn; infinite where nothing bounds noise or masks
     sure_gradient_bound: float
-    largest_share: float
+    largest_share: float  # of its bound that an update has in the root mean square; 0 where there is none
 
 
 def masked_moments(
@@ -125,7 +109,7 @@ def masked_moments(
         raise FedboundsError(f"{cohort} of {problem.clients} clients cannot be drawn without replacement")
     run = _Run(problem, masking, cohort, progressive, local_steps, largest_noise)
     sizes = [steps(first + t) for t in range(iterations)]
-    start = run.measured(run.m, run.C)
+    start = run.measure(run.m, run.C)
     found = [row for t in range(0, iterations, local_steps) for row in run.round(sizes[t : t + local_steps])]
     gap, distance, norm, gradient = np.array([start, *(measured for measured, _ in found)]).T
     drift, synchronization = np.array([errors for _, errors in found]).T
@@ -164,7 +148,7 @@ class _Run:
         self.largest = 0.0 if self.noise == 0 else np.inf if noise is None else noise
         self.sure, self.share, self.gradient, self.steepest = True, 0.0, 0.0, 0.0
 
-    def measured(self, m: np.ndarray, C: np.ndarray) -> Measured:
+    def measure(self, m: np.ndarray, C: np.ndarray) -> Measured:
         """Gap, squared distance, squared norm and squared gradient of a model with these moments around w*."""
         A, square = self.mean_A, np.trace(C)
         norm = square + 2 * m @ self.ws + self.ws @ self.ws
@@ -205,14 +189,14 @@ class _Run:
                 hull = hull + step * slopes
                 self.sure = self.sure and bool(hull.max() <= amplitude)
                 self.share = max(self.share, float(np.sqrt(np.einsum("kii->ki", uu).max()) / amplitude))
-            model, synchronization = self.averaged(u, uu, B), 0.0
+            model, synchronization = self.average(u, uu, B), 0.0
             if tau == self.S - 1:
                 at_end = model
-                model = self.synchronized(u, uu, B, amplitude)
+                model = self.synchronize(u, uu, B, amplitude)
                 synchronization = np.trace(model[1]) - np.trace(at_end[1])
                 self.m, self.C = model
                 self.reach = self.reach + amplitude
-            yield self.measured(*model), (drift, synchronization)
+            yield self.measure(*model), (drift, synchronization)
 
     def pairs(self, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sum over pairs of different clients of E u_k u_l^T, and the sum over clients of E w u_k^T."""
@@ -223,14 +207,14 @@ class _Run:
         own = own + np.einsum("kij,kj,km,klm->il", B, self.c, self.c, B)
         return whole - own, -BC.sum(axis=0).T
 
-    def averaged(self, u: np.ndarray, uu: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def average(self, u: np.ndarray, uu: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and second moment of w plus the mean of all updates."""
         different, with_w = self.pairs(B)
         mean_w = with_w / self.N
         second = self.C + mean_w + mean_w.T + (uu.sum(axis=0) + different) / self.N**2
         return self.m + u.mean(axis=0), second
 
-    def synchronized(
+    def synchronize(
         self, u: np.ndarray, uu: np.ndarray, B: np.ndarray, amplitude: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Mean and second moment of w plus the mean of a cohort's masked updates."""

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fedbounds.empirical.algorithms import ServerSchedule
 from fedbounds.empirical.simulation.moments.local_work import Coordinates, LocalWork, apply, sandwich, trace
 
 BLOCK = 512  # recorded rounds that are weighed in one matrix product
@@ -25,15 +26,10 @@ NEGLIGIBLE = 1e-14  # eigenvalues of a covariance below this share of the larges
 
 
 class WeightCovariance(NamedTuple):
-    """What random weights add to the covariance.
+    """What random weights add to the covariance."""
 
-    Attributes:
-        increments: $E_k$, (K, d) or, symmetric, (K, d, d).
-        shifts: $e_k=\\sum_nw_k^nb_n$, (K, d).
-    """
-
-    increments: np.ndarray
-    shifts: np.ndarray
+    increments: np.ndarray  # $E_k$, (K, d) or, symmetric, (K, d, d)
+    shifts: np.ndarray  # $e_k=\sum_nw_k^nb_n$, (K, d)
 
     def covariance(self, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         r"""$\sum_k(E_kCE_k^\top+g_kg_k^\top)$ with $g_k=E_km+e_k$."""
@@ -49,19 +45,12 @@ class WeightCovariance(NamedTuple):
 
 
 class RoundLaw(NamedTuple):
-    r"""The law of one round's update, given the model x: mean $D_\mu x+b_\mu$, and what is random about it.
+    r"""The law of one round's update, given the model x: mean $D_\mu x+b_\mu$, and what is random about it."""
 
-    Attributes:
-        increment: $D_\mu$, (d,) or (d, d).
-        shift: $b_\mu$, (d,).
-        noise: $\sum_n\mathbb E(q^n)^2\,\mathrm{Cov}\,\zeta_n$, in the shape of the increment.
-        spread: from random weights, or None.
-    """
-
-    increment: np.ndarray
-    shift: np.ndarray
-    noise: np.ndarray
-    spread: WeightCovariance | None = None
+    increment: np.ndarray  # $D_\mu$, (d,) or (d, d)
+    shift: np.ndarray  # $b_\mu$, (d,)
+    noise: np.ndarray  # $\sum_n\mathbb E(q^n)^2\,\mathrm{Cov}\,\zeta_n$, in the shape of the increment
+    spread: WeightCovariance | None = None  # from random weights, or None
 
 
 def noise_weights(second_moment: np.ndarray, common: bool) -> np.ndarray:
@@ -122,23 +111,16 @@ class State(NamedTuple):
 
     With $x_{t_0}$ of mean m and covariance C, $x=x_{t_0}+z+\Psi(x_{t_0}-m)+r$, where r has covariance R and is
     uncorrelated with $x_{t_0}$. The displacement from $x_{t_0}$ is kept apart so that a large $\eta$ cancels nothing.
-
-    Attributes:
-        start: m, (d,).
-        start_covariance: C, (d,) or (d, d).
-        displacement: z, (d,).
-        carried: $\Psi$, in the shape of C.
-        rest: R, in the shape of C.
     """
 
-    start: np.ndarray
-    start_covariance: np.ndarray
-    displacement: np.ndarray
-    carried: np.ndarray
-    rest: np.ndarray
+    start: np.ndarray  # m, (d,)
+    start_covariance: np.ndarray  # C, (d,) or (d, d)
+    displacement: np.ndarray  # z, (d,)
+    transfer: np.ndarray  # $\Psi$, in the shape of C
+    rest: np.ndarray  # R, in the shape of C
 
     @staticmethod
-    def known(start: np.ndarray, covariance: np.ndarray) -> State:
+    def begin(start: np.ndarray, covariance: np.ndarray) -> State:
         """At the beginning of an interval."""
         nothing = np.zeros_like(covariance)
         return State(start, covariance, np.zeros_like(start), nothing, nothing)
@@ -150,55 +132,50 @@ class State(NamedTuple):
 
     def covariance(self, one: np.ndarray) -> np.ndarray:
         r"""$(I+\Psi)C(I+\Psi)^\top+R$."""
-        return sandwich(one + self.carried, self.start_covariance) + self.rest
+        return sandwich(one + self.transfer, self.start_covariance) + self.rest
 
     def squared_displacement(self) -> float:
         r"""$\mathbb E\|x-x_{t_0}\|^2=\|z\|^2+\operatorname{tr}\Psi C\Psi^\top+\operatorname{tr}R$."""
-        spread = sandwich(self.carried, self.start_covariance) + self.rest
+        spread = sandwich(self.transfer, self.start_covariance) + self.rest
         return float(self.displacement @ self.displacement) + trace(spread)
 
-    def after(self, law: RoundLaw, one: np.ndarray, added: np.ndarray) -> State:
+    def advance(self, law: RoundLaw, one: np.ndarray, added: np.ndarray) -> State:
         """After a round; `added` is the covariance that noise and random weights add."""
         return self._replace(
             displacement=self.displacement + apply(law.increment, self.mean) + law.shift,
-            carried=self.carried + law.increment + apply(law.increment, self.carried),
+            transfer=self.transfer + law.increment + apply(law.increment, self.transfer),
             rest=sandwich(one + law.increment, self.rest) + added,
         )
 
-    def after_frozen(self, law: RoundLaw, added: np.ndarray) -> State:
+    def advance_frozen(self, law: RoundLaw, added: np.ndarray) -> State:
         """After a round in which all gradients are taken at the interval's first model."""
         return self._replace(
             displacement=self.displacement + apply(law.increment, self.start) + law.shift,
-            carried=self.carried + law.increment,
+            transfer=self.transfer + law.increment,
             rest=self.rest + added,
         )
 
-    def amplified(self, multiplier: float, one: np.ndarray) -> State:
+    def amplify(self, multiplier: float, one: np.ndarray) -> State:
         r"""The beginning of the next interval, $x_{t_0}+\eta(x-x_{t_0})$."""
-        spread = sandwich(one + multiplier * self.carried, self.start_covariance)
-        return State.known(self.start + multiplier * self.displacement, spread + multiplier**2 * self.rest)
+        spread = sandwich(one + multiplier * self.transfer, self.start_covariance)
+        return State.begin(self.start + multiplier * self.displacement, spread + multiplier**2 * self.rest)
 
 
 def propagate(
-    coordinates: Coordinates,
-    laws: Iterable[RoundLaw],
-    *,
-    interval: int = 1,
-    multiplier: float = 1.0,
-    frozen: bool = False,
+    coordinates: Coordinates, laws: Iterable[RoundLaw], schedule: ServerSchedule
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     r"""Mean and covariance of $x_0,x_1,\dots$, one more than there are laws."""
-    one = coordinates.identity
-    state = State.known(coordinates.start, np.zeros_like(one))
+    one, (interval, multiplier, frozen) = coordinates.identity, schedule
+    state = State.begin(coordinates.start, np.zeros_like(one))
     mean, covariance = state.start, state.start_covariance
     yield mean, covariance
     for t, law in enumerate(laws, start=1):
         added = law.noise
         if law.spread is not None:
             added = added + law.spread.covariance(mean, covariance)
-        state = state.after_frozen(law, added) if frozen else state.after(law, one, added)
+        state = state.advance_frozen(law, added) if frozen else state.advance(law, one, added)
         if t % interval == 0:
-            state = state.amplified(multiplier, one)
+            state = state.amplify(multiplier, one)
             mean, covariance = state.start, state.start_covariance
         elif not frozen:
             mean, covariance = state.mean, state.covariance(one)

@@ -64,7 +64,7 @@ class TierMoments:
 
 def tier_moments(algorithm: TieredAlgorithm, problem: Problem, participation: Process, rounds: int) -> TierMoments:
     """Exact moments of an algorithm of silos; see `fedbounds.empirical.simulation.moments.moments`."""
-    algorithm = algorithm.informed(participation)
+    algorithm = algorithm.bind_process(participation)
     assert isinstance(problem, Vertical)  # as the algorithm fits it
     d = problem.dimension
     check_memory(f"the moments of rounds = {rounds} in dimension = {d}", 8 * (rounds + 2) * d * (d + 1))
@@ -174,5 +174,7 @@ def _paths(algorithm: TieredAlgorithm, problem: Vertical, rounds: int) -> _Expec
         found.append([*values, problem.silo_variances(x).mean(0)])
         if r < rounds:
             starts = x.repeat_interleave(many, 0)
-            x = starts + engine.moved(starts, None if drawn is None else drawn.repeat(len(x), *[1] * (drawn.ndim - 1)))
+            x = starts + engine.displacement(
+                starts, None if drawn is None else drawn.repeat(len(x), *[1] * (drawn.ndim - 1))
+            )
     return _Expected(*(np.stack([value.cpu().numpy() for value in column]) for column in zip(*found, strict=True)))

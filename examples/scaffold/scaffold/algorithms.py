@@ -56,10 +56,10 @@ class Scaffold(LocalSteps):
         return Controlled(x0, x0.new_zeros(seeds, clients, d))
 
     def cohort(self, state: Controlled, t: int, drawn: Cohort, clients: int) -> Cohort:
-        return drawn.reweighed(1 / drawn.counts[drawn.seeds])
+        return drawn.with_weights(1 / drawn.counts[drawn.seeds])
 
     def correction(self, state: Controlled, cohort: Cohort) -> torch.Tensor:
-        who = cohort.on(state.own.device)
+        who = cohort.to_device(state.own.device)
         return state.own.mean(1)[who.seeds] - state.own[who.seeds, who.clients]
 
     def server_update(self, state: Controlled, t: int, report: RoundReport) -> Controlled:

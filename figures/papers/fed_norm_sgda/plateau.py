@@ -15,7 +15,7 @@ import torch
 from scipy.optimize import minimize
 
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.algorithms.workload import DrawnWork
+from fedbounds.empirical.algorithms.workload import RandomWork
 from fedbounds.empirical.data.datasets import load_dataset
 from fedbounds.empirical.data.partition import class_mix_partition
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
@@ -47,7 +47,7 @@ def digits_scale(scale: ex.Scale) -> ex.Scale:
 
 def weights(p: np.ndarray, problem: str, method: str, most: int, seed: int) -> np.ndarray:
     """The effective weights of a method for the clients of a seed with weights p, (clients,)."""
-    steps = DrawnWork(ex.LEAST, most).numbers(len(p), 0, Streams(seed))
+    steps = RandomWork(ex.LEAST, most).numbers(len(p), 0, Streams(seed))
     return _rule(problem, method, most).effective_weights(steps, p)
 
 

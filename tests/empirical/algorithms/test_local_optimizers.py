@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.empirical.algorithms import SGDA, DrawnWork, LocalOptimizer, heavy_ball, proximal, variable_rates
+from fedbounds.empirical.algorithms import SGDA, LocalOptimizer, RandomWork, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as pseudo_code
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.runtime.streams import Streams
@@ -46,21 +46,21 @@ def test_only_the_proximal_solver_has_coefficients_that_decrease(optimizer):
     assert grows == optimizer.in_theory == (optimizer.contraction == 1)
     assert FedNormSGDA(*RATES, TAU, optimizer=(SGDA, SGDA, SGDA, optimizer)).in_theory == grows
     assert not FedNormSGDA(*RATES, (TAU, TAU[::-1])).in_theory
-    assert [FedNormSGDA(*RATES, DrawnWork(1, 3, redraw)).in_theory for redraw in (True, False)] == [False, True]
+    assert [FedNormSGDA(*RATES, RandomWork(1, 3, redraw)).in_theory for redraw in (True, False)] == [False, True]
 
 
 @given(st.integers(1, 3), st.integers(0, 3), st.booleans(), st.integers(0, 99))
 def test_drawn_work_is_a_function_of_the_seed_and_the_round_alone(low, more, redraw, seed):
-    drawn, streams = DrawnWork(low, low + more, redraw), Streams(seed)
+    drawn, streams = RandomWork(low, low + more, redraw), Streams(seed)
     rows = [drawn.numbers(40, t, streams) for t in range(30)]
     assert {int(value) for row in rows for value in row} <= set(range(low, low + more + 1))
     assert all((row == rows[0]).all() for row in rows) == (not redraw or not more)
-    assert (DrawnWork(low, low + more, not redraw).numbers(40, 0, streams) == rows[0]).all()
+    assert (RandomWork(low, low + more, not redraw).numbers(40, 0, streams) == rows[0]).all()
     held = [Streams(other, {"work": 7}) for other in (seed, seed + 1)]
     assert (drawn.numbers(40, 3, held[0]) == drawn.numbers(40, 3, held[1])).all()
 
 
 def test_every_amount_of_work_is_drawn_equally_often():
-    numbers = np.concatenate([DrawnWork(2, 5).numbers(50, t, Streams(1)) for t in range(400)])
+    numbers = np.concatenate([RandomWork(2, 5).numbers(50, t, Streams(1)) for t in range(400)])
     shares = np.bincount(numbers)[2:] / len(numbers)
     assert (np.abs(shares - 0.25) < 5 * (0.25 * 0.75 / len(numbers)) ** 0.5).all()

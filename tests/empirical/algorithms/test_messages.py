@@ -166,9 +166,9 @@ def test_what_is_joined_must_fit():
     message = TopK(0.5).encode(np.arange(4.0), np.random.default_rng(0))
     for numbers, told in (([1.0] * 3, "3 numbers to send as they are, and 2"), ([1.0, math.nan], r"update\[1\] = nan")):
         with pytest.raises(FedboundsError, match=told):
-            codec.joined(message, np.array(numbers))
+            codec.append_numbers(message, np.array(numbers))
     with pytest.raises(FedboundsError, match="has encoding 3, and this is encoding 4"):
-        codec.joined(TernGrad().encode(np.ones(4), np.random.default_rng(0)), np.ones(2))
+        codec.append_numbers(TernGrad().encode(np.ones(4), np.random.default_rng(0)), np.ones(2))
     for inner, whole in ((TopK(), 0), ("top-k", 1)):
         with pytest.raises(FedboundsError, match=r"whole = 0|must be a compressor"):
             Partly(inner, whole)
@@ -181,7 +181,7 @@ def test_some_numbers_travel_as_they_are_in_the_message_of_the_others(inner):
     alone, meant = inner.encode(few, np.random.default_rng(0)), codec.decode(message)
     assert np.array_equal(meant[37:], x[37:]) and np.array_equal(meant[:37], inner.decode(alone))
     assert len(message) == len(alone) + 12 and codec.message_bytes(40) in (len(message), None)
-    assert codec.joined(alone, x[37:]) == message and codec.unbiased == inner.unbiased
+    assert codec.append_numbers(alone, x[37:]) == message and codec.unbiased == inner.unbiased
     assert codec.relative_error(40) == inner.relative_error(37) and codec.squared_error(x) == inner.squared_error(few)
     with pytest.raises(FedboundsError, match="3 numbers, of which 3 are sent as they are: none to compress"):
         codec.encode(x[:3], np.random.default_rng(0))
@@ -511,7 +511,7 @@ def test_masked_noise_is_unbiased_where_it_should_be():
 
 def test_measured_errors_are_the_stated_ones():
     report = check_compressor(TernGrad(), 49, 400)
-    (worst,) = [trial for trial in report.trials if trial.update == "one large"]
+    (worst,) = [trial for trial in report.measurements if trial.update == "one large"]
     assert worst.relative_error == pytest.approx(TernGrad().relative_error(49), abs=5 * worst.standard_error)
     assert report.bits == 8 * (16 + 4 + 10) / 49
 
@@ -519,9 +519,9 @@ def test_measured_errors_are_the_stated_ones():
 def test_a_bias_has_an_error_and_what_can_be_seen_is_seen():
     report = check_compressor(StochasticSign(), 64, 200)
     assert not report.biased and "a bias" in str(report) and "is off by" not in str(report)
-    for trial in report.trials:
+    for trial in report.measurements:
         assert trial.bias <= 3 * trial.bias_error or trial.bias < 1e-6
-    seen = max(trial.visible for trial in report.trials if trial.update == "normal")
+    seen = max(trial.visible for trial in report.measurements if trial.update == "normal")
 
     class Long(StochasticSign):
         """Every update comes out too long."""

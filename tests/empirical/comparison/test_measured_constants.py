@@ -408,7 +408,7 @@ def own_module(network: str = "linear") -> tuple[ImageClassification, ModelOnDat
     torch.nn.utils.vector_to_parameters(start, module.parameters())
     data = [(ours._images[own], ours._labels[own]) for own in PARTITION.samples]
     each = torch.nn.CrossEntropyLoss(reduction="none")
-    return ours, ModelOnData.of_module(module, each, data, 16, lowest=0.0)
+    return ours, ModelOnData.from_module(module, each, data, 16, lowest=0.0)
 
 
 def test_a_torch_module_on_ones_own_data_is_the_problem_that_we_have() -> None:
@@ -453,6 +453,6 @@ def test_a_criterion_that_reduces_over_the_samples_is_refused(reduction: str) ->
     data = [(torch.ones(1, 2), torch.tensor([0])), (torch.ones(4, 2), torch.tensor([0, 1, 2, 0]))]
     each = torch.nn.CrossEntropyLoss(reduction=reduction)
     with pytest.raises(FedboundsError, match=r'has shape \(\); expected \(2,\), .* reduction="none"'):
-        ModelOnData.of_module(torch.nn.Linear(2, 3), each, data)
+        ModelOnData.from_module(torch.nn.Linear(2, 3), each, data)
     with pytest.raises(FedboundsError, match=r"has shape \(2, 1\); expected \(2,\)"):
         ModelOnData(lambda x, a, b: (a @ x[:, None] - 1) ** 2, [(torch.ones(3, 1), torch.ones(3))], torch.zeros(1))

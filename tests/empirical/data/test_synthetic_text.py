@@ -9,7 +9,7 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.data.datasets import characters, checksum, load_dataset
-from fedbounds.empirical.data.synthetic_text import ALPHABET, draw_characters
+from fedbounds.empirical.data.synthetic_sequences import ALPHABET, draw_characters
 from fedbounds.empirical.problems import problem_from_spec
 
 SMALL = {"kind": "characters", "train": 60, "test": 30, "steps": 8, "speakers": 6}

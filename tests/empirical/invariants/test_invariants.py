@@ -168,7 +168,7 @@ def test_algorithm_1_in_plain_numpy_keeps_every_invariant(noise):
 def test_the_plain_twin_follows_the_golden_trajectory_of_the_toy_example():
     """Appendix B.1 with gamma = 1/36, eta = 6, P = 3: exact moments, printed to ten digits."""
     x = generalized_fedavg(
-        PlainProblem.of(toy_example()),
+        PlainProblem.from_problem(toy_example()),
         np.tile(np.eye(3), (10, 1)),
         rounds=30,
         step_size=1 / 36,
@@ -190,7 +190,7 @@ def test_every_complete_interval_descends_as_the_proof_says_and_the_intervals_su
     L, v = problem.constants()["smoothness"].value, problem.offsets()
     gamma, eta = data.draw(step_sizes(L, I, P))
     nu, beta, delta = cohort_divergence(q, v), participation_divergence(q, v), window_divergence(q, v, P)
-    case = Case(PlainProblem.of(problem), q, gamma, I, eta, P)
+    case = Case(PlainProblem.from_problem(problem), q, gamma, I, eta, P)
     x = torch.from_numpy(case.models(generalized_fedavg)[::P])
     starts = slice(0, T // P)
     drift = 126 * (gamma * L * I * nu) ** 2 + 144 * (gamma * L * I * P * beta) ** 2 + 6 * delta**2

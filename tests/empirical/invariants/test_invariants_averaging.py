@@ -30,9 +30,9 @@ def everybody(model, updates, shares, cohort):
 
 
 WRONG = {
-    undivided: ({"mean over cohorts", "equal updates", "alone", "reference twin"}, MISREADINGS[0].words),
-    alike: ({"reference twin"}, MISREADINGS[1].words),
-    of_all: ({"mean over cohorts", "equal updates", "alone", "reference twin"}, MISREADINGS[2].words),
+    undivided: ({"mean over cohorts", "equal updates", "alone", "reference twin"}, MISREADINGS[0].description),
+    alike: ({"reference twin"}, MISREADINGS[1].description),
+    of_all: ({"mean over cohorts", "equal updates", "alone", "reference twin"}, MISREADINGS[2].description),
     everybody: ({"alone", "absent clients", "reference twin"}, ""),
 }
 

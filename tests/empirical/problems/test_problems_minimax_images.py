@@ -15,7 +15,7 @@ from scipy import optimize
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.algorithms import DrawnWork, heavy_ball
+from fedbounds.empirical.algorithms import RandomWork, heavy_ball
 from fedbounds.empirical.data.datasets import Dataset, load_dataset
 from fedbounds.empirical.data.partition import Partition, class_counts, dirichlet_partition
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA, LocalSGDA
@@ -398,7 +398,7 @@ def test_the_metrics_of_robustness_are_with_and_without_the_attack():
 def test_engines_are_the_pseudo_code_with_epochs_snapshots_and_projections(kind, network, engine):
     of, process = problem(kind, network, batch=100), WithoutReplacement(CLIENTS, 3)
     for algorithm in (
-        FedNormSGDA(0.05, 2.0, 0.05, 2.0, local_epochs=DrawnWork(1, 2), optimizer=heavy_ball(0.5), snapshot_period=2),
+        FedNormSGDA(0.05, 2.0, 0.05, 2.0, local_epochs=RandomWork(1, 2), optimizer=heavy_ball(0.5), snapshot_period=2),
         LocalSGDA(0.05, 2.0, local_epochs=2),
     ):
         trace = simulate(algorithm, of, process, 2, seeds=(0, 5), engine=engine, record_models=True, record_every=2)
@@ -437,10 +437,10 @@ def test_single_precision_follows_double_precision_for_a_round():
     [
         (
             "robust",
-            FedNormSGDA(0.05, 0.1, 0.05, 0.1, local_epochs=DrawnWork(2, 5), snapshot_period=5),
+            FedNormSGDA(0.05, 0.1, 0.05, 0.1, local_epochs=RandomWork(2, 5), snapshot_period=5),
             "robust_test_accuracy",
         ),
-        ("fair", FedNormSGDA(0.05, 0.02, 0.05, 0.02, local_epochs=DrawnWork(2, 5)), "worst_class_test_accuracy"),
+        ("fair", FedNormSGDA(0.05, 0.02, 0.05, 0.02, local_epochs=RandomWork(2, 5)), "worst_class_test_accuracy"),
     ],
 )
 def test_training_raises_what_it_is_for(kind, algorithm, metric):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.problems.projections import project_onto_ball, project_onto_simplex
+from fedbounds.empirical.problems.minimax import project_onto_ball, project_onto_simplex
 
 ROWS = st.integers(1, 6).flatmap(lambda d: st.lists(st.floats(-50, 50, width=32), min_size=d, max_size=d))
 

@@ -139,7 +139,7 @@ def test_gradients_are_those_of_the_centralized_model(network, loss, image, clas
             for k in range(own.silo_clients[j]):
                 rows = own.partitions[j].samples[k]
                 some = [p for p in batches[seed].tolist() if p in rows]
-                assert int(own.held(j, told)[seed, k]) == len(some)
+                assert int(own.batch_counts(j, told)[seed, k]) == len(some)
                 copy = copies[seed, k].clone().requires_grad_()
                 if some:
                     moved = centralized(own, loss, [*views[:j], copy, *views[j + 1 :]], some)
@@ -190,7 +190,7 @@ def test_the_mean_and_the_variance_over_all_batches_are_those_that_are_said(batc
         whole = own.objective_gradient(x)[block]
         found = own.partial_gradients(j, x[block].expand(len(batches), own.silo_clients[j], -1), told)
         for k in range(own.silo_clients[j]):
-            some = found[own.held(j, told)[:, k] > 0, k]
+            some = found[own.batch_counts(j, told)[:, k] > 0, k]
             torch.testing.assert_close(some.mean(0), said[client, block])  # the gradient of the shard
             torch.testing.assert_close((some - some.mean(0)).square().sum(1).mean(), noise.sampling[client])
             torch.testing.assert_close((some.mean(0) - whole).square().sum(), noise.divergence[client])
@@ -326,8 +326,8 @@ def test_unequal_shards_of_equal_weight_converge_to_the_wrong_point(average: str
                            dtype=torch.float64)  # fmt: skip
     run = simulate(TDCD(0.1, 5, average), own, Full(2), 200, record_models=True)  # type: ignore[arg-type]
     assert run.model[0, -1, 1] == pytest.approx(limit, abs=1e-9)
-    assert own.floor is not None
-    assert own.floor.value == pytest.approx(1.5)  # (9 + 1 + 1 + 1) / 8, at 3
+    assert own.lower_bound is not None
+    assert own.lower_bound.value == pytest.approx(1.5)  # (9 + 1 + 1 + 1) / 8, at 3
 
 
 def test_derivatives_in_every_step_are_tdcd_and_once_a_round_they_are_not() -> None:
@@ -374,8 +374,8 @@ def test_the_constants_of_linear_embeddings_hold(loss: str) -> None:
         assert largest == pytest.approx(found["smoothness"], rel=1e-9)
         assert "block_gradient_noise" not in found
         best = simulate(TDCD(0.3, 1), problem_of(own, None), Full(4), 500, record_every=500).train_loss[0, -1]
-        assert own.floor is not None
-        assert best == pytest.approx(own.floor.value, abs=1e-9)
+        assert own.lower_bound is not None
+        assert best == pytest.approx(own.lower_bound.value, abs=1e-9)
     else:
         assert (
             max(float(own.silo_variances(point(own, seed)).sum()) for seed in range(5)) <= found["block_gradient_noise"]

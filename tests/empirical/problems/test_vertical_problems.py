@@ -233,10 +233,10 @@ def test_waves_of_random_signs_attain_their_variance_where_all_sines_are_one() -
 
 def test_ripples_have_a_floor_that_no_point_is_below_if_the_quadratic_has_one() -> None:
     problem = PROBLEMS["waves"]
-    assert problem.floor is not None and problem.floor.value == pytest.approx(-1.2)
-    assert float(problem.objective(points(problem, 500)).min()) >= problem.floor.value
+    assert problem.lower_bound is not None and problem.lower_bound.value == pytest.approx(-1.2)
+    assert float(problem.objective(points(problem, 500)).min()) >= problem.lower_bound.value
     assert value(problem, "initial_gap") == pytest.approx(float(problem.objective(problem.initial_point(RNG))) + 1.2)
-    assert PROBLEMS["shared waves"].floor is None
+    assert PROBLEMS["shared waves"].lower_bound is None
 
 
 def test_parts_of_batches_too_many_to_be_looked_at_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy import stats
 
-from fedbounds.empirical.runtime.counter_rng import chances, uniforms, words_of
+from fedbounds.empirical.runtime.counter_rng import chances, uniforms, words_from_uniforms
 
 
 def splitmix64(state):
@@ -31,7 +31,7 @@ def test_numbers_are_those_of_the_formula_in_integers():
 
 
 def test_numbers_do_not_depend_on_the_batch_they_are_made_in():
-    words = torch.from_numpy(words_of(np.random.default_rng(0).random((4, 6))))
+    words = torch.from_numpy(words_from_uniforms(np.random.default_rng(0).random((4, 6))))
     together = uniforms(words, 3, 9)
     assert together.shape == (4, 6, 9)
     assert torch.equal(together[2, 1], uniforms(words[2, 1], 3, 9))
@@ -50,7 +50,7 @@ def test_numbers_are_uniform_and_uncorrelated_between_words_purposes_and_places(
 
 
 def test_words_have_53_bits():
-    words = words_of(np.array([0.0, 2.0**-53, 1 - 2.0**-53]))
+    words = words_from_uniforms(np.array([0.0, 2.0**-53, 1 - 2.0**-53]))
     assert words.tolist() == [0, 1, 2**53 - 1] and words.dtype == np.int64
 
 

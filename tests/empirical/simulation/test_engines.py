@@ -271,7 +271,7 @@ def test_weighted_sums_over_ragged_cohorts_are_the_sums_over_each_seed():
     rng = np.random.default_rng(0)
     sizes = [2, 0, 3, 1]
     rounds = [Round(rng.choice(CLIENTS, size, replace=False), rng.random(size)) for size in sizes]
-    cohort, table = Cohort.of(rounds), torch.from_numpy(rng.standard_normal((CLIENTS, DIMENSION)))
+    cohort, table = Cohort.from_rounds(rounds), torch.from_numpy(rng.standard_normal((CLIENTS, DIMENSION)))
     rows = table[torch.from_numpy(cohort.clients)]
     for sums in (cohort.gather(table), cohort.combine(rows), cohort.combine(rows.float()).double()):
         for each, drawn in zip(sums, rounds, strict=True):
@@ -304,8 +304,8 @@ def test_networks_that_prefer_it_are_walked_in_turn():
 
     assert choose_engine("auto", Large(), FedAvg(0.1, 2)).label == "in turn"
     game, plays = LargeGame([[0.5]], [[1.0]], 1.0, [[1.0]], [[0.25]]), FedNormSGDA(0.1, 0.1, 0.1, 0.1, 2)
-    assert choose_engine("auto", game, plays.on(game)).label == "in turn"
-    assert choose_engine("masked-batch", game, plays.on(game)).label == "masked batch"
+    assert choose_engine("auto", game, plays.bind_problem(game)).label == "in turn"
+    assert choose_engine("masked-batch", game, plays.bind_problem(game)).label == "masked batch"
 
 
 @pytest.mark.parametrize("name", ["in turn", "in-turn", "batched", "closed form", "closed-form"])

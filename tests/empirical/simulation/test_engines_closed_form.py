@@ -66,7 +66,7 @@ def test_the_covariance_of_a_round_is_the_recursion_over_its_local_steps(
     """To 1e-10: the linear map from the normals to the weighted sum is read off and squared."""
     problem, q = quadratic(shared, diagonal), np.array([0.5, 0.0, 0.3, 0.2, 0.0])
     engine = UnitNormals(problem, LocalSGD(GAMMA, steps, frozen=frozen), needs_updates)
-    cohort = Cohort.of([Round(np.flatnonzero(q), q[q > 0])])
+    cohort = Cohort.from_rounds([Round(np.flatnonzero(q), q[q > 0])])
     size = engine._noise(cohort, 0, [Streams(0)]).size
     assert size == (3 if needs_updates or not (shared or diagonal) else 1) * DIMENSION
     still = torch.zeros(DIMENSION, dtype=torch.float64)
@@ -146,7 +146,7 @@ def test_gathered_matrices_give_what_one_product_each_gives(noise):
     """The path of accelerators, on the processor."""
     problem = quadratic(False, False, noise)
     engine = ClosedForm(problem, LocalSGD(GAMMA, 4))
-    cohort = Cohort.of([Round(np.array([1, 4]), np.array([0.5, 0.5])), Round(np.array([0]), np.array([1.0]))])
+    cohort = Cohort.from_rounds([Round(np.array([1, 4]), np.array([0.5, 0.5])), Round(np.array([0]), np.array([1.0]))])
     x = torch.randn(2, DIMENSION, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     draws = torch.from_numpy(engine._noise(cohort, 3, [Streams(0), Streams(1)])) if noise else None
     assert torch.allclose(engine.products(x, cohort, draws), engine.gathered_products(x, cohort, draws), atol=1e-14)

@@ -47,13 +47,13 @@ def test_steps_layer_by_layer_end_where_steps_along_gradients_do(
     before, y = x.clone(), x
     for own in drawn:
         y = y - sizes * problem.stochastic_gradient(y, clients, own)
-    found = problem.walked(x, clients, drawn, sizes)
-    assert problem.walks and torch.equal(x, before) and (y - x).abs().max() > 0.01
+    found = problem.fuse_steps(x, clients, drawn, sizes)
+    assert problem.fuses_steps and torch.equal(x, before) and (y - x).abs().max() > 0.01
     torch.testing.assert_close(found, y, rtol=0, atol=1e-13)
     for seed in range(2):  # alone, too, and without a trace in what was given
         for pair in range(2):
             own = slice(seed, seed + 1), slice(pair, pair + 1)
-            alone = problem.walked(x[own], clients[own], drawn[:, own[0], own[1]], sizes[own])
+            alone = problem.fuse_steps(x[own], clients[own], drawn[:, own[0], own[1]], sizes[own])
             torch.testing.assert_close(alone, found[own], rtol=0, atol=1e-13)
     assert torch.equal(x, before)
 
@@ -63,6 +63,6 @@ def test_networks_with_convolutions_step_along_their_gradients() -> None:
     x, clients = problem.initial_point(np.random.default_rng(0)).view(1, 1, -1), torch.tensor([[2]])
     own = torch.from_numpy(problem.draws(np.random.default_rng(1), 2, 1)).view(1, 1, 1, -1)
     expected = x - 0.1 * problem.stochastic_gradient(x, clients, own[0])
-    found = problem.walked(x, clients, own, torch.full((1, 1, 1), 0.1, dtype=x.dtype))
-    assert not problem.walks
+    found = problem.fuse_steps(x, clients, own, torch.full((1, 1, 1), 0.1, dtype=x.dtype))
+    assert not problem.fuses_steps
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-15)

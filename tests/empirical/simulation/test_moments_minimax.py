@@ -10,7 +10,7 @@ import pytest
 from numpy.linalg import matrix_power
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import DrawnWork, heavy_ball, proximal, variable_rates
+from fedbounds.empirical.algorithms import RandomWork, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
@@ -265,7 +265,7 @@ def test_a_fixed_point_needs_the_same_steps_in_every_round_and_a_regular_step():
     with pytest.raises(FedboundsError, match="local_steps change from round to round"):
         fixed_point(FedNormSGDA(*STEPS, ((1, 2), (2, 1))), TWO)
     with pytest.raises(FedboundsError, match="these are drawn"):
-        fixed_point(FedNormSGDA(*STEPS, DrawnWork(1, 2)), TWO)
+        fixed_point(FedNormSGDA(*STEPS, RandomWork(1, 2)), TWO)
     flat = QuadraticMinimax([[-1.0]], [[1.0]], 1.0, [[0.0]], [[0.0]])
     with pytest.raises(FedboundsError, match="no single fixed point"):
         fixed_point(FedNormSGDA(*STEPS, 1), flat)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import DrawnWork
+from fedbounds.empirical.algorithms import RandomWork
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     GeneralizedFedAvg,
@@ -58,7 +58,7 @@ def test_phases_of_minimax_algorithms_continue_and_renew_their_snapshots():
     """Two phases of 4 and 6 rounds are one of 10 if snapshots are renewed where each begins."""
     game = random_quadratic_minimax(CLIENTS, 2, 1, noise=0.2)
     for plays in (
-        FedNormSGDA(0.1, 0.1, 0.1, 0.1, DrawnWork(1, 3), snapshot_period=2),
+        FedNormSGDA(0.1, 0.1, 0.1, 0.1, RandomWork(1, 3), snapshot_period=2),
         LocalSGDA(0.1, 0.1, 2, momentum=0.5),
     ):
         once = run(plays, game, record_models=True, record_participation=True)

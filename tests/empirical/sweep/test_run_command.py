@@ -213,7 +213,7 @@ def test_runs_of_several_origins_say_so(spec: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert typed("results", str(spec)) == 0 and "origin" not in capsys.readouterr().out
     store, run = Store(Path("results/toy")), plan(read_sweep(spec))[0]
-    record = dict(store.standing(run.key).record)
+    record = dict(store.read_status(run.key).record)
     record["provenance"] = {**record["provenance"], "host": "node7", "git": {"commit": "a" * 40, "modified": True}}
     record["provenance"]["packages"] = {**record["provenance"]["packages"], "torch": "2.0.0"}
     store.save(run.key, store.load(run.key), record)

@@ -105,7 +105,7 @@ def test_a_cluster_gives_the_bytes_of_a_local_sweep(
     assert tables[0] == tables[1] and contents(Path("here")) == contents(Path("there"))
     assert len(contents(Path("there"))) == 4
     runs = plan(read_sweep("toy.toml"))
-    assert {Store(Path("there")).standing(run.key).record["provenance"]["host"] for run in runs}
+    assert {Store(Path("there")).read_status(run.key).record["provenance"]["host"] for run in runs}
 
 
 def test_a_run_that_kills_its_workers_fails_alone_and_others_go_on(cluster: Cluster, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_scheduler_that_is_killed_ends_the_sweep_in_a_line_and_what_is_finishe
     ):
         execute(runs, store, executor=executor, run_task=stand_in, progress=kill)
     assert time.monotonic() - began[0] < 30 and capfd.readouterr().err == ""
-    assert sum(store.standing(run.key).finished for run in runs) >= 1
+    assert sum(store.read_status(run.key).finished for run in runs) >= 1
 
 
 @pytest.mark.long

@@ -36,7 +36,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def missing(directory: Path) -> set[str]:
-    return {one.key for one in RUNS if not Store(directory).standing(one.key).finished}
+    return {one.key for one in RUNS if not Store(directory).read_status(one.key).finished}
 
 
 def leftovers(directory: Path) -> list[str]:
@@ -224,7 +224,7 @@ for limit in range(0, max(sizes.values()), 7):
             print("saved in spite of", limit)
         except CannotWrite as error:
             assert "File too large" in str(error), error
-    assert store.standing(run.key).finished and not store.standing(other.key).finished
+    assert store.read_status(run.key).finished and not store.read_status(other.key).finished
     assert not list(store.directory.glob("*.partial"))
 """
 
@@ -290,10 +290,10 @@ def test_a_full_disk_is_one_line_and_space_is_all_that_is_needed_to_go_on(disk: 
     assert stopped.returncode == 2
     assert len(stopped.stderr.splitlines()) == 1 and "cannot write" in stopped.stderr
     runs, store = plan(read_sweep(tmp_path / "study.toml")), Store(kept)
-    standings = [store.standing(one.key) for one in runs]
-    assert not any(one.status.startswith("error") for one in standings) and not list(kept.glob("*.partial"))
-    assert any(one.finished for one in standings) == (disk == "small") and not all(one.finished for one in standings)
+    statuses = [store.read_status(one.key) for one in runs]
+    assert not any(one.status.startswith("error") for one in statuses) and not list(kept.glob("*.partial"))
+    assert any(one.finished for one in statuses) == (disk == "small") and not all(one.finished for one in statuses)
     outcomes = execute(runs, store)
-    assert [one.made for one in outcomes] == [not one.finished for one in standings]
+    assert [one.made for one in outcomes] == [not one.finished for one in statuses]
     execute(runs, Store(tmp_path / "undisturbed"))
     assert table(list(runs), kept) == table(list(runs), tmp_path / "undisturbed")

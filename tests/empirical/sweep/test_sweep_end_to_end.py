@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbounds.empirical.algorithms import DrawnWork, heavy_ball
+from fedbounds.empirical.algorithms import RandomWork, heavy_ball
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Permutation, WithoutReplacement
@@ -139,7 +139,7 @@ def test_minimax_algorithms_and_problems_stand_in_a_sweep_like_all_others(tmp_pa
     assert fair["worst_class_test_accuracy"].best >= fair["worst_class_test_accuracy"].final
     trace = store.load(runs[0].key)
     expected = simulate(
-        FedNormSGDA(*[0.05] * 4, local_steps=DrawnWork(1, 3), optimizer=heavy_ball(0.5)),
+        FedNormSGDA(*[0.05] * 4, local_steps=RandomWork(1, 3), optimizer=heavy_ball(0.5)),
         random_quadratic_minimax(4, 2, 2),
         WithoutReplacement(4, 2),
         4,

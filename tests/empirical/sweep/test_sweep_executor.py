@@ -143,7 +143,7 @@ def test_a_senseless_number_of_workers_is_refused(workers: int, tmp_path: Path) 
 def test_where_a_result_comes_from_stands_beside_it(tmp_path: Path) -> None:
     (run,) = runs_of(["fine"])
     execute([run], Store(tmp_path), run_task=stand_in)
-    record = Store(tmp_path).standing(run.key).record
+    record = Store(tmp_path).read_status(run.key).record
     assert {"host", "python", "packages", "git", "started", "platform"} <= set(record["provenance"])
     assert {"fedbounds", "numpy", "torch"} <= set(record["provenance"]["packages"])
 

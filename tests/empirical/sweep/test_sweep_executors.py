@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.sweep import Store, execute, executors, plan, resolve, tabulate, write_csv
-from fedbounds.empirical.sweep.executors import WorkerAnswer
+from fedbounds.empirical.sweep import Store, execute, executor, plan, resolve, tabulate, write_csv
+from fedbounds.empirical.sweep.executor import WorkerAnswer
 from fedbounds.empirical.sweep.maker import RunUpdate
 from tests.empirical.sweep.stand_in_runs import runs_of, stand_in
 from tests.empirical.sweep.test_sweep_executor import contents
@@ -108,7 +108,7 @@ def test_a_pool_that_breaks_says_so_keeps_what_is_finished_and_blames_no_run(tmp
         pytest.raises(FedboundsError, match=r"ended before 3 of the runs .* goes on from there"),
     ):
         execute(runs, store, executor=pool, run_task=stand_in)
-    assert [store.standing(run.key).status for run in runs] == ["done", "missing", "missing", "missing"]
+    assert [store.read_status(run.key).status for run in runs] == ["done", "missing", "missing", "missing"]
 
 
 def test_an_executor_that_was_shut_down_or_cancels_says_so(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_whatever_becomes_of_futures_no_row_is_wrong_and_the_next_start_makes_th
         with suppress(FedboundsError):
             execute(runs, there, executor=Fate(), run_task=stand_in, progress=lambda outcome, *_: told.append(outcome))
         for outcome in told:
-            assert there.standing(outcome.run.key).status == outcome.status
-            assert outcome.failed or outcome.status == here.standing(outcome.run.key).status
+            assert there.read_status(outcome.run.key).status == outcome.status
+            assert outcome.failed or outcome.status == here.read_status(outcome.run.key).status
         assert contents(there.directory).items() <= contents(here.directory).items()
         outcomes = execute(runs, there, executor=Here(), run_task=stand_in, retry_failed=True)
         assert [o.status for o in outcomes] == ["done", "diverged", "done", "done", "done"]
@@ -214,23 +214,23 @@ def test_a_folder_that_is_not_shared_is_found_out(tmp_path: Path, monkeypatch: p
     with pytest.raises(FedboundsError, match=r"the worker .* does not see what is in .*; results need a folder"):
         execute(runs, Store(tmp_path / "a"), executor=Elsewhere(), run_task=stand_in)
     assert not contents(tmp_path / "a")
-    monkeypatch.setattr(executors, "PATIENCE", 0.2)
-    monkeypatch.setattr(executors, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(executor, "PATIENCE", 0.2)
+    monkeypatch.setattr(executor, "POLL_SECONDS", 0.1)
     claims = Elsewhere(lambda batch: WorkerAnswer(tuple(RunUpdate(run.key, "done") for run in batch)))
     with pytest.raises(FedboundsError, match=r"workers have made 2 runs that are not whole in .*\(missing\)"):
         execute(runs, Store(tmp_path / "b"), executor=claims, run_task=stand_in)
 
 
 def test_a_record_that_is_seen_late_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(executor, "POLL_SECONDS", 0.1)
     runs, store, looks = runs_of(["fine"]), Store(tmp_path), []
-    seen = executors._split_by_visibility
+    seen = executor._split_by_visibility
 
     def late(news, store):
         looks.append(news)
         return seen(news, store) if len(looks) > 2 else ([], list(news))
 
-    monkeypatch.setattr(executors, "_split_by_visibility", late)
+    monkeypatch.setattr(executor, "_split_by_visibility", late)
     (outcome,) = execute(runs, store, executor=Here(), run_task=stand_in)
     assert outcome.status == "done" and outcome.made and len(looks) == 3
 
@@ -243,14 +243,14 @@ def test_a_record_that_is_seen_late_is_waited_for(tmp_path: Path, monkeypatch: p
 def test_a_worker_that_would_make_another_run_refuses(
     what: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    versions, answers = executors._versions, iter(range(9))
+    versions, answers = executor._versions, iter(range(9))
     other = {
         "_versions": lambda facts: versions(facts) | ({"torch": "0.1"} if next(answers) else {}),
         "_digest": lambda modules: "another",
         "_sources_changed": lambda modules: True,
         "local_key": lambda task, sources: "another",
     }
-    monkeypatch.setattr(executors, what, other[what])
+    monkeypatch.setattr(executor, what, other[what])
     with pytest.raises(FedboundsError, match=f"the worker .* {said}"):
         execute(plan(resolve(QUADRATICS))[:1], Store(tmp_path), executor=Here())
     assert not contents(tmp_path)

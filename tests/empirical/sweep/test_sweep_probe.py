@@ -9,8 +9,7 @@ import pytest
 
 from fedbounds.empirical.sweep import Run, RunStatus, plan, resolve
 from fedbounds.empirical.sweep.batches import setting
-from fedbounds.empirical.sweep.estimate import estimate
-from fedbounds.empirical.sweep.probe import Probe, extrapolate_seconds, probe
+from fedbounds.empirical.sweep.estimate import Probe, estimate, extrapolate_seconds, probe
 from tests.empirical.sweep.test_sweep_shards import QUADRATICS
 
 PHASES = [{"algorithm": {"kind": "fedavg"}, "rounds": rounds} for rounds in (250, 750)]

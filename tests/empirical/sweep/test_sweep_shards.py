@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import Run, plan, resolve, shard
-from fedbounds.empirical.sweep.batches import setting
+from fedbounds.empirical.sweep.batches import parse_shard, setting
 from fedbounds.empirical.sweep.estimate import estimate
-from fedbounds.empirical.sweep.shards import parse_shard
 from fedbounds.empirical.sweep.store import RunStatus
 
 TASK = {"seeds": [0], "labels": {}}

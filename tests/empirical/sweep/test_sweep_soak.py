@@ -95,6 +95,6 @@ def test_a_study_survives_whatever_is_killed_and_damaged(
                 path.write_bytes(content)
             else:
                 os.truncate(path, chance.randrange(len(content) + 1))
-    left = {one.key for one in runs if not Store(directory).standing(one.key).finished}
+    left = {one.key for one in runs if not Store(directory).read_status(one.key).finished}
     assert finish(2, directory, kinds) == left
     assert table(runs, directory) == expected and len(list(directory.iterdir())) == 2 * len(runs)

@@ -28,28 +28,28 @@ def kept(directory: Path) -> Store:
 
 def test_what_was_saved_is_found_and_read_back(tmp_path: Path) -> None:
     store = kept(tmp_path)
-    assert store.standing(RUN.key).finished and store.standing(RUN.key).record["task"] == RUN.task
+    assert store.read_status(RUN.key).finished and store.read_status(RUN.key).record["task"] == RUN.task
     assert (store.load(RUN.key).loss == TRACE.loss).all()
     assert sorted(path.name for path in tmp_path.glob("*.*") if path.is_file()) == [f"{RUN.key}.json", f"{RUN.key}.npz"]
 
 
 def test_looking_up_touches_nothing_on_disk(tmp_path: Path) -> None:
     store = Store(tmp_path / "none")
-    assert store.standing("0" * 64).status == "missing" and not (tmp_path / "none").exists()
+    assert store.read_status("0" * 64).status == "missing" and not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("suffix", ["npz", "json"])
 def test_every_changed_byte_of_the_trace_or_the_record_is_found_out(suffix: str, tmp_path: Path) -> None:
     store = kept(tmp_path)
-    before, path = dict(store.standing(RUN.key).record), tmp_path / f"{RUN.key}.{suffix}"
+    before, path = dict(store.read_status(RUN.key).record), tmp_path / f"{RUN.key}.{suffix}"
     content = path.read_bytes()
     for index, byte in enumerate(content):
         path.write_bytes(content[:index] + bytes([byte ^ 1 << index % 8]) + content[index + 1 :])
-        standing = store.standing(RUN.key)
-        if suffix == "npz" or not standing.finished:
-            assert standing.status.startswith("damaged: ")
+        run_status = store.read_status(RUN.key)
+        if suffix == "npz" or not run_status.finished:
+            assert run_status.status.startswith("damaged: ")
         else:  # white space between two values: the record says the same
-            assert dict(standing.record) == before
+            assert dict(run_status.record) == before
     with pytest.raises(FedboundsError, match="damaged"):
         path.write_bytes(content[:-2])
         store.load(RUN.key)
@@ -62,7 +62,7 @@ def test_a_file_cut_short_anywhere_is_found_out(suffix: str, tmp_path: Path) -> 
     content = path.read_bytes()
     for length in range(len(content) - 1):  # but for the last line feed of a record
         path.write_bytes(content[:length])
-        assert store.standing(RUN.key).status.startswith("damaged: ")
+        assert store.read_status(RUN.key).status.startswith("damaged: ")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_file_cut_short_anywhere_is_found_out(suffix: str, tmp_path: Path) -> 
 def test_half_of_a_result_is_no_result(suffix: str, status: str, tmp_path: Path) -> None:
     store = kept(tmp_path)
     (tmp_path / f"{RUN.key}.{suffix}").unlink()
-    assert store.standing(RUN.key).status.startswith(status)
+    assert store.read_status(RUN.key).status.startswith(status)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_half_of_a_result_is_no_result(suffix: str, status: str, tmp_path: Path)
 def test_a_record_that_is_something_else_is_found_out(content: bytes, tmp_path: Path) -> None:
     store = kept(tmp_path)
     store.record_path(RUN.key).write_bytes(content)
-    assert store.standing(RUN.key).status == "damaged: its record is not whole"
+    assert store.read_status(RUN.key).status == "damaged: its record is not whole"
 
 
 def test_the_files_of_another_run_are_not_taken_for_this_one(tmp_path: Path) -> None:
@@ -88,20 +88,20 @@ def test_the_files_of_another_run_are_not_taken_for_this_one(tmp_path: Path) -> 
     other = "f" * 64
     for path, new in ((store.trace_path, store.trace_path(other)), (store.record_path, store.record_path(other))):
         new.write_bytes(path(RUN.key).read_bytes())
-    assert store.standing(other).status == "damaged: its record is not whole"
+    assert store.read_status(other).status == "damaged: its record is not whole"
 
 
 def test_an_error_takes_the_place_of_a_damaged_result_alone_and_a_result_that_of_an_error(tmp_path: Path) -> None:
     store = kept(tmp_path)
-    assert store.save_error(RUN.key, "error: no", {}) == "done" and store.standing(RUN.key).finished
+    assert store.save_error(RUN.key, "error: no", {}) == "done" and store.read_status(RUN.key).finished
     store.trace_path(RUN.key).write_bytes(b"")
     assert store.save_error(RUN.key, "error: no", {"traceback": "Traceback: no"}) == "error: no"
-    assert store.standing(RUN.key).failed and not store.trace_path(RUN.key).exists()
+    assert store.read_status(RUN.key).failed and not store.trace_path(RUN.key).exists()
     assert json.loads(store.record_path(RUN.key).read_text())["traceback"] == "Traceback: no"
     with pytest.raises(FedboundsError, match="no result to read: error: no"):
         store.load(RUN.key)
     kept(tmp_path)
-    assert store.standing(RUN.key).finished
+    assert store.read_status(RUN.key).finished
 
 
 class Unwritable(Trace):
@@ -115,7 +115,7 @@ def test_a_full_disk_leaves_the_earlier_result_whole(tmp_path: Path) -> None:
     unwritable = Unwritable(TRACE.arrays, TRACE.dims, TRACE.spec, TRACE.engine, TRACE.statuses)
     with pytest.raises(CannotWrite, match="No space left on device"):
         store.save(RUN.key, unwritable, {})
-    assert store.standing(RUN.key).finished
+    assert store.read_status(RUN.key).finished
 
 
 def test_a_directory_that_is_a_file_cannot_be_written(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import SGDA, DrawnWork, heavy_ball, proximal, variable_rates
+from fedbounds.empirical.algorithms import SGDA, RandomWork, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as pseudo_code
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
@@ -130,7 +130,7 @@ def test_the_masked_batch_is_the_pseudo_code_where_y_is_only_concave_and_the_wei
     [
         LocalSGDA(0.05, 0.08, TAU, weights=W),
         LocalSGDA(0.05, 0.08, EACH_ROUND, momentum=0.9, snapshot_period=2),
-        LocalSGDA(0.05, 0.08, DrawnWork(1, 4)),
+        LocalSGDA(0.05, 0.08, RandomWork(1, 4)),
         SynchronousSGDA(0.05, 0.08, weights=W),
         FSGDA(*RATES, 3),
     ],
@@ -151,7 +151,7 @@ def test_small_batches_of_pairs_give_the_same_run(monkeypatch):
 
 
 def test_a_seed_does_not_depend_on_the_seeds_beside_it_nor_a_record_on_its_neighbors():
-    for tau in (TAU, DrawnWork(1, 5)):
+    for tau in (TAU, RandomWork(1, 5)):
         algorithm = FedNormSGDA(*RATES, tau, weights=W)
         alone = models(algorithm, quadratic(), participants=2, seeds=(3,))[0]
         assert gap(models(algorithm, quadratic(), participants=2, seeds=(8, 3, 5))[1], alone) < EXACT
@@ -361,11 +361,11 @@ def test_the_weights_of_the_drawn_sum_to_one_on_average_and_always_only_if_they_
     for algorithm, participants, outside in (
         (FedNormSGDA(*RATES, TAU, weights=W), 2, True),
         (FedNormSGDA(*RATES, TAU), 2, False),
-        (FedNormSGDA(*RATES, DrawnWork(1, 5)), 2, False),
+        (FedNormSGDA(*RATES, RandomWork(1, 5)), 2, False),
         (FedNormSGDA(*RATES, TAU, weights=W), 4, False),
         (FedNormSGDA(*RATES, TAU, normalized=False), 2, True),
-        (LocalSGDA(0.1, 0.1, DrawnWork(1, 5)), 2, True),
-        (LocalSGDA(0.1, 0.1, DrawnWork(1, 5)), 4, False),
+        (LocalSGDA(0.1, 0.1, RandomWork(1, 5)), 2, True),
+        (LocalSGDA(0.1, 0.1, RandomWork(1, 5)), 4, False),
     ):
         trace = run(algorithm, quadratic(), participants=participants)
         assert bool(trace.unnormalized_rounds[0]) == outside
@@ -475,7 +475,7 @@ class Lottery(QuadraticMinimax):
 def test_seeds_that_blow_up_do_not_disturb_the_others():
     numbers = dict(descent_hessian=np.eye(2), coupling=np.eye(2), concavity=1.0, noise=0.3, x0=[1, 2])
     problem = Lottery(**numbers, slopes=np.eye(4)[:, :2], ascent_slopes=np.eye(4)[:, 2:])
-    algorithm = FedNormSGDA(*RATES, DrawnWork(1, 5), weights=W, snapshot_period=2)
+    algorithm = FedNormSGDA(*RATES, RandomWork(1, 5), weights=W, snapshot_period=2)
     trace = run(algorithm, problem, participants=2, seeds=range(6), record_models=True)
     lost = trace.diverged_at == 0
     assert 0 < lost.sum() < 6 and [status == "diverged" for status in trace.statuses] == lost.tolist()

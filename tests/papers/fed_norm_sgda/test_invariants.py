@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.empirical.algorithms import DrawnWork, LocalOptimizer
+from fedbounds.empirical.algorithms import LocalOptimizer, RandomWork
 from fedbounds.empirical.algorithms.spec import algorithm_from_spec, algorithms
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.problems import QuadraticMinimax, project_onto_ball
@@ -66,7 +66,7 @@ def algorithms(draw, kind, clients, drawn=True, snapshots=True):
     steps = st.integers(1, 3)
     each = st.lists(steps, min_size=clients, max_size=clients).map(tuple)
     amounts = [steps, each, st.lists(each, min_size=ROUNDS, max_size=ROUNDS).map(tuple)]
-    amounts += [st.builds(DrawnWork, st.just(1), steps, st.booleans())] if drawn else []
+    amounts += [st.builds(RandomWork, st.just(1), steps, st.booleans())] if drawn else []
     amount = draw(st.one_of(*amounts))
     counts = draw(st.none() | st.lists(st.integers(0, 2), min_size=clients, max_size=clients).filter(any))
     weights = None if counts is None else tuple(np.array(counts) / sum(counts))
@@ -230,10 +230,10 @@ def test_algorithms_compared_under_a_seed_meet_the_same_work():
     flat = QuadraticMinimax([[0.0]], [[0.0]], 1e-9, [[1.0], [1.0]], [[0.0], [0.0]])
     moves = []
     for algorithm in (
-        LocalSGDA(1.0, 1.0, DrawnWork(1, 9), weights=(1, 0)),
-        FedNormSGDA(1.0, 1.0, 1.0, 1.0, DrawnWork(1, 9), weights=(1, 0), snapshot_period=2),
+        LocalSGDA(1.0, 1.0, RandomWork(1, 9), weights=(1, 0)),
+        FedNormSGDA(1.0, 1.0, 1.0, 1.0, RandomWork(1, 9), weights=(1, 0), snapshot_period=2),
     ):
         trace = simulate(algorithm, flat, np.full((6, 2), 0.5), 6, seeds=range(5), record_models=True)
         moves.append(-np.diff(trace.model[..., 0]))
-    expected = [[DrawnWork(1, 9).numbers(2, t, Streams(seed))[0] for t in range(6)] for seed in range(5)]
+    expected = [[RandomWork(1, 9).numbers(2, t, Streams(seed))[0] for t in range(6)] for seed in range(5)]
     assert (moves[0] == expected).all() and (moves[1] == expected).all()

@@ -37,8 +37,7 @@ from fedbounds.empirical.participation import (
 from fedbounds.empirical.problems import ImageClassification, Quadratic, random_cosine_quadratic, random_quadratic
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.engines import Cohort
-from fedbounds.empirical.simulation.oracles import local_update, stochastic_oracle
-from fedbounds.empirical.simulation.reference_algorithms import run_reference
+from fedbounds.empirical.simulation.reference_algorithms import local_update, run_reference, stochastic_oracle
 from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, ROUNDS, SEEDS = 6, 4, 12, (0, 5)
@@ -304,7 +303,7 @@ def test_an_empty_round_changes_nothing_except_with_mifa(algorithm):
 def test_a_seed_without_participants_beside_one_with_some():
     """Unequal cohorts in one batch: the divisor of each seed is its own."""
     q = [Round(np.array([0, 2]), np.full(2, 1 / CLIENTS)), Round(np.zeros(0, dtype=np.int64), np.zeros(0))]
-    drawn = Cohort.of(q)
+    drawn = Cohort.from_rounds(q)
     assert AverageParticipating(*STEPS).cohort(None, 0, drawn, CLIENTS).weights.tolist() == [0.5, 0.5]
     algorithm = FedVarp(0.1, 1, 1.0)
     state = algorithm.init(torch.zeros(2, 1, dtype=torch.float64), CLIENTS)
@@ -375,7 +374,7 @@ def test_fedau_holds_three_numbers_per_client_and_the_others_a_model_per_client(
 def test_stored_updates_are_overwritten_in_place_and_refused_where_they_cannot_fit(kind):
     algorithm = kind(0.1, 1)
     state = algorithm.init(torch.zeros(1, 2), 3)
-    drawn = Cohort.of([Round(np.array([1]), np.array([1.0]))])
+    drawn = Cohort.from_rounds([Round(np.array([1]), np.array([1.0]))])
     pairs = Pairs(torch.tensor([0]), torch.tensor([1]), torch.tensor([1.0]), torch.ones(1, 2))
     after = algorithm.server_update(state, 0, RoundReport(torch.zeros(1, 2), drawn, pairs))
     assert after.updates.data_ptr() == state.updates.data_ptr()

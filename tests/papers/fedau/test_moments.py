@@ -66,7 +66,7 @@ def one_round(problem, algorithm, x, spread):
 @pytest.mark.parametrize("hessians", HESSIANS)
 def test_exact_moments_are_those_of_all_outcomes(hessians, name):
     problem = random_quadratic(3, 2, noise=0.4, seed=2, **HESSIANS[hessians])
-    algorithm = ALGORITHMS[name].informed(COINS)
+    algorithm = ALGORITHMS[name].bind_process(COINS)
     run = moments(ALGORITHMS[name], problem, COINS, 4)
     assert run.label == "exact"
     mean, spread = problem.x0.numpy(), np.zeros((2, 2))
@@ -80,7 +80,7 @@ def test_exact_moments_are_those_of_all_outcomes(hessians, name):
 def test_given_the_record_moments_are_those_of_the_pseudo_codes_weights(algorithm):
     """Without noise the mean is the simulated model; with it, the gradient norm is the mean over seeds."""
     q = COINS.matrix(20, np.random.default_rng(1))
-    algorithm = algorithm.informed(COINS)
+    algorithm = algorithm.bind_process(COINS)
     quiet = random_quadratic(3, 2, seed=2)
     run = moments(algorithm, quiet, q)
     assert run.label == "exact given the record"

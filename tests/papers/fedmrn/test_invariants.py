@@ -52,7 +52,7 @@ WRONG = {
 
 @pytest.mark.parametrize("words", WRONG)
 def test_a_misreading_is_found_and_named(words):
-    assert set(WRONG) == {misreading.words for misreading in MISREADINGS}
+    assert set(WRONG) == {misreading.description for misreading in MISREADINGS}
     wanted = ["reference twin", "scaled", "straight through", "last step masks everything"]
     report = check_masking(
         partial(masked_round, **WRONG[words]), invariants=wanted, examples=40, cases=drawn_cases(mask_cases)

@@ -159,7 +159,9 @@ def test_every_invariant_finds_some_bug_and_every_misreading_is_planted():
     spoken = {name for _, _, name, _ in ALL.values()}
     assert set(VERTICAL_INVARIANTS) - spoken == {"reference twin", "unchanged arguments"}  # the zoo has bugs of these
     for misreading in MISREADINGS:
-        assert sum(cause is not None and misreading.words.startswith(cause) for _, _, _, cause in ALL.values()) == 1
+        assert (
+            sum(cause is not None and misreading.description.startswith(cause) for _, _, _, cause in ALL.values()) == 1
+        )
     assert len(MISREADINGS) == 24
 
 

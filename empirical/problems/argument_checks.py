@@ -14,16 +14,7 @@ from fedbounds.bounds.theory.symbols import NONNEGATIVE, Domain
 
 
 def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
-    """The number, if it is one and lies in its domain.
-
-    Example:
-        >>> real("noise", 0.5)
-        0.5
-        >>> real("noise", -1)
-        Traceback (most recent call last):
-            ...
-        fedbounds.bounds.errors.FedboundsError: noise = -1 must be a number in [0, inf)
-    """
+    """The number, if it is one and lies in its domain."""
     if not is_finite(value) or not domain.contains(float(value)):
         what = "an integer" if domain.integer else "a number"
         raise FedboundsError(f"{name} = {quote(value)} must be {what} in {str(domain).removeprefix('integers in ')}")
@@ -31,12 +22,7 @@ def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
 
 
 def array(name: str, value: Any, shape: tuple[int | None, ...] | None = None) -> Tensor:
-    """A float64 tensor on the processor, finite throughout and of the given shape (None: any length).
-
-    Example:
-        >>> array("x0", [1, 2], (2,))
-        tensor([1., 2.], dtype=torch.float64)
-    """
+    """A float64 tensor on the processor, finite throughout and of the given shape (None: any length)."""
     try:
         numbers = value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
         if numbers.dtype.kind not in "fiu":
@@ -53,6 +39,12 @@ def array(name: str, value: Any, shape: tuple[int | None, ...] | None = None) ->
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
         raise FedboundsError(f"{name}{list(where)} = {numbers[where]} is not a finite number")
     return torch.from_numpy(numbers.copy())
+
+
+def start_point(x0: Any, dimension: int, device: torch.device, name: str = "x0") -> Tensor:
+    """The starting point `(d,)` on a device, zero if not given."""
+    start = torch.zeros(dimension, dtype=torch.float64) if x0 is None else array(name, x0, (dimension,))
+    return start.to(device)
 
 
 def _fits(have: tuple[int, ...], want: tuple[int | None, ...]) -> bool:

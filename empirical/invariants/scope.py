@@ -41,34 +41,22 @@ class InvariantSides(NamedTuple):
 
 @dataclass(frozen=True)
 class Need:
-    """Something that some case must have, or an invariant has nothing to say.
+    """A property that some case must have for an invariant to apply."""
 
-    Args:
-        words: what it is, such as "a multiplier other than 1".
-        met: whether a case has it.
-        remedy: how to ask for such cases, where the default cases have none.
-    """
-
-    words: str
-    met: Callable[[Any], bool]
-    remedy: str = ""
+    description: str  # what it is, such as "a multiplier other than 1"
+    is_met: Callable[[Any], bool]  # whether a case has it
+    remedy: str = ""  # how to ask for such cases, where the default cases have none
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What an invariant applies to.
+    """What an invariant applies to."""
 
-    Args:
-        needs: each must be met by some case.
-        algorithms: the kinds of algorithm that it holds for; None for all.
-        tolerance: the largest with which it can be told from round-off.
-        lacking: what the caller must give for the comparison with the reference, such as "give cutoff="; nothing if
-            empty. What is tried without it can break the invariant, and cannot verify it.
-    """
-
-    needs: tuple[Need, ...] = ()
-    algorithms: frozenset[str] | None = None
-    tolerance: float = math.inf
+    needs: tuple[Need, ...] = ()  # each must be met by some case
+    algorithms: frozenset[str] | None = None  # the kinds of algorithm that it holds for; None for all
+    tolerance: float = math.inf  # the largest with which it differs from round-off
+    # what the caller must give for the comparison with the reference, such as "give cutoff="; nothing if empty.
+    # What is tried without it can break the invariant, and cannot verify it
     lacking: str = ""
 
     def why_not(self, cases: Sequence[Any], algorithm: str, tolerance: float) -> str | None:
@@ -78,15 +66,15 @@ class Scope:
         if tolerance > self.tolerance:
             return f"it needs double precision, and the tolerance is {tolerance:g}"
         for need in self.needs:
-            if not any(need.met(case) for case in cases):
-                return f"no case has {need.words}" + (f"; {need.remedy}" if need.remedy else "")
+            if not any(need.is_met(case) for case in cases):
+                return f"no case has {need.description}" + (f"; {need.remedy}" if need.remedy else "")
         return None
 
 
 Checked = TypeVar("Checked", bound=Callable[..., InvariantSides])
 
 
-def applies(
+def declare_scope(
     *needs: Need,
     algorithms: frozenset[str] | None = None,
     tolerance: float = math.inf,
@@ -94,11 +82,11 @@ def applies(
 ) -> Callable[[Checked], Checked]:
     """Declare the scope of an invariant."""
 
-    def declared(invariant: Checked) -> Checked:
+    def decorate(invariant: Checked) -> Checked:
         invariant.__dict__["scope"] = Scope(needs, algorithms, tolerance, lacking)
         return invariant
 
-    return declared
+    return decorate
 
 
 def scope_of(invariant: Callable[..., InvariantSides]) -> Scope:
@@ -108,17 +96,11 @@ def scope_of(invariant: Callable[..., InvariantSides]) -> Scope:
 
 @dataclass(frozen=True)
 class Feature:
-    """An optional feature of implementations.
+    """An optional feature of implementations."""
 
-    Args:
-        name: its parameter.
-        words: the description of cases without it, such as "no multiplier (eta = 1)".
-        without: removes it from a case.
-    """
-
-    name: str
-    words: str
-    without: Callable[[Any], Any]
+    name: str  # its parameter
+    description: str  # the description of cases without it, such as "no multiplier (eta = 1)"
+    without: Callable[[Any], Any]  # removes it from a case
 
 
 def unused_features(
@@ -145,13 +127,8 @@ def _is_irrelevant(feature: Feature, cases: Sequence[Any], execute: Callable[[An
         return False
 
 
-def names_of(run: Callable[..., Any]) -> set[str]:
-    """The names of a run's parameters; empty if unknown.
-
-    Example:
-        >>> sorted(names_of(lambda problem, weights, *, cutoff, **_: None))
-        ['_', 'cutoff', 'problem', 'weights']
-    """
+def parameter_names(run: Callable[..., Any]) -> set[str]:
+    """The names of a run's parameters; empty if unknown."""
     try:
         return set(inspect.signature(run).parameters)
     except (TypeError, ValueError):
@@ -159,15 +136,10 @@ def names_of(run: Callable[..., Any]) -> set[str]:
 
 
 def accepted_numbers(run: Callable[..., Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers that a run accepts, by name or by `**`.
-
-    Example:
-        >>> accepted_numbers(lambda problem, cutoff: None, {"cutoff": 2, "rate": 0.5})
-        {'cutoff': 2}
-    """
+    """The numbers that a run accepts, by name or by `**`."""
     if not numbers:
         return {}
-    return {name: value for name, value in numbers.items() if _names(run) is not None or name in names_of(run)}
+    return {name: value for name, value in numbers.items() if _names(run) is not None or name in parameter_names(run)}
 
 
 def _names(run: Callable[..., Any]) -> set[str] | None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.checks import check_count
 from fedbounds.bounds.theory.symbols import Constant, NoConstant
-from fedbounds.empirical.problems.problem import Floor, Problem
+from fedbounds.empirical.problems.problem import LowerBound, Problem
 from fedbounds.empirical.problems.softmax import without_replacement
 
 _CHUNK = 1024  # samples that are evaluated at once
@@ -69,7 +69,9 @@ class ModelOnData(Problem):
         self.sizes = np.array([inputs for inputs, _ in sizes])
         self.batch = min(check_count("batch", batch), int(self.sizes.max()))  # no client holds more
         self.steps_per_epoch = -(-self.sizes // self.batch)
-        self.floor = None if lowest is None else Floor("train_loss", float(lowest), f"no loss is below {lowest:g}")
+        self.lower_bound = (
+            None if lowest is None else LowerBound("train_loss", float(lowest), f"no loss is below {lowest:g}")
+        )
 
     def _check_loss(self, client: int) -> None:
         """Refuse a loss that is not one number for each sample, as of a criterion that averages over them."""
@@ -84,7 +86,7 @@ class ModelOnData(Problem):
             )
 
     @staticmethod
-    def of_module(
+    def from_module(
         module: torch.nn.Module,
         criterion: Callable[[Tensor, Tensor], Tensor],
         data: Sequence[tuple[Tensor, Tensor]],
@@ -102,7 +104,7 @@ class ModelOnData(Problem):
             >>> module = torch.nn.Linear(2, 3)
             >>> each = torch.nn.CrossEntropyLoss(reduction="none")
             >>> own = [(torch.ones(4, 2), torch.tensor([0, 1, 2, 0]))]
-            >>> ModelOnData.of_module(module, each, own, lowest=0.0).dimension
+            >>> ModelOnData.from_module(module, each, own, lowest=0.0).dimension
             9
         """
         module.eval()
