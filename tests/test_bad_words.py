@@ -260,7 +260,7 @@ def test_a_folder_that_may_not_be_entered_is_one_line():
         assert not list(closed.iterdir())
 
 
-def test_a_word_of_thousands_of_letters_is_not_repeated_whole(capsys):
+def test_a_word_of_thousands_of_symbols_is_not_repeated_whole(capsys):
     assert fedbounds.main(["show", "fedau/theorem-2", "x" * 3000]) == 2
     told = capsys.readouterr().err
     assert told.startswith("fedbounds: Got unexpected extra argument (xxx") and len(told) < 700

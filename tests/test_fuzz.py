@@ -130,13 +130,13 @@ def searches(draw: st.DrawFn) -> list[str]:
             )
         )
         return [command, which, "--epsilon", draw(number), *extra, *draw(form), *given_ones, *draw(as_json)]
-    letter = draw(st.sampled_from(["T", "F", "L", "sigma", "rounds", "p", "zzz"]))
+    symbol = draw(st.sampled_from(["T", "F", "L", "sigma", "rounds", "p", "zzz"]))
     span = draw(st.sampled_from([draw(number), f"{draw(number)}:{draw(number)}", f"1:2:{draw(number)}:{draw(number)}"]))
-    given_ones = [word for word in given_ones if not word.startswith(f"{letter}=")]
+    given_ones = [word for word in given_ones if not word.startswith(f"{symbol}=")]
     out = draw(
         st.sampled_from([[], [], ["--out", "t.csv"], ["--out", "."], ["--out", "t.zzz"], ["--out", "file/t.csv"]])
     )
-    return [command, which, "--vary", f"{letter}={span}", *given_ones, *out, *draw(as_json)]
+    return [command, which, "--vary", f"{symbol}={span}", *given_ones, *out, *draw(as_json)]
 
 
 TOML = """1|2|3|2.0|0|-1|10.5|1e6|1e9|1e300|nan|inf|true|"x"|[]|[1]|[[1.0]]|[0.1, 0.2]|{}|{ a = 1 }|1979-05-27|20000

@@ -167,7 +167,7 @@ def test_kernels_know_no_paper() -> None:
     assert PAPERS and kernels and not wrong, "\n".join(wrong)
 
 
-def test_a_room_knows_no_other_room() -> None:
+def test_a_paper_knows_no_other_paper() -> None:
     inside = [(path, path.relative_to(ROOT).parts) for path in LIBRARY]
     rooms = [(path, parts[2]) for path, parts in inside if parts[1] == "papers" and parts[2] in PAPERS]
     wrong = [
@@ -490,7 +490,7 @@ def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimizer(
     assert "fedbounds.bounds.evaluation.evaluate" in loaded and not loaded & checkers
 
 
-def test_the_front_door_gives_every_name_that_a_type_checker_sees() -> None:
+def test_the_public_api_gives_every_name_that_a_type_checker_sees() -> None:
     """A name that is typed and not given, or given and not typed, stands on one of two lists alone."""
     typed = {
         alias.name: str(node.module)

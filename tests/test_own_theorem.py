@@ -245,7 +245,7 @@ def test_a_misspelt_name_is_named():
     assert "the average is at most" in judge(steps=(FIRST, SECOND, other))["3"].evidence
     with pytest.raises(FedboundsError, match="did you mean explicit"):
         replace(PROOF, ends={"explict": "3"})
-    with pytest.raises(FedboundsError, match=r"theorem-1\[explicit\]: not a letter of the notation: c$"):
+    with pytest.raises(FedboundsError, match=r"theorem-1\[explicit\]: not a symbol of the notation: c$"):
         replace(THEOREM, forms=(replace(EXPLICIT, terms=(Term("initial gap", Symbol("c") * F),)),))
 
 

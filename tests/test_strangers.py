@@ -74,7 +74,7 @@ def draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         remembered.cache_clear()
 
 
-def test_a_strangers_room_says_what_its_results_must_be_told_of_a_run(draft: Path) -> None:
+def test_an_outside_package_says_what_its_results_must_be_reported_of_a_run(draft: Path) -> None:
     run = moments(GeneralizedFedAvg(1 / 36, 1, 6, 3), toy_example(), np.tile(np.eye(3), (10, 1)), 30)
     theirs, ours = (
         confront(run, key, trust=[key]) for key in ("draft/theorem-1", "arbitrary-participation/theorem-3.1")
@@ -83,7 +83,7 @@ def test_a_strangers_room_says_what_its_results_must_be_told_of_a_run(draft: Pat
     assert not confront(run, "draft/theorem-1").guarantee  # nobody has proved it
 
 
-def test_a_strangers_instances_try_its_claims_and_no_others(draft: Path) -> None:
+def test_an_outside_packages_instances_try_its_claims_and_no_others(draft: Path) -> None:
     docket = ClaimSet.of("draft")
     verdict = docket.verdict("draft/theorem-1[explicit]")
     assert (verdict.outcome, verdict.checker) == (
@@ -95,7 +95,7 @@ def test_a_strangers_instances_try_its_claims_and_no_others(draft: Path) -> None
     assert not judging.has_instances(replace(claim, id="nobody/theorem-1[explicit]"))
 
 
-def test_a_strangers_figures_are_drawn_by_name(draft: Path, tmp_path: Path) -> None:
+def test_an_outside_packages_figures_are_drawn_by_name(draft: Path, tmp_path: Path) -> None:
     out = tmp_path / "drawn" / "line.png"
     kept = ["--results", str(tmp_path / "results")]
     done = CliRunner().invoke(figure, ["draft/figure-1", "--out", str(out), *kept])

@@ -22,7 +22,7 @@ def test_the_type_checker_reads_every_file_with_every_report_on():
 
 
 @pytest.mark.parametrize("node", DECLARED, ids=lambda node: node.name)
-def test_what_the_type_checker_is_told_of_sympy_exists_there(node):
+def test_what_the_type_checker_is_reported_of_sympy_exists_there(node):
     found = sp.PolynomialError if node.name == "PolynomialError" else getattr(sp, node.name, None)
     found = sp.logic.boolalg.Boolean if node.name == "Boolean" else found
     assert found is not None

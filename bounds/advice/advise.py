@@ -255,7 +255,7 @@ class Advice(Shown):
         """The setting as it was understood, and the target."""
         asked = self.question
         goal = f"target {asked.target:g} for the {self.measured or 'measure'}; least {asked.minimize}"
-        who = [f"who takes part: {asked.participation.text}"] if asked.participation else []
+        who = [f"participation: {asked.participation.text}"] if asked.participation else []
         unsaid = ["where a result assumes something of what was not said, its number is no guarantee"]
         return "\n".join([self.covered.headline, *(unsaid if asked.setting.unsaid else []), *who, goal])
 
@@ -482,9 +482,9 @@ def _active(search: FormSearch, best: Choice, evaluation: Evaluation) -> tuple[s
     free = {search.result.notation[name].symbol for name in (*search.steps, *best.whole)}
     found = []
     for c, condition in zip(evaluation.conditions, evaluation.form.conditions, strict=True):
-        letters = condition.left.free_symbols | condition.right.free_symbols
+        symbols = condition.left.free_symbols | condition.right.free_symbols
         left, right = float(c.left), float(c.right)
-        if letters & free and abs(left - right) <= TIGHT * max(abs(left), abs(right)):
+        if symbols & free and abs(left - right) <= TIGHT * max(abs(left), abs(right)):
             found.append(c.text)
     for name, rungs in search.ladders.items():
         if len(rungs) > 1 and best.whole[name] == rungs[-1] and not search.is_supplied(name):

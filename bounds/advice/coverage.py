@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Answer = Literal["covered", "if", "not covered"]
 RANK: Mapping[Answer, int] = {"covered": 0, "if": 1, "not covered": 2}
 KINDS = {"sharp": 0, "repaired": 1, "explicit": 2, "printed": 3}
-EVERYBODY = FULL_PARTICIPATION.with_label("nothing is said of who takes part, so that everybody is")
+ALL_CLIENTS = FULL_PARTICIPATION.with_label("participation is not specified, so full participation is assumed")
 NO_SCOPE = Assumption(
     "scope", "your problem and algorithm are those that the paper is about", "not declared", cover=ASKED
 )
@@ -256,30 +256,30 @@ def stated_assumptions(result: Result, form: Form, scope: Iterable[Assumption]) 
     """All that a form assumes of a setting: its paper's scope, its own assumptions, and what its symbols say."""
     listed = {a.name: a for a in (*scope, *form.assumptions)}  # a form's own word is the later one
     if not any(a.participation or a.cover == NOWHERE for a in listed.values()):
-        listed[EVERYBODY.name] = EVERYBODY
+        listed[ALL_CLIENTS.name] = ALL_CLIENTS
     return (*listed.values(), *_implied_assumptions(result, form))
 
 
 def _implied_assumptions(result: Result, form: Form) -> Iterable[Assumption]:
     """What the symbols say without words: one number of local steps for all clients, or what equalities fix."""
     own, shared = (result.notation.resolve(name) for name in ("local_steps_by_client", "local_steps"))
-    letter = own or shared
+    symbol = own or shared
     fixed = [(c.left, c.right) for c in form.conditions if c.op == "==" and not c.legal]
-    if letter is not None:
+    if symbol is not None:
         known = {side for pair in fixed if 1 in pair for side in pair}
-        alike = own is None or any(letter.symbol in left.free_symbols for left, _ in fixed)
+        alike = own is None or any(symbol.symbol in left.free_symbols for left, _ in fixed)
         kinds, said = (
-            ("one", f"one local step between rounds: {letter.name} = 1")
-            if letter.symbol in known
-            else ("one alike", f"all clients take the same number of local steps in all rounds, {letter.name}")
+            ("one", f"one local step between rounds: {symbol.name} = 1")
+            if symbol.symbol in known
+            else ("one alike", f"all clients take the same number of local steps in all rounds, {symbol.name}")
             if alike
-            else ("one alike different", f"every client has its number of local steps, {letter.name}, in all rounds")
+            else ("one alike different", f"every client has its number of local steps, {symbol.name}, in all rounds")
         )
-        yield Assumption("local-steps", said, "its letters", cover=where(box(local_steps=kinds)))
+        yield Assumption("local-steps", said, "its symbols", cover=where(box(local_steps=kinds)))
     drawn, clients = (result.notation.resolve(name) for name in ("participating_clients", "clients"))
     if drawn is not None and clients is not None and (drawn.symbol, clients.symbol) in fixed:
-        everybody = where(box(participation="all"))
-        yield Assumption("all-of-them", f"{drawn.name} = {clients.name}", "its condition", True, everybody)
+        all_clients = where(box(participation="all"))
+        yield Assumption("all-of-them", f"{drawn.name} = {clients.name}", "its condition", True, all_clients)
 
 
 def _only_if(joint: np.ndarray, setting: ProblemClass) -> dict[str, tuple[str, ...]]:

@@ -36,7 +36,7 @@ KEYS = ("setting", "target", "measure", "constants", "estimated", "participation
 
 @dataclass(frozen=True)
 class Presence:
-    """What is known of who takes part, for the results of one paper at one interval.
+    """What is known of participation, for the results of one paper at one interval.
 
     Attributes:
         constants: by concept.
@@ -82,15 +82,15 @@ class Given:
 
     Attributes:
         by_concept: for all papers.
-        by_letter: those of one paper, by its key and their symbol.
+        by_symbol: those of one paper, by its key and their symbol.
     """
 
     by_concept: Mapping[str, Constant]
-    by_letter: Mapping[str, Mapping[str, Constant]]
+    by_symbol: Mapping[str, Mapping[str, Constant]]
 
     def of(self, result: Result) -> dict[str, Constant]:
         """Those that are symbols of this result's paper, by symbol."""
-        own = self.by_letter.get(result.paper, {})
+        own = self.by_symbol.get(result.paper, {})
         return {
             q.name: own.get(q.name) or self.by_concept[q.concept]
             for q in result.notation.values()
@@ -112,7 +112,7 @@ class Question:
         minimize: what is to be least.
         assume: assumptions that are taken for granted, or "all"; what a result has no assumption for is left out.
         trust: claims that the user answers for.
-        participation: who takes part, or None.
+        participation: the process or the record, or None.
         effort: how many evaluations each search may take, as a multiple of the usual number.
     """
 
@@ -216,7 +216,7 @@ def _ranges(table: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
 
 def _read_given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Mapping[str, float]) -> Given:
     by_concept: dict[str, Constant] = {}
-    by_letter: dict[str, dict[str, Constant]] = {}
+    by_symbol: dict[str, dict[str, Constant]] = {}
 
     def note(concept: str, constant: Constant, name: str) -> None:
         if concept in by_concept and not np.array_equal(by_concept[concept].value, constant.value):
@@ -228,20 +228,20 @@ def _read_given(known: Mapping[str, Any], estimated: Mapping[str, Any], cost: Ma
         plain = {name: value for name, value in table.items() if not isinstance(value, Mapping)}
         for name, value in parse_assignments(plain).items():
             note(concept_of(name), Constant(value, source), name)
-        for paper, letters in table.items():
-            if not isinstance(letters, Mapping):
+        for paper, symbols in table.items():
+            if not isinstance(symbols, Mapping):
                 continue
             if paper not in paper_names():
                 raise unknown_name("paper", str(paper), paper_names())
             notation = next(one for one in papers() if one.key == paper).results[0].notation
-            for name, value in parse_assignments(letters).items():
+            for name, value in parse_assignments(symbols).items():
                 quantity = notation.resolve(name)
                 if quantity is None:
                     raise unknown_name(f"constant of {paper}", name, [*notation])
-                by_letter.setdefault(str(paper), {})[quantity.name] = Constant(value, source)
+                by_symbol.setdefault(str(paper), {})[quantity.name] = Constant(value, source)
     if "dimension" in cost and "parameters" not in by_concept:
         by_concept["parameters"] = Constant(cost["dimension"], "given", "the dimension")
-    return Given(by_concept, by_letter)
+    return Given(by_concept, by_symbol)
 
 
 def concept_of(name: str) -> str:
@@ -264,7 +264,7 @@ def concept_of(name: str) -> str:
 
 
 def describe_missing(names: Iterable[str], result: Result, form: Form) -> dict[str, str]:
-    """Letters with their meaning, each with the concept by which it may be given, and what would do in its place."""
+    """Symbols with their meaning, each with the concept by which it may be given, and what would do in its place."""
 
     def concept(name: str) -> str:
         return result.notation[name].concept

@@ -231,7 +231,7 @@ class FormSearch:
         facts = self.presence(whole)
         wrong = [a.name for a in self.form.assumptions if facts.checked.get(a.name) is False]
         if wrong:
-            return Choice(whole, None, np.inf, why=f"who takes part breaks {', '.join(wrong)}", status="never")
+            return Choice(whole, None, np.inf, why=f"participation violates {', '.join(wrong)}", status="never")
         known = self.constants(whole)
         within, target = self.ranges(known), self.question.target
         used = [0]

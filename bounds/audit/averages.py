@@ -78,7 +78,7 @@ class AverageOverClients:
         means = {mean: sp.Dummy() for mean in conclusion.right.atoms(MeanOverClients)}
         outside = sp.expand(conclusion.right.doit().xreplace(means))
         if any(outside.has(v) for v in self.vectors):
-            return ProofFinding(False, "mean over clients", "outside the means a letter differs between the clients")
+            return ProofFinding(False, "mean over clients", "outside the means a symbol differs between the clients")
         if any(sp.diff(outside, a, b) != 0 for a in means.values() for b in means.values()):
             return ProofFinding(False, "mean over clients", f"{conclusion.right} is not linear in its means")
         expected = outside.xreplace({dummy: mean.args[0] for mean, dummy in means.items()})
@@ -104,7 +104,7 @@ class StandsFor:
     needs: tuple[str, ...] = ()
     may_vanish: bool = False
     equalities: ClassVar[bool] = True
-    gives: ClassVar[str] = "what the letter stands for"
+    gives: ClassVar[str] = "what the symbol stands for"
 
     def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """Substitution on the right-hand side."""
@@ -114,7 +114,7 @@ class StandsFor:
     def check(self, conclusion: Relation, premises: Relations, facts: Relations, setting: ProofSetting) -> ProofFinding:
         """A positive symbol stands for what is positive."""
         if len(premises) != 1 or not self.axiom:
-            return ProofFinding(False, "definition", "one premise, and a reason why the letter stands for that")
+            return ProofFinding(False, "definition", "one premise, and a reason why the symbol stands for that")
         positive = self.value.is_positive or self.may_vanish or _above_zero(self.value, facts)
         if self.letter.is_positive and not positive:
             return ProofFinding(False, "definition", f"{self.letter} is positive, {self.value} may not be")

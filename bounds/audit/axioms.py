@@ -136,7 +136,7 @@ class Uncorrelated(Schema):
 
     noise: Vec
     past: Vec
-    axiom: str = "noise has mean zero given the past and who takes part, so its products with the past vanish"
+    axiom: str = "noise has mean zero given the past and the participation, so its products with the past vanish"
     needs: tuple[str, ...] = ("unbiased-noise", "martingale-noise", "exogenous-participation")
 
     def relation(self, setting: ProofSetting, premises: Relations) -> Relation:

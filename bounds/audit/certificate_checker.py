@@ -72,7 +72,7 @@ STEPS: dict[str, dict[str, Any]] = {
     "average": {"means": [texts("of is") | {"slope?": why}], "random?": str},
 }
 FORMAT = texts("format claim source") | {
-    "letters": {"*": texts("sign is low? high?") | {"whole": bool}},
+    "symbols": {"*": texts("sign is low? high?") | {"whole": bool}},
     "numbers": {"*": texts("is low high")},
     "vectors": {"*": {"*": str}},
     "assumptions": {"*": str},
@@ -273,7 +273,7 @@ class Reader:
             case ast.Constant(value=value) if type(value) is int:
                 return constant(value)
             case ast.Name(id=name):
-                need(name in self.known, f"the letter {quoted(name)} is not declared")
+                need(name in self.known, f"the symbol {quoted(name)} is not declared")
                 self.names.add(name)
                 return symbol(name)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -301,7 +301,7 @@ class Reader:
             return left * right.inverse()
         if right.counts(self.whole):
             return symbol(f"power {self._alone(left)} {right.key}")
-        need(right.number in range(101), "an exponent is no whole number to 100, and no product of whole letters")
+        need(right.number in range(101), "an exponent is no whole number to 100, and no product of whole symbols")
         return left ** int(right.number or 0)
 
     def _alone(self, e: Expression) -> str:
@@ -384,7 +384,7 @@ class Step:
         return "nonnegative" if kind == "dot" and len({*pair}) == 1 else self.sign.get(name, "real")
 
     def plainly(self, e: Expression, strictly: bool = False) -> bool:
-        """Whether no coefficient, no letter and no denominator can be negative; strictly, also not zero."""
+        """Whether no coefficient, no symbol and no denominator can be negative; strictly, also not zero."""
         for part, positive in [(e.above, strictly), *((dict(f), True) for f in e.below)]:
             for m, c in part.items():
                 signs = {(self._sign(s), k > 0, k % 2) for s, k in m}
@@ -503,7 +503,7 @@ class Step:
         fixed = m.symbols | b.symbols | n.symbols
         need(not words(*now.symbols) & words(*fixed), "the recursion is not linear")
         self._differ([words(*dict(monomial)) for monomial in after.above], fixed)
-        need(n.counts(self.whole.whole), "the number of steps is no product of whole letters")
+        need(n.counts(self.whole.whole), "the number of steps is no product of whole symbols")
         self.believed += [f"{what}: {self.data[what]}" for what in ("now", "after", "steps")]
         self._fixed(fixed, "every step")
         self.nonnegative(m - constant(1), self.data["grows"], "the multiplier less 1")
@@ -567,12 +567,12 @@ class Step:
         need(ends and self.conclusion.right.equals(averaged(one.right, means)), "it is not the mean")
 
     def means(self, listed: list[Json]) -> dict[str, tuple[int, Expression]]:
-        """Letters with the power and what stands for it."""
+        """Symbols with the power and what stands for it."""
         found = {}
         for data in listed:
             of = self.read(data["of"])
             ((((name, power),), coefficient),) = of.above.items()
-            need(coefficient == 1 and power > 0 and not of.below, f"{data['of']} is no power of a letter")
+            need(coefficient == 1 and power > 0 and not of.below, f"{data['of']} is no power of a symbol")
             found[name] = power, self.read(data["is"])
         need(len(found) == len(listed), "two means of the same")
         return found
@@ -608,7 +608,7 @@ class Certificate:
         spent.clear()
         formed(data, FORMAT, "the certificate")
         need(data["format"] == "fedbounds certificate 1", "this is no certificate of format 1")
-        self.data, symbols, numbers = data, data["letters"], data["numbers"]
+        self.data, symbols, numbers = data, data["symbols"], data["numbers"]
         self.vectors, self.known = {v for table in data["vectors"].values() for v in table}, {*symbols, *numbers}
         names = Counter([*symbols, *numbers, *self.vectors])
         need(all(map(NAME.fullmatch, names)), f"{quoted([n for n in names if not NAME.fullmatch(n)][:3])} are no names")
@@ -684,15 +684,15 @@ class Certificate:
 
     def _renamed(self, goal: Step, shown: Relation) -> dict[str, tuple[int, Expression]]:
         """The symbols of the last step for which the statement has others, which have no values that these may not."""
-        listed, symbols = self.data["statement"]["rename"], self.data["letters"]
+        listed, symbols = self.data["statement"]["rename"], self.data["symbols"]
         new = goal.means(listed)
-        need(len({part["is"] for part in listed}) == len(new), "two letters are renamed to one")
+        need(len({part["is"] for part in listed}) == len(new), "two symbols are renamed to one")
         sides = [Relation(c, goal.read).slack for c in self.data["conditions"].values()]
         inside = {s for e in sides for s in e.symbols} | ((shown.left.symbols | shown.right.symbols) - {*new})
         held = inside | words(*inside)
         for part, (name, (power, _)) in zip(listed, new.items(), strict=True):
             renamed = name in symbols or (name.startswith("dot ") and goal._sign(name) == "nonnegative")
-            need(renamed and part["is"] in symbols and power == 1, "a letter is renamed to what is no letter")
+            need(renamed and part["is"] in symbols and power == 1, "a symbol is renamed to what is no symbol")
             to, old = symbols[part["is"]], symbols.get(name, {"sign": goal._sign(name), "whole": False})
             narrower = SIGNS.index(to["sign"]) >= SIGNS.index(old["sign"]) and (to["whole"] or not old["whole"])
             ranged = all(old[e] == to.get(e) for e in ("low", "high") if e in old)
@@ -715,14 +715,14 @@ class Certificate:
         lines += [f"of: {quoted(end['measure'])}"]
         lines += [f"where {written(data['conditions'][name])}" for name in end["conditions"]]
         lines += [f"written: {part['is']} for {part['of']}" for part in end["rename"]]
-        for name, what in data["letters"].items():
+        for name, what in data["symbols"].items():
             ends = "".join(f", {end} {what[end]}" for end in ("low", "high") if end in what)
-            lines += [f"letter: {name}: sign {what['sign']}, whole {what['whole']}{ends}, is {quoted(what['is'])}"]
+            lines += [f"symbol: {name}: sign {what['sign']}, whole {what['whole']}{ends}, is {quoted(what['is'])}"]
         lines += [f"number: {n} = {w['is']}, between {w['low']} and {w['high']}" for n, w in data["numbers"].items()]
         every = [(v, is_) for table in data["vectors"].values() for v, is_ in table.items()]
         lines += dict.fromkeys(f"vector: {v}: {quoted(is_)}" for v, is_ in every)
         lines += [f"assumed: {quoted(name)}: {quoted(data['assumptions'][name])}" for name in end["assumptions"]]
-        return [*lines, *self.lines, "Words in quotation marks, and letters, are the author's; check their sense."]
+        return [*lines, *self.lines, "Words in quotation marks, and symbols, are the author's; check their sense."]
 
 
 def checked(data: Any) -> Certificate:

@@ -77,14 +77,14 @@ class Writer(TermWriter):
             raise FedboundsError(f"{self.proof.id} has no step {self.proof.ends[self.subject.form.name]}")
         self.add(self.proof, end)
         statement = self._statement(end)
-        letters = self.proof.result.notation
+        symbols = self.proof.result.notation
         return {
             "format": FORMAT,
             "claim": self.subject.id,
             "source": str(self.subject.result.source),
             "statement": statement,
-            "letters": {
-                name: self.declared(symbol) | _meaning(letters, symbol)
+            "symbols": {
+                name: self.declared(symbol) | _meaning(symbols, symbol)
                 for symbol, name in sorted(self.names.items(), key=lambda pair: pair[1])
                 if not factors_of_product(symbol.name)
             },
@@ -197,6 +197,6 @@ class Writer(TermWriter):
         return self.add(subject.proof, subject.step)
 
 
-def _meaning(letters: Any, symbol: sp.Symbol) -> Json:
-    found = next((q for q in letters.values() if q.symbol == symbol), None)
+def _meaning(symbols: Any, symbol: sp.Symbol) -> Json:
+    found = next((q for q in symbols.values() if q.symbol == symbol), None)
     return {"is": found.meaning} if found else {}

@@ -223,9 +223,9 @@ class Chain:
             return (sp.S.One,)
         found = eliminate(conclusion, relations)
         if found is None and kind is Unfolded:
-            letters = self.setting.letters
+            symbols = self.setting.symbols
             found = eliminate(
-                expand_definitions(conclusion, letters), [expand_definitions(r, letters) for r in relations]
+                expand_definitions(conclusion, symbols), [expand_definitions(r, symbols) for r in relations]
             )
         if found is None:
             raise FedboundsError(f"{name}: no multipliers were found; give them, as {{'S3': 1, 'S3b': factor}}")

@@ -22,7 +22,7 @@ from fedbounds.bounds.theory.dimensions import DimensionMismatch, dimension_of
 from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation
 
 POWERS = (1, -1, 2, -2, sp.S.Half, -sp.S.Half)  # of a relation that says the same
-UNITS_AXIOM = "the letters have their declared units"
+UNITS_AXIOM = "the symbols have their declared units"
 
 
 @dataclass(frozen=True)

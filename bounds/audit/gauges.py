@@ -109,19 +109,19 @@ def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> st
     # a float has 16 digits: as the fraction that it is, it has them all
     fractions = {number: sp.Rational(number) for number in expression.atoms(sp.Float)}
     expression = _two_clients(expression.xreplace(fractions), notation)
-    letters = sorted(expression.free_symbols, key=str)
-    return _broken(expression, _powers(unit), tuple((s, _gauge_of(s, notation)) for s in letters))
+    symbols = sorted(expression.free_symbols, key=str)
+    return _broken(expression, _powers(unit), tuple((s, _gauge_of(s, notation)) for s in symbols))
 
 
 @lru_cache(maxsize=1024)
-def _broken(expression: sp.Expr, powers: Powers, letters: tuple[tuple[sp.Basic, Powers], ...]) -> str:
+def _broken(expression: sp.Expr, powers: Powers, symbols: tuple[tuple[sp.Basic, Powers], ...]) -> str:
     """Remembered: forms of one result share terms and conditions."""
     source = random.Random(0)
     for index, gauge in enumerate(GAUGE_NAMES):
         power = sp.Rational(powers[index])
         for _ in range(POINTS):
             scale = sp.Rational(source.randint(11, 30), source.randint(2, 9))
-            grown = _growth(expression, scale, {s: sp.Rational(own[index]) for s, own in letters}, source)
+            grown = _growth(expression, scale, {s: sp.Rational(own[index]) for s, own in symbols}, source)
             if grown is not None and abs(grown / scale**power - 1) > TOLERANCE:
                 by, not_by = float(grown), float(scale**power)
                 return f"{gauge} with {gauge[-3]} = {scale} multiplies it by {by:.6g}, not {not_by:.6g}"

@@ -137,9 +137,9 @@ def two_alike(expression: sp.Expr) -> sp.Expr:
 
 def _points(expression: sp.Expr) -> Iterator[dict[sp.Basic, sp.Expr]]:
     """Squares of small rationals for the symbols, so that most roots are rational."""
-    source, letters = random.Random(0), sorted(expression.free_symbols, key=str)
+    source, symbols = random.Random(0), sorted(expression.free_symbols, key=str)
     for _ in range(POINTS):
-        yield {s: sp.Rational(source.randint(1, 12), source.randint(1, 6)) ** 2 for s in letters}
+        yield {s: sp.Rational(source.randint(1, 12), source.randint(1, 6)) ** 2 for s in symbols}
 
 
 def _order(limit: Limit) -> Verdict:
@@ -163,9 +163,9 @@ def _search_counterexample(
     left: Sequence[Term], right: Sequence[Term], pair: tuple[sp.Expr, sp.Expr], facts: Sequence[Relation], why: str
 ) -> Verdict:
     """A counterexample where what this pair does not need is zero, else the least error it would catch."""
-    letters = set().union(*(t.expression.free_symbols for t in (*left, *right)))
+    symbols = set().union(*(t.expression.free_symbols for t in (*left, *right)))
     needed = set().union(*(side.free_symbols for side in pair), *(f.slack.free_symbols for f in facts))
-    zero = {s: sp.S.Zero for s in letters - needed if not s.is_positive}
+    zero = {s: sp.S.Zero for s in symbols - needed if not s.is_positive}
     below, above = (_total(side).xreplace(zero) for side in (left, right))
     slack = _slack(below, above)
     at = counterexample(slack, relevant_facts(slack, [fact.slack for fact in facts]))
@@ -184,7 +184,7 @@ def _slack(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     """What must be nonnegative for left <= right: without the factors they share, if none that remains can be zero."""
     if right.is_nonnegative and not right.is_zero and not isinstance(right, sp.Add):
         ratio = left / right
-        if all(letter.is_positive for letter in sp.fraction(ratio)[1].free_symbols):
+        if all(symbol.is_positive for symbol in sp.fraction(ratio)[1].free_symbols):
             return 1 - ratio
     return right - left
 

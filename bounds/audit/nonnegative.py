@@ -205,10 +205,10 @@ def relevant_facts(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Exp
     """The facts that share symbols with the expression, directly or through one another; the others say nothing of
     it.
     """
-    letters, found = set(expression.free_symbols), list[sp.Expr]()
-    while more := [f for f in facts if f not in found and f.free_symbols & letters]:
+    free, found = set(expression.free_symbols), list[sp.Expr]()
+    while more := [f for f in facts if f not in found and f.free_symbols & free]:
         found += more
-        letters |= {s for f in more for s in f.free_symbols}
+        free |= {s for f in more for s in f.free_symbols}
     return [f for f in facts if f in found]
 
 
@@ -333,7 +333,7 @@ def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> b
 def _one_sign(found: Quotient) -> bool:
     """Whether no coefficient is negative, or none above or none below positive, and no symbol is negative."""
     degrees = found.above.degrees(), found.below.degrees()
-    used = {s for s, *powers in zip(found.letters, *degrees, strict=False) if any(powers)}
+    used = {s for s, *powers in zip(found.symbols, *degrees, strict=False) if any(powers)}
     if not all(s.is_nonnegative for s in used):
         return False
     signs = [{c > 0 for c in part.coeffs()} for part in (found.above, found.below)]
@@ -344,7 +344,7 @@ def _by_z3(fraction: Quotient, facts: Sequence[sp.Expr], limit: int) -> bool:
     """Whether it is negative is unsatisfiable, denominators being nonzero wherever they are evaluated."""
 
     def negative(text: Text) -> str:
-        above, below = (text(fraction.letters, part) for part in (fraction.above, fraction.below))
+        above, below = (text(fraction.symbols, part) for part in (fraction.above, fraction.below))
         return f"(assert (distinct {below} 0))(assert (< (* {above} {below}) 0))"
 
     return _unsatisfiable(facts, negative, limit)
@@ -357,11 +357,11 @@ def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit
     """Whether facts and claim contradict each other; written in SMT-LIB, which z3 reads faster than it is built."""
     names: dict[sp.Symbol | NamedNumber, str] = {}  # symbols of one name may be two
 
-    def text(letters: Sequence[sp.Symbol | NamedNumber], polynomial: flint.fmpz_mpoly) -> str:
+    def text(symbols: Sequence[sp.Symbol | NamedNumber], polynomial: flint.fmpz_mpoly) -> str:
         summands = []
         for powers, c in polynomial.terms():
             factors = [
-                names.setdefault(s, f"v{len(names)}") for s, k in zip(letters, powers, strict=False) for _ in range(k)
+                names.setdefault(s, f"v{len(names)}") for s, k in zip(symbols, powers, strict=False) for _ in range(k)
             ]
             summands.append(f"(* {c if c >= 0 else f'(- {-c})'} 1 {' '.join(factors)})")
         return f"(+ 0 0 {' '.join(summands)})"
@@ -371,8 +371,8 @@ def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit
     except sp.PolynomialError:
         return False
     asserted = []
-    for letters, above, below in quotients:
-        n, d = text(letters, above), text(letters, below)
+    for symbols, above, below in quotients:
+        n, d = text(symbols, above), text(symbols, below)
         asserted.append(f"(assert (>= (* {n} {d}) 0))(assert (distinct {d} 0))")
     asserted.append(claim(text))
     for s, name in names.items():
@@ -405,7 +405,7 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
         plainly = found.written(factor)
         if plainly.is_positive or plainly in strict or -plainly in strict:
             return True
-        return _unsatisfiable(system.facts, lambda text: f"(assert (= {text(found.letters, factor)} 0))", RLIMIT)
+        return _unsatisfiable(system.facts, lambda text: f"(assert (= {text(found.symbols, factor)} 0))", RLIMIT)
 
     return all(nonzero(f) for part in (found.above, found.below) for f, _ in part.factor()[1])
 
@@ -435,8 +435,8 @@ def hold_at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
     """Whether the facts hold at some squares with rational roots; a reduction over clients counts as a symbol."""
     facts = tuple(replace(f, left=_unnamed(f.left), right=_unnamed(f.right)) for f in facts)
     over = {part for f in facts for side in (f.left, f.right) for part in side.atoms(OverClients)}
-    letters = {part: sp.Symbol(f"over{k}", positive=True) for k, part in enumerate(sorted(over, key=str))}
-    facts = tuple(replace(f, left=f.left.xreplace(letters), right=f.right.xreplace(letters)) for f in facts)
+    replaced = {part: sp.Symbol(f"over{k}", positive=True) for k, part in enumerate(sorted(over, key=str))}
+    facts = tuple(replace(f, left=f.left.xreplace(replaced), right=f.right.xreplace(replaced)) for f in facts)
     slacks = [f.slack for f in facts]
     symbols = sorted(set().union(*(s.free_symbols for s in slacks)), key=str)
     if (

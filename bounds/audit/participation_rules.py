@@ -105,7 +105,7 @@ def _sum_of(total: str, each: str, setting: ProofSetting) -> None:
 @dataclass(frozen=True)
 class MeanUpdate(Schema):
     r"""$\mathbb E_t\langle d,c\rangle=\mathbb E_t\langle z,c\rangle$ for c known at the start of the round, where z is
-    the mean of d over who takes part and over the noise.
+    the mean of d over participation and noise.
 
     Args:
         update: d.
@@ -155,7 +155,7 @@ class SecondMoment(Schema):
         update, noise = setting.atoms[self.update], setting.atoms[self.noise]
         _sum_of(update.mean, self.gradient, setting)
         if update.per_client or update.of != f"sum of {self.gradient} + {self.noise}":
-            raise Unfit(f"{self.update} does not sum {self.gradient} + {self.noise} over those who take part")
+            raise Unfit(f"{self.update} does not sum {self.gradient} + {self.noise} over the participants")
         if noise.kind != "noise" or not noise.per_client:
             raise Unfit(f"{self.noise} is not noise of one client")
         bound = in_every_client(premises, Vec.atom(self.gradient) + Vec.atom(self.noise), setting)

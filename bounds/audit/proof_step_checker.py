@@ -48,18 +48,18 @@ class ProofSetting:
     bracket: str
     atoms: Mapping[str, Atom]
     given: str = ""
-    letters: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    symbols: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     @staticmethod
     def of(
-        bracket: str, *atoms: Atom, given: str = "", letters: Mapping[sp.Symbol, sp.Expr] | None = None
+        bracket: str, *atoms: Atom, given: str = "", symbols: Mapping[sp.Symbol, sp.Expr] | None = None
     ) -> ProofSetting:
         """The setting of these vectors, each under its own name."""
-        return ProofSetting(bracket, {atom.name: atom for atom in atoms}, given, letters or {})
+        return ProofSetting(bracket, {atom.name: atom for atom in atoms}, given, symbols or {})
 
-    def with_symbols(self, letters: Mapping[sp.Symbol, sp.Expr]) -> ProofSetting:
+    def with_symbols(self, symbols: Mapping[sp.Symbol, sp.Expr]) -> ProofSetting:
         """The same with these abbreviations as well."""
-        return replace(self, letters={**self.letters, **letters})
+        return replace(self, symbols={**self.symbols, **symbols})
 
 
 class Rule(Protocol):
@@ -139,7 +139,7 @@ class Proof:
     def claims(self) -> Iterator[Claim]:
         """One claim for each step; what its vectors stand for and where the proof ends belong to its content."""
         speaks_of = f"{self.setting.bracket}\n{sorted(map(str, self.setting.atoms.values()))}\n{dict(self.ends)}"
-        speaks_of += "".join(f"\n{k}: {canonical_text(v)}" for k, v in self.setting.letters.items())
+        speaks_of += "".join(f"\n{k}: {canonical_text(v)}" for k, v in self.setting.symbols.items())
         speaks_of += (
             f"\n{canonical_text(self.left)}\n{ {str(k): canonical_text(v) for k, v in self.substitute.items()} }"
         )
@@ -390,8 +390,8 @@ def trace(claim_set: ClaimSet, proof: Proof, end: Step) -> Grounds:
                 elif isinstance(other, ResultForm):
                     seen[premise] = claim_set.verdict(premise)
                     assumptions.update({a.name for a in other.form.assumptions} - discharged - own)
-                    letters = other.result.notation
-                    inherited.extend((letters[k].symbol, v) for k, v in other.form.prescribes.items() if sets_below)
+                    symbols = other.result.notation
+                    inherited.extend((symbols[k].symbol, v) for k, v in other.form.prescribes.items() if sets_below)
         path.pop()
 
     visit(proof, end, frozenset(), True, True)

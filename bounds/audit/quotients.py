@@ -20,7 +20,7 @@ class Quotient(NamedTuple):
         above, below: numerator and denominator.
     """
 
-    letters: tuple[sp.Symbol | NamedNumber, ...]
+    symbols: tuple[sp.Symbol | NamedNumber, ...]
     above: flint.fmpz_mpoly
     below: flint.fmpz_mpoly
 
@@ -28,7 +28,7 @@ class Quotient(NamedTuple):
         """A polynomial in these symbols as a sum of monomials."""
         return sp.Add(
             *(
-                sp.Mul(sp.Integer(int(c)), *(s**k for s, k in zip(self.letters, powers, strict=False) if k))
+                sp.Mul(sp.Integer(int(c)), *(s**k for s, k in zip(self.symbols, powers, strict=False) if k))
                 for powers, c in polynomial.terms()
             )
         )
@@ -37,18 +37,18 @@ class Quotient(NamedTuple):
 @lru_cache(maxsize=4096)
 def quotient(expression: sp.Expr) -> Quotient:
     """The expression over one denominator, common factors of the two left as they are."""
-    letters = tuple(sorted(expression.free_symbols | expression.atoms(NamedNumber), key=str))
-    context = flint.fmpz_mpoly_ctx.get([f"x{k}" for k in range(max(1, len(letters)))], flint.Ordering.lex)
-    above, below = _pair(expression, dict(zip(letters, context.gens(), strict=False)), context.constant(1))
-    return Quotient(letters, above, below)
+    symbols = tuple(sorted(expression.free_symbols | expression.atoms(NamedNumber), key=str))
+    context = flint.fmpz_mpoly_ctx.get([f"x{k}" for k in range(max(1, len(symbols)))], flint.Ordering.lex)
+    above, below = _pair(expression, dict(zip(symbols, context.gens(), strict=False)), context.constant(1))
+    return Quotient(symbols, above, below)
 
 
 @lru_cache(maxsize=4096)
 def cancel(expression: sp.Expr) -> Quotient:
     """The expression over one denominator in lowest terms."""
-    letters, above, below = quotient(expression)
+    symbols, above, below = quotient(expression)
     common = above.gcd(below)
-    return Quotient(letters, above // common, below // common)
+    return Quotient(symbols, above // common, below // common)
 
 
 Pair = tuple[flint.fmpz_mpoly, flint.fmpz_mpoly]

@@ -193,15 +193,15 @@ class Unfolded(Combine):
         setting: ProofSetting,
     ) -> ProofFinding:
         """Combine, with one layer of symbols after the other written out; the signs of these symbols are proved."""
-        found = ProofFinding(False, "abbreviation", "no letter of the setting is left over")
-        while layer := outermost(residual, setting.letters):
-            for letter, value in layer.items():
-                if letter.is_nonnegative and not (sign := _nonnegative(value, known)).holds:
+        found = ProofFinding(False, "abbreviation", "no symbol of the setting is left over")
+        while layer := outermost(residual, setting.symbols):
+            for symbol, value in layer.items():
+                if symbol.is_nonnegative and not (sign := _nonnegative(value, known)).holds:
                     return ProofFinding(
-                        False, "abbreviation", f"{letter} is not negative, {value} may be: {sign.evidence}"
+                        False, "abbreviation", f"{symbol} is not negative, {value} may be: {sign.evidence}"
                     )
-                if letter.is_positive and not (value.is_positive or never_zero(value, known)):
-                    return ProofFinding(False, "abbreviation", f"{letter} is positive, {value} may be 0")
+                if symbol.is_positive and not (value.is_positive or never_zero(value, known)):
+                    return ProofFinding(False, "abbreviation", f"{symbol} is positive, {value} may be 0")
             residual = residual.xreplace(layer)
             for rest in (reduce_expression(residual), residual):  # a condition may hold a maximum as it stands
                 found = super().verify(rest, conclusion, premises, known, setting)
@@ -210,24 +210,24 @@ class Unfolded(Combine):
         return found
 
 
-def outermost(expression: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+def outermost(expression: sp.Expr, symbols: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
     """The symbols of an expression that no other symbol of it stands for."""
-    used = {letter: letters[letter] for letter in expression.free_symbols if letter in letters}
-    inside = {letter for other in used.values() for letter in _symbols_in(other, letters)}
-    return {letter: value for letter, value in used.items() if letter not in inside}
+    used = {symbol: symbols[symbol] for symbol in expression.free_symbols if symbol in symbols}
+    inside = {symbol for other in used.values() for symbol in _symbols_in(other, symbols)}
+    return {symbol: value for symbol, value in used.items() if symbol not in inside}
 
 
-def _symbols_in(value: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> set[sp.Symbol]:
+def _symbols_in(value: sp.Expr, symbols: Mapping[sp.Symbol, sp.Expr]) -> set[sp.Symbol]:
     """The symbols that a value holds, also those that its symbols stand for."""
-    own = {letter for letter in value.free_symbols if letter in letters}
-    return own.union(*(_symbols_in(letters[letter], letters) for letter in own))
+    own = {symbol for symbol in value.free_symbols if symbol in symbols}
+    return own.union(*(_symbols_in(symbols[symbol], symbols) for symbol in own))
 
 
-def expand_definitions(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr]) -> Relation:
+def expand_definitions(relation: Relation, symbols: Mapping[sp.Symbol, sp.Expr]) -> Relation:
     """The relation with every symbol replaced by what it stands for, which may hold symbols itself."""
     left, right = relation.left, relation.right
-    while letters and (left.free_symbols | right.free_symbols) & set(letters):
-        left, right = (side.xreplace(letters) for side in (left, right))
+    while symbols and (left.free_symbols | right.free_symbols) & set(symbols):
+        left, right = (side.xreplace(symbols) for side in (left, right))
     return Relation(left, right, relation.op, relation.strict)
 
 

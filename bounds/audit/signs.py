@@ -49,9 +49,9 @@ def reason(
 
 
 def _by_signs(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[str] | None) -> Reason | None:
-    """Letters by slacks, after which no coefficient is negative; every slack is a fact over what is positive."""
-    letters = sorted({s for e in (expression, *facts.values()) for s in e.free_symbols}, key=str)
-    slacks = slacks_of(list(facts.values()), letters)
+    """Symbols by slacks, after which no coefficient is negative; every slack is a fact over what is positive."""
+    symbols = sorted({s for e in (expression, *facts.values()) for s in e.free_symbols}, key=str)
+    slacks = slacks_of(list(facts.values()), symbols)
     solved = expression.xreplace(slacks[-1].values if slacks else {})
     for current, over in ((expression, quotient), (expression, cancel), (solved, quotient), (solved, cancel)):
         found = over(current)
@@ -124,39 +124,39 @@ def _both(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> li
 
 
 Terms = dict[tuple[int, ...], int]
-Letters = tuple[sp.Symbol | NamedNumber, ...]
+Symbols = tuple[sp.Symbol | NamedNumber, ...]
 Product = tuple[sp.Expr, tuple[str, ...], Terms]
 
 
 def _by_products(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[str] | None) -> Reason | None:
     """A sum of facts times monomials with positive coefficients, found by linear programming and solved exactly."""
     found = cancel(expression)
-    few: Letters = found.letters
+    few: Symbols = found.symbols
     others = {s for fact in relevant_facts(expression, list(facts.values())) for s in fact.free_symbols}
-    many: Letters = tuple(sorted(others | set(few), key=str))
-    for most, letters in ((1, few), (1, many), (2, few), (2, many)):
-        sides = _sides(expression, letters)
+    many: Symbols = tuple(sorted(others | set(few), key=str))
+    for most, symbols in ((1, few), (1, many), (2, few), (2, many)):
+        sides = _sides(expression, symbols)
         if sides is None:
             return None
         target, below = sides
-        summed = _summed(target, [*_products(target, letters, facts, most)], strict)
+        summed = _summed(target, [*_products(target, symbols, facts, most)], strict)
         if summed is not None:
             return {"above": [[text(e), *names] for e, names in summed], "below": [[text(below)]]}
     return None
 
 
-def _sides(expression: sp.Expr, letters: Letters) -> tuple[Terms, sp.Expr] | None:
+def _sides(expression: sp.Expr, symbols: Symbols) -> tuple[Terms, sp.Expr] | None:
     """The numerator in these symbols, and the denominator, which must be positive."""
     found = cancel(expression)
     below, sign = found.written(found.below), 1
     if below.could_extract_minus_sign():
         below, sign = -below, -1
-    if not set(found.letters) <= set(letters) or not plainly(below, True):
+    if not set(found.symbols) <= set(symbols) or not plainly(below, True):
         return None
-    at = [letters.index(s) for s in found.letters]
+    at = [symbols.index(s) for s in found.symbols]
     terms: Terms = {}
     for powers, c in found.above.terms():
-        monomial = [0] * len(letters)
+        monomial = [0] * len(symbols)
         for k, power in zip(at, powers, strict=False):
             monomial[k] = int(power)
         terms[tuple(monomial)] = sign * int(c)
@@ -192,16 +192,16 @@ def _summed(
     return [(c * products[k][0], products[k][1]) for k, c in zip(support, exact, strict=True) if c]
 
 
-def _products(target: Terms, letters: Letters, facts: Facts, most: int) -> Iterator[Product]:
+def _products(target: Terms, symbols: Symbols, facts: Facts, most: int) -> Iterator[Product]:
     """Monomials that are not negative, times up to so many facts, that could occur in the target."""
-    known = {name: sides for name, fact in facts.items() if (sides := _sides(fact, letters)) and len(sides[0]) > 1}
-    signed = [bool(s.is_nonnegative) for s in letters]
+    known = {name: sides for name, fact in facts.items() if (sides := _sides(fact, symbols)) and len(sides[0]) > 1}
+    signed = [bool(s.is_nonnegative) for s in symbols]
     wanted, seen = set(target), set[tuple[tuple[int, ...], tuple[str, ...]]]()
     for _ in range(2):
         fresh: set[tuple[int, ...]] = set()
         for count in range(most + 1):
             for names in combinations_with_replacement(known, count):
-                product, below = {(0,) * len(letters): 1}, sp.S.One
+                product, below = {(0,) * len(symbols): 1}, sp.S.One
                 for name in names:
                     product, below = _times(product, known[name][0]), below * known[name][1]
                 for monomial, part in [(m, p) for m in wanted for p in product]:
@@ -213,7 +213,7 @@ def _products(target: Terms, letters: Letters, facts: Facts, most: int) -> Itera
                     seen.add((rest, names))
                     whole = _times(product, {rest: 1})
                     fresh |= set(whole)
-                    yield sp.Mul(below, *(s**k for s, k in zip(letters, rest, strict=True))), names, whole
+                    yield sp.Mul(below, *(s**k for s, k in zip(symbols, rest, strict=True))), names, whole
         if len(seen) > MOST:
             return
         wanted |= fresh

@@ -59,8 +59,8 @@ def _solved(facts: tuple[sp.Expr, ...], symbols: tuple[sp.Symbol, ...]) -> tuple
         if sides is None:
             continue
         positive, negative = (side.xreplace(values) for side in sides)
-        letters = positive.free_symbols | negative.free_symbols
-        for symbol in sorted(letters, key=lambda s: (s in values, _order(s))):
+        free = positive.free_symbols | negative.free_symbols
+        for symbol in sorted(free, key=lambda s: (s in values, _order(s))):
             if symbol in values or symbol.name.startswith("slack") or not symbol.is_nonnegative:
                 continue
             up, down = _degree(positive, symbol), _degree(negative, symbol)

@@ -34,16 +34,16 @@ def algebraic_form(expressions: Sequence[sp.Expr], facts: Relations) -> tuple[li
     whole = {a for x in expressions for a in x.atoms(sp.Sum, OverClients)}
     opaque = {a: sp.Symbol(f"[{a}]", real=True, nonnegative=a.is_nonnegative) for a in whole}
     found = [x.xreplace(opaque) for x in expressions]
-    letters: dict[tuple[sp.Expr, sp.Expr], sp.Expr] = {}
+    symbols: dict[tuple[sp.Expr, sp.Expr], sp.Expr] = {}
     known: list[Relation] = []
     powers = {e for x in found for e in x.atoms(sp.Pow)}
     symbolic = {e for e in powers if not e.exp.is_number}
     shifts = _shifts(symbolic)
     for (base, part), shift in sorted(shifts.items(), key=str):
-        letter = sp.Symbol(f"({base})^({part + shift})", nonnegative=True)
-        letters[base, part] = letter
-        known += _size_of_power(letter, base, part + shift, facts)
-    values = {e: _in_letters(e, shifts, letters) for e in symbolic}
+        symbol = sp.Symbol(f"({base})^({part + shift})", nonnegative=True)
+        symbols[base, part] = symbol
+        known += _size_of_power(symbol, base, part + shift, facts)
+    values = {e: _in_symbols(e, shifts, symbols) for e in symbolic}
     for base in sorted({e.base for e in powers if _is_root(e)}, key=str):
         root = sp.Symbol(f"sqrt({base})", nonnegative=True, positive=base.is_positive)
         known.append(Relation(root**2, base, "=="))
@@ -99,21 +99,21 @@ def _exponent(power: sp.Pow) -> tuple[dict[sp.Expr, int], int]:
     return parts, int(constant)
 
 
-def _in_letters(
-    power: sp.Pow, shifts: dict[tuple[sp.Expr, sp.Expr], int], letters: dict[tuple[sp.Expr, sp.Expr], sp.Expr]
+def _in_symbols(
+    power: sp.Pow, shifts: dict[tuple[sp.Expr, sp.Expr], int], symbols: dict[tuple[sp.Expr, sp.Expr], sp.Expr]
 ) -> sp.Expr:
     parts, constant = _exponent(power)
     value = sp.S.One
     for part, times in parts.items():
-        value *= letters[power.base, part] ** times
+        value *= symbols[power.base, part] ** times
         constant -= times * shifts[power.base, part]
     return value * power.base**constant
 
 
-def _size_of_power(letter: sp.Expr, base: sp.Expr, exponent: sp.Expr, facts: Relations) -> list[Relation]:
+def _size_of_power(symbol: sp.Expr, base: sp.Expr, exponent: sp.Expr, facts: Relations) -> list[Relation]:
     if not (prove(base, facts).holds and prove(1 - base, facts).holds and prove(exponent, facts).holds):
         return []
-    return [Relation(letter, base if prove(exponent - 1, facts).holds else sp.S.One)]
+    return [Relation(symbol, base if prove(exponent - 1, facts).holds else sp.S.One)]
 
 
 @dataclass(frozen=True)

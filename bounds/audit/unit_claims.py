@@ -33,8 +33,8 @@ def units_claim(subject: ResultForm) -> Claim:
     """The claim that a form's terms, conditions and step sizes are consistent in their units."""
     form, notation = subject.form, subject.result.notation
     expressions = [e for part in parts(subject) for e in (part.expression, part.other)]
-    letters = sorted({str(s) for e in expressions for s in e.free_symbols} | {str(s) for s in form.hidden})
-    declared = [f"[{name}] = {notation[name].dimension}" for name in letters]
+    symbols = sorted({str(s) for e in expressions for s in e.free_symbols} | {str(s) for s in form.hidden})
+    declared = [f"[{name}] = {notation[name].dimension}" for name in symbols]
     return Claim(
         id=f"{subject.id}/units",
         kind="units",

@@ -37,7 +37,7 @@ class Difference:
         comparable: whether one left-hand side is never larger than the other.
         measure: what differs on the left-hand side ("" if nothing).
         assumptions: (only in the first, only in the second), those on participation apart.
-        participation: the same for assumptions on who takes part.
+        participation: the same for assumptions on participation.
         kind: what differs in kind: an O(.) against numbers, a limit, a refuted form ("" if nothing).
     """
 
@@ -170,8 +170,8 @@ class Matrix(Shown):
     @property
     def headline(self) -> str:
         """How to read it."""
-        letters = "; ".join(f"{letter} {part}" for part, letter in CODES.items())
-        return f"= the same; < (>) never larger (smaller) than that of the column; else what differs: {letters}"
+        symbols = "; ".join(f"{symbol} {part}" for part, symbol in CODES.items())
+        return f"= the same; < (>) never larger (smaller) than that of the column; else what differs: {symbols}"
 
     def tables(self) -> tuple[Table, ...]:
         """Each left-hand side against each, and who bounds them."""

@@ -361,9 +361,9 @@ def _optimized(
     """The best at every setting, and why no problem or run has the constants at the first where none has."""
     from fedbounds.bounds.search.optimize import Infeasible, Minimum, Undecided, optimize  # sympy takes its time
 
-    result, letters = form.result.whole(), [q.name for n in free if (q := form.resolve(n)) is not None]
+    result, symbols = form.result.whole(), [q.name for n in free if (q := form.resolve(n)) is not None]
     values = np.full(len(settings), np.nan)
-    at = {letter: np.full(len(settings), np.nan) for letter in letters}
+    at = {symbol: np.full(len(settings), np.nan) for symbol in symbols}
     dominant, empty = [], ""
     for i, setting in enumerate(settings.tolist()):
         here = {**known, **({name: setting} if name in known else {})}
@@ -376,8 +376,8 @@ def _optimized(
         if isinstance(answer, Minimum):
             values[i], dominant[i] = answer.value, str(answer.evaluation.dominant)
             empty = empty or next((why for why in answer.evaluation.why_not if why.startswith(_EMPTY)), "")
-            for letter in letters:
-                at[letter][i] = answer.at[letter]
+            for symbol in symbols:
+                at[symbol][i] = answer.at[symbol]
         else:
             limits = answer.terms
             values[i], dominant[i] = answer.infimum, max(limits, key=lambda n: limits[n], default="")

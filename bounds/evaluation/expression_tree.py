@@ -63,7 +63,7 @@ class Tree:
     ) -> None:
         self.kind, self.parts, self.name, self.number, self.origin = kind, parts, name, number, origin
         inside = () if kind == "named" else parts
-        self.names = frozenset({name} if kind == "letter" else ()).union(*(part.names for part in inside))
+        self.names = frozenset({name} if kind == "symbol" else ()).union(*(part.names for part in inside))
 
     def __str__(self) -> str:
         return str(self.expression)
@@ -82,7 +82,7 @@ def as_tree(expression: Grown) -> Tree:
         >>> x, y = sp.symbols("x y")
         >>> tree = as_tree(sp.sqrt(x) * y)
         >>> tree.kind, sorted(part.kind for part in tree.parts), sorted(tree.names)
-        ('*', ['**', 'letter'], ['x', 'y'])
+        ('*', ['**', 'symbol'], ['x', 'y'])
     """
     if isinstance(expression, Tree):
         return expression
@@ -101,7 +101,7 @@ def _tree_of(expression: sp.Expr) -> Tree:
         return expression
 
     if isinstance(expression, sp.Symbol):
-        return Tree("letter", name=expression.name, origin=origin)
+        return Tree("symbol", name=expression.name, origin=origin)
     if isinstance(expression, NamedNumber):
         return Tree("named", (as_tree(expression.exact),), number=_number(expression), origin=origin)
     if expression.is_number and not expression.args and expression is not sp.nan:
@@ -176,7 +176,7 @@ def serialize_trees(trees: Sequence[Tree]) -> list[list[Any]]:
     places = {tree: k for k, tree in enumerate(trees)}
     written: list[list[Any]] = []
     for tree in trees:
-        if tree.kind == "letter":
+        if tree.kind == "symbol":
             written.append([tree.kind, tree.name])
         elif tree.number is not None:
             written.append([tree.kind, *tree.number, *(places[part] for part in tree.parts)])
@@ -189,17 +189,17 @@ def read_trees(written: Sequence[Sequence[Any]], origins: Callable[[], Sequence[
     """Trees as `serialize_trees` has them.
 
     Example:
-        >>> x = Tree("letter", name="x")
+        >>> x = Tree("symbol", name="x")
         >>> trees = postorder([Tree("*", (x, Tree("exp", (x,))))])
         >>> serialize_trees(trees)
-        [['letter', 'x'], ['exp', 0], ['*', 0, 1]]
+        [['symbol', 'x'], ['exp', 0], ['*', 0, 1]]
         >>> [sorted(tree.names) for tree in read_trees(serialize_trees(trees), lambda: trees)]
         [['x'], ['x'], ['x']]
     """
     trees: list[Tree] = []
     for place, (kind, *rest) in enumerate(written):
         name, number = "", None
-        if kind == "letter":
+        if kind == "symbol":
             (name,), rest = rest, []
         elif kind in ("number", "named"):
             value, exact, finite, ratio, word, *rest = rest

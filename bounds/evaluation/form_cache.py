@@ -202,7 +202,7 @@ def _read_result(
         key,
         written["source"],
         _read_measure(written["measure"]),
-        Notation([_read_quantity(*each) for each in notation["letters"]]),
+        Notation([_read_quantity(*each) for each in notation["symbols"]]),
         written["default"],
         tuple(read_rule(rule, lambda k=k: compiled().floors[k]) for k, rule in enumerate(notation["floors"])),
         whole,
@@ -341,7 +341,7 @@ def _imported(name: str) -> Iterator[str]:
 
 
 def _write_notation(result: CompiledResult) -> dict[str, Any]:
-    letters = [
+    symbols = [
         (
             *(q.name, q.latex, q.meaning, q.concept),
             (q.domain.low, q.domain.high, q.domain.low_open, q.domain.high_open, q.domain.integer, q.domain.infinite),
@@ -350,7 +350,7 @@ def _write_notation(result: CompiledResult) -> dict[str, Any]:
         )
         for q in result.notation.values()
     ]
-    return {"letters": letters, "floors": [_write_rule(rule) for rule in result.floors]}
+    return {"symbols": symbols, "floors": [_write_rule(rule) for rule in result.floors]}
 
 
 def _write_dimension(unit: Dimension) -> list[Any]:

@@ -33,7 +33,7 @@ def resolve(
             raise unknown_name(f"constant of {result.key}", name, [*result.notation])
         constant = as_constant(quantity, _for_all(result, quantity, value, constants))
         if quantity.name in given and not np.array_equal(given[quantity.name].value, constant.value):
-            raise FedboundsError(f"{quantity.name} is given twice, unequal (by letter and by concept {name!r})")
+            raise FedboundsError(f"{quantity.name} is given twice, unequal (by symbol and by concept {name!r})")
         given[quantity.name] = constant
     _same_clients(result, given)
     check_settings(result.notation, given)
@@ -165,7 +165,7 @@ def derived_constants(form: CompiledForm, name: str, known: Mapping[str, Constan
     """
     found = ()
     for rule in form.derived:
-        others = {letter: constant for letter, constant in known.items() if letter != name}
+        others = {symbol: constant for symbol, constant in known.items() if symbol != name}
         if rule.name != name or rule.free not in (False, "upwards"):
             continue
         try:

@@ -201,7 +201,7 @@ class _Enclosure:
         return known[e, client]
 
     def _enclosed(self, e: Tree, at: Mapping[str, Ends], client: int | None) -> Ends:
-        if e.kind == "letter":
+        if e.kind == "symbol":
             if e.name in at:
                 return at[e.name]
             value = self.values[e.name]

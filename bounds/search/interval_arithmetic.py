@@ -62,7 +62,7 @@ class _IntervalWalk:
         return self.known[e]
 
     def _enclosed(self, e: Tree) -> Interval:
-        if e.kind == "letter":
+        if e.kind == "symbol":
             return self.ranges[e.name]
         if e.number is not None:
             return self._number(e.number)

@@ -196,10 +196,10 @@ def _counter(form: CompiledForm) -> Quantity:
         quantity = next((q for q in form.result.notation.values() if q.concept == concept), None)
         if quantity is not None and quantity.name in form.variables:
             return quantity
-    letters = {q.concept: q.name for q in form.result.notation.values() if q.name in form.variables}
-    if not letters:
+    symbols = {q.concept: q.name for q in form.result.notation.values() if q.name in form.variables}
+    if not symbols:
         raise FedboundsError(f"{form.title} does not depend on a number of rounds, nor on any other constant")
-    one = letters.get("time_budget", min(letters.values()))
+    one = symbols.get("time_budget", min(symbols.values()))
     raise FedboundsError(
         f"{form.title} does not depend on a number of rounds; the largest or smallest value of another "
         f"constant is found with --solve {one}, say, and the bound over one with `fedbounds compare --vary`"

@@ -40,13 +40,13 @@ def check_constants(constants: object) -> None:
         >>> check_constants(None)
         Traceback (most recent call last):
             ...
-        fedbounds.bounds.errors.FedboundsError: constants = None must be a table of letters and values, as {'L': 1, 'T':
+        fedbounds.bounds.errors.FedboundsError: constants = None must be a table of symbols and values, as {'L': 1, 'T':
         100}
     """
     if not isinstance(constants, Mapping) or not all(isinstance(name, str) for name in constants):
         what = quote(constants)
         raise FedboundsError(
-            f"constants = {what} must be a table of letters and values, as {{'L': 1, 'T': 100}}"
+            f"constants = {what} must be a table of symbols and values, as {{'L': 1, 'T': 100}}"
             + ("; give dict(constants)" if hasattr(constants, "items") else "")
         )
 

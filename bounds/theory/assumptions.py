@@ -15,7 +15,7 @@ class Assumption:
         name: how it is called on the command line (`--assume smooth`).
         statement: what must hold, in one line of LaTeX-free words and formulas.
         label: the paper's own label, e.g. "Assumption 1", or "unstated" when the proof needs it unsaid.
-        participation: whether it is about who takes part, and when.
+        participation: whether it is about participation.
         cover: for which settings it holds (None: nobody has said, and whoever relies on it answers for it).
 
     Example:

@@ -70,10 +70,10 @@ class FeasibleRule:
     def applies(self, result: Result, form: Form) -> bool:
         """Whether the form makes the assumptions, and has the symbols."""
         names = {result.key.partition("/")[2], f"{result.key.partition('/')[2]}[{form.name}]"}
-        letters = {s.name for s in self.relation.left.free_symbols | self.relation.right.free_symbols}
+        symbols = {s.name for s in self.relation.left.free_symbols | self.relation.right.free_symbols}
         assumed = {a.name for a in form.assumptions}
         asked = not self.only or bool(names & {*self.only})
-        return asked and letters <= form.needs and assumed.issuperset(self.assumes)
+        return asked and symbols <= form.needs and assumed.issuperset(self.assumes)
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class FeasibleSets:
         rules = [rule for rule in self.rules if rule.applies(result, form)]
         relations = tuple(rule.relation for rule in rules if not rule.witness)
         witnessed = [rule for rule in rules if rule.witness]
-        letters = dict.fromkeys(name for rule in witnessed for name in rule.computed_from)
-        return FeasibleSet(relations, tuple(rule.relation for rule in witnessed), tuple(letters))
+        symbols = dict.fromkeys(name for rule in witnessed for name in rule.computed_from)
+        return FeasibleSet(relations, tuple(rule.relation for rule in witnessed), tuple(symbols))
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""Letters of a notation as sympy symbols."""
+"""Symbols of a notation as sympy symbols."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sympy as sp
 from sympy.printing.latex import LatexPrinter, modifier_dict
 
 
-class Letter(sp.Symbol):
+class PlainSymbol(sp.Symbol):
     r"""A symbol whose LaTeX is its name, where sympy would read a decoration into it: sigmaG as $|sig|$ ("mag").
 
     Example:
-        >>> sp.latex(sp.Symbol("sigmaG")), sp.latex(Letter("sigmaG"))
+        >>> sp.latex(sp.Symbol("sigmaG")), sp.latex(Symbol("sigmaG"))
         ('\\left|{sig}\\right|', '\\sigma_{G}')
     """
 
@@ -21,7 +21,7 @@ class Letter(sp.Symbol):
         return names.get(self) or (rf"\{stem}_{{{rest}}}" if stem and rest else rf"\mathrm{{{self.name}}}")
 
 
-Letter.__name__ = "Symbol"  # sympy orders and hashes by the name of the class: products keep their order
+PlainSymbol.__name__ = "Symbol"  # sympy orders and hashes by the name of the class: products keep their order
 GREEK = ("alpha", "beta", "gamma", "delta", "epsilon", "eta", "kappa", "mu", "nu", "rho", "sigma", "tau", "omega")
 DECORATIONS = ("hat", "tilde", "bar")  # those that the papers use, and that names end in on purpose
 
@@ -33,14 +33,14 @@ def _misread(name: str) -> bool:
     )
 
 
-def letter(name: str, signed: bool, positive: bool, whole: bool) -> sp.Symbol:
+def symbol(name: str, signed: bool, positive: bool, whole: bool) -> sp.Symbol:
     """The sympy symbol of a quantity, with the assumptions that its domain implies.
 
     Example:
-        >>> letter("T", False, True, True).assumptions0["positive"]
+        >>> symbol("T", False, True, True).assumptions0["positive"]
         True
     """
-    kind, integer = Letter if _misread(name) else sp.Symbol, True if whole else None
+    kind, integer = PlainSymbol if _misread(name) else sp.Symbol, True if whole else None
     if signed:
         return kind(name, real=True, integer=integer)
     return kind(name, positive=True if positive else None, nonnegative=True, integer=integer)

@@ -44,7 +44,7 @@ class _Expressions:
         if name == "inf":
             return sp.oo
         if name not in self._names:
-            raise unknown_name("letter", name, self._names)
+            raise unknown_name("symbol", name, self._names)
         return self._names[name]
 
     def negative(self, value: sp.Expr) -> sp.Expr:

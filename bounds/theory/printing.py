@@ -58,12 +58,12 @@ class _Plain(_Ordered, StrPrinter):
         return self._call(getattr(expr, "word", "") or type(expr).__name__, expr.args)
 
 
-def _factor(letter: str) -> str:
+def _factor(symbol: str) -> str:
     r"""LaTeX of a symbol, in brackets if it is a sum outside all others: `F(w)-F^*`, and not `\|w-w^*\|^2`."""
-    rest = letter
+    rest = symbol
     while (shorter := DELIMITED.sub("", rest)) != rest:
         rest = shorter
-    return rf"\left({letter}\right)" if "+" in rest or "-" in rest else letter
+    return rf"\left({symbol}\right)" if "+" in rest or "-" in rest else symbol
 
 
 class _Latex(_Ordered, LatexPrinter):

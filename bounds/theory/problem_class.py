@@ -61,8 +61,8 @@ class Cover:
         by: who sees to it: the "setting"; the "method", which is run that way; or "you", who answer for it.
 
     Example:
-        >>> everybody = Cover((box(participation="all"),))
-        >>> everybody.level(ProblemClass.of("full participation")), everybody.level(ProblemClass.of("unknown rates"))
+        >>> full = Cover((box(participation="all"),))
+        >>> full.level(ProblemClass.of("full participation")), full.level(ProblemClass.of("unknown rates"))
         (2, 0)
     """
 

@@ -328,10 +328,10 @@ class Result(Shown):
     statement: str = ""
 
     def __post_init__(self) -> None:
-        letters = {quantity.symbol for quantity in self.notation.values()}
+        symbols = {quantity.symbol for quantity in self.notation.values()}
         for form in self.forms:
-            if unknown := sorted(map(str, form.symbols - letters)):
-                raise FedboundsError(f"{self.key}[{form.name}]: not a letter of the notation: {', '.join(unknown)}")
+            if unknown := sorted(map(str, form.symbols - symbols)):
+                raise FedboundsError(f"{self.key}[{form.name}]: not a symbol of the notation: {', '.join(unknown)}")
 
     @property
     def paper(self) -> str:

@@ -1,6 +1,6 @@
 """Quantities: the symbols of the papers, each with its meaning, domain, shape, dimension and concept.
 
-A `Quantity` is one symbol of one paper. Letters are reused between papers (`P` is an interval in one and a number of
+A `Quantity` is one symbol of one paper. Symbols are reused between papers (`P` is an interval in one and a number of
 clients in another), so every quantity names its *concept*, the cross-paper name with one definition and one dimension.
 """
 
@@ -226,10 +226,10 @@ class Quantity:
     @cached_property
     def symbol(self) -> sp.Symbol:
         """The sympy symbol, with the assumptions its domain implies (a vector's symbol stands for its entries)."""
-        from fedbounds.bounds.theory.notation_symbols import letter  # sympy takes its time
+        from fedbounds.bounds.theory.notation_symbols import symbol  # sympy takes its time
 
         low, whole = self.domain.low, self.domain.integer and not self.domain.infinite
-        return letter(self.name, low < 0, low > 0 or (low == 0 and self.domain.low_open), whole)
+        return symbol(self.name, low < 0, low > 0 or (low == 0 and self.domain.low_open), whole)
 
     def check(self, value: np.ndarray) -> None:
         """Raise unless every entry lies in the domain and the entries of a vector have their sum.

@@ -96,21 +96,21 @@ def _formula(found: re.Match[str], notation: Mapping[str, Quantity]) -> str | No
     if found["power"]:
         return _superscript(found["power"])
     name, index, raised = found["name"], found["index"] or "", found["raised"] or ""
-    letter = name.rstrip("*'")
-    if not index and not raised and (letter == "a" or letter in INDEXED):
+    symbol = name.rstrip("*'")
+    if not index and not raised and (symbol == "a" or symbol in INDEXED):
         return None
-    known = letter in NAMES or letter in GREEK or letter in notation or len(letter) == 1
+    known = symbol in NAMES or symbol in GREEK or symbol in notation or len(symbol) == 1
     if not (known or index or raised):
         return None
-    quantity = notation.get(letter) if len(letter) > 1 and not index else None
-    base = NAMES.get(letter) or (quantity.latex if quantity else rf"\{letter}" if letter in GREEK else letter)
-    base = base if len(letter) == 1 or base.startswith("\\") or quantity else rf"\mathrm{{{base}}}"
+    quantity = notation.get(symbol) if len(symbol) > 1 and not index else None
+    base = NAMES.get(symbol) or (quantity.latex if quantity else rf"\{symbol}" if symbol in GREEK else symbol)
+    base = base if len(symbol) == 1 or base.startswith("\\") or quantity else rf"\mathrm{{{base}}}"
     base += rf"_{{{_inside(index[1:])}}}" if index else ""
-    mark = name[len(letter) :]
+    mark = name[len(symbol) :]
     if mark == "'":
         return f"{{{base}}}'" + _superscript(raised)
     power = "*" if mark == "*" else ""
-    return (f"{{{base}}}^{{{power}}}" if power else base) + _superscript(raised) + (" " if letter == "grad" else "")
+    return (f"{{{base}}}^{{{power}}}" if power else base) + _superscript(raised) + (" " if symbol == "grad" else "")
 
 
 def _superscript(power: str) -> str:
@@ -140,9 +140,9 @@ def theorem(result: Result, form: Form, audit: str) -> str:
         rf"\begin{{{kind}}}[{tex(result.title)}]",
     ]
     if form.assumptions:
-        letters = result.notation
+        symbols = result.notation
         assumed = [
-            rf"\item[{tex(a.name)}] {statement_latex(a.statement, letters)} ({tex(a.label)})" for a in form.assumptions
+            rf"\item[{tex(a.name)}] {statement_latex(a.statement, symbols)} ({tex(a.label)})" for a in form.assumptions
         ]
         lines += ["Assume", r"\begin{description}", *assumed, r"\end{description}"]
     lines += ["If", *_gathered(parts.conditions), "then"] if parts.conditions else ["Then"]
@@ -153,7 +153,7 @@ def theorem(result: Result, form: Form, audit: str) -> str:
     lines += [r"\begin{align*}", " \\\\\n".join([first, *rest]) + closing, r"\end{align*}"]
     lines += ["with the step sizes", *_gathered(parts.steps)] if parts.steps else []
     lines += ["where", *_gathered(parts.names)] if parts.names else []
-    lines += _letters(result, form)
+    lines += _symbols(result, form)
     remarks = [result.statement, f"It hides {form.hides}." if form.order_only else ""]
     remarks += [f"It holds only as {form.asymptotic}." if form.asymptotic else "", form.note]
     lines += [tex(" ".join(filter(None, [*remarks, f"[{form.name}; {audit}]"]))), rf"\end{{{kind}}}"]
@@ -164,7 +164,7 @@ def _gathered(formulas: tuple[str, ...]) -> list[str]:
     return [r"\begin{gather*}", " \\\\\n".join(formulas), r"\end{gather*}"]
 
 
-def _letters(result: Result, form: Form) -> list[str]:
+def _symbols(result: Result, form: Form) -> list[str]:
     """What the symbols mean, in the paper's order."""
     used = reachable(form, prescribed=True) & {str(s) for e in form.said for s in e.free_symbols}
     symbols = [q for q in result.notation.values() if q.name in used]

@@ -74,10 +74,10 @@ def comparability() -> str:
     lines += [
         f"| {i + 1} | {' | '.join(signs.get(matrix.code(i, j), matrix.code(i, j)) for j in places)} |" for i in places
     ]
-    letters = "; ".join(f"{letter} {part}" for part, letter in CODES.items())
+    symbols = "; ".join(f"{symbol} {part}" for part, symbol in CODES.items())
     lines += [
         "",
-        f"≤ (≥): never larger (smaller) than that of the column, on any run. Letters: what differs ({letters}).",
+        f"≤ (≥): never larger (smaller) than that of the column, on any run. Symbols: what differs ({symbols}).",
     ]
     return "\n".join(lines)
 

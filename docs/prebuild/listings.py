@@ -165,8 +165,8 @@ def shared_symbols(shared: Mapping[str, Mapping[str, Quantity]]) -> str:
 
     def row(concept: str, by_paper: Mapping[str, Quantity]) -> list[str]:
         first = next(iter(by_paper.values()))
-        letters = [symbol(by_paper[name]) if name in by_paper else "" for name in PAPERS]
-        return [f"`{concept}`", *letters, plain(first.meaning), plain(str(first.dimension))]
+        symbols = [symbol(by_paper[name]) if name in by_paper else "" for name in PAPERS]
+        return [f"`{concept}`", *symbols, plain(first.meaning), plain(str(first.dimension))]
 
     rows = (row(*item) for item in shared.items())
     return table(f"concept | {' | '.join(PAPERS)} | meaning | dimension", rows)

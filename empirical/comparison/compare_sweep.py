@@ -369,7 +369,7 @@ def _check_forms(requested: Sequence[ComparedForm], given: Mapping[str, Value], 
     for name in given:
         if all(compared_form.result.notation.resolve(name) is None for compared_form in requested):
             raise unknown_name(
-                "constant", name, {letter for compared_form in requested for letter in compared_form.result.notation}
+                "constant", name, {symbol for compared_form in requested for symbol in compared_form.result.notation}
             )
     known = {a.name for compared_form in requested for a in compared_form.form.assumptions} | {"all"}
     for name in assume:

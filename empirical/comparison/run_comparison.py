@@ -78,11 +78,11 @@ class RunComparison(Shown):
     def _last(self) -> str:
         """Measure and bound at the largest T."""
         holds = "conditions hold" if self.valid[-1] else "a condition fails"
-        at = f"at {self.letter} = {int(self.rounds[-1])}"
+        at = f"at {self.symbol} = {int(self.rounds[-1])}"
         return f"{at}: measured {number(float(self.measured[-1]))}, bound {number(float(self.bound[-1]))} ({holds})"
 
     @property
-    def letter(self) -> str:
+    def symbol(self) -> str:
         """The symbol of the number of rounds."""
         rounds = self.result.notation.resolve("rounds")
         return "T" if rounds is None else rounds.name
@@ -94,8 +94,8 @@ class RunComparison(Shown):
         if not crossed.size:
             return ""
         where = (
-            f"crossed at {len(crossed)} of {len(self.rounds)} {self.letter} inside its conditions, first at "
-            f"{self.letter} = {int(crossed[0])}"
+            f"crossed at {len(crossed)} of {len(self.rounds)} {self.symbol} inside its conditions, first at "
+            f"{self.symbol} = {int(crossed[0])}"
         )
         violated = [name for name, status in statuses.items() if status == "violated"]
         estimated = [name for name, c in self.constants.items() if c.source == "estimated"]
@@ -185,7 +185,7 @@ class RunComparison(Shown):
         if not change:
             return ""
         size = f"{abs(change):.2g} % {'larger' if change > 0 else 'smaller'}"
-        return f"from every other record alone the average at {self.letter} = {int(self.rounds[k])} would be {size}"
+        return f"from every other record alone the average at {self.symbol} = {int(self.rounds[k])} would be {size}"
 
     @property
     def headline(self) -> str:
@@ -200,7 +200,7 @@ class RunComparison(Shown):
         error = np.full(len(self.rounds), np.nan) if self.standard_error is None else self.standard_error
         columns = (self.rounds, self.measured, error, self.bound, self.ratio, self.valid)
         rows = list(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
-        names = (self.letter, "measured", "standard error", "bound", "measured / bound", "conditions hold")
+        names = (self.symbol, "measured", "standard error", "bound", "measured / bound", "conditions hold")
         constants = [(name, c.value, c.source, c.note) for name, c in self.constants.items()]
         return Table("", names, rows), Table("constants", ("constant", "value", "source", "note"), constants)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 
-CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt"  # the lower-case letters that differ from their capitals
+CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt"  # the lower-case symbols that differ from their capitals
 FACES = (
     "DejaVuSans", "DejaVuSans-Bold", "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-Italic", "DejaVuSansMono",
     "STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta",

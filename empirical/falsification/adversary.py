@@ -312,7 +312,7 @@ def domains(claim: Claim) -> Mapping[str, Quantity]:
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     known = subject.result.notation
-    return {s.name: known[s.name] for s in letters(subject.form) if s.name in known}
+    return {s.name: known[s.name] for s in symbols(subject.form) if s.name in known}
 
 
 def evaluate_claim(claim: Claim, how: InstanceTest) -> Callable[[Population], Sides]:
@@ -379,7 +379,7 @@ def describe_instance(claim: Claim, how: InstanceTest, z: Population, budget: Ma
         right = sides.total()
     found = float(ratios[0, place])
     status, why = judge_ratio(z, found, again)
-    constants = {s.name: at_place(sides.values[s.name], place) for s in letters(form) if s.name in sides.values}
+    constants = {s.name: at_place(sides.values[s.name], place) for s in symbols(form) if s.name in sides.values}
     if status == "not covered" and (wrong := outside(claim, constants)):
         why = f"{wrong}: {why}"
     return WorstInstance(
@@ -405,7 +405,7 @@ def describe_instance(claim: Claim, how: InstanceTest, z: Population, budget: Ma
     )
 
 
-def letters(form: Form) -> list[sp.Symbol]:
+def symbols(form: Form) -> list[sp.Symbol]:
     """The symbols of a form's terms and conditions, in alphabetical order."""
     sides = [side for c in form.conditions for side in (c.left, c.right)]
     return list(arguments([*(t.expression for t in form.terms), *sides, *form.prescribes.values()]))

@@ -107,7 +107,7 @@ def kinds_table(part: str) -> list[KeyRow]:
 
 
 def constants_schema(result: Result) -> Schema:
-    """What a TOML file of a result's constants may hold: a value for each, by its letter or its concept."""
+    """What a TOML file of a result's constants may hold: a value for each, by its symbol or its concept."""
     quantities = result.notation.values()
     named = {name: quantity for quantity in quantities for name in (quantity.concept, quantity.name)}
     return {

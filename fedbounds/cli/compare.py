@@ -133,7 +133,7 @@ def describe_matrix(matrix: Matrix) -> str:
     lines += ["", " " * 4 + "".join(f"{j + 1:>{width}}" for j in places)]
     lines += [f"{i + 1:>3} " + "".join(f"{matrix.code(i, j):>{width}}" for j in places) for i in places]
     lines.append("= the same; < (>) never larger (smaller) than the one above; else not comparable: these differ")
-    lines.append("; ".join(f"{letter} {part}" for part, letter in CODES.items()))
+    lines.append("; ".join(f"{symbol} {part}" for part, symbol in CODES.items()))
     lines += [f"{i + 1} <= {j + 1}: {matrix.why(i, j)}" for i, j in matrix.pairs]
     return "\n".join(lines)
 

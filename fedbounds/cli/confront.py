@@ -92,7 +92,7 @@ def confront(
 def describe(found: Mapping[SweepSetting, RunComparison]) -> str:
     """A table of the settings at the largest T; then the constants of each, and why it is not a guarantee."""
     first = next(iter(found.values()))
-    lines = [["", first.letter, "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]]
+    lines = [["", first.symbol, "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]]
     for setting, c in found.items():
         error = "" if c.standard_error is None else f" +- {number(float(c.standard_error[-1]))}"
         lines.append(

@@ -177,10 +177,10 @@ def still_moves(rounds: np.ndarray, values: np.ndarray, window: int) -> bool:
     return bool(abs(after.mean() - before.mean()) > error)
 
 
-def levels_by_name(found: Mapping[Any, np.ndarray], letter: str = "") -> dict[Any, Level]:
+def levels_by_name(found: Mapping[Any, np.ndarray], symbol: str = "") -> dict[Any, Level]:
     """Levels of one number for each seed, named by method, or by a symbol and its value."""
     return {
-        key: Level.from_values(values, f"{letter} = {key:g}" if letter else str(key)) for key, values in found.items()
+        key: Level.from_values(values, f"{symbol} = {key:g}" if symbol else str(key)) for key, values in found.items()
     }
 
 

@@ -117,7 +117,7 @@ def matrix_picture(matrix: Matrix) -> Picture:
     places = range(len(matrix.measures))
     relations = np.array([[RELATIONS.index(matrix.relation(i, j)) for j in places] for i in places])
     names = [_name(i, matrix) for i in places]
-    letters = ", ".join(f"{letter}: {part}" for part, letter in CODES.items())
+    symbols = ", ".join(f"{symbol}: {part}" for part, symbol in CODES.items())
     with new_figure(6.5 + 0.42 * len(names), 0.6 + 0.48 * len(names), layout="constrained") as figure:
         axes = figure.add_subplot()
         axes.imshow(relations, cmap=ListedColormap(SHADES), vmin=0, vmax=3, aspect="auto")
@@ -135,12 +135,12 @@ def matrix_picture(matrix: Matrix) -> Picture:
         axes.grid(visible=False)
         axes.grid(visible=True, which="minor", color="#cccccc", linewidth=0.5)
         axes.tick_params(which="minor", length=0)
-        axes.set_xlabel(f"not comparable where these differ: {letters}")
+        axes.set_xlabel(f"not comparable where these differ: {symbols}")
     pairs = "; ".join(f"{i + 1} is at most {j + 1} ({matrix.why(i, j)})" for i, j in matrix.pairs)
     return Picture(
         figure,
         "Left-hand sides of the results, row against column: = the same; shaded if one is never larger than the other "
-        f"on any run; else what differs ({letters}). {pairs or 'No two that differ are comparable'}.",
+        f"on any run; else what differs ({symbols}). {pairs or 'No two that differ are comparable'}.",
         f"{len(names)} left-hand sides against each other; of pairs that differ {len(matrix.pairs)} are comparable.",
         [Curve(str(m), np.arange(len(names)) + 1.0, relations[i] * 1.0) for i, m in enumerate(matrix.measures)],
         {**matrix.to_dict(), "codes": dict(enumerate(RELATIONS))},

@@ -70,9 +70,9 @@ def bound_claim(comparison: RunComparison) -> FigureClaim:
     the conditions hold; it is inconclusive if no condition holds or between the two.
     """
     c = comparison
-    last = f"{c.letter} = {int(c.rounds[-1])}"
+    last = f"{c.symbol} = {int(c.rounds[-1])}"
     ratio = f"measured {c.measured[-1]:.3g}, bound {c.bound[-1]:.3g}, ratio {c.ratio[-1]:.2g} at {last}"
-    where = f"conditions hold at {np.count_nonzero(c.valid)} of {len(c.rounds)} {c.letter}"
+    where = f"conditions hold at {np.count_nonzero(c.valid)} of {len(c.rounds)} {c.symbol}"
     crossed = f"crossed at {len(c.covered_crossings)} of them" if c.covered_crossings.size else "never crossed there"
     above = (c.measured > c.bound) & c.valid
     if c.standard_error is not None:

@@ -64,7 +64,7 @@ def overlay(comparison: RunComparison, title: str = "") -> Picture:
         thin = _draw_all(axes, c, floor)
         axes.text(0.98, 0.97, _verdict(c), transform=axes.transAxes, fontsize=8, va="top", ha="right")
         _make_room(axes, c, _verdict(c))
-        axes.set(xlabel=horizon_label(c.measure, c.letter), ylabel=axis_label(c.measure))
+        axes.set(xlabel=horizon_label(c.measure, c.symbol), ylabel=axis_label(c.measure))
         axes.set_title(title or f"{c.result.source} [{c.form.name}]")
         figure.legend(loc="outside lower center", ncols=3)
     crossing, hidden = _crossing(c), f"Too small to see: {', '.join(thin)}. " if thin else ""
@@ -74,7 +74,7 @@ def overlay(comparison: RunComparison, title: str = "") -> Picture:
         f"{describe_conditions(c.evaluation)} {crossing} "
         f"{hidden}"
         f"{_constants(c)} {_notes(c)}".strip(),
-        f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at {c.letter} = {int(T[-1])}. {crossing}",
+        f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at {c.symbol} = {int(T[-1])}. {crossing}",
         [
             _measured_curve(c, f"measured ({c.label})", slice(None)),
             Curve("bound", T, c.bound, valid=c.valid),
@@ -100,7 +100,7 @@ def overlay_settings(comparisons: Mapping[str, RunComparison], *, title: str, ca
             axes.text(0.97, 0.97, _verdict(c), transform=axes.transAxes, fontsize=6.5, va="top", ha="right")
             axes.set_title(fill(label, 44), fontsize=8.5)
             axes.tick_params(labelbottom=True)
-            axes.set_xlabel(horizon_label(c.measure, c.letter))
+            axes.set_xlabel(horizon_label(c.measure, c.symbol))
         highest = max(float(np.max(c.bound[np.isfinite(c.bound)], initial=floor)) for c in everything)
         grid[0, 0].set_ylim(floor, 10 * highest)
         for axes in grid[:, 0]:
@@ -175,7 +175,7 @@ def overlays(
             highest = max(float(c.bound.max()) for group in rows.values() for c in group[panel])
             axes.set_ylim(floor, 30 * highest)  # room for the words
         for axes in grid[-1]:
-            axes.set_xlabel(horizon_label(c.measure, c.letter))
+            axes.set_xlabel(horizon_label(c.measure, c.symbol))
         for axes in grid[:, 0]:
             axes.set_ylabel(axis_label(everything[0].measure), fontsize=8)
         handles: dict[str, Any] = {}
@@ -284,8 +284,8 @@ def _measured_curve(c: RunComparison, label: str, some: Any) -> Curve:
 def _verdict(c: RunComparison) -> str:
     """The ratio at the largest T and whether the bound is a guarantee, in short."""
     if not np.isfinite(c.bound[-1]):
-        return f"no bound at {c.letter} = {int(c.rounds[-1])}:\na condition fails"
-    lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at {c.letter} = {int(c.rounds[-1])}"]
+        return f"no bound at {c.symbol} = {int(c.rounds[-1])}:\na condition fails"
+    lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at {c.symbol} = {int(c.rounds[-1])}"]
     used = {name: constant for name, constant in c.constants.items() if name not in c.evaluation.unused}
     soft = [
         f"{', '.join(names)} {words}"
@@ -316,7 +316,7 @@ def _constants(c: RunComparison) -> str:
     """The constants that the form uses, with their kinds."""
     used = {name: k for name, k in c.constants.items() if name not in c.evaluation.unused}
     said = ", ".join(f"{n} = {_short(k.value)} ({k.source})" for n, k in used.items())
-    return f"Constants at the largest {c.letter}: {said}."
+    return f"Constants at the largest {c.symbol}: {said}."
 
 
 def _notes(c: RunComparison) -> str:
@@ -358,7 +358,7 @@ def _leads(c: RunComparison) -> str:
 def _crossing(c: RunComparison) -> str:
     """The crossings, or the largest ratio."""
     if c.crossings.size:
-        return f"Crossed at {len(c.crossings)} of {len(c.rounds)} {c.letter}, first {c.letter} = {int(c.crossings[0])}."
+        return f"Crossed at {len(c.crossings)} of {len(c.rounds)} {c.symbol}, first {c.symbol} = {int(c.crossings[0])}."
     return f"Never crossed; measured over bound at most {float(np.max(c.ratio)):.3g}."
 
 

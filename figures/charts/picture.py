@@ -102,7 +102,7 @@ def fit_labels(figure: Figure) -> None:
         high, long = axes.get_window_extent().height, label.get_window_extent().height
         if label.get_text() and long > high:
             lines = label.get_text().splitlines()
-            most = int(max(map(len, lines)) * high / long)  # letters that fit
+            most = int(max(map(len, lines)) * high / long)  # symbols that fit
             label.set_text("\n".join(fill(line, max(most, 8), break_long_words=False) for line in lines))
 
 

@@ -51,17 +51,17 @@ def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: boo
         for k, (name, one) in enumerate(rates.items()):
             data += _panel(grid_of_axes[0][k], grid_of_axes[1][k], name, one, terms)
             grid_of_axes[0][k].set_title(name, fontsize=9)
-            grid_of_axes[1][k].set_xlabel(horizon_label(one.family.measure, one.family.letter))
+            grid_of_axes[1][k].set_xlabel(horizon_label(one.family.measure, one.family.symbol))
         grid_of_axes[0][0].set_ylabel(axis_label(next(iter(rates.values())).family.measure), fontsize=8)
         grid_of_axes[1][0].set_ylabel("local slope", fontsize=8)
         shared_legend(figure, grid_of_axes[0], min(5, 1 + len(rates)))
     said = " ".join(f"{name}: {describe_rate(one)}" for name, one in rates.items())
-    letter = next(iter(rates.values())).family.letter
+    symbol = next(iter(rates.values())).family.symbol
     return Picture(
         figure,
-        f"{title}. One run per {letter}, each with the step sizes that the result sets for it. {caption} {said} "
+        f"{title}. One run per {symbol}, each with the step sizes that the result sets for it. {caption} {said} "
         f"{method(rates)} Upright lines: where another term of the bound becomes the largest.",
-        f"{len(rates)} panels of what was measured under its bound against {letter}; slopes "
+        f"{len(rates)} panels of what was measured under its bound against {symbol}; slopes "
         + ", ".join(f"{one.measured} where {fraction(one.predicted)} is predicted" for one in rates.values())
         + ".",
         data,
@@ -81,28 +81,28 @@ def method(rates: Mapping[str, Rate]) -> str:
 def describe_rate(one: Rate) -> str:
     """A family in words: slopes, regime, and changes of the largest term."""
     c, since = one.family, int(one.family.rounds[one.fitted][0])
-    ends = f"{c.letter} = {number(since)} to {number(int(c.rounds[-1]))}"
+    ends = f"{c.symbol} = {number(since)} to {number(int(c.rounds[-1]))}"
     words = (
         f"{c.result.source} [{c.form.name}], {c.label}: over {ends} measured {one.measured}, bound {one.promised:.3f}, "
         f"predicted {fraction(one.predicted)} ({one.leading}). "
     )
     words += "".join(f"{_capital(str(change))}. " for change in one.changes)
     if one.regime is None:
-        words += f"By no {c.letter} up to {number(FAR)} does the bound fall like that. "
+        words += f"By no {c.symbol} up to {number(FAR)} does the bound fall like that. "
     elif one.reached:
-        words += f"The bound falls like that from {c.letter} = {number(one.regime)} on. "
+        words += f"The bound falls like that from {c.symbol} = {number(one.regime)} on. "
     else:
-        begins = f"{c.letter} = {number(one.regime)}"
+        begins = f"{c.symbol} = {number(one.regime)}"
         words += f"The runs do not reach the predicted regime: the bound falls like that from {begins} on. "
     if one.start is not None:
-        none = f"by no {c.letter} up to {number(FAR)}"
-        below = none if one.telling is None else f"from {c.letter} = {number(one.telling)} on"
+        none = f"by no {c.symbol} up to {number(FAR)}"
+        below = none if one.telling is None else f"from {c.symbol} = {number(one.telling)} on"
         words += f"Before the first round {one.start:.2g} is measured; the bound is below that {below}. "
     if one.covered is None:
-        words += f"The conditions hold at no {c.letter} up to {number(FAR)}. "
+        words += f"The conditions hold at no {c.symbol} up to {number(FAR)}. "
     elif one.covered > c.rounds[0]:
-        words += f"The conditions hold from {c.letter} = {number(one.covered)} on. "
-    words += f"Measured over bound {c.ratio[-1]:.2g} at the largest {c.letter}. "
+        words += f"The conditions hold from {c.symbol} = {number(one.covered)} on. "
+    words += f"Measured over bound {c.ratio[-1]:.2g} at the largest {c.symbol}. "
     words += f"{_capital(c.spacing)}. " if c.spacing else ""
     if not c.given_check.doubts:
         return words + describe_conditions(c.evaluation)
@@ -119,11 +119,11 @@ def rate_claims(rates: Mapping[str, Rate]) -> list[FigureClaim]:
     for name, one in rates.items():
         c, since = one.family, int(one.family.rounds[one.fitted][0])
         source = f"{c.result.source.number}, rate"
-        over = f"{c.letter} = {number(since)} to {number(int(c.rounds[-1]))}, {c.label}"
-        under = f"no {c.letter} at which its conditions hold" if not c.valid.any() else None
+        over = f"{c.symbol} = {number(since)} to {number(int(c.rounds[-1]))}, {c.label}"
+        under = f"no {c.symbol} at which its conditions hold" if not c.valid.any() else None
         highest = under or f"measured over bound at most {float(np.max(c.ratio[c.valid])):.2g}"
         claims += [
-            FigureClaim(source, f"{_fall(one.predicted, c.letter)} ({name})",
+            FigureClaim(source, f"{_fall(one.predicted, c.symbol)} ({name})",
                   f"slope {one.measured} over {over}; bound {one.promised:.3f}", one.as_fast,
                   f"{c.result.source.number}: an upper bound that falls so; that what is measured does is ours"),
             FigureClaim(source, f"stays under the bound where its conditions hold ({name})", highest,
@@ -132,8 +132,8 @@ def rate_claims(rates: Mapping[str, Rate]) -> list[FigureClaim]:
     return claims
 
 
-def _fall(power: float, letter: str) -> str:
-    return f"falls at least as fast as {letter}^({fraction(power)})" if power else f"does not grow with {letter}"
+def _fall(power: float, symbol: str) -> str:
+    return f"falls at least as fast as {symbol}^({fraction(power)})" if power else f"does not grow with {symbol}"
 
 
 def fraction(value: float) -> str:

@@ -28,9 +28,9 @@ def axis_label(measure: Measure) -> str:
     return f"{measure.of}\n({measure.dimension.words})"
 
 
-def horizon_label(measure: Measure, letter: str = "T") -> str:
+def horizon_label(measure: Measure, symbol: str = "T") -> str:
     """The meaning of the horizon's symbol."""
-    return f"number of {'iterations' if measure.over == 'iterations' and letter == 'T' else 'rounds'} ${letter}$"
+    return f"number of {'iterations' if measure.over == 'iterations' and symbol == 'T' else 'rounds'} ${symbol}$"
 
 
 def breakdown(evaluation: Evaluation) -> Picture:

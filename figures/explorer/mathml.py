@@ -28,11 +28,11 @@ ATTRIBUTES = {
 # browsers draw letters of a style only where they are characters of their own
 STYLED = re.compile(r'<mi mathvariant="(bold|script|double-struck)">([A-Za-z])</mi>')
 # plain text as `fedbounds.bounds.display.tables.tex` writes it; the converter knows none of this in \\text
-ESCAPED = {said: letter for letter, said in (TEX | SIGNS).items()}
+ESCAPED = {said: symbol for symbol, said in (TEX | SIGNS).items()}
 ESCAPE = re.compile("|".join(map(re.escape, sorted(ESCAPED, key=len, reverse=True))))
 PLAIN = re.compile(rf"\\text\{{((?:{ESCAPE.pattern}|[^{{}}\\$<>&])*)\}}")
 GUARDED = {ord(c): 0xE000 + ord(c) for c in "\\{}$&#_%^~<>|"}  # to characters for private use, which pass the converter
-UNGUARDED = {private: letter for letter, private in GUARDED.items()}
+UNGUARDED = {private: symbol for symbol, private in GUARDED.items()}
 
 
 def _guard(plain: re.Match[str]) -> str:
@@ -45,12 +45,12 @@ def _escape_text(said: str | None) -> str:
     return html.escape((said or "").translate(UNGUARDED), quote=False)
 
 
-def _style_letter(letter: re.Match[str]) -> str:
-    style, name = letter[1].upper(), f"{'CAPITAL' if letter[2].isupper() else 'SMALL'} {letter[2].upper()}"
+def _style_letter(symbol: re.Match[str]) -> str:
+    style, name = symbol[1].upper(), f"{'CAPITAL' if symbol[2].isupper() else 'SMALL'} {symbol[2].upper()}"
     for start in (f"MATHEMATICAL {style}", style):  # some are older than the rest of their alphabet
         with suppress(KeyError):
             return f"<mi>{unicodedata.lookup(f'{start} {name}')}</mi>"
-    return letter[0]
+    return symbol[0]
 
 
 def mathml(tex: str, display: str = "inline") -> str:

@@ -26,7 +26,7 @@ from fedbounds.figures.explorer.mathml import mathml
 DOCUMENT = "report.json"
 FORMULA = re.compile(r"(?<!\\)\$((?:[^$\n\\]|\\[^$])+)\$")  # a dollar after a backslash is one
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-LONG = 900  # letters of a caption from which on it is folded away
+LONG = 900  # symbols of a caption from which on it is folded away
 
 
 @cache

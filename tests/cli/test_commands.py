@@ -225,7 +225,7 @@ def test_a_failed_condition_still_exits_with_zero_and_names_the_largest_step():
     assert (status, err) == (0, "") and "valid: no" in out and "FAILS  gamma <= 1/(12*I*L*P)" in out
 
 
-def test_what_letters_mean_is_told_apart_from_the_papers_conditions():
+def test_what_symbols_mean_is_reported_apart_from_the_papers_conditions():
     n = "Lf=2 mu=1 T=10000 P=5 tau=4,4 w=0.5,0.5 taueff=1 betaL=0.5 betaG=1.2 sigmaL=1 sigmaG=1 etax=0.001 etay=0.001"
     known = [*n.replace("P=5", "P=2").split(), "gammay=0.01", "gammax=1e-5", "Delta=1"]
     words = ["eval", "fed-norm-sgda/theorem-1", "--form", "printed", *known]
@@ -237,7 +237,7 @@ def test_what_letters_mean_is_told_apart_from_the_papers_conditions():
     assert [c["legal"] for c in document(*words)["conditions"]] == 4 * [True] + 7 * [False]
 
 
-def test_a_replay_tells_what_letters_mean_apart_from_the_hypotheses():
+def test_a_replay_tells_what_symbols_mean_apart_from_the_hypotheses():
     _, out, _ = run("refute", "fed-norm-sgda/lemma-c.3[printed]")
     hypotheses, legal = (out.split(f"\n{title}\n")[1].split("\n\n")[0] for title in ("Hypotheses", "Legal constants"))
     assert "\n  2*Gammay*Lf*n*max((P - 1)/(n - 1), betaL**2*max_clients(amax*w/a1))/P <= 1/8: the ascent" in hypotheses
@@ -331,7 +331,7 @@ def test_a_file_of_constants_is_overridden_by_the_command_line():
     assert overridden == document("eval", THEOREM, *changed("sigma", 0, " ".join(changed("delta", 0.5))))
 
 
-def test_show_names_the_constants_that_can_stand_in_for_a_letter():
+def test_show_names_the_constants_that_can_stand_in_for_a_symbol():
     found = run("show", "arbitrary-participation/proposition-4.7", "--form", "printed")[1]
     assert "  upsilon    given N, S: S of N uniformly without replacement" in found
     assert "  S          participants per round" in found
@@ -378,8 +378,8 @@ def test_the_version_says_its_commit_in_a_checkout_and_nothing_more_elsewhere(tm
 
 # --- whatever is typed --------------------------------------------------------------------------------------------
 
-letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-text = st.text(letters, max_size=12)
+symbols = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+text = st.text(symbols, max_size=12)
 names = st.sampled_from(["L", "F", "T", "gamma", "eta", "rho", "S", "p", "K", "smoothness", "zz", ""])
 values = st.sampled_from(["1", "-1", "0.5", "1e400", "nan", "inf", "1,2", "@rates.csv", "@.", "L", "1/0", "()", ""])
 words = st.one_of(

@@ -246,7 +246,7 @@ def false_at(claims: Claims, name: str) -> str | None:
     if not all(map(about_constants, said)):
         return None
     said += [condition_fact(p) for p in step.premises if isinstance(p, Condition)] + domain_facts(proof.result.notation)
-    wrong, *known = (_sides(expand_definitions(relation, proof.setting.letters)) for relation in said)
+    wrong, *known = (_sides(expand_definitions(relation, proof.setting.symbols)) for relation in said)
     return next(filter(None, (counterexample(side, list(chain(*known))) for side in wrong)), None)
 
 
@@ -280,17 +280,17 @@ def _mistaken(e: sp.Expr, notation: Notation) -> Iterator[tuple[str, str, Callab
     if e.is_Add:
         yield TERM, f"without {e.args[-1]}", lambda: e - cast(sp.Expr, e.args[-1])
     for quantity in (q for q in notation.values() if q.symbol in e.free_symbols):
-        letter = quantity.symbol
+        symbol = quantity.symbol
         alike = [q.symbol for q in notation.values() if q.dimension == quantity.dimension]
-        twin = alike[(alike.index(letter) + 1) % len(alike)]
-        if e.has(letter**2):
-            yield SQUARE, f"with {letter} for {letter}^2", lambda x=letter: e.xreplace({x**2: x})
+        twin = alike[(alike.index(symbol) + 1) % len(alike)]
+        if e.has(symbol**2):
+            yield SQUARE, f"with {symbol} for {symbol}^2", lambda x=symbol: e.xreplace({x**2: x})
         else:
-            yield EXPONENT, f"over {letter}", lambda x=letter: e / x
-        if letter.is_integer:
-            yield INDEX, f"with {letter} - 1 for {letter}", lambda x=letter: e.xreplace({x: x - 1})
-        if twin != letter:
-            yield SYMBOL, f"with {twin} for {letter}", lambda x=letter, y=twin: e.xreplace({x: y})
+            yield EXPONENT, f"over {symbol}", lambda x=symbol: e / x
+        if symbol.is_integer:
+            yield INDEX, f"with {symbol} - 1 for {symbol}", lambda x=symbol: e.xreplace({x: x - 1})
+        if twin != symbol:
+            yield SYMBOL, f"with {twin} for {symbol}", lambda x=symbol, y=twin: e.xreplace({x: y})
 
 
 def mutate_hypotheses(items: Sequence[Any], k: int) -> Iterator[Mutation]:
@@ -407,12 +407,12 @@ def mutate_setting(setting: ProofSetting) -> Iterator[tuple[str, Mutation]]:
             if new != vars(atom)[word]:
                 other = partial(replace, setting, atoms={**setting.atoms, name: replace(atom, **{word: new})})
                 yield name, Mutation(VECTOR, f"{name} with {word} {new or 'none'}", other, thing=f"vector {word}")
-    for letter, value in setting.letters.items():
+    for symbol, value in setting.symbols.items():
 
-        def scaled(q: sp.Expr, letter: sp.Symbol = letter, value: sp.Expr = value) -> ProofSetting:
-            return replace(setting, letters={**setting.letters, letter: q * value})
+        def scaled(q: sp.Expr, symbol: sp.Symbol = symbol, value: sp.Expr = value) -> ProofSetting:
+            return replace(setting, symbols={**setting.symbols, symbol: q * value})
 
-        yield str(letter), Mutation(VECTOR, f"{letter} {LESS}", partial(scaled, TENTH), scaled)
+        yield str(symbol), Mutation(VECTOR, f"{symbol} {LESS}", partial(scaled, TENTH), scaled)
 
 
 def mutate_limit(limit: Limit) -> Iterator[Mutation]:
@@ -427,9 +427,9 @@ def mutate_limit(limit: Limit) -> Iterator[Mutation]:
         yield Mutation(FLIP, "the sides exchanged", lambda: replace(limit, left=limit.right, right=limit.left), scaled)
     for k in range(len(limit.facts)):
         yield from (m.within(lambda facts: replace(limit, facts=facts)) for m in mutate_hypotheses(limit.facts, k))
-    for letter, value in limit.at.items():
-        other = partial(replace, limit, at=dict(limit.at.items()) | {letter: value + 1})
-        yield Mutation(INDEX, f"{letter} = {value + 1} for {value}", other, thing="value in a limit")
+    for symbol, value in limit.at.items():
+        other = partial(replace, limit, at=dict(limit.at.items()) | {symbol: value + 1})
+        yield Mutation(INDEX, f"{symbol} = {value + 1} for {value}", other, thing="value in a limit")
 
 
 def mutate_spread(spread: Spread) -> Iterator[Mutation]:

@@ -300,10 +300,10 @@ WORDING: Sequence[Wording] = (
     ),
     Wording("indices-swapped", "discussion of Assumption 3'", "q_n^t", "q_t^n"),
     Wording(
-        "letters-used-twice",
+        "symbols-used-twice",
         "Appendix C.1 and Section 5",
         "m is the dimension and an index, d the divergence and a dimension, M a number of summands and of oracle calls",
-        "one letter for each",
+        "one symbol for each",
     ),
     Wording(
         "weights-that-do-not-sum-to-one",

@@ -232,7 +232,7 @@ def earlier_rounds_in_lemma_c2(N: int = 2) -> Replay:
 
     claimed, true = sides(N, 1)
     return Replay(
-        instance=f"N = {N} clients, I = 1, P = 2: everybody in the first round of the window, one in the second.",
+        instance=f"N = {N} clients, I = 1, P = 2: all clients in the first round of the window, one in the second.",
         hypotheses=(
             Check("participation-norm", "S_t <= rho^2 in both rounds", max(Fraction(1, N), Fraction(1)), "<=", rho2),
             Check(CAPS[0], "gamma = 1/(12LIP), L = 1", Fraction(1, 12 * P), "<=", Fraction(1, 12 * P)),

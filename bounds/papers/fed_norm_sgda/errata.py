@@ -389,7 +389,7 @@ WORDING: Sequence[Wording] = (
     Wording("kappa-of-corollary-1.2", "proof of Corollary 1.2", "no kappa", "the statement has it"),
     Wording("no-heterogeneity", "after Assumption 3, and (59)", "betaG = 0", "betaG = 1, its least value",
             (Quote("Most existing work assumes", "after Assumption 3"),)),
-    Wording("letters", "(5), Remark 6, C_w", "betaH; alpha_i", "betaG; a_i"),
+    Wording("symbols", "(5), Remark 6, C_w", "betaH; alpha_i", "betaG; a_i"),
     Wording("weights-of-the-sample", "(23) and (42)", "the mean of g_i over the sample", "the sum of n w_i g_i/P"),
     Wording("proximal-points-swapped", "(54) and the proof of Lemma C.1", "x~ and x- change places",
             "x~ for w, x- for p, as in (54)"),

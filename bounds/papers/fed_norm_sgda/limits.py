@@ -145,31 +145,31 @@ def gauge_limits() -> Iterator[Limit]:
     )
     noise = n.A_w * n.sigmaL**2 + 2 * n.sigmaG**2 * (n.B_w * n.betaL**2 + n.taueff * d * n.E_w)
     yield pair(
-        "noise-in-the-paper's-letters",
-        "Gamma_y N in the letters A_w, B_w and E_w",
+        "noise-in-the-paper's-symbols",
+        "Gamma_y N in the symbols A_w, B_w and E_w",
         n.taueff * n.gammay * NOISE,
         n.gammay / n.P * noise,
         "(18)",
     )
 
 
-def monotone_limit(name: str, terms: tuple[Term, ...], letter: sp.Symbol, falls: bool = False) -> Limit:
+def monotone_limit(name: str, terms: tuple[Term, ...], symbol: sp.Symbol, falls: bool = False) -> Limit:
     """A bound that increases, or falls, in a symbol, everything else fixed."""
-    more = substitute_terms(terms, {letter: letter + s})
+    more = substitute_terms(terms, {symbol: symbol + s})
     sides = (more, terms) if falls else (terms, more)
     word = "falls" if falls else "increases"
-    text = f"{name} [sharp] {word} in {letter}"
-    return Limit(f"{name}-{word}-with-{letter}", text, *sides, "<=", facts=(SAMPLED, *NU))
+    text = f"{name} [sharp] {word} in {symbol}"
+    return Limit(f"{name}-{word}-with-{symbol}", text, *sides, "<=", facts=(SAMPLED, *NU))
 
 
 def monotone_limits() -> Iterator[Limit]:
     """Monotone in everything but the ascent step and the snapshot period."""
-    for letter in (n.Delta, n.delta0, n.sigmaL, n.sigmaG, n.betaL, n.etax, n.etay, n.kappa):
-        yield monotone_limit("theorem-1", SHARP_1, letter)
-    for letter in (n.T, n.Gammax):
-        yield monotone_limit("theorem-1", SHARP_1, letter, falls=True)
-    for letter in (n.Deltabar, n.R, n.sigmaG, n.etax, n.etay):
-        yield monotone_limit("theorem-4", SHARP_4, letter)
+    for symbol in (n.Delta, n.delta0, n.sigmaL, n.sigmaG, n.betaL, n.etax, n.etay, n.kappa):
+        yield monotone_limit("theorem-1", SHARP_1, symbol)
+    for symbol in (n.T, n.Gammax):
+        yield monotone_limit("theorem-1", SHARP_1, symbol, falls=True)
+    for symbol in (n.Deltabar, n.R, n.sigmaG, n.etax, n.etay):
+        yield monotone_limit("theorem-4", SHARP_4, symbol)
     yield monotone_limit("theorem-4", SHARP_4, n.T, falls=True)
 
 

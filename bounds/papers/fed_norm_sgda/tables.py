@@ -34,8 +34,8 @@ class Complexity:
     r"""The best rate of a bound, and the least work at which it is reached."""
 
     rate: Fraction  # $\rho$: the bound is $O(T^{-\rho})$, no choice of exponents makes it fall faster
-    exponents: Mapping[str, Fraction]  # letter to the power of T that reaches it
-    work: str  # the letter of the work in a round
+    exponents: Mapping[str, Fraction]  # symbol to the power of T that reaches it
+    work: str  # the symbol of the work in a round
 
     @property
     def rounds(self) -> Fraction:
@@ -58,16 +58,16 @@ def best_complexity(
     whole: Iterable[sp.Symbol] = (),
 ) -> Complexity:
     r"""The best exponents of the free symbols, and of the work the least with which the rate is still reached."""
-    letters, values = [rounds, *free], dict(at or {})
+    symbols, values = [rounds, *free], dict(at or {})
     rows: list[list[Fraction]] = []
     limits: list[Fraction] = []
 
     def exponents(expression: sp.Expr) -> list[list[Fraction]]:
-        return growth_exponents(substitute(expression, values), letters)
+        return growth_exponents(substitute(expression, values), symbols)
 
     def add(row: Sequence[Fraction | int], limit: Fraction | int) -> None:
         if limit < 0:
-            raise FedboundsError(f"a part grows like {rounds}^{-limit} where the free letters are constant")
+            raise FedboundsError(f"a part grows like {rounds}^{-limit} where the free symbols are constant")
         rows.append([Fraction(x) for x in row])
         limits.append(Fraction(limit))
 
@@ -84,8 +84,8 @@ def best_complexity(
         for power, *others in exponents(larger):
             low, *rest = bound[0]
             add([*(a - b for a, b in zip(others, rest, strict=True)), 0], low - power)
-    for letter in whole:
-        add([*(-int(letter == z) for z in free), 0], 0)
+    for symbol in whole:
+        add([*(-int(symbol == z) for z in free), 0], 0)
     best = maximize([*(-int(work == z) for z in free), FIRST], rows, limits)
     *found, rate = best.point
     return Complexity(rate, {z.name: v for z, v in zip(free, found, strict=True)}, work.name)

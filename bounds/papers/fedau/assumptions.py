@@ -16,7 +16,7 @@ from fedbounds.bounds.theory.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.theory.problem_class import ASKED, METHOD, box, where
 
 SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), UNCOMPRESSED.with_label("Algorithm 1"))
-EVERYBODY = box(participation="all")
+ALL_CLIENTS = box(participation="all")
 COINS = box(participation="all coins-known-rates coins-unknown-rates")  # rates may be 1
 
 BERNOULLI = Assumption(
@@ -36,7 +36,7 @@ NEARLY_OPTIMAL = Assumption(
     "nearly-optimal-weights",
     "(1/N) sum_n (p_n omega_t^n - 1)^2 <= 1/81 on every path and in every round",
     "Assumption 5, Option 1",
-    cover=where(EVERYBODY, perhaps=[COINS]),
+    cover=where(ALL_CLIENTS, perhaps=[COINS]),
 )
 BOUNDED_GRADIENT = Assumption(
     "bounded-gradient", "|grad f(x)| <= G for all x", "Assumption 5, Option 2", cover=where(box(gradients="bounded"))
@@ -52,7 +52,7 @@ INVERSE_RATES = Assumption(
     "Appendix A.3",
     cover=where(box(participation="all coins-known-rates")),
 )
-EQUAL_RATES = Assumption("equal-rates", "every p_n is S/N", "Appendix A.3", cover=where(EVERYBODY, perhaps=[COINS]))
+EQUAL_RATES = Assumption("equal-rates", "every p_n is S/N", "Appendix A.3", cover=where(ALL_CLIENTS, perhaps=[COINS]))
 H_BOUNDED_BELOW = Assumption(
     "h-bounded-below",
     "h = (1/P) sum_n omega_n p_n F_n has a finite infimum h*",

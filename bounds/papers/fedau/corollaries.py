@@ -267,7 +267,7 @@ COROLLARY_4_OPTION_1 = new_result(
     AVERAGE_GRADIENT,
     "Next to vacuous: FedAU's weights start at 1, so Option 1 needs (1/N) sum_n (1 - p_n)^2 <= 1/81 at once, "
     "and with K >= 2, T > K and all p_n < 1 they are all K with positive probability, farther than 7/9 from 1/p_n. "
-    "It remains for K = 1, where all weights are 1, and where nearly everybody always takes part.",
+    "It remains for K = 1, where all weights are 1, and where nearly all clients always participate.",
     corollary_4_forms(option_1=True),
     number="Corollary 4, Option 1 of Assumption 5",
     equations=("8",),

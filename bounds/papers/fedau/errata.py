@@ -98,7 +98,7 @@ ERRATA: Sequence[Erratum] = (
         where="Lemma B.7.1 and Corollary 4",
         claim="K = log_c T is a cut-off for Algorithm 2 for every T >= 2",
         fails="K is a number of rounds, at least 1, and nothing is said of rounding. log_c T is seldom whole, below 1 "
-        "where T < c, and zero where everybody always takes part (c is infinite).",
+        "where T < c, and zero where all clients always participate (c is infinite).",
         instead="K = max{1, ceil(log_c T)}, with the same order: at most (4 + 7/log 2) R log^2(T)/T",
         under=(BERNOULLI, TWO_ROUNDS),
         replay=weights.cut_off_below_one,
@@ -124,7 +124,7 @@ ERRATA: Sequence[Erratum] = (
         "random-second-moment",
         where="Theorem 2 and Corollary 4, Q",
         claim="Q = max_t (1/N) sum_n p_n (omega_t^n)^2 is a number that the step sizes may use",
-        fails="For FedAU it depends on who takes part, also in later rounds: a step size chosen with it depends on the "
+        fails="For FedAU it depends on participation, also in later rounds: a step size chosen with it depends on the "
         "future, and (8) has it outside the expectation.",
         instead="any Q that bounds the second moment on every path; where all p_n < 1 the least one is min{K, max(T-1, "
         "1)}^2 times the mean of p_n, so with K = R log T the leading terms of (8) carry up to R log T. In the last "

@@ -220,7 +220,7 @@ EQUALITIES = (
                 at={K: Integer(1)},
             ),
             "p = 1: the sharp Theorem 3 vanishes, as the weight error does": equal(
-                "theorem-3-everybody", theorem_3_at_equal_clients(THEOREM_3, "sharp", p=Integer(1)), one(0)
+                "theorem-3-full-participation", theorem_3_at_equal_clients(THEOREM_3, "sharp", p=Integer(1)), one(0)
             ),
             "every K >= T gives the weights of no cut-off: the sharp Theorem 3 does not change beyond K = T": equal(
                 "theorem-3-no-cut-off",
@@ -242,8 +242,8 @@ EQUALITIES = (
                 (*theorem_3_at_equal_clients(THEOREM_3, "explicit", K=R * sp.log(T) + 1)[:1], Term("bias", 1 / T)),
                 terms_of(corollaries.LEMMA_B_7_1, "repaired"),
             ),
-            "R = 0: everybody always takes part, and the constant form vanishes with the error": equal(
-                "lemma-b.7.1-everybody",
+            "R = 0: all clients always participate, and the constant form vanishes with the error": equal(
+                "lemma-b.7.1-full-participation",
                 terms_of(corollaries.LEMMA_B_7_1, "repaired:constant"),
                 one(0),
                 at={R: Integer(0)},
@@ -263,15 +263,15 @@ LOG_2 = (Relation(Rational("0.693147"), lam), Relation(lam, Rational("0.693148")
 HARMONIC = Relation(h, ell + 1)
 CUT = (Relation(u, ONE), Relation(ONE, K), RARE, HARMONIC)
 SCALED = {gamma: Symbol("a", positive=True) / (L * I)}  # the constants see gamma through a = gamma L I only
-LETTERS = {log(T): ell, HarmonicNumber(T - 1): h, log(2): lam}
+SYMBOLS = {log(T): ell, HarmonicNumber(T - 1): h, log(2): lam}
 
 
 def with_symbols(terms: Sequence[Term], **values: sp.Expr) -> tuple[Term, ...]:
     """The terms where all clients are alike, with symbols for what is not rational."""
     special = equal_clients(terms, {K: values["K"]} if "K" in values else {})
     powers = {(1 - p) ** (2 * K): u, (1 - p) ** (2 * K + 2 * s): u * v, (1 - p) ** (2 * T): u}
-    letters = tuple(Term(t.name, t.expression.replace(_is_power, _expand_exponent).xreplace(powers)) for t in special)
-    return substitute_terms(letters, LETTERS)
+    symbols = tuple(Term(t.name, t.expression.replace(_is_power, _expand_exponent).xreplace(powers)) for t in special)
+    return substitute_terms(symbols, SYMBOLS)
 
 
 def _is_power(e: sp.Basic) -> bool:
@@ -298,13 +298,13 @@ def product(terms: Sequence[Term]) -> tuple[Term, ...]:
     return substitute_terms(terms, {eta: kappa / gamma})
 
 
-def monotone_limit(name: str, letter: sp.Symbol) -> Limit:
+def monotone_limit(name: str, symbol: sp.Symbol) -> Limit:
     """Theorem 2 increases in a symbol."""
     return Limit(
         f"theorem-2-increases-with-{name}",
-        f"the explicit Theorem 2 increases in {letter}",
+        f"the explicit Theorem 2 increases in {symbol}",
         EXPLICIT,
-        substitute_terms(EXPLICIT, {letter: letter + s}),
+        substitute_terms(EXPLICIT, {symbol: symbol + s}),
         "<=",
     )
 
@@ -314,8 +314,8 @@ THIRD_SMALLER = Relation(N * delta**2 * T, 729 * L * F * Q)
 lemma_b_7_1 = partial(terms_of, corollaries.LEMMA_B_7_1)
 ORDERS = (
     *(
-        monotone_limit(name, letter)
-        for name, letter in (
+        monotone_limit(name, symbol)
+        for name, symbol in (
             ("the-initial-gap", F),
             ("noise", sigma),
             ("divergence", delta),
@@ -350,8 +350,8 @@ ORDERS = (
         Limit(
             f"printed-{result.key.partition('/')[2]}-order",
             f"repaired:constant is at most {factor} times the printed order",
-            substitute_terms(terms_of(result, "repaired:constant"), LETTERS),
-            times(factor, substitute_terms(terms_of(result, "printed"), LETTERS)),
+            substitute_terms(terms_of(result, "repaired:constant"), SYMBOLS),
+            times(factor, substitute_terms(terms_of(result, "printed"), SYMBOLS)),
             "<=",
             facts=LOG_2,
         )
@@ -433,16 +433,16 @@ ORDERS = (
             ),
             "where log_c T is whole, the explicit Lemma B.7.1 is at most the repaired one": at_most(
                 "lemma-b.7.1-whole-log",
-                substitute_terms(lemma_b_7_1("explicit"), LETTERS),
-                substitute_terms(lemma_b_7_1("repaired"), LETTERS),
+                substitute_terms(lemma_b_7_1("explicit"), SYMBOLS),
+                substitute_terms(lemma_b_7_1("repaired"), SYMBOLS),
             ),
             "where R log T >= 1, the repaired Lemma B.7.1 is at most the one with the constant 4 + 7/log 2": at_most(
                 "lemma-b.7.1-constant",
-                substitute_terms(lemma_b_7_1("repaired"), LETTERS),
-                substitute_terms(lemma_b_7_1("repaired:constant"), LETTERS),
+                substitute_terms(lemma_b_7_1("repaired"), SYMBOLS),
+                substitute_terms(lemma_b_7_1("repaired:constant"), SYMBOLS),
                 facts=(*LOG_2, Relation(ONE, R * ell)),
             ),
-            "omega = 1/p: Q = 1/p >= 1, with equality where everybody always takes part": at_most(
+            "omega = 1/p: Q = 1/p >= 1, with equality where all clients always participate": at_most(
                 "known-weights-cost-something", one(1), one(1 / p), facts=(RARE,), source="Appendix A.3"
             ),
             "the explicit Theorem 2 is convex in gamma eta: its second derivative is 16 F/(gamma eta)^3/(I T)": at_most(

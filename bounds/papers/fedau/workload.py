@@ -1,4 +1,4 @@
-"""What a round of FedAU is made of: I local steps at those who take part, and weights with the cut-off K."""
+"""What a round of FedAU is made of: I local steps at the participants, and weights with the cut-off K."""
 
 from __future__ import annotations
 

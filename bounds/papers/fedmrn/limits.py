@@ -25,7 +25,7 @@ from fedbounds.bounds.theory.result import Term
 L, mu, sigma, G, q, Gamma, Delta1, F = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.Delta1, n.F
 N, K, S, T, eta, a = n.N, n.K, n.S, n.T, n.eta, n.a
 m, x = Symbol("m", positive=True, integer=True), Symbol("x", positive=True)
-EVERYBODY = {K: N, S: Integer(1)}
+ALL_CLIENTS = {K: N, S: Integer(1)}
 UNMASKED = {q: Integer(0)}
 
 theorem_1, theorem_2 = (partial(terms_of, result) for result in (THEOREM_1, THEOREM_2))
@@ -46,26 +46,26 @@ EQUALITIES = with_statements(
             source="Remark 1",
         ),
         "K = N and S = 1: neither drift nor sampling is left of Theorem 1": equal(
-            "remark-1-one-step-of-everybody",
+            "remark-1-one-step-of-all-clients",
             theorem_1("repaired"),
             last_gap_terms(
                 (Term("noise", sigma**2 / N), Term("spread", 6 * L * Gamma), Term("masks", 4 * q**2 / N * G**2))
             ),
-            at=EVERYBODY,
+            at=ALL_CLIENTS,
             source="Remark 1",
         ),
         "K = N, S = 1 and no masking error: Theorem 2 is the rate of stochastic gradient descent": equal(
             "remark-1-sgd",
             theorem_2("repaired"),
             one((2 * L * F + sigma**2 / N) / sqrt(T)),
-            at=EVERYBODY | UNMASKED,
+            at=ALL_CLIENTS | UNMASKED,
             source="Remark 1",
         ),
         "K = N and S = 1: of Theorem 2 the masks' error remains, over sqrt(T)": equal(
-            "remark-1-one-step-of-everybody-nonconvex",
+            "remark-1-one-step-of-all-clients-nonconvex",
             theorem_2("repaired"),
             one((2 * L * F + sigma**2 / N + 4 * q**2 / N * G**2) / sqrt(T)),
-            at=EVERYBODY,
+            at=ALL_CLIENTS,
             source="Remark 1",
         ),
         "for two clients or more the split c is the printed one": equal(

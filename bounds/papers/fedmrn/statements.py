@@ -14,7 +14,7 @@ PROBLEM = PAPER.table(
         ),
         ("fedavg", "definition", "FedAvg", "Section 3"): Body(
             "K clients take S steps of stochastic gradient descent on F_k(w + u) from u = 0, and the server adds the "
-            "mean of their u, weighted by p_k among those who take part",
+            "mean of their u, weighted by p_k among the participants",
             number="2 3",
         ),
         ("heterogeneity", "definition", "Gamma", "Theorem 1"): Body(
@@ -102,7 +102,7 @@ ASSUMPTIONS = PAPER.table(
         ),
         ("remark-1", "remark", "Special cases", "Remark 1"): Body(
             "q = 0 gives the rate of FedAvg (Li et al. 2020); K = N and S = 1 that of SignSGD; all three that of SGD",
-            claims="limit/remark-1-fedavg limit/remark-1-sgd limit/remark-1-one-step-of-everybody-nonconvex "
+            claims="limit/remark-1-fedavg limit/remark-1-sgd limit/remark-1-one-step-of-all-clients-nonconvex "
             "erratum/one-local-step-is-not-sign-sgd",
         ),
     }

@@ -211,7 +211,7 @@ WORDING: Sequence[Wording] = (
         "zeta^{t_0}, none, E^{t_0} once, from 0 to R - 1",
     ),
     Wording("others-sum", "the sum of the others' embeddings", "Phi_j inside the sum over l", "Phi_l"),
-    Wording("two-meanings", "Sections 3 and 4", "D is the number of features and of parameters", "two letters"),
+    Wording("two-meanings", "Sections 3 and 4", "D is the number of features and of parameters", "two symbols"),
     Wording("clients-in-the-bound", "the contributions", "dependence on the number of clients", "(15) has no K_j"),
     Wording("concatenated", "Figure 1(b)", "embeddings are concatenated", "summed, as (3) has it"),
     Wording("figures-named", "Section 5.3.2", "Figures 5(a), (b) and 8(a), (b) for K = 20", "(c), (d)"),

@@ -70,7 +70,7 @@ class ExtremalRuns(Population):
     local_steps: np.ndarray  # local_steps, interval, rounds: I, P and T, (B,)
     interval: np.ndarray
     rounds: np.ndarray
-    r: np.ndarray  # r, s: the letters that a form leaves free, (B,)
+    r: np.ndarray  # r, s: the symbols that a form leaves free, (B,)
     s: np.ndarray
 
     def rules(self) -> dict[str, np.ndarray]:
@@ -164,7 +164,7 @@ class ExtremalRuns(Population):
         )
 
     def mutate(self, rng: np.random.Generator) -> Self:
-        """Other curvature, slope, step sizes, weight, lengths and free letters."""
+        """Other curvature, slope, step sizes, weight, lengths and free symbols."""
         gamma, both = perturb(self.gamma, rng), perturb(self.gamma * self.eta, rng)
         lengths = {
             name: np.clip(np.rint(perturb(getattr(self, name), rng)), 1, LONGEST)
@@ -185,7 +185,7 @@ class ExtremalRuns(Population):
 
 
 class MeasuredRuns(NamedTuple):
-    """A left-hand side and the letters, each (B, 1) or (B, 1, N), and which assumptions hold."""
+    """A left-hand side and the symbols, each (B, 1) or (B, 1, N), and which assumptions hold."""
 
     left: np.ndarray
     values: Mapping[str, np.ndarray]
@@ -226,11 +226,11 @@ class Family(NamedTuple):
     """How the extremal runs become the two sides of a claim."""
 
     measure: Callable[[Claim, ExtremalRuns], MeasuredRuns]  # of the claim's result on the runs
-    steps: Mapping[str, str]  # the letters of the step sizes, by field
-    vectors: frozenset[str] = frozenset()  # letters that are vectors over clients
+    steps: Mapping[str, str]  # the symbols of the step sizes, by field
+    vectors: frozenset[str] = frozenset()  # symbols that are vectors over clients
     # those that are tried of other fields than the step sizes, beside the common ones
     values: Mapping[str, Sequence[float]] = {}
-    given: frozenset[str] = frozenset()  # letters by which a form only names the steps that it is given
+    given: frozenset[str] = frozenset()  # symbols by which a form only names the steps that it is given
     whole: bool = False  # whether the steps of the last round, and where it ends, count too
     beyond: float = 0.0  # how much farther the straight part must reach, in units of the slope over L
 
@@ -252,8 +252,8 @@ class Family(NamedTuple):
         if self.sets_steps(claim):
             parts = compile_form(form, self.vectors).parts(self.measure(claim, z).values)
             found = dict(zip(form.prescribes, parts.prescribed, strict=True))
-            for field, letter in self.steps.items():
-                here = np.broadcast_to(found.get(letter, np.nan), (len(z), 1))[:, 0]  # it may set other letters
+            for field, symbol in self.steps.items():
+                here = np.broadcast_to(found.get(symbol, np.nan), (len(z), 1))[:, 0]  # it may set other symbols
                 legal = legal & np.isfinite(here) & (here > 0)
                 z = replace(z, **{field: np.where(legal, here, SMALLEST)})
         return z, legal

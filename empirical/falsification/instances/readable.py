@@ -61,7 +61,7 @@ def readable(relation: Relation, basis: Basis) -> Readable:
 
 
 def not_measured(names: Iterable[str], instances: int) -> Sides:
-    """No instance is covered, because these letters have no value here."""
+    """No instance is covered, because these symbols have no value here."""
     nothing = np.zeros((instances, 1))
     return Sides(nothing, {}, np.zeros((1, 1), dtype=bool), unmet=f"not measured here: {', '.join(sorted(names))}")
 

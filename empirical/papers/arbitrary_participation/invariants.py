@@ -113,7 +113,7 @@ MISREADINGS = (
         _weighted(lambda q: (q != 0) / np.maximum((q != 0).sum(axis=1, keepdims=True), 1)),
         "if that is meant: cases(participation=('one-hot', 'subsets'))",
     ),
-    Misreading("it gives the weight 1/N to each who takes part", _weighted(lambda q: (q != 0) / q.shape[1])),
+    Misreading("it gives the weight 1/N to each participant", _weighted(lambda q: (q != 0) / q.shape[1])),
     Misreading("it normalizes the weights", _weighted(lambda q: q / np.maximum(q.sum(axis=1, keepdims=True), 1e-300))),
     Misreading("it squares the weights", _weighted(np.square)),
     Misreading(

@@ -1,4 +1,4 @@
-"""Slow twins of generalized FedAvg and its baselines (Wang & Ji 2022): letters and lines of the paper.
+"""Slow twins of generalized FedAvg and its baselines (Wang & Ji 2022): symbols and lines of the paper.
 
 Every function takes the problem, the weights q (T, N), the initial model x0 (d,) and the streams of one seed,
 and returns the list of models x_0, ..., x_T. Clients whose weight is zero are skipped, as the paper allows.

@@ -204,11 +204,11 @@ class FedNormSGDAPaper(paper_runs.PaperRuns):
             found["bounded-maximizer"] = covers
             notes += ("R is the largest |y_t|^2 along this run, and not less than the bound of |y*|^2",)
         said = dict(constants)
-        for letter, concept, metric in (
+        for symbol, concept, metric in (
             ("epsopt", "surrogate_stationarity", GRADIENT),
             ("epsbar", "surrogate_moreau_stationarity", PROXIMAL),
         ):
-            if letter in wanted:
+            if symbol in wanted:
                 values, note = run.record(metric)[0], "of this run, averaged over the recorded rounds"
                 constants[concept] = _averaged(values, setting.at, horizons, note)
         if "direction" in wanted and isinstance(setting.run, MinimaxMoments):

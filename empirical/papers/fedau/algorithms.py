@@ -57,7 +57,7 @@ def _probability(name: str, value: object) -> float:
 
 
 class Aggregation(LocalSteps):
-    r"""Algorithm 1: $x_{t+1} = x_t + \eta\sum_n v_t^n\Delta_t^n$ with weights v that depend on who takes part."""
+    r"""Algorithm 1: $x_{t+1} = x_t + \eta\sum_n v_t^n\Delta_t^n$ with weights v that depend on participation."""
 
     own_weights = True
     server_multiplier: float
@@ -89,7 +89,7 @@ class _WithoutMemory(Aggregation):
 
 @dataclass(frozen=True)
 class AverageParticipating(_WithoutMemory):
-    r"""FedAvg as it is usually implemented: the mean over those who take part.
+    r"""FedAvg as it is usually implemented: the mean over the participants.
 
     $$x_{t+1} = x_t + \frac\eta{|S_t|}\sum_{n\in S_t}\Delta_t^n, \qquad x_{t+1} = x_t \text{ if } S_t = \emptyset$$
 

@@ -169,7 +169,7 @@ def late_cutoff(execute: Execute, case: WeightCase) -> InvariantSides:
 
 
 def past_only(execute: Execute, case: WeightCase) -> InvariantSides:
-    r"""A weight does not depend on who takes part in its own round, or later.
+    r"""A weight does not depend on participation in its own round, or later.
 
     $$\omega_t = \omega_t(\mathbb 1_0, \dots, \mathbb 1_{t-1})$$
     """

@@ -47,7 +47,7 @@ def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarra
     - constant weights: $\omega_np_n/P$ with $P=\sum_n\omega_np_n$;
     - FedAU with cut-off K, in the long run: $1-(1-p_n)^K$, normalized, as $\mathbb E\,\omega^n$ tends to
       $(1-(1-p_n)^K)/p_n$;
-    - the mean over those who take part: $\mathbb E[\mathbb 1^n/|S|]$, normalized.
+    - the mean over the participants: $\mathbb E[\mathbb 1^n/|S|]$, normalized.
 
     Args:
         algorithm: one of these.

@@ -54,7 +54,7 @@ GRADIENT_OF_H = "squared gradient norm of h"
 EQUAL = 1e-9  # relative difference up to which rates and weights are equal
 
 NO_BOUND: Mapping[type[Algorithm], str] = {
-    AverageParticipating: "its weights 1/|S_t| depend on who takes part in the same round, and every result is about "
+    AverageParticipating: "its weights 1/|S_t| depend on participation in the same round, and every result is about "
     "weights made of the past",
     FedVarp: "it adds stored updates of absent clients, and every result is about updates of participants",
     MIFA: "it adds stored updates of absent clients, and every result is about updates of participants",
@@ -69,7 +69,7 @@ def why_no_bound(algorithm: Algorithm, participation: Process) -> str | None:
         >>> why_no_bound(FedAU(0.1, 5), Bernoulli(3, 0.5)) is None
         True
         >>> why_no_bound(AverageParticipating(0.1, 5), Bernoulli(3, 0.5)).partition(",")[0]
-        'average-participating: its weights 1/|S_t| depend on who takes part in the same round'
+        'average-participating: its weights 1/|S_t| depend on participation in the same round'
     """
     kind = type(algorithm)
     if kind not in WEIGHTS:

@@ -1,4 +1,4 @@
-"""Slow twins of FedMRN and its baselines (Li et al. 2024): letters and lines of the paper, and bytes on the wire.
+"""Slow twins of FedMRN and its baselines (Li et al. 2024): symbols and lines of the paper, and bytes on the wire.
 
 Every function takes the problem, the weights q (T, N), the initial model x0 (d,) and the streams of one seed, and
 returns the list of models w_0, ..., w_T. The server sees messages and nothing else. The last numbers of a model, where

@@ -80,7 +80,7 @@ class TDCD(Tiered):
 
 @dataclass(frozen=True)
 class PrintedTDCD(Tiered):
-    r"""Algorithm 1 to the letter: line 32 averages $\theta_{k,j}^t$, before the last local step, which is lost.
+    r"""Algorithm 1 to the symbol: line 32 averages $\theta_{k,j}^t$, before the last local step, which is lost.
 
     With Q = 1 the model never moves, with $Q\ge2$ a round has Q - 1 steps that count. (The loop's one iteration too
     many begins a round that is never averaged; it changes no model.)
@@ -109,7 +109,7 @@ class PrintedTDCD(Tiered):
 
 @dataclass(frozen=True)
 class LabelPrivateTDCD(Tiered):
-    r"""TDCD where one silo alone knows the labels: it gets everybody's embeddings and returns the loss's derivatives.
+    r"""TDCD where one silo alone knows the labels: it gets every silo's embeddings and returns the loss's derivatives.
 
     Called equivalent to TDCD by the paper. If derivatives come back in every local step it is, at Q exchanges a round;
     if they come back once a round, $\partial\ell$ stays what it was at $t_0$ while the embedding's Jacobian moves, and

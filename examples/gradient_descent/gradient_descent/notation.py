@@ -1,4 +1,4 @@
-"""The letters."""
+"""The symbols."""
 
 from fedbounds.authoring import (
     BOUNDED_BELOW,

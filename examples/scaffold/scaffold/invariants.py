@@ -10,7 +10,7 @@ from fedbounds.testing import Case, InvariantSides, Report, Run, Subject, search
 Execute = Callable[[Case], np.ndarray]
 
 
-def _everybody(case: Case, **changes: object) -> Case:
+def _all_clients(case: Case, **changes: object) -> Case:
     """Everybody takes part in every round with the same weight, and gradients are exact."""
     weights = np.full_like(case.weights, 1 / case.problem.clients)
     problem = replace(case.problem, noises=None, **changes)
@@ -24,23 +24,23 @@ def _as_fedavg(execute: Execute, case: Case) -> InvariantSides:
     return InvariantSides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=case)
 
 
-def one_step_of_everybody(execute: Execute, case: Case) -> InvariantSides:
-    r"""With one local step and everybody the control variates cancel, and it is gradient descent.
+def one_step_of_all_clients(execute: Execute, case: Case) -> InvariantSides:
+    r"""With one local step and full participation the control variates cancel, and it is gradient descent.
 
     $$K = 1,\ S = N \implies x^{r+1} = x^r - \eta_l\eta_g\nabla f(x^r)$$
     """
-    return _as_fedavg(execute, replace(_everybody(case), local_steps=1))
+    return _as_fedavg(execute, replace(_all_clients(case), local_steps=1))
 
 
 def equal_clients(execute: Execute, case: Case) -> InvariantSides:
     r"""If all clients are alike and take part, $c_i = c$: it is FedAvg, whatever K."""
     of = case.problem
     alike = {name: np.repeat(getattr(of, name)[:1], of.clients, 0) for name in ("hessians", "centers", "slopes")}
-    return _as_fedavg(execute, _everybody(case, **alike))
+    return _as_fedavg(execute, _all_clients(case, **alike))
 
 
 INVARIANTS: Mapping[str, Callable[[Execute, Case], InvariantSides]] = {
-    held.__name__.replace("_", " "): held for held in (one_step_of_everybody, equal_clients)
+    held.__name__.replace("_", " "): held for held in (one_step_of_all_clients, equal_clients)
 }
 
 

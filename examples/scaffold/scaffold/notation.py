@@ -1,4 +1,4 @@
-"""The letters, and what the theorem assumes."""
+"""The symbols, and what the theorem assumes."""
 
 from fedbounds.authoring import (
     BOUNDED_BELOW,
@@ -33,7 +33,7 @@ NOTATION = Notation(
 NOISE = UNBIASED.with_label("(A4)")
 BETA_SMOOTH = SMOOTH.with_label("(A5)")
 BELOW = BOUNDED_BELOW  # the paper writes f* without saying that it is finite
-EVERYBODY = FULL_PARTICIPATION.with_label("S = N")
+ALL_CLIENTS = FULL_PARTICIPATION.with_label("S = N")
 SAMPLING = Assumption(
     "uniform-sampling",
     "S of the N clients are drawn uniformly without replacement in every round, independently of everything else",

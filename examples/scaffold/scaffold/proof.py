@@ -1,4 +1,4 @@
-r"""The form for K = 1, everybody and no noise.
+r"""The form for K = 1, full participation and no noise.
 
 A client moves by $-\eta_l(g_i-c_i+c)$, and $c$ is the mean of the $c_i$: on average by $-\eta_l\nabla f(x)$.
 Nobody has proved Theorem III here.

@@ -1,4 +1,4 @@
-"""The slow twin: Algorithm 1 with option II, letters and lines of the paper."""
+"""The slow twin: Algorithm 1 with option II, symbols and lines of the paper."""
 
 import numpy as np
 import torch

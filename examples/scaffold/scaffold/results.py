@@ -5,13 +5,13 @@ $$R=O\Big(\frac{\beta\sigma^2F}{KS\varepsilon^2}+\Big(\frac NS\Big)^{2/3}\frac{\
 
 Solved for $\varepsilon$ up to constants; $\bar x^R$ is one of the models before the rounds, drawn uniformly, so the
 left-hand side is their average. What the O hides the paper does not say, so this form is an order and no guarantee.
-With K = 1, everybody and no noise the algorithm is gradient descent, for which we have a form with its constants.
+With K = 1, full participation and no noise it is gradient descent, for which there is a form with constants.
 """
 
 from sympy import Integer, Rational, sqrt
 
 from fedbounds.authoring import AVERAGE_GRADIENT, Condition, Form, Result, Source, Term
-from scaffold.notation import BELOW, BETA_SMOOTH, EVERYBODY, NOISE, NOTATION, SAMPLING
+from scaffold.notation import ALL_CLIENTS, BELOW, BETA_SMOOTH, NOISE, NOTATION, SAMPLING
 
 n = NOTATION
 beta, sigma, F, N, S, K, R, eta_l, eta_g = n.beta, n.sigma, n.F, n.N, n.S, n.K, n.R, n.eta_l, n.eta_g
@@ -48,11 +48,11 @@ THEOREM = Result(
             (Term("initial gap", 2 * F / (eta * (2 - beta * eta) * R)),),
             (
                 Condition(K, "==", Integer(1), "one local step", K),
-                Condition(S, "==", N, "everybody takes part", S),
+                Condition(S, "==", N, "all clients participate", S),
                 Condition(sigma, "==", Integer(0), "no gradient noise", sigma),
                 DESCENDS,
             ),
-            (BETA_SMOOTH, EVERYBODY, BELOW),
+            (BETA_SMOOTH, ALL_CLIENTS, BELOW),
             note="ours: the control variates cancel in the mean, which leaves gradient descent with eta_l eta_g",
         ),
     ),

@@ -50,12 +50,12 @@ def all_claims(gallery: Gallery) -> list[FigureClaim]:
 
 
 def accuracies(
-    gallery: Gallery, settings: Mapping[Any, ex.ExperimentSetting], metric: str, letter: str
+    gallery: Gallery, settings: Mapping[Any, ex.ExperimentSetting], metric: str, symbol: str
 ) -> tuple[Limits, dict[Any, Level]]:
     """Accuracies over the last rounds by a setting's value, and the limits of claims about them."""
     runs = {value: gallery.final_runs(one) for value, one in settings.items()}
-    found = levels_by_name({value: gallery.accuracy(traces, metric) for value, traces in runs.items()}, letter)
-    by_name = {f"{letter} = {value:g}": traces for value, traces in runs.items()}
+    found = levels_by_name({value: gallery.accuracy(traces, metric) for value, traces in runs.items()}, symbol)
+    by_name = {f"{symbol} = {value:g}": traces for value, traces in runs.items()}
     return limits_of(gallery.scale.network, ex.PAPER_NETWORKS, by_name, gallery.scale.last, metric), found
 
 

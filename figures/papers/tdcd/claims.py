@@ -79,12 +79,12 @@ def all_trained_claims(gallery: Gallery) -> list[FigureClaim]:
     return [*claims, *silo_claims(gallery)]
 
 
-def limits(task: ex.Task, letter: str, runs: Runs, metric: str) -> Limits:
+def limits(task: ex.Task, symbol: str, runs: Runs, metric: str) -> Limits:
     """Why a scale does not test the paper's claims about the end of training."""
     network, moving = str(task.problem["network"]), set[str]()
     for value, one in runs.items():
         if still_moves(*series(one, metric), last_tenth(one)):
-            moving.add(f"{letter} = {value}")
+            moving.add(f"{symbol} = {value}")
     return Limits("" if network in ex.PAPER_NETWORKS else network, frozenset(moving))
 
 

@@ -194,16 +194,16 @@ def test_elasticities_are_those_of_the_symbolic_derivative(advices):
         values = {result.notation[n].symbol: float(c.value) for n, c in there(one).constants.items()
                   if not np.ndim(c.value)}  # fmt: skip
         for name, found in one.sensitivity.items():
-            letter = result.notation[name].symbol
+            symbol = result.notation[name].symbol
             if (
                 name in ("Deltainf", "S")
-                or letter not in bound.free_symbols
+                or symbol not in bound.free_symbols
                 or name in ("noise_of_each_block", "sigma")
             ):
                 continue
-            if any(str(letter) in map(str, rule.inputs) for rule in result.form(one.coverage.form).derived):
+            if any(str(symbol) in map(str, rule.inputs) for rule in result.form(one.coverage.form).derived):
                 continue
-            slope = float((bound.diff(letter) * letter / bound).subs(values).evalf())
+            slope = float((bound.diff(symbol) * symbol / bound).subs(values).evalf())
             assert found == pytest.approx(slope, rel=1e-5, abs=1e-7), (key, name)
             tried += 1
     assert tried >= 8
@@ -283,19 +283,19 @@ def test_units_of_the_objective_and_of_the_parameters_leave_the_advice_alone():
         target = scaled(document["target"], before.measure.dimension)
         after = asked_of(key, document, constants=constants, target=target, choose=only)
         assert spent(after).rounds == pytest.approx(spent(before).rounds, rel=2e-3)
-        for letter, value in before.at.items():
-            if "gamma" in letter and name != "game":
-                assert after.at[letter] == pytest.approx(scaled(value, result.notation[letter].dimension), rel=1e-2)
-        for letter, value in before.sensitivity.items():
-            assert after.sensitivity[letter] == pytest.approx(value, abs=2e-3)
+        for symbol, value in before.at.items():
+            if "gamma" in symbol and name != "game":
+                assert after.at[symbol] == pytest.approx(scaled(value, result.notation[symbol].dimension), rel=1e-2)
+        for symbol, value in before.sensitivity.items():
+            assert after.sensitivity[symbol] == pytest.approx(value, abs=2e-3)
 
 
 @pytest.mark.parametrize("name", ["partial", "tiered"])
 def test_nothing_that_rests_on_an_estimated_constant_is_a_guarantee(advices, name):
     document, sure = EVERY[name], {one.key for one in advices[name].results if one.guarantee}
     assert sure  # with all constants given there are guarantees to lose
-    letters = {"clients_of_each_silo", "interval", "participating_clients"}
-    for concept in document["constants"].keys() - letters:
+    symbols = {"clients_of_each_silo", "interval", "participating_clients"}
+    for concept in document["constants"].keys() - symbols:
         known = {c: v for c, v in document["constants"].items() if c != concept}
         found = asked(document, constants=known, estimated={concept: document["constants"][concept]},
                       choose={"local_steps": [2, 2]})  # fmt: skip
@@ -371,7 +371,7 @@ def test_a_premise_that_is_turned_around_excludes_the_result_with_its_reason(wor
 def test_participation_that_breaks_a_premise_gives_no_number():
     broken = replace(Question.of(FREE), participation=Falling(checked={"weights": False}))
     one = advise(broken, paper="arbitrary-participation").of(THEOREM)
-    assert (one.status, one.why, one.guarantee) == ("never", "who takes part breaks weights", False)
+    assert (one.status, one.why, one.guarantee) == ("never", "the participation process violates weights", False)
 
 
 def test_a_target_for_the_norm_is_the_square_of_it_and_other_measures_are_named():
@@ -434,7 +434,7 @@ def test_what_a_target_never_reaches_is_said_with_the_floor():
     assert one.status == "never" and "window divergence" in one.why
 
 
-def test_every_form_about_a_run_has_a_workload_in_its_own_letters():
+def test_every_form_about_a_run_has_a_workload_in_its_own_symbols():
     for paper in papers():
         for result in paper.results:
             for form in result.forms:
@@ -471,11 +471,11 @@ def test_a_bad_entry_is_one_line_that_says_what_would_be_right(change, said):
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-def test_a_letter_stands_for_what_all_papers_mean_by_it():
+def test_a_symbol_stands_for_what_all_papers_mean_by_it():
     assert concept_of("L") == concept_of("Lf") == "smoothness"
-    by_letter = asked_of("tdcd/theorem-1", TIERED, choose={"local_steps": [1, 1]}, constants={
+    by_symbol = asked_of("tdcd/theorem-1", TIERED, choose={"local_steps": [1, 1]}, constants={
         "L": 1.0, "tdcd": {"Lmax": 2.0, "Deltainf": 5.0, "sigma": [0.6, 0.8], "K": [4, 5]}})  # fmt: skip
-    assert by_letter.costs == asked_of("tdcd/theorem-1", TIERED, choose={"local_steps": [1, 1]}).costs
+    assert by_symbol.costs == asked_of("tdcd/theorem-1", TIERED, choose={"local_steps": [1, 1]}).costs
 
 
 def test_one_number_for_all_clients_has_an_elasticity_as_the_list_of_them_has():

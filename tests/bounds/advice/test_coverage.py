@@ -76,7 +76,7 @@ def kinds(name):
 SETTINGS = st.fixed_dictionaries({}, optional={name: kinds(name) for name in AXES}).map(ProblemClass)
 
 
-def test_every_assumption_of_every_room_says_which_settings_it_covers():
+def test_every_assumption_of_every_paper_says_which_settings_it_covers():
     assert len(EVERY) > 60
     assert not [f"{place}: {a.name}" for a, place in EVERY.items() if a.cover is None]
     assert all(paper(name).scope for name in PAPERS)
@@ -98,7 +98,7 @@ def test_who_knows_more_meets_no_assumption_less(name):
 
 @settings(max_examples=6, deadline=None)
 @given(SETTINGS, st.data())
-def test_a_setting_that_is_told_more_exactly_takes_no_answer_back(vague, data):
+def test_a_setting_that_is_reported_more_exactly_takes_no_answer_back(vague, data):
     name = data.draw(st.sampled_from(list(AXES)))
     kept = data.draw(st.sets(st.sampled_from(vague.kinds(name)), min_size=1))
     exact = ProblemClass({**vague.said, name: tuple(kept)})
@@ -187,13 +187,13 @@ def test_assumptions_that_exclude_one_another_are_named_together():
     assert row.answer == "not covered" and [a.name for a in row.excluded] == ["all", "in-turn"]
 
 
-def test_a_paper_that_says_nothing_of_participation_is_about_everybody():
+def test_a_paper_that_says_nothing_of_participation_is_about_all_clients():
     lemma = load("fedau/lemma-b.3.1")
     assumed = stated_assumptions(lemma, lemma.form(), ())
     assert [a.cover for a in assumed if a.participation] == [FULL_PARTICIPATION.cover]
 
 
-def test_a_stranger_who_classifies_nothing_is_answered_for_by_the_user():
+def test_an_outside_package_who_classifies_nothing_is_answered_for_by_the_user():
     theorem = load("arbitrary-participation/theorem-3.1")
     form = replace(theorem.form("sharp"), assumptions=(Assumption("odd", "something", "A1"), SMOOTH))
     row = coverage(theorem, form, (NO_SCOPE,), ProblemClass.of("full participation, local steps"))

@@ -74,7 +74,7 @@ def test_the_theorems_give_these_powers_of_one_over_epsilon(case, rounds, gradie
     assert (found.rounds, found.total_work) == (rounds, gradients)
 
 
-def test_what_cannot_be_told_is_refused():
+def test_what_cannot_be_reported_is_refused():
     with pytest.raises(FedboundsError, match="cannot be told"):
         best_complexity(terms(sp.sin(eta) / T), [], T, [eta], eta)
     with pytest.raises(FedboundsError, match="does not compare with a product"):

@@ -230,7 +230,7 @@ def test_a_term_that_is_zero_has_no_exponent():
 
 
 @pytest.mark.parametrize("expression", [sp.log(T), T - N * T, 1 / (1 - 2 / T), sp.floor(1 / T)])
-def test_an_order_that_cannot_be_told_is_said(expression):
+def test_an_order_that_cannot_be_reported_is_said(expression):
     with pytest.raises(FedboundsError, match="cannot be told"):
         exponent(expression, T)
 

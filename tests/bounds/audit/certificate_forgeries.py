@@ -31,7 +31,7 @@ def expressions(whole: Certificate) -> list[Place]:
         text = isinstance(table[key], str)
         if not text or way[0] in ("claim", "source", "format", "vectors", "assumptions"):
             continue
-        named = isinstance(key, str) and key in EXPRESSIONS and not (way[0] == "letters" and key == "is")
+        named = isinstance(key, str) and key in EXPRESSIONS and not (way[0] == "symbols" and key == "is")
         factor = len(way) > 2 and key == 0 and way[-3] in ("above", "below")
         if named or factor or (key == 1 and len(way) > 2 and way[-3] == "sums") or "of" in way[:-1]:
             found.append((table, key))
@@ -102,12 +102,12 @@ TEXTS: dict[str, Callable[[str, Random], str | None]] = {
 }
 
 
-def _letter(whole: Certificate, pick: Random) -> bool:
-    """Another letter, here or in a whole step."""
-    letters = [*whole["letters"], *whole["numbers"]]
-    if len(letters) < 2:
+def _symbol(whole: Certificate, pick: Random) -> bool:
+    """Another symbol, here or in a whole step."""
+    symbols = [*whole["symbols"], *whole["numbers"]]
+    if len(symbols) < 2:
         return False
-    old, new = pick.sample(letters, 2)
+    old, new = pick.sample(symbols, 2)
     if pick.random() < 0.5:
         return _text(whole, pick, _replace(rf"\b{old}\b", lambda m, p: new))
     step = pick.choice(whole["steps"])
@@ -161,24 +161,24 @@ def _values(whole: Certificate, pick: Random) -> bool:
 
 
 def _declared(whole: Certificate, pick: Random) -> bool:
-    """The sign or the range of a letter."""
-    letter = pick.choice([*whole["letters"].values()])
+    """The sign or the range of a symbol."""
+    symbol = pick.choice([*whole["symbols"].values()])
     key = pick.choice(["sign", "whole", "low", "high"])
     new: Any = {
         "sign": ["real", "nonnegative", "positive"],
         "whole": [True, False],
         "low": ["0", "1", "-1", "2", "1/2"],
     }
-    letter[key] = pick.choice(new.get(key, ["1", "2", "0", "1000"]))
+    symbol[key] = pick.choice(new.get(key, ["1", "2", "0", "1000"]))
     return True
 
 
 def _undeclared(whole: Certificate, pick: Random) -> bool:
-    """The range of a letter dropped."""
-    ranged = [(w, e) for w in whole["letters"].values() for e in ("low", "high") if e in w]
+    """The range of a symbol dropped."""
+    ranged = [(w, e) for w in whole["symbols"].values() for e in ("low", "high") if e in w]
     if ranged:
-        letter, end = pick.choice(ranged)
-        del letter[end]
+        symbol, end = pick.choice(ranged)
+        del symbol[end]
     return bool(ranged)
 
 
@@ -230,14 +230,14 @@ def _steps(whole: Certificate, pick: Random) -> bool:
 
 
 def _renamed(whole: Certificate, pick: Random) -> bool:
-    """Another letter in the statement for one of the last step."""
+    """Another symbol in the statement for one of the last step."""
     end = whole["statement"]
     held = re.findall(r"dot\([^()]*\)|[A-Za-z_]\w*", f"{end['left']} {end['right']}")
-    old = pick.choice([*(held or ["x"]), *whole["letters"], *whole["numbers"]])
-    new = pick.choice([*whole["letters"], *whole["letters"], "0", "2", "fresh"])
+    old = pick.choice([*(held or ["x"]), *whole["symbols"], *whole["numbers"]])
+    new = pick.choice([*whole["symbols"], *whole["symbols"], "0", "2", "fresh"])
     if new == "fresh":
-        whole["letters"][new] = {"sign": "nonnegative", "whole": False, "is": "another letter"}
-        whole["letters"][new] |= whole["letters"].get(old, {}) if pick.random() < 0.7 else {}
+        whole["symbols"][new] = {"sign": "nonnegative", "whole": False, "is": "another symbol"}
+        whole["symbols"][new] |= whole["symbols"].get(old, {}) if pick.random() < 0.7 else {}
     end["rename"].append({"of": old, "is": new})
     for side in ("left", "right"):
         if pick.random() < 0.9:
@@ -253,7 +253,7 @@ def _recursion(whole: Certificate, pick: Random) -> bool:
     last = whole["steps"][pick.choice(steps)]
     start, step = last["premises"][:2]
     for name in ("now", "after"):
-        whole["letters"][name] = {"sign": "nonnegative", "whole": False, "is": name}
+        whole["symbols"][name] = {"sign": "nonnegative", "whole": False, "is": name}
     n = last["steps"]
     held = pick.choice(["now", "after", "floor(now)", "floor(after)", f"now**{n}", "L", "floor(L)", "2"])
     fixed = pick.choice(["L", "gamma", "L*gamma", "1"])
@@ -307,8 +307,8 @@ def _end(whole: Certificate, pick: Random) -> bool:
 
 def _inserted(whole: Certificate, pick: Random) -> bool:
     """A false step put in before another, which rests on nothing."""
-    letters = [*whole["letters"], *whole["numbers"]]
-    a, b = (pick.choice([*letters, "1", "2"]) for _ in range(2))
+    symbols = [*whole["symbols"], *whole["numbers"]]
+    a, b = (pick.choice([*symbols, "1", "2"]) for _ in range(2))
     left = pick.choice([f"{a}/{b}", f"{a}*{b}", f"floor({a})", f"({a} - {b})/({a} - {b})", f"{a}**I", f"{a}**0", "0"])
     right = pick.choice(["0", "1", left, f"{left} + {a}", f"{left} - {a}", f"({a} - {b})**2", f"{a}/{b}"])
     step: Certificate = {
@@ -329,12 +329,12 @@ def _inserted(whole: Certificate, pick: Random) -> bool:
 
 KINDS: dict[str, Callable[[Certificate, Random], bool]] = {
     **{name: lambda whole, pick, change=change: _text(whole, pick, change) for name, change in TEXTS.items()},
-    "another letter": _letter,
+    "another symbol": _symbol,
     "an entry of a list": _lists,
     "a key": _keys,
     "a value": _values,
-    "the range of a letter": _declared,
-    "the range of a letter dropped": _undeclared,
+    "the range of a symbol": _declared,
+    "the range of a symbol dropped": _undeclared,
     "a named number": _numbers,
     "another relation": _relation,
     "another rule": _rule,

@@ -1,7 +1,7 @@
 """Search for counterexamples to what a certificate says, with exact fractions and a linear program.
 
 The search shares no code with the checker: it parses expressions by `ast`, evaluates them at sampled points, and reads
-the certificate as JSON. A step is an implication: where letters have their declared signs and ranges, and conditions
+the certificate as JSON. A step is an implication: where symbols have their declared signs and ranges, and conditions
 and premises hold, the conclusion holds. What a step believes is taken as it is printed.
 """
 
@@ -28,7 +28,7 @@ from fedbounds.bounds.errors import FedboundsError
 
 Json = Mapping[str, Any]
 Point = dict[str, Fraction]
-BOX = 1e4  # of the letters in which a step is linear
+BOX = 1e4  # of the symbols in which a step is linear
 CLOSE = 1e-5  # of the sizes of the terms: smaller differences are rounding of the linear program
 EXACT = Fraction(1, 10**25)  # the same where only numbers with exp are rounded
 
@@ -43,7 +43,7 @@ def tree(text: str) -> ast.expr:
 
 
 def value(text: str, point: Mapping[str, Fraction]) -> Fraction:
-    """The expression at a point; dot(a, b) is the letter "dot a b" with a <= b."""
+    """The expression at a point; dot(a, b) is the symbol "dot a b" with a <= b."""
     return _value(tree(text), point)
 
 
@@ -85,12 +85,12 @@ def fraction_of(x: Any) -> Fraction:
 
 
 def letters_of(*texts: str) -> set[str]:
-    """Every letter and inner product in these expressions."""
-    return {s for text in texts for s in _letters(text)}
+    """Every symbol and inner product in these expressions."""
+    return {s for text in texts for s in _symbols(text)}
 
 
 @lru_cache(maxsize=20000)
-def _letters(text: str) -> frozenset[str]:
+def _symbols(text: str) -> frozenset[str]:
     found: set[str] = set()
 
     def visit(e: ast.AST) -> None:
@@ -113,7 +113,7 @@ def _letters(text: str) -> frozenset[str]:
 
 
 def degree(e: ast.expr, names: set[str]) -> int:
-    """The degree in these letters as it is written; 9 where they are inside of a function or a denominator."""
+    """The degree in these symbols as it is written; 9 where they are inside of a function or a denominator."""
     match e:
         case ast.Name(id=name):
             return int(name in names)
@@ -156,7 +156,7 @@ class Search:
         self.random, self.known = random.Random(seed), set[str]() if known is None else known
         self.numbers = {n: value(w["is"], {}) for n, w in certificate["numbers"].items()}
         self.tried = self.empty = 0  # steps, and those for which no point was found
-        self.most = 80  # of letters that are whole
+        self.most = 80  # of symbols that are whole
 
     def counterexamples(self) -> Iterator[str]:
         """What is false, in words."""
@@ -179,16 +179,16 @@ class Search:
         yield from (f"statement: {what}" for what in self._statement())
 
     def domains(self, *parts: Any) -> list[Any]:
-        """What is declared of the letters in these."""
+        """What is declared of the symbols in these."""
         text = json.dumps(parts)
-        tables = (self.said["letters"], self.said["numbers"])
+        tables = (self.said["symbols"], self.said["numbers"])
         used = [(n, w) for table in tables for n, w in table.items() if re.search(rf"\b{n}\b", text)]
         return [(n, {k: v for k, v in w.items() if k != "is" or n in self.numbers}) for n, w in used]
 
     # --- points -------------------------------------------------------------------------------------------------------
 
     def point(self, names: set[str], relations: list[Json]) -> Point | None:
-        """Values of letters at which these relations hold; nothing if none was found."""
+        """Values of symbols at which these relations hold; nothing if none was found."""
         names = names | {s for r in relations for s in letters_of(r["left"], r["right"])}
         point = {name: self._one(name) for name in sorted(names)}
         for _ in range(60):
@@ -201,7 +201,7 @@ class Search:
     def _one(self, name: str) -> Fraction:
         if name in self.numbers:
             return self.numbers[name]
-        what = self.said["letters"].get(name, {"sign": "real", "whole": False})
+        what = self.said["symbols"].get(name, {"sign": "real", "whole": False})
         if name.startswith("dot ") and len({*name.split(" ")[1:]}) == 1:
             what = {"sign": "nonnegative", "whole": False}
         pick = self.random
@@ -227,7 +227,7 @@ class Search:
         return Fraction(1, 100) if what["sign"] == "positive" and chosen <= 0 else chosen
 
     def _admits(self, name: str, chosen: Fraction) -> bool:
-        what = self.said["letters"].get(name, {"sign": "real", "whole": False})
+        what = self.said["symbols"].get(name, {"sign": "real", "whole": False})
         dot = name.startswith("dot ") and len({*name.split(" ")[1:]}) == 1
         signed = (what["sign"] == "real" and not dot) or chosen > 0 or (chosen == 0 and what["sign"] != "positive")
         ranged = all((e != "low" or chosen >= Fraction(what[e])) for e in ("low", "high") if e in what)
@@ -245,7 +245,7 @@ class Search:
         return left > 0 or (left == 0 and relation["op"] == "<=")
 
     def _repair(self, relation: Json, point: Point) -> None:
-        """Another value for one of the letters of a relation that is broken."""
+        """Another value for one of the symbols of a relation that is broken."""
         names = sorted(n for n in letters_of(relation["left"], relation["right"]) if n not in self.numbers)
         if not names:
             return
@@ -261,7 +261,7 @@ class Search:
         point[name] = before * factor if self._admits(name, before * factor) else self._one(name)
 
     def _pushed(self, point: Point, relations: list[Json]) -> Point:
-        """The same, or with one letter moved to where a relation is about to break."""
+        """The same, or with one symbol moved to where a relation is about to break."""
         names = sorted({s for r in relations for s in letters_of(r["left"], r["right"])} - {*self.numbers})
         if not names or self.random.random() < 0.4:
             return point
@@ -297,7 +297,7 @@ class Search:
         self.empty += not found
 
     def _implied(self, step: Json, premises: list[Json], conditions: list[Json]) -> str | None:
-        """The least slack of the conclusion over the letters in which all is linear; "" if it is not negative."""
+        """The least slack of the conclusion over the symbols in which all is linear; "" if it is not negative."""
         relations = [*premises, step]
         names = letters_of(*(r[side] for r in relations for side in ("left", "right")))
         free = self._linear(names, relations, conditions)
@@ -399,9 +399,9 @@ class Search:
         return f"the form has the eigenvalue {least} and the constant {constant} at {_short(point)}" if bad else ""
 
     def _linear(self, names: set[str], relations: list[Json], conditions: list[Json]) -> list[str]:
-        """Letters in which all relations are linear together."""
+        """Symbols in which all relations are linear together."""
         held = {s for c in conditions for s in letters_of(c["left"], c["right"])} | {*self.numbers}
-        whole = {n for n, w in self.said["letters"].items() if w["whole"]}
+        whole = {n for n, w in self.said["symbols"].items() if w["whole"]}
         free: list[str] = []
         for name in sorted(names - held - whole, key=lambda n: (not n.startswith("dot "), n)):
             tried = [*free, name]
@@ -415,7 +415,7 @@ class Search:
         return ones, constant
 
     def _range(self, name: str) -> tuple[float, float]:
-        what = self.said["letters"].get(name, {"sign": "real"})
+        what = self.said["symbols"].get(name, {"sign": "real"})
         square = name.startswith("dot ") and len({*name.split(" ")[1:]}) == 1
         low = max(-BOX if what["sign"] == "real" and not square else 0.0, float(Fraction(what.get("low", "-10000"))))
         return low, min(BOX, float(Fraction(what.get("high", "10000"))))
@@ -425,12 +425,12 @@ class Search:
         own = step["variables"]
         texts = [step["pointwise"], step["left"], step["right"], *(t for _, t in step["sums"])]
         names = letters_of(*texts) - {*own}
-        letters = dict(self.said["letters"])
+        letters = dict(self.said["symbols"])
         try:
-            self.said = {**self.said, "letters": letters | {v: {"sign": "nonnegative", "whole": False} for v in own}}
+            self.said = {**self.said, "symbols": letters | {v: {"sign": "nonnegative", "whole": False} for v in own}}
             point = self.point(names | {*own}, [*conditions, *premises, *step["facts"]])
         finally:
-            self.said = {**self.said, "letters": letters}
+            self.said = {**self.said, "symbols": letters}
         if point is None:
             return None
         if value(step["pointwise"], point) < 0:
@@ -458,7 +458,7 @@ class Search:
             return "another recursion"
         if value(premises[0]["left"], point) != value(step["now"], point) or value(premises[0]["right"], point):
             return "another start"
-        if {step["now"], step["after"]} <= {*self.said["letters"]}:
+        if {step["now"], step["after"]} <= {*self.said["symbols"]}:
             return self._trajectory(step, point, [*conditions, *about])
         terms, after = letters_of(*(step[k] for k in ("multiplier", "additive", "steps"))), letters_of(step["after"])
         if terms & letters_of(step["now"]) or after <= terms:
@@ -546,7 +546,7 @@ class Search:
                 return
 
     def _reused(self, end: Json, conditions: list[Json]) -> Iterator[str]:
-        """Where all steps hold, and the statement does not, as a letter of it stands for something else in steps."""
+        """Where all steps hold, and the statement does not, as a symbol of it stands for something else in steps."""
         shown = [s for s in self.said["steps"] if "at" not in s]
         used = letters_of(*(s[side] for s in shown for side in ("left", "right")))
         if not used & {part["is"] for part in end["rename"]}:
@@ -577,7 +577,7 @@ def feasible_point(rows: list[list[Fraction]], limits: list[Fraction], n: int) -
 
 
 def _most(*relations: Json) -> int:
-    """How large whole letters are where they may be exponents, and where they are not."""
+    """How large whole symbols are where they may be exponents, and where they are not."""
     powers = any(re.search(r"\*\*[A-Za-z(]", r[side]) for r in relations for side in ("left", "right"))
     return 12 if powers else 10**5
 

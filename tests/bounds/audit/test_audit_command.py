@@ -29,7 +29,7 @@ def audited(monkeypatch, tmp_path):
     def made(name, only=None):
         if name != PAPER:
             raise AssertionError(f"{name} was not asked for")
-        claims = [Claim(f"{name}/claim/{letter}", "result", f"text {letter}", None, letter) for letter in OUTCOMES]
+        claims = [Claim(f"{name}/claim/{symbol}", "result", f"text {symbol}", None, symbol) for symbol in OUTCOMES]
         claims.append(Claim(f"{name}/wording/w", "wording", "says; meant", None, "w"))
         return ClaimSet(name, {c.id: c for c in claims}, (Checker("checker", lambda *_: True, tries),))
 
@@ -55,7 +55,7 @@ def test_without_a_ledger_the_audit_says_so_and_succeeds(audited, capsys):
 def test_a_ledger_is_written_and_agrees_with_the_next_audit(audited, capsys, tmp_path):
     assert run(capsys, "audit", "--paper", PAPER, "--write")[0] == 0
     document = json.loads((tmp_path / f"{PAPER}.json").read_text())
-    assert set(document["claims"]) == {f"{PAPER}/claim/{letter}" for letter in OUTCOMES}
+    assert set(document["claims"]) == {f"{PAPER}/claim/{symbol}" for symbol in OUTCOMES}
     assert not NEVER & set(document["claims"][f"{PAPER}/claim/a"])
     code, out, _ = run(capsys, "audit", "--paper", PAPER)
     assert code == 0 and "DIFFERS" not in out and "no ledger" not in out
@@ -176,7 +176,7 @@ def test_the_key_of_the_cache_covers_every_source_file(monkeypatch, tmp_path):
     assert audit_rows.content_key() != before
 
 
-def test_courts_that_contradict_each_other_fail_the_audit(audited, capsys, monkeypatch):
+def test_checkers_that_contradict_each_other_fail_the_audit(audited, capsys, monkeypatch):
     def both(name):
         claim = Claim(f"{name}/claim/a", "result", "text", None, "a")
         yes, no = (

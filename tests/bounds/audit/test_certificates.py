@@ -101,7 +101,7 @@ def test_every_form_of_the_theorem_has_a_certificate(form: str):
 
 def test_the_statement_is_the_bound_that_is_evaluated():
     whole = of("explicit")
-    bound = checker.Reader({*whole["letters"]})(whole["statement"]["right"])
+    bound = checker.Reader({*whole["symbols"]})(whole["statement"]["right"])
     total = sum(float(c) * value(m) for m, c in bound.above.items())
     evaluation = evaluate(load(THEOREM), TOY, form="explicit")
     assert not bound.below and total == pytest.approx(float(evaluation.value), rel=1e-13)
@@ -119,7 +119,7 @@ def value(monomial: checker.Monomial) -> float:
 
 
 def changes(form: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """One change each: a side, a premise, a multiplier, a hypothesis, a reason or a letter."""
+    """One change each: a side, a premise, a multiplier, a hypothesis, a reason or a symbol."""
     steps = of(form)["steps"]
     (shown := checker.Certificate(of(form))).check()
     for k, step in enumerate(steps):
@@ -148,7 +148,7 @@ def changes(form: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for name in statement["conditions"]:
         yield f"the statement without {name}", without(form, ("statement", "conditions"), name)
     for name in ("L", "gamma", "eta", "I", "P"):
-        yield f"{name} of any sign", changed(form, ("letters", name, "sign"), "real")
+        yield f"{name} of any sign", changed(form, ("symbols", name, "sign"), "real")
 
 
 def changed(form: str, place: tuple[str | int, ...], to: str) -> dict[str, Any]:
@@ -234,14 +234,14 @@ def printed(whole: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture
     return " ".join(line[1:].strip() for line in lines)
 
 
-def test_a_letter_cannot_be_written_for_a_number():
+def test_a_symbol_cannot_be_written_for_a_number():
     whole = of("explicit")
     whole["statement"]["rename"].append({"of": "F", "is": "0"})
     whole["statement"]["right"] = whole["statement"]["right"].replace("(8*F)", "(8*0)").replace("8*F", "8*0")
     assert refused(whole)
 
 
-def test_a_statement_keeps_the_letter_of_its_steps_where_they_use_that_of_the_form_for_something_else():
+def test_a_statement_keeps_the_symbol_of_its_steps_where_they_use_that_of_the_form_for_something_else():
     end = of("explicit:sumsq")["statement"]
     assert end["rename"] == [] and "S_min" in end["right"] and "sumsq" not in end["right"]
 
@@ -251,7 +251,7 @@ def test_what_is_believed_is_printed_whole(tmp_path, capsys):
     whole = of("explicit")
     plain = printed(whole, tmp_path, capsys)
     assert "where gamma <= 1/12/L/I/P" in plain and "written: " not in plain
-    assert "letter: gamma: sign positive" in plain and "letter: I: sign positive, whole True, low 1" in plain
+    assert "symbol: gamma: sign positive" in plain and "symbol: I: sign positive, whole True, low 1" in plain
     (left,) = {whole["statement"]["left"]}
     lie = {"id": "lie", "says": "", "left": left, "op": "<=", "right": "0", "rule": "clients", "premises": []}
     lie |= {"conditions": [], "variables": ["own0"], "facts": [], "pointwise": "own0", "sums": [[[1], f"-{left}"]]}
@@ -275,9 +275,9 @@ def test_what_is_believed_is_printed_whole(tmp_path, capsys):
 
 def forged(right: str, steps: list[dict[str, Any]], **other: Any) -> dict[str, Any]:
     """A certificate of x <= right, where x is nonnegative and y real."""
-    letters = {"x": "nonnegative", "y": "real", "n": "positive"}
+    symbols = {"x": "nonnegative", "y": "real", "n": "positive"}
     whole: dict[str, Any] = {"format": "fedbounds certificate 1", "claim": "a lie", "source": ""}
-    whole["letters"] = {name: {"sign": sign, "whole": name == "n", "is": name} for name, sign in letters.items()}
+    whole["symbols"] = {name: {"sign": sign, "whole": name == "n", "is": name} for name, sign in symbols.items()}
     whole |= {"numbers": {}, "vectors": {"p": {"v": "a vector"}}, "assumptions": {}, "conditions": {}, "steps": steps}
     whole["statement"] = {"left": "x", "op": "<=", "right": right, "measure": "x", "rename": [], "follows": {}}
     whole["statement"] |= {"conditions": [], "assumptions": []}
@@ -313,7 +313,7 @@ def test_a_small_truth_is_proved_without_belief():
     assert whole.verdict == "proved: 1 steps, every step checked" and whole.believed == []
 
 
-def test_a_number_cannot_carry_the_name_of_a_letter_or_of_an_inner_product():
+def test_a_number_cannot_carry_the_name_of_a_symbol_or_of_an_inner_product():
     half = {"is": "1/2", "low": "1/2", "high": "1/2"}
     lie = forged("1/2", [combined("x", "<=", "1/2", [["1", "high x"]])], numbers={"x": half})
     assert "two tables" in why(lie)
@@ -328,7 +328,7 @@ def test_a_number_is_made_of_fractions_and_exponentials_of_fractions(is_: str):
 
 
 @pytest.mark.parametrize(
-    "letter",
+    "symbol",
     [
         {"sign": "negative", "whole": False},
         {"sign": "Positive", "whole": False},
@@ -341,9 +341,9 @@ def test_a_number_is_made_of_fractions_and_exponentials_of_fractions(is_: str):
         {"sign": "real", "whole": False, "low": "1e999999999"},
     ],
 )
-def test_a_letter_has_a_known_sign_and_some_value(letter: dict[str, Any]):
+def test_a_symbol_has_a_known_sign_and_some_value(symbol: dict[str, Any]):
     whole = forged("x", [combined("x", "<=", "x", [])])
-    whole["letters"]["z"] = {"is": "z", **letter}
+    whole["symbols"]["z"] = {"is": "z", **symbol}
     why(whole)
 
 
@@ -429,7 +429,7 @@ def test_the_mean_of_what_is_only_bounded_above_cannot_stand_on_the_left():
     assert "the factor of y" in why(forged("7", [believed("y", "<=", "7", "one"), lie]))
 
 
-def test_a_client_is_no_letter_and_what_is_said_of_it_is_printed():
+def test_a_client_is_no_symbol_and_what_is_said_of_it_is_printed():
     step = {"id": "s", "left": "x", "op": "<=", "right": "0", "rule": "clients", "trusts": "sums", "variables": ["y"]}
     step |= {"facts": [], "pointwise": "y", "because": {"above": [["y"]]}, "sums": [[[1], "-x"]]}
     assert "no new names" in why(forged("0", [step]))
@@ -455,7 +455,7 @@ def test_a_step_made_an_axiom_does_not_look_checked():
     assert after.verdict != before and any(line.startswith(f'believed: "{step["id"]}": ') for line in after.report())
 
 
-def test_letters_are_renamed_to_letters_of_the_same_kind_one_by_one():
+def test_symbols_are_renamed_to_symbols_of_the_same_kind_one_by_one():
     steps = [combined("0", "<=", "x", [["x"]])]
     whole = forged("y", steps)
     whole["statement"] |= {"left": "0", "rename": [{"of": "x", "is": "y"}]}
@@ -495,7 +495,7 @@ def test_what_nothing_reads_is_refused():
 
 def test_what_is_missing_is_named():
     plain = forged("n*((1 + n)**n - 1)/n", unrolled())
-    for name in ("letters", "steps", "claim"):
+    for name in ("symbols", "steps", "claim"):
         assert f"lacks \"['{name}']\"" in why({key: value for key, value in plain.items() if key != name})
     dropped = copy.deepcopy(plain)
     dropped["steps"][-1]["premises"][0] = "nowhere"

@@ -74,7 +74,7 @@ def test_a_condition_alone_is_stated_as_it_stands():
         c["4", "two of them"] = cap, cap
 
 
-def test_a_combination_finds_its_multipliers_or_is_told_them():
+def test_a_combination_finds_its_multipliers_or_is_reported_them():
     c = chain()
     c["3", "both"] = le(square(gx), 2 * L**2 * square(x - y) + 2 * square(gy)), "1 2"
     c["4", "in another order", ""] = (

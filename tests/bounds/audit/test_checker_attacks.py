@@ -37,11 +37,11 @@ def test_the_theorem_with_a_smaller_bound_is_refused() -> None:
     assert "divides by a sum" in why(whole)
 
 
-def test_a_number_is_not_renamed_to_a_letter_of_any_value() -> None:
+def test_a_number_is_not_renamed_to_a_symbol_of_any_value() -> None:
     numbers = {"K": {"is": "2", "low": "2", "high": "2"}}
     lie = forged("n - 1", [combined("0", "<=", "K - 1", [["1", "low K"], ["1"]])], numbers=numbers)
     lie["statement"] |= {"left": "0", "rename": [{"of": "K", "is": "n"}]}
-    assert "no letter" in why(lie)
+    assert "no symbol" in why(lie)
     lie["statement"] |= {"right": "K - 1", "rename": []}
     assert checker.checked(lie)
 
@@ -111,9 +111,9 @@ def test_a_recursion_does_not_multiply_by_what_it_bounds() -> None:
     assert "not linear" in why(forged("n*((1 + n)**n - 1)/n", steps))
 
 
-def test_a_letter_is_renamed_on_both_sides_and_in_no_condition() -> None:
+def test_a_symbol_is_renamed_on_both_sides_and_in_no_condition() -> None:
     whole = forged("z + n", [combined("x", "<=", "x + n", [["n"]])])
-    whole["letters"]["z"] = {"sign": "nonnegative", "whole": False, "is": "z"}
+    whole["symbols"]["z"] = {"sign": "nonnegative", "whole": False, "is": "z"}
     whole["statement"]["rename"] = [{"of": "x", "is": "z"}]
     assert "ends elsewhere" in why(whole)
     whole["statement"]["left"] = "z"
@@ -123,13 +123,13 @@ def test_a_letter_is_renamed_on_both_sides_and_in_no_condition() -> None:
     assert "stands for something else" in why(whole)
 
 
-def test_a_letter_is_renamed_to_none_that_steps_use() -> None:
+def test_a_symbol_is_renamed_to_none_that_steps_use() -> None:
     large, small = believed("100", "<=", "n", "large"), believed("x", "<=", "1", "small")
     end = combined("x", "<=", "1", [], premises=["small"], multipliers=[{"value": "1", "because": {"above": [["1"]]}}])
     whole = forged("1", [large, small, end])
     whole["statement"] |= {"left": "n", "rename": [{"of": "x", "is": "n"}]}
     assert "n stands for something else" in why(whole)
-    whole["letters"]["z"] = {"sign": "nonnegative", "whole": False, "is": "z"}
+    whole["symbols"]["z"] = {"sign": "nonnegative", "whole": False, "is": "z"}
     whole["statement"] |= {"left": "z", "rename": [{"of": "x", "is": "z"}]}
     assert checker.checked(whole)
     mean = believed("100", "<=", "n", "mean", rule="average", premises=["large"], means=[], varying=[], still=[])
@@ -146,7 +146,7 @@ def test_the_terms_of_a_recursion_hold_nothing_that_changes(additive: str, multi
     end |= {"grows": {"above": [[f"{multiplier} - 1"]]}, "floors": floors}
     step = believed("z", "<=", f"({multiplier})*x + {additive}", "step", floors=floors)
     whole = forged(right, [unrolled()[0], step, end])
-    whole["letters"]["z"] = {"sign": "nonnegative", "whole": False, "is": "z"}
+    whole["symbols"]["z"] = {"sign": "nonnegative", "whole": False, "is": "z"}
     whole["statement"]["floors"] = floors
     assert re.search("not linear|what differs is made of", why(whole))
 
@@ -240,7 +240,7 @@ def test_no_text_imitates_the_verdict(text: str, columns: str, tmp_path, capsys,
     monkeypatch.setenv("COLUMNS", columns)
     whole = forged("x", [believed("x", "<=", "x", text, trusts=text, says=text), combined("x", "<=", "x", [], "t")])
     whole |= {"claim": text, "source": text}
-    whole["statement"]["measure"] = whole["letters"]["x"]["is"] = whole["vectors"]["p"]["v"] = text
+    whole["statement"]["measure"] = whole["symbols"]["x"]["is"] = whole["vectors"]["p"]["v"] = text
     refused = json.loads(json.dumps(whole))
     refused["steps"][0]["premises"] = [text]
     ends = {0: "verdict: proved if what is believed holds: 2 steps, every step checked except 1 believed"}
@@ -264,10 +264,10 @@ def test_characters_that_do_not_print_are_refused(text: str, tmp_path, capsys) -
         assert status == 1 and lines[-1] == "verdict: refused, for the reason above"
 
 
-def test_the_author_does_not_write_the_sign_of_a_letter() -> None:
+def test_the_author_does_not_write_the_sign_of_a_symbol() -> None:
     whole = same()
-    whole["letters"]["y"] = {"is": "y, sign positive", "whole": False, "sign": "real"}
-    assert 'letter: y: sign real, whole False, is "y, sign positive"' in checker.checked(whole).report()
+    whole["symbols"]["y"] = {"is": "y, sign positive", "whole": False, "sign": "real"}
+    assert 'symbol: y: sign real, whole False, is "y, sign positive"' in checker.checked(whole).report()
 
 
 # --- work -------------------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ MANY = [f"a{k}" for k in range(3000)]
 def test_no_text_takes_more_than_the_work_that_is_allowed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checker, "WORK", 10**6)
     whole = same()
-    whole["letters"] |= {name: {"sign": "positive", "whole": False, "is": name} for name in MANY}
+    whole["symbols"] |= {name: {"sign": "positive", "whole": False, "is": name} for name in MANY}
     whole["steps"][0] |= {"left": text, "right": text}
     start = time.process_time()
     why(whole)

@@ -71,7 +71,7 @@ def test_every_erratum_has_a_name_of_its_own_and_says_what_fails_and_what_holds(
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_every_step_that_an_erratum_names_is_one_of_a_proof_of_the_room(name):
+def test_every_step_that_an_erratum_names_is_one_of_a_proof_of_the_paper(name):
     places = [place for erratum in paper_errata(name) for place in (*erratum.refutes, *erratum.repair)]
     limits = {place for place in places if place.startswith("limit/")}
     steps = {f"{name}/{place}" for place in places if not place.endswith("]")} - {f"{name}/{one}" for one in limits}
@@ -81,7 +81,7 @@ def test_every_step_that_an_erratum_names_is_one_of_a_proof_of_the_room(name):
     assert steps <= {f"{proof.id}/{step.id}" for proof in proofs for step in proof.steps}
 
 
-def test_no_two_rooms_share_the_name_of_an_erratum():
+def test_no_two_papers_share_the_name_of_an_erratum():
     ids = [erratum.id for _, erratum in ERRATA.values()]
     assert len(set(ids)) == len(ids)
 
@@ -103,7 +103,7 @@ def test_findings_are_counted_once_and_by_degree(name):
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_an_erratum_that_repeats_a_remark_names_one_of_its_own_room_that_is_as_grave(name):
+def test_an_erratum_that_repeats_a_remark_names_one_of_its_own_paper_that_is_as_grave(name):
     known = {e.id: e for e in paper_errata(name)}
     for erratum in known.values():
         if erratum.repeats:

@@ -153,7 +153,7 @@ SIGNS = {"x": "nonnegative", "y": "real", "z": "positive", "n": "positive"}
 def alone(conditions: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
     """A certificate of one step."""
     whole: dict[str, Any] = {"format": "fedbounds certificate 1", "claim": "c", "source": "s", "numbers": {}}
-    whole["letters"] = {name: {"sign": sign, "whole": name == "n", "is": name} for name, sign in SIGNS.items()}
+    whole["symbols"] = {name: {"sign": sign, "whole": name == "n", "is": name} for name, sign in SIGNS.items()}
     whole |= {"vectors": {"p": {"v": "a vector", "w": "another"}}, "assumptions": {}, "conditions": conditions}
     step |= {"id": "s", "rule": "combination", "multipliers": [], "conditions": [*conditions]}
     end = {key: step[key] for key in ("left", "op", "right", "conditions")}

@@ -76,12 +76,12 @@ def test_no_error_falls_into_a_gap(paper):
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_planted_error_is_noticed_by_its_court(bench, name):
+def test_a_planted_error_is_noticed_by_its_checker(bench, name):
     ruling = bench.judged(name)
     assert ruling.outcome == CAUGHT and ruling.evidence.startswith(NAMED[name])
 
 
-def test_a_strangers_paper_gets_its_errors_for_free():
+def test_an_outside_packages_paper_gets_its_errors_for_free():
     bench = of_stranger(*COURTS)
     found = [bench.judged(mutation) for mutation in bench.mutations.values()]
     assert len(found) >= 70 and sum(ruling.outcome == CAUGHT for ruling in found) >= 60
@@ -99,7 +99,7 @@ def blind(checker: Checker) -> Checker:
     )
 
 
-def test_courts_that_never_refuse_leave_nothing_but_gaps():
+def test_checkers_that_never_refuse_leave_nothing_but_gaps():
     bench = of_stranger(*map(blind, COURTS))
     found = [bench.judged(mutation).outcome for mutation in bench.mutations.values()]
     assert found.count(GAP) >= 60 and set(found) == {GAP, OPEN}
@@ -136,7 +136,7 @@ def test_what_changes_nothing_is_noticed_by_nobody(bench):
         ("lemma-4.5[printed]: without strongly-mixing", OPEN),
     ],
 )
-def test_a_survivor_is_told_apart_by_rule(bench, name, outcome):
+def test_a_survivor_is_reported_apart_by_rule(bench, name, outcome):
     assert bench.judged(name).outcome == outcome
 
 

@@ -77,14 +77,14 @@ FALSE = {
     "a floor is not its number": (sp.floor(x) - x, []),
     "a floor may be zero": (sp.floor(x) - half, []),
     "a floor may be negative": (sp.floor(r) + 100, []),
-    "a letter that may be zero is canceled": (b - a, [Relation(a * b, b**2)]),
-    "a letter that may be negative is canceled": (s / r, [Relation(s, r)]),
+    "a symbol that may be zero is canceled": (b - a, [Relation(a * b, b**2)]),
+    "a symbol that may be negative is canceled": (s / r, [Relation(s, r)]),
     "a fact whose denominator has no sign": (a - b, [Relation(sp.S.Zero, (a - b) / (c - d))]),
     "a square above 1 has a root of either sign": (s, [Relation(sp.S.One, s**2)]),
     "the root of a square": ((a - b) - sp.sqrt((a - b) ** 2) + sp.sqrt(x) / 1000, []),
     "the root of what may be negative": (r + sp.sqrt(r) ** 3, []),
-    "two letters of one name": (sp.Symbol("q", real=True) + sp.Symbol("q", positive=True) / 10**9, []),
-    "a fact about other letters": (x - y, [Relation(a, b)]),
+    "two symbols of one name": (sp.Symbol("q", real=True) + sp.Symbol("q", positive=True) / 10**9, []),
+    "a fact about other symbols": (x - y, [Relation(a, b)]),
     "no facts": (x - half, []),
 }
 

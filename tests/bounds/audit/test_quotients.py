@@ -57,7 +57,7 @@ def test_what_is_not_rational_has_no_quotient(expression):
         quotient(expression)
 
 
-def test_two_letters_of_one_name_stay_two():
+def test_two_symbols_of_one_name_stay_two():
     other = sp.Symbol("x", real=True)
     assert not same(x, other) and reduce_expression(x - other) != 0
 

@@ -167,7 +167,7 @@ def test_open_statements_are_unknown_with_the_reason():
     assert (verdict.outcome, verdict.evidence) == ("unknown", "because")
 
 
-def test_wording_is_heard_by_nobody():
+def test_wording_is_checked_by_nobody():
     wording = [claim for claim in errata_claims(PAPER) if claim.kind == "wording"]
     assert len(wording) >= 8 and not any(hears(claim, docket()) for claim in wording)
     judged = {j.claim.id: j.verdict for j in docket().verdicts()}

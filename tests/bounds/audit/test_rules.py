@@ -102,7 +102,7 @@ def test_a_combination_adds_its_premises():
         "a negative multiplier",
         "a multiplier of unknown sign",
         "an equality from an inequality",
-        "a division by a letter that may be zero",
+        "a division by a symbol that may be zero",
         "a division by a difference that may be zero",
         "a product of two vectors as multiplier",
     ],
@@ -133,7 +133,7 @@ def test_young_with_a_smaller_constant_or_turned_is_refused(conclusion):
     assert not accepts(Gram(), conclusion)
 
 
-def test_a_premise_that_says_nothing_where_a_letter_is_zero_is_no_orthogonality():
+def test_a_premise_that_says_nothing_where_a_symbol_is_zero_is_no_orthogonality():
     nothing_at_zero = Relation(a * inner(Y, M), ZERO, "==")
     assert not accepts(Gram(), Relation(square(Y + M), square(Y) + square(M), "=="), (nothing_at_zero,))
 
@@ -392,7 +392,7 @@ def test_the_order_for_large_t_is_that_of_the_slowest_term():
     assert not accepts(replace(rule, hidden=()), Relation(LEAST, 3 * F / sp.sqrt(T)), (bound,))
 
 
-# --- Conditions as they stand, and letters for what they stand for ---------------------------------------------------
+# --- Conditions as they stand, and symbols for what they stand for ---------------------------------------------------
 
 
 def test_a_condition_is_stated_as_it_is_and_not_otherwise():
@@ -403,9 +403,9 @@ def test_a_condition_is_stated_as_it_is_and_not_otherwise():
         assert not accepts(Stated(), other, facts=given)
 
 
-def test_letters_may_stand_for_what_they_are_and_their_signs_are_proved():
+def test_symbols_may_stand_for_what_they_are_and_their_signs_are_proved():
     A, B, C = sp.Symbol("A", nonnegative=True), sp.Symbol("B", nonnegative=True), sp.Symbol("C", positive=True)
-    setting = replace(SETTING, letters={A: x - y, B: A**2 + z, C: 1 + B})
+    setting = replace(SETTING, symbols={A: x - y, B: A**2 + z, C: 1 + B})
     long, short = Relation(r, (x - y) ** 2 + z), Relation(r, B)
     below = Relation(y, x)
     rule = Unfolded((ONE,))
@@ -420,10 +420,10 @@ def test_letters_may_stand_for_what_they_are_and_their_signs_are_proved():
     assert not finding(Unfolded(), short, (), [below], setting).holds
 
 
-def test_a_letter_that_is_positive_must_stand_for_what_is_never_zero():
+def test_a_symbol_that_is_positive_must_stand_for_what_is_never_zero():
     A = sp.Symbol("A", positive=True)
     for value, facts, holds in ((x * y, (), True), (a, (), False), (a, [Relation(ONE, a)], True)):
-        setting = replace(SETTING, letters={A: value})
+        setting = replace(SETTING, symbols={A: value})
         assert finding(Unfolded((ONE,)), Relation(r, A), (Relation(r, value),), facts, setting).holds is holds
 
 

@@ -139,7 +139,7 @@ def test_a_planted_error_in_a_step_size_is_refuted_and_named():
     assert "gamma = 1/(12*I*P*sqrt(T)): has unit 1, not x^2/f" in found.evidence
 
 
-def test_numbers_are_not_the_business_of_this_court():
+def test_numbers_are_not_the_business_of_this_checker():
     assert verdict("theorem-3.1", terms=terms_with("initial gap", sp.Rational(9, 10))).outcome == "proved"
 
 
@@ -158,7 +158,7 @@ def test_a_wrong_gauge_makes_the_two_methods_disagree(monkeypatch):
 
 
 @pytest.mark.parametrize("name", list(PAPERS))
-def test_the_gauges_and_the_declared_units_agree_on_every_letter(name):
+def test_the_gauges_and_the_declared_units_agree_on_every_symbol(name):
     for quantity in {q.name: q for result in paper(name).results for q in result.notation.values()}.values():
         powers = dict(quantity.dimension.exponents)
         assert gauges.GAUGES.get(quantity.concept, (0, 0)) == (powers.get("f", 0), powers.get("x", 0)), quantity.name

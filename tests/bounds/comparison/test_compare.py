@@ -111,8 +111,8 @@ def test_orders_and_refuted_forms_are_marked():
     assert any("refuted by erratum suprema-at-different-rounds" in note for note in table.notes)
 
 
-def other_paper(letter, concept):
-    x = Quantity(letter, letter, "another constant", concept, COUNT)
+def other_paper(symbol, concept):
+    x = Quantity(symbol, symbol, "another constant", concept, COUNT)
     L = Quantity("L", "L", "smoothness", "smoothness", POSITIVE)
     form = Form("explicit", (Term("all", L.symbol / x.symbol + sp.Integer(0)),))
     return Result(
@@ -120,7 +120,7 @@ def other_paper(letter, concept):
     )
 
 
-def test_a_letter_that_means_different_things_must_be_given_by_its_concept():
+def test_a_symbol_that_means_different_things_must_be_given_by_its_concept():
     clients = other_paper("P", "clients")
     with pytest.raises(FedboundsError, match=r"P is the interval in .* and the clients in other/one"):
         compare([THEOREM, clients], ("T", ROUNDS), KNOWN | STEPS)

@@ -122,8 +122,8 @@ def sound(text):
     """Braces match, and so do environments."""
     bare = re.sub(r"\\[{}]", "", text)
     depth = 0
-    for letter in bare:
-        depth += (letter == "{") - (letter == "}")
+    for symbol in bare:
+        depth += (symbol == "{") - (symbol == "}")
         assert depth >= 0, text
     assert depth == 0, text
     opened = []

@@ -1,7 +1,7 @@
 """Problems, weights and coefficients built for given constants, and the constants that they have, computed from them.
 
 `WITNESSES[paper](name, constants)` builds the best that it knows for these constants, whether they can occur or not,
-and returns what it has: letters of problems are measured on it, and not copied. Letters of `CHOSEN` are of the
+and returns what it has: symbols of problems are measured on it, and not copied. Symbols of `CHOSEN` are of the
 algorithm or of the question, and any occur.
 """
 
@@ -18,7 +18,7 @@ Found = dict[str, object]
 TINY = 1e-9
 GRID = np.linspace(-1, 1, 4001)
 
-# What a problem may have with slack (at most, at least) by an assumption; every other letter is met exactly.
+# What a problem may have with slack (at most, at least) by an assumption; every other symbol is met exactly.
 AT_MOST = {
     "arbitrary-participation": "L sigma nu beta delta d rho windowvar",
     "fed-norm-sgda": "Lf sigmaL betaL sigmaG Gx R",
@@ -364,9 +364,9 @@ def coefficients(total: float, squares: float, last: float, largest: float, step
 def fed_norm_sgda(name: str, c: Constants) -> Found:
     lemma = name.partition("[")[0]
     found: Found = dict.fromkeys(("sigmaL", "betaL", "sigmaG"), 0.0)
-    for letter in ("w", "p", "usq", "vsq", "squares", "bregman", "excess"):  # vectors, and functions of one variable
-        if letter in c:
-            found[letter] = c[letter]
+    for symbol in ("w", "p", "usq", "vsq", "squares", "bregman", "excess"):  # vectors, and functions of one variable
+        if symbol in c:
+            found[symbol] = c[symbol]
     if "a1" in c:
         rows = [
             coefficients(*(float(c[k][i]) for k in ("a1", "a2", "alast", "amax")), int(c["tau"][i]))
@@ -381,16 +381,16 @@ def fed_norm_sgda(name: str, c: Constants) -> Found:
         }
     Lf = number(c, "Lf")
     steepest = number(c, "Gx")
-    for letter in ("Delta", "Deltabar"):
-        if letter in c:
-            found[letter], _, found["Gx"] = Valley(Lf / 2, steepest).measured(float(c[letter]))
+    for symbol in ("Delta", "Deltabar"):
+        if symbol in c:
+            found[symbol], _, found["Gx"] = Valley(Lf / 2, steepest).measured(float(c[symbol]))
     found.setdefault("Gx", 0.0)
     found |= {"Lf": Valley(Lf / 2, steepest).measured(1.0)[1], "R": 0.0, "mu": number(c, "mu", Lf)}
     curvature = Lf / number(c, "kappa", 1.0)  # -curvature/2 y^2
-    for letter in ("delta0", "gap", "staledual"):
-        if letter in c:
-            y = np.sqrt(2 * float(c[letter]) / curvature)
-            found[letter] = float(curvature / 2 * y**2)
+    for symbol in ("delta0", "gap", "staledual"):
+        if symbol in c:
+            y = np.sqrt(2 * float(c[symbol]) / curvature)
+            found[symbol] = float(curvature / 2 * y**2)
     if lemma == "lemma-a.2":
         distance = np.sqrt(c["distsq"])
         steep = float(c["slope"]) / distance if distance else 0.0

@@ -89,7 +89,7 @@ def test_beyond_a_sharp_cap_no_term_has_a_share_and_none_dominates():
     assert all(np.isnan(share) for share in beyond.shares.values()) and beyond.dominant == ""
 
 
-def test_the_largest_term_and_its_share_are_told_at_every_setting():
+def test_the_largest_term_and_its_share_are_reported_at_every_setting():
     T = np.array([4.0, 1e3, 1e9])
     along = explicit(T=T)
     one_by_one = [explicit(T=t) for t in T]
@@ -244,7 +244,7 @@ def test_whatever_is_given_the_answer_is_a_value_or_one_line(constants):
 
 
 def weighted():
-    letters = Notation(
+    symbols = Notation(
         [
             Quantity("p", "p", "rates", "rates", Domain(high=1, low_open=True), shape=("clients",)),
             Quantity("N", "N", "number of clients", "clients", COUNT),
@@ -252,7 +252,7 @@ def weighted():
             Quantity("W", "W", "mean of 1/p", "mean_inverse", POSITIVE),
         ]
     )
-    p, N, T, W = letters.p, letters.N, letters.T, letters.W
+    p, N, T, W = symbols.p, symbols.N, symbols.T, symbols.W
     form = Form(
         "explicit",
         (
@@ -266,7 +266,7 @@ def weighted():
             Derived("W", ("p",), MeanOverClients(1 / p), "by definition"),
         ),
     )
-    result = Result("x/y", "lemma", "t", Source("x", "y"), LEAST_GRADIENT, letters, (form,), "explicit", "s")
+    result = Result("x/y", "lemma", "t", Source("x", "y"), LEAST_GRADIENT, symbols, (form,), "explicit", "s")
     return result
 
 

@@ -55,10 +55,10 @@ def test_kept_trees_have_the_enclosures_of_their_expressions(name):
     kept = CacheFile(serialize_results(name, paper(name).results))
     for result in paper(name).results:
         for whole, form in zip(result.forms, kept.result(result.key).forms, strict=True):
-            boxes, letters = {}, result.notation
-            for letter in sorted(form.needs):
+            boxes, symbols = {}, result.notation
+            for symbol in sorted(form.needs):
                 low = rng.uniform(0.1, 0.9, (3,))
-                boxes[letter] = (low, low) if letters[letter].shape else (low, low + rng.choice([0.0, 0.5, np.inf], 3))
+                boxes[symbol] = (low, low) if symbols[symbol].shape else (low, low + rng.choice([0.0, 0.5, np.inf], 3))
             expressions = [term.expression for term in whole.terms]
             expressions += [side for c in whole.conditions for side in (c.left, c.right)]
             structure = form.structure()
@@ -76,8 +76,8 @@ def test_kept_trees_have_the_enclosures_of_their_expressions(name):
 def test_kept_trees_have_the_balls_of_their_expressions(key):
     result = load(key)
     form = CacheFile(serialize_results(result.paper, [result])).result(key).form()
-    vectors = {letter for letter in form.needs if result.notation[letter].shape}
-    boxes = {letter: np.array([0.25, 0.5]) if letter in vectors else (2.0, 3.0) for letter in sorted(form.needs)}
+    vectors = {symbol for symbol in form.needs if result.notation[symbol].shape}
+    boxes = {symbol: np.array([0.25, 0.5]) if symbol in vectors else (2.0, 3.0) for symbol in sorted(form.needs)}
     for tree, term in zip(form.structure().terms, result.form().terms, strict=True):
         ours, theirs = enclosed(arb_enclosure, tree, boxes), enclosed(arb_enclosure, term.expression, boxes)
         assert ours == theirs

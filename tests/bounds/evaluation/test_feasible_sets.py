@@ -40,7 +40,7 @@ def drawn(result, form, rng):
     c = {}
     names = sorted(form.needs)
     if result.paper == "fed-norm-sgda":
-        whole = {letter for letter, others in (("mu", {"kappa"}), ("n", {"w", "tau"})) if not others & {*names}}
+        whole = {symbol for symbol, others in (("mu", {"kappa"}), ("n", {"w", "tau"})) if not others & {*names}}
         names = [name for name in names if name not in FOLLOWS or name in whole]
         if form.needs & {"chi2"}:
             names += ["p", "w"]
@@ -137,21 +137,21 @@ def at_the_edge(result, view, c, rng, i):
     if seen is None:
         return
     spreads = (1.0,) if (*view.feasible, *view.witnessed)[i].op == "==" else SPREADS
-    letters = [n for n in c if not result.notation[n].domain.integer and not result.notation[n].shape and c[n] != 0]
-    rng.shuffle(letters)
-    for letter in letters:
+    symbols = [n for n in c if not result.notation[n].domain.integer and not result.notation[n].shape and c[n] != 0]
+    rng.shuffle(symbols)
+    for symbol in symbols:
         low, high = 1e-3, 1e3
         for _ in range(12):
             factors = np.geomspace(low, high, 17)
-            factors = factors[result.notation[letter].domain.contains(c[letter] * factors)]
+            factors = factors[result.notation[symbol].domain.contains(c[symbol] * factors)]
             with np.errstate(all="ignore"):
-                left, right, _ = view.occurring.sides({**seen[1], letter: c[letter] * factors})[i]
+                left, right, _ = view.occurring.sides({**seen[1], symbol: c[symbol] * factors})[i]
             crossed = np.nonzero(np.diff(np.sign(np.broadcast_to(left - right, factors.shape))))[0]
             if not crossed.size:
                 break
             low, high = factors[crossed[0]], factors[crossed[0] + 1]
         if high / low < 1 + 1e-6:
-            yield from ({**c, letter: c[letter] * high * spread} for spread in spreads)
+            yield from ({**c, symbol: c[symbol] * high * spread} for spread in spreads)
             return
 
 
@@ -227,8 +227,8 @@ def test_every_form_that_can_be_a_guarantee_declares_its_feasible_set():
     for name, (result, form) in FORMS.items():
         declared = feasible_set(result, form)
         assert declared is not None, f"{name}: add its result to FEASIBLE"
-        letters = {s.name for c in declared.all for s in c.left.free_symbols | c.right.free_symbols}
-        assert letters <= form.needs, name
+        symbols = {s.name for c in declared.all for s in c.left.free_symbols | c.right.free_symbols}
+        assert symbols <= form.needs, name
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -374,7 +374,7 @@ def test_of_many_settings_it_says_at_how_many_no_problem_has_them():
 
 
 @pytest.mark.parametrize("command", [("eval",), ("rounds", "--epsilon", "5")])
-def test_no_command_promises_what_is_about_nothing(command):
+def test_no_command_bounds_what_is_about_nothing(command):
     given = [f"{name}={value}" for name, value in FAR.items() if command[0] == "eval" or name != "T"]
     code, out, err = run(command[0], "fedmrn/theorem-1", *command[1:], "--form", "sharp", "--assume", "all", *given)
     assert code == 0, err

@@ -49,7 +49,7 @@ def by_sympy(result: Result, form: Form, which: str) -> Program:
 
 
 def drawn(quantity: Quantity, clients: int, rng: np.random.Generator) -> object:
-    """A value of a letter, legal or not."""
+    """A value of a symbol, legal or not."""
     low, high = quantity.domain.low, quantity.domain.high
     shape = (clients,) if quantity.shape else ()
     if quantity.domain.integer:
@@ -62,7 +62,7 @@ def drawn(quantity: Quantity, clients: int, rng: np.random.Generator) -> object:
 
 
 def asked(form, rng: np.random.Generator) -> dict[str, object]:
-    """Constants for a form: letters that it needs, or what they follow from; sometimes one too few or too many."""
+    """Constants for a form: symbols that it needs, or what they follow from; sometimes one too few or too many."""
     notation, clients = form.result.notation, int(rng.integers(1, 5))
     names = set(form.needs)
     for rule in form.derived:
@@ -109,10 +109,10 @@ def test_programs_compute_many_settings_as_sympys_functions_do(name):
         for whole, form in zip(result.forms, kept.result(result.key).forms, strict=True):
             theirs = replace(form, program=lambda which, of=(result, whole): by_sympy(*of, which)).compiled
             constants: dict[str, np.ndarray] = {}
-            for k, letter in enumerate(sorted(form.needs)):
-                quantity = form.result.notation[letter]
+            for k, symbol in enumerate(sorted(form.needs)):
+                quantity = form.result.notation[symbol]
                 values = np.abs([drawn(quantity, 2, rng) for _ in range(9)])
-                constants[letter] = values[0] if k % 3 == 0 else np.resize(values, (CHUNK + 9, *values.shape[1:]))
+                constants[symbol] = values[0] if k % 3 == 0 else np.resize(values, (CHUNK + 9, *values.shape[1:]))
             with np.errstate(all="ignore"):
                 for ours, reference in zip(
                     (*form.compiled.parts(constants), *form.compiled.sides(constants)),

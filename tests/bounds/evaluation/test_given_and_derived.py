@@ -26,7 +26,7 @@ CHOICES = {  # another value is another choice, not a contradiction
     ("fed-norm-sgda", "amax"): "coefficients of any local optimizer; local SGDA with momentum is the default",
     ("fed-norm-sgda", "taueff"): "the server may scale its step by any number",
 }
-VALUES = {  # an instance of every letter that something follows from
+VALUES = {  # an instance of every symbol that something follows from
     "p": [0.2, 0.3, 0.5], "omega": [1.0, 2.0, 1.5], "varphi": [0.2, 0.3, 0.5], "qbar": [0.2, 0.3, 0.5],
     "alphatilde": [3 / 1.55, 6 / 1.55, 4.5 / 1.55], "w": [0.3, 0.3, 0.4], "tau": [1.0, 4.0, 2.0], "a1": [1.0, 4.0, 2.0],
     "a2": [1.0, 3.0, 2.0], "alast": [1.0, 0.9, 1.0], "amax": [1.0, 1.2, 1.0], "K": 11, "T": 100, "N": 3, "n": 3, "S": 2,
@@ -35,7 +35,7 @@ VALUES = {  # an instance of every letter that something follows from
     "I": 5, "sigma": [1.0, 2.0, 0.5], "Deltainf": 2.0, "squares": [1.0, 2.0, 0.5],
     "W": 30.0, "tcomm": 1.0, "tcomp": 0.5,
 }  # fmt: skip
-PER_SILO = {"K": [3, 1, 2]}  # where the letter has one number for each
+PER_SILO = {"K": [3, 1, 2]}  # where the symbol has one number for each
 
 
 def followed(result, form, rule):

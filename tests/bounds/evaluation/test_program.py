@@ -26,7 +26,7 @@ LONG = ("fed-norm-sgda",)  # the papers whose forms are walked by hand
 
 @st.composite
 def programs(draw) -> Program:
-    """Steps over three letters (of all settings, of one, and over clients) and two numbers."""
+    """Steps over three symbols (of all settings, of one, and over clients) and two numbers."""
     steps = []
     for k in range(draw(st.integers(1, 25))):
         name = draw(
@@ -77,8 +77,8 @@ def test_every_form_of_a_paper_has_the_bits_of_one_pass(name):
                 code = compile_form_program(form, which)
                 clients = bool(vectors & set(code.names))
                 values = []
-                for k, letter in enumerate(code.names):
-                    shape = (SETTINGS,) + ((CLIENTS,) if letter in vectors else (1,)) * clients
+                for k, symbol in enumerate(code.names):
+                    shape = (SETTINGS,) + ((CLIENTS,) if symbol in vectors else (1,)) * clients
                     drawn = rng.uniform(0.3, 0.9, shape) if k % 2 else rng.integers(1, 9, shape).astype(float)
                     values.append(drawn if k % 3 != 2 else drawn[:1])
                 along = [len(each) == SETTINGS for each in values]

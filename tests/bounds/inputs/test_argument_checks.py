@@ -28,9 +28,9 @@ FREE = {name: value for name, value in KNOWN.items() if name != "T"} | STEPS
     ("call", "told"),
     [
         (lambda: evaluate(KEY, KNOWN | STEPS | {"L": [1, 2, 3], "F": [1, 2]}), r"in shape: L has \(3,\), F has \(2,\)"),
-        (lambda: evaluate(KEY, None), "constants = None must be a table of letters and values"),
-        (lambda: evaluate(KEY, [("L", 1)]), "must be a table of letters and values"),
-        (lambda: evaluate(KEY, {1: 2}), "must be a table of letters and values"),
+        (lambda: evaluate(KEY, None), "constants = None must be a table of symbols and values"),
+        (lambda: evaluate(KEY, [("L", 1)]), "must be a table of symbols and values"),
+        (lambda: evaluate(KEY, {1: 2}), "must be a table of symbols and values"),
         (lambda: evaluate(KEY, KNOWN | STEPS, 5), "form = 5 must be the name of a form of"),
         (lambda: evaluate(KEY, KNOWN | STEPS, assume="smoth"), "unknown assumption 'smoth'; did you mean smooth"),
         (lambda: evaluate(KEY, KNOWN | STEPS, assume=None), "assume = None must be names"),

@@ -59,12 +59,12 @@ def test_flags_are_only_true_and_false():
         ([[np.inf]], r"q\[0, 0\] = inf is not finite"),
     ],
 )
-def test_a_bad_matrix_is_told_by_its_shape_or_its_first_bad_entry(values, message):
+def test_a_bad_matrix_is_reported_by_its_shape_or_its_first_bad_entry(values, message):
     with pytest.raises(FedboundsError, match=message):
         check_matrix("q", values, "(rounds, clients)")
 
 
-def test_a_vector_of_the_wrong_length_is_told_the_right_one():
+def test_a_vector_of_the_wrong_length_is_reported_the_right_one():
     with pytest.raises(FedboundsError, match=r"mean has shape \(2,\); expected \(3,\)"):
         check_vector("mean", [1, 2], 3)
 

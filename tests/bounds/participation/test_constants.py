@@ -287,6 +287,6 @@ def test_weights_may_miss_one_by_a_rounding_error_only():
         (lambda q: expected_window_divergence(np.eye(2), [[1.0], [0.0]], [1.0]), r"mean has shape \(1,\)"),
     ],
 )
-def test_other_bad_input_is_told_in_one_line(call, message):
+def test_other_bad_input_is_reported_in_one_line(call, message):
     with pytest.raises(FedboundsError, match=message):
         call([[1, 0], [0, 1]])

@@ -130,7 +130,7 @@ def test_periodic_shares_are_counted_round_by_round():
         assert window.between == pytest.approx(np.cov(np.transpose(shares), bias=True), abs=1e-15)
 
 
-def test_windows_begin_with_the_run_unless_told_otherwise():
+def test_windows_begin_with_the_run_unless_reported_otherwise():
     assert permutation_variance(7, 3, 2) == permutation_variance(7, 3, 2, 0) != permutation_variance(7, 3, 2, 1)
     for moments in (
         lambda *at: periodic_window([3, 2], 2, 4, 5, *at).share,
@@ -176,7 +176,7 @@ def test_the_paper_s_periodic_windows_are_nearly_but_not_exactly_regularized():
         (lambda: periodic_window([2, 0], 1, 4, 5), "group size = 0"),
     ],
 )
-def test_bad_input_is_told_in_one_line(call, message):
+def test_bad_input_is_reported_in_one_line(call, message):
     with pytest.raises(FedboundsError, match=message) as error:
         call()
     assert "\n" not in str(error.value)

@@ -26,7 +26,7 @@ def legal(quantity, value):
 
 
 def questions():
-    """(result, form, letters left free, constants), each form at each extreme."""
+    """(result, form, symbols left free, constants), each form at each extreme."""
     for result in results():
         for form, extreme in itertools.product(result.forms, EXTREME):
             names = sorted(s.name for s in form.symbols)

@@ -138,8 +138,8 @@ def exactly(e, at):
 def test_an_enclosure_contains_the_exact_value_of_any_rational_expression_in_any_box(expression, one, two, s, t):
     box = {x: (min(one), max(one)), y: (min(two), max(two))}
     at = {}
-    for (letter, (low, high)), share in zip(box.items(), (s, t), strict=True):
-        at[letter] = min(max(Fraction(low) + Fraction(share) * (Fraction(high) - Fraction(low)), low), Fraction(high))
+    for (symbol, (low, high)), share in zip(box.items(), (s, t), strict=True):
+        at[symbol] = min(max(Fraction(low) + Fraction(share) * (Fraction(high) - Fraction(low)), low), Fraction(high))
     try:
         value = exactly(expression, at)
     except ZeroDivisionError:

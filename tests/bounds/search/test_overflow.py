@@ -54,7 +54,7 @@ def test_what_is_no_number_is_no_guarantee_and_says_so():
     assert json_value(evaluation.to_dict())["valid"] is False and json_value(evaluation.to_dict())["value"] == "nan"
 
 
-def test_settings_without_a_number_are_told_one_by_one():
+def test_settings_without_a_number_are_reported_one_by_one():
     evaluation = evaluate(LOST, {"gamma": [1, 1e-200], "L": [1, 1e200], "F": 1, "T": 10})
     assert evaluation.value[0] == pytest.approx(1.1) and np.isnan(evaluation.value[1])
     assert evaluation.valid.tolist() == [True, False] and not evaluation.guarantee

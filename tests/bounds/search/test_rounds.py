@@ -137,7 +137,7 @@ def test_conditions_leave_a_window_of_rounds():
     assert isinstance(never, Never) and never.proved and "T <= 2000" in never.why
 
 
-def test_rounds_beyond_float_precision_are_not_promised():
+def test_rounds_beyond_float_precision_are_not_bounded():
     answer = rounds(made(1 / T), 1e-17, {})
     assert isinstance(answer, Between) and "not within 2^53" in answer.why
     assert answer.low is not None and answer.low >= 2**53 and answer.high == np.inf

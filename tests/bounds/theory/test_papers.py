@@ -117,7 +117,7 @@ def fedau_corollary(rng):
     return c | dict(p=rng.uniform(0.02, 1, rng.integers(1, 5)))
 
 
-def fedau_nearly_everybody(rng):
+def fedau_nearly_all_clients(rng):
     return fedau_corollary(rng) | dict(p=rng.uniform(0.985, 1, 3))  # then K = 1
 
 
@@ -277,7 +277,7 @@ SETTINGS = {
     "fedau/lemma-b.6.1-variance": fedau_interval,
     "fedau/lemma-b.7.1": fedau_corollary,
     "fedau/corollary-4": fedau_corollary,
-    "fedau/corollary-4-option-1": fedau_nearly_everybody,
+    "fedau/corollary-4-option-1": fedau_nearly_all_clients,
     "fedau/appendix-a.3": fedau_known,
     "fedau/appendix-a.3-unequal": fedau_corollary,
     "fedau/appendix-a.3-karimireddy": fedau_known,
@@ -421,7 +421,7 @@ AXES = {"R": np.array([10, 200, 3000]), "T": np.array([10, 200, 3000]), "K": np.
         "W": np.array([1e4, 1e5, 1e6]), "G0": np.array([0.1, 1, 10]), "gradsq": np.array([0.1, 1, 10])}  # fmt: skip
 
 
-def test_every_result_of_the_rooms_is_sampled():
+def test_every_result_of_the_papers_is_sampled():
     assert sorted(SETTINGS) == sorted(KEYS) == sorted(GROWS)
 
 
@@ -576,7 +576,7 @@ def test_every_result_is_complete(result):
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_each_room_has_its_reference_and_no_two_letters_share_a_concept(room):
+def test_each_paper_has_its_reference_and_no_two_symbols_share_a_concept(room):
     one = paper(room)
     concepts = [q.concept for q in one.results[0].notation.values()]
     assert len(set(concepts)) == len(concepts)
@@ -591,10 +591,10 @@ def test_constants_may_be_given_by_concept():
     assert float(got.value) == pytest.approx(1.024, rel=1e-14)
 
 
-def test_an_assumption_bounds_by_a_letter_of_its_paper():
+def test_an_assumption_bounds_by_a_symbol_of_its_paper():
     """FedAU's divergence was bounded by d, which is its dimension."""
     for one in papers():
         for result in one.results:
             for assumption in (a for form in result.forms for a in form.assumptions):
-                for letter in re.findall(r"\| <= (\w+)", assumption.statement):
-                    assert letter in result.notation, (result.key, assumption.name, letter)
+                for symbol in re.findall(r"\| <= (\w+)", assumption.statement):
+                    assert symbol in result.notation, (result.key, assumption.name, symbol)

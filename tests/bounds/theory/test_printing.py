@@ -10,7 +10,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.numpy_code import compile_form
 from fedbounds.bounds.theory.client_reductions import OverClients, SumOverClients
 from fedbounds.bounds.theory.named_numbers import NamedNumber
-from fedbounds.bounds.theory.notation_symbols import Letter
+from fedbounds.bounds.theory.notation_symbols import PlainSymbol
 from fedbounds.bounds.theory.parsing import read_expression
 from fedbounds.bounds.theory.printing import as_printed, name_shared_parts, plain
 from fedbounds.bounds.theory.printing import latex as in_latex
@@ -53,7 +53,7 @@ def test_another_printed_factor_is_another_expression():
 def test_every_name_is_defined_wherever_it_is_printed():
     for result, form in FORMS:
         short = name_shared_parts(form.expressions, result.notation)
-        assert not {name for name, _ in short.definitions()} & set(result.notation), "a name and a letter"
+        assert not {name for name, _ in short.definitions()} & set(result.notation), "a name and a symbol"
         used = {n.name for e in form.expressions for n in e.atoms(NamedNumber)}
         if used:
             shown, display, text = (
@@ -72,7 +72,7 @@ def test_every_name_is_defined_wherever_it_is_printed():
         assert {str(s) for e in short.expressions for s in e.free_symbols} <= known
 
 
-def test_a_named_number_is_told_exactly_and_about():
+def test_a_named_number_is_reported_exactly_and_about():
     theorem = load("fedau/theorem-2")
     assert "where kappa = exp(1) - 2, about 0.718282" in describe(theorem, [theorem.form("sharp")])
     assert r"\kappa = e - 2 \approx 0.718282" in theorem.latex_parts(theorem.form("sharp")).lines
@@ -128,9 +128,9 @@ def test_what_is_shown_is_what_is_evaluated():
         over = expression.atoms(OverClients)
         sums = {found: sp.Symbol(f"over{k}", positive=True) for k, found in enumerate(over)}
         ours, shown = expression.xreplace(sums), printed.expression.xreplace(sums)
-        letters = sorted(ours.free_symbols - {clients.symbol}, key=str)
+        symbols = sorted(ours.free_symbols - {clients.symbol}, key=str)
         for n in (3, 1):
-            values = {s: sp.Rational(int(rng.integers(1, n + 1)), 1 if s.is_integer else 8) for s in letters}
+            values = {s: sp.Rational(int(rng.integers(1, n + 1)), 1 if s.is_integer else 8) for s in symbols}
             values[clients.symbol] = sp.Integer(n)
             if n == 1:
                 read = {sp.numer(quotient): reading for quotient, reading in printed.alone}
@@ -220,13 +220,13 @@ def test_a_long_form_names_its_parts():
     assert name_shared_parts(theorem.form("printed").expressions, theorem.notation).parts == {}
 
 
-def test_no_letter_is_misread_as_a_decoration():
+def test_no_symbol_is_misread_as_a_decoration():
     for result, _ in FORMS:
         for q in result.notation.values():
             shown = sp.latex(q.symbol)
             assert not re.search(r"\\left\||mathbf|dot|check|acute|grave|mathring|vec|'", shown), f"{q.name}: {shown}"
     sigma = MINIMAX.notation.sigmaG
-    assert sp.latex(sigma**2) == r"\sigma_{G}^{2}" and isinstance(sigma, Letter)
+    assert sp.latex(sigma**2) == r"\sigma_{G}^{2}" and isinstance(sigma, PlainSymbol)
     assert sp.latex(Quantity("gradnorm", "g", "", "").symbol) == r"\mathrm{gradnorm}"
 
 
@@ -248,7 +248,7 @@ def test_sympys_own_lambdify_computes_every_form():
     ("text", "message"),
     [
         ("", "no expression"),
-        ("Lf*gamm", "unknown letter 'gamm'"),
+        ("Lf*gamm", "unknown symbol 'gamm'"),
         ("Lf = 2\nLf", "does not define a new name"),
         ("K1 2\nLf", "does not define a new name"),
         ("__import__('os')", "unexpected"),
@@ -264,7 +264,7 @@ def test_a_text_that_is_no_expression_is_refused_in_one_line(text, message):
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_a_letter_that_is_written_as_a_difference_stands_in_brackets():
+def test_a_symbol_that_is_written_as_a_difference_stands_in_brackets():
     theorem = load("fedmrn/theorem-2")
     F, L, T = theorem.notation.F, theorem.notation.L, theorem.notation.T
     brackets = r"\left(F(\mathbf w_0)-F^*\right)"

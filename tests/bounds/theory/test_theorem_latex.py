@@ -28,9 +28,9 @@ def test_no_sign_of_a_formula_is_left_in_the_words_of_an_assumption(result) -> N
 
 
 def test_words_are_no_formulas() -> None:
-    letters = load("tdcd/theorem-1").notation
+    symbols = load("tdcd/theorem-1").notation
     text = "a client's covariances sum to at most 0, whatever the maximum is, and E is no word"
-    assert statement_latex(text, letters) == text.replace("E", r"$\operatorname{E}$")
+    assert statement_latex(text, symbols) == text.replace("E", r"$\operatorname{E}$")
 
 
 def test_the_assumptions_of_the_theorem_of_tiers_are_typeset() -> None:

@@ -154,7 +154,7 @@ def test_the_frozen_gradient_method_moves_only_at_the_ends_of_intervals():
     assert moved.tolist() == [4, 8]
 
 
-def test_waiting_for_everybody_is_full_participation_with_fewer_rounds():
+def test_waiting_for_all_clients_is_full_participation_with_fewer_rounds():
     problem, interval = quadratic(), 4
     full = models(FedAvg(0.05, 3), problem, np.full((2, CLIENTS), 1 / CLIENTS))
     for algorithm in (WaitMinibatch(0.05, 3, interval), WaitFull(0.05, 3, interval)):
@@ -171,7 +171,7 @@ def test_wait_full_has_no_noise_and_wait_minibatch_has():
     assert (models(WaitMinibatch(0.05, 3, 4), quiet, q)[-1] != models(WaitMinibatch(0.05, 3, 4), noisy, q)[-1]).all()
 
 
-def test_wait_for_all_takes_one_gradient_step_once_everybody_has_been_heard():
+def test_wait_for_all_takes_one_gradient_step_once_all_clients_has_been_heard():
     problem = quadratic()
     q = np.zeros((8, CLIENTS))
     q[0, :3], q[3, 3:5], q[5, 5] = 1 / 3, 0.5, 1.0  # client 5 is missing when the first interval ends
@@ -182,7 +182,7 @@ def test_wait_for_all_takes_one_gradient_step_once_everybody_has_been_heard():
     assert trace.postponed_intervals.tolist() == [1]
 
 
-def test_wait_for_all_is_gradient_descent_once_per_interval_if_everybody_always_comes():
+def test_wait_for_all_is_gradient_descent_once_per_interval_if_all_clients_always_comes():
     """Every interval starts afresh: nothing that was gathered at an older model is used again."""
     problem, q = quadratic(), np.full((9, CLIENTS), 1 / CLIENTS)
     x, at = problem.x0, models(WaitForAll(0.3, 2, interval=3), problem, q)[::3]

@@ -541,7 +541,7 @@ def test_numbers_that_are_not_finite_are_called_so():
         check_compressor(Odd(), 16, 20)
 
 
-def test_what_is_no_compressor_is_told():
+def test_what_is_no_compressor_is_reported():
     class Random(FullPrecision):
         def unpack(self, payload, size):
             return super().unpack(payload, size) + np.float32(np.random.default_rng().random())

@@ -21,7 +21,7 @@ from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.figures.charts.overlay import overlay
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
-PROBLEM, EVERYBODY, ALGORITHM = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 1.0, [2.0]), Full(4), FedAvg(0.02, 2)
+PROBLEM, ALL_CLIENTS, ALGORITHM = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 1.0, [2.0]), Full(4), FedAvg(0.02, 2)
 ROUNDS = 40
 
 
@@ -33,13 +33,13 @@ def bounded_by(number: float, **changed) -> Result:
 
 
 def exact() -> np.ndarray:
-    norms = moments(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS).gradient_norm_squared[:ROUNDS]
+    norms = moments(ALGORITHM, PROBLEM, ALL_CLIENTS, ROUNDS).gradient_norm_squared[:ROUNDS]
     return np.cumsum(norms) / np.arange(1, ROUNDS + 1)
 
 
 def sampled(seeds, result: Result):
-    run = simulate(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS, seeds=seeds)
-    return confront(run, result, problem=PROBLEM, participation=EVERYBODY, trust=[THEOREM.key])
+    run = simulate(ALGORITHM, PROBLEM, ALL_CLIENTS, ROUNDS, seeds=seeds)
+    return confront(run, result, problem=PROBLEM, participation=ALL_CLIENTS, trust=[THEOREM.key])
 
 
 def test_one_noisy_seed_never_refutes_a_theorem() -> None:
@@ -84,9 +84,9 @@ def last_only(found, T: int):
 
 def test_moments_and_runs_without_noise_refute() -> None:
     quiet = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 0.0, [2.0])
-    run = simulate(ALGORITHM, quiet, EVERYBODY, ROUNDS)
-    known = confront(run, bounded_by(1e-3), problem=quiet, participation=EVERYBODY, trust=[THEOREM.key])
-    computed = confront(moments(ALGORITHM, quiet, EVERYBODY, ROUNDS), bounded_by(1e-3), trust=[THEOREM.key])
+    run = simulate(ALGORITHM, quiet, ALL_CLIENTS, ROUNDS)
+    known = confront(run, bounded_by(1e-3), problem=quiet, participation=ALL_CLIENTS, trust=[THEOREM.key])
+    computed = confront(moments(ALGORITHM, quiet, ALL_CLIENTS, ROUNDS), bounded_by(1e-3), trust=[THEOREM.key])
     for found in (known, computed):
         assert found.seeds == 0 and found.chance == 0 and found.covered_crossings.size == ROUNDS
         assert "this theorem is false" in found.revoked and "chance" not in found.revoked
@@ -108,7 +108,7 @@ def test_moments_and_runs_without_noise_refute() -> None:
     ],
 )
 def test_crossing_a_form_that_is_no_bound_implies_nothing(changed: dict, told: str) -> None:
-    found = confront(moments(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS), bounded_by(1e-3, **changed))
+    found = confront(moments(ALGORITHM, PROBLEM, ALL_CLIENTS, ROUNDS), bounded_by(1e-3, **changed))
     assert found.revoked.endswith(told) or told in found.revoked
     assert "theorem is false" not in found.revoked and not found.guarantee
 
@@ -117,7 +117,7 @@ def test_what_is_given_and_the_run_says_nothing_of_is_named_beside_the_theorem()
     form = THEOREM.form("explicit")
     bound = (Term("all", sp.Symbol("c", positive=True, nonnegative=True) * 1e-3),)
     guess = replace(THEOREM, forms=(_with(form, bound),), default="explicit")
-    found = confront(moments(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS), guess, given={"c": 0.5}, trust=[THEOREM.key])
+    found = confront(moments(ALGORITHM, PROBLEM, ALL_CLIENTS, ROUNDS), guess, given={"c": 0.5}, trust=[THEOREM.key])
     assert found.given_check.unconfirmed == ("c",) and "or a constant is wrong: c" in found.revoked
 
 
@@ -130,12 +130,12 @@ def test_a_diverging_run_is_compared_without_warnings() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for seeds in ((0,), range(3)):
-            run = simulate(steep, PROBLEM, EVERYBODY, 200, seeds=seeds)
+            run = simulate(steep, PROBLEM, ALL_CLIENTS, 200, seeds=seeds)
             assert "diverged" in run.statuses
             for form in ("explicit", "sharp"):
-                found = confront(run, THEOREM, form, problem=PROBLEM, participation=EVERYBODY)
+                found = confront(run, THEOREM, form, problem=PROBLEM, participation=ALL_CLIENTS)
                 assert not found.guarantee and found.chance >= 0 and found.ratio.size and isinstance(found.revoked, str)
-            average = confront(run, bounded_by(1.0), problem=PROBLEM, participation=EVERYBODY)
+            average = confront(run, bounded_by(1.0), problem=PROBLEM, participation=ALL_CLIENTS)
             assert np.isinf(average.measured[-1])
         for form, shared in (("explicit", True), ("sharp", False)):
             bowls = random_quadratic(4, 3, noise=0.3, shared=shared)
@@ -145,7 +145,7 @@ def test_a_diverging_run_is_compared_without_warnings() -> None:
             else:
                 with pytest.raises(FedboundsError, match=r"the run diverges: (beta|nu)"):
                     confront(run, THEOREM, form, problem=bowls, participation=np.full((300, 4), 0.25))
-        exact_run = moments(FedAvg(30.0, 1), PROBLEM, EVERYBODY, 300)
+        exact_run = moments(FedAvg(30.0, 1), PROBLEM, ALL_CLIENTS, 300)
         assert not confront(exact_run, THEOREM, "explicit").guarantee
 
 
@@ -153,12 +153,14 @@ def test_a_diverging_run_is_compared_without_warnings() -> None:
 def test_rounds_that_were_not_recorded_refute_no_theorem(aggregate: str) -> None:
     """Of 40 rounds only x_0 is measured, whose gradient is the largest; over all rounds the bound holds."""
     silent = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 0.0, [2.0])
-    true = bounded_by(1.02 * float(moments(ALGORITHM, silent, EVERYBODY, ROUNDS).gradient_norm_squared[:ROUNDS].mean()))
+    true = bounded_by(
+        1.02 * float(moments(ALGORITHM, silent, ALL_CLIENTS, ROUNDS).gradient_norm_squared[:ROUNDS].mean())
+    )
     true = replace(true, measure=replace(true.measure, aggregate=aggregate))
 
     def recorded(every: int):
-        run = simulate(ALGORITHM, silent, EVERYBODY, ROUNDS, seeds=range(2), record_every=every)
-        return confront(run, true, problem=silent, participation=EVERYBODY, trust=[THEOREM.key])
+        run = simulate(ALGORITHM, silent, ALL_CLIENTS, ROUNDS, seeds=range(2), record_every=every)
+        return confront(run, true, problem=silent, participation=ALL_CLIENTS, trust=[THEOREM.key])
 
     sparse, complete = recorded(ROUNDS), recorded(1)
     assert sparse.covered_crossings.tolist() == [ROUNDS] and not sparse.whole.any()
@@ -171,8 +173,10 @@ def test_rounds_that_were_not_recorded_refute_no_theorem(aggregate: str) -> None
 
 def test_seeds_that_share_their_noise_are_one_sample() -> None:
     """The same draw of the noise ten times over has no spread, and would look certain."""
-    run = simulate(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS, seeds=range(10), streams={"noise": 3})
-    found = confront(run, bounded_by(0.5 * exact()[-1]), problem=PROBLEM, participation=EVERYBODY, trust=[THEOREM.key])
+    run = simulate(ALGORITHM, PROBLEM, ALL_CLIENTS, ROUNDS, seeds=range(10), streams={"noise": 3})
+    found = confront(
+        run, bounded_by(0.5 * exact()[-1]), problem=PROBLEM, participation=ALL_CLIENTS, trust=[THEOREM.key]
+    )
     assert found.covered_crossings.size and found.seeds == 1 and found.chance == 1
     assert "theorem is false" not in found.revoked and "by one seed, which is no evidence" in found.revoked
 
@@ -183,14 +187,14 @@ def test_an_average_of_some_rounds_is_over_straight_lines_between_them(over: str
     far = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 1.0, [20.0])
     theorem = bounded_by(1e9)
     theorem = replace(theorem, measure=replace(theorem.measure, over=over))
-    run = simulate(FedAvg(0.1, 2), far, EVERYBODY, ROUNDS, seeds=range(3), record_every=1)
+    run = simulate(FedAvg(0.1, 2), far, ALL_CLIENTS, ROUNDS, seeds=range(3), record_every=1)
     kept = run.arrays["round"] % 4 == 0
-    sparse = simulate(FedAvg(0.1, 2), far, EVERYBODY, ROUNDS, seeds=range(3), record_every=4)
+    sparse = simulate(FedAvg(0.1, 2), far, ALL_CLIENTS, ROUNDS, seeds=range(3), record_every=4)
     norms = run.arrays["gradient_norm_squared"]
     assert np.array_equal(sparse.arrays["gradient_norm_squared"], norms[:, kept])
 
     whole, found = (
-        confront(one, theorem, problem=far, participation=EVERYBODY, interval=interval) for one in (run, sparse)
+        confront(one, theorem, problem=far, participation=ALL_CLIENTS, interval=interval) for one in (run, sparse)
     )
     complete = np.stack([norms[:, :T:interval].mean(axis=1) for T in range(4, ROUNDS + 1, 4)], axis=1)
     at = np.arange(0, ROUNDS, interval)
@@ -206,14 +210,14 @@ def test_an_average_of_some_rounds_is_over_straight_lines_between_them(over: str
     truth = complete.mean(axis=0)
     assert (np.abs(found.measured - truth) < np.abs(records_alone - truth) / 2).all()
 
-    fewer = simulate(FedAvg(0.1, 2), far, EVERYBODY, ROUNDS, seeds=range(3), record_every=8)
-    coarse = confront(fewer, theorem, problem=far, participation=EVERYBODY, interval=interval)
+    fewer = simulate(FedAvg(0.1, 2), far, ALL_CLIENTS, ROUNDS, seeds=range(3), record_every=8)
+    coarse = confront(fewer, theorem, problem=far, participation=ALL_CLIENTS, interval=interval)
     change = coarse.measured[-1] / found.measured[-1] - 1
     assert change > 0 and found.thinned[-1] == pytest.approx(change, rel=1e-9)
     assert f"at T = {ROUNDS} would be {100 * change:.2g} % larger" in found.notes[-1]
 
 
 def test_an_average_between_records_of_a_diverging_run_is_infinite() -> None:
-    run = simulate(FedAvg(30.0, 5), PROBLEM, EVERYBODY, 200, seeds=range(2), record_every=7)
-    average = confront(run, bounded_by(1.0), problem=PROBLEM, participation=EVERYBODY)
+    run = simulate(FedAvg(30.0, 5), PROBLEM, ALL_CLIENTS, 200, seeds=range(2), record_every=7)
+    average = confront(run, bounded_by(1.0), problem=PROBLEM, participation=ALL_CLIENTS)
     assert np.isinf(average.measured[-1]) and not np.isnan(average.measured).any()

@@ -276,8 +276,8 @@ def test_along_logistic_regression_everything_measured_stays_below_what_holds_ev
     assert 0.02 < number(found["smoothness"]) / number(bounds["smoothness"]) < 1
     assert 0.05 < number(found["gradient_noise"]) / number(bounds["gradient_noise"]) < 1
     exact = confront(run, THEOREM, "sharp", problem=problem, participation=process).constants
-    for letter, name in (("nu", "cohort_divergence"), ("beta", "participation_divergence")):
-        assert 0.05 < number(found[name]) / number(exact[letter]) < 1
+    for symbol, name in (("nu", "cohort_divergence"), ("beta", "participation_divergence")):
+        assert 0.05 < number(found[name]) / number(exact[symbol]) < 1
     assert number(found["window_divergence"]) < number(exact["delta"])
 
 

@@ -87,9 +87,9 @@ def test_a_log_meets_the_bound_that_moments_meet_where_the_constants_are_the_sam
     np.testing.assert_allclose(logged.measured, own.measured, rtol=1e-12)
     assert logged.form.name == own.form.name
     along = trajectory_quantities(FedAvg(GAMMA, STEPS), QUADRATIC, Q, 3).constants()
-    for letter, concept in (("beta", "participation_divergence"), ("delta", "window_divergence")):
-        assert logged.constants[letter].value == pytest.approx(float(along[concept].value), rel=1e-12)
-        assert logged.constants[letter].source == "trajectory"
+    for symbol, concept in (("beta", "participation_divergence"), ("delta", "window_divergence")):
+        assert logged.constants[symbol].value == pytest.approx(float(along[concept].value), rel=1e-12)
+        assert logged.constants[symbol].source == "trajectory"
     assert logged.bound[-1] == pytest.approx(own.bound[-1], rel=1e-12)
 
 

@@ -237,7 +237,7 @@ def test_a_class_without_a_folder_or_without_images_is_named(tmp_path):
         load_dataset("cinic-10", tmp_path)
 
 
-def test_an_unknown_data_set_is_told_with_the_nearest_names():
+def test_an_unknown_data_set_is_reported_with_the_nearest_names():
     with pytest.raises(FedboundsError, match="unknown data set 'fashion_mnist'; did you mean fashion-mnist"):
         load_dataset("fashion_mnist")
 

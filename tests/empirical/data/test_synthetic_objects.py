@@ -60,7 +60,7 @@ def test_every_silo_sees_one_view() -> None:
         ({"data": "here"}, "unknown key of data set 'views'"),
     ],
 )
-def test_what_is_no_set_of_views_is_told(change: dict, told: str) -> None:
+def test_what_is_no_set_of_views_is_reported(change: dict, told: str) -> None:
     with pytest.raises(FedboundsError, match=told):
         load_dataset({"kind": "views", **change})
 
@@ -98,7 +98,7 @@ def test_objects_are_read_back_with_their_views_in_order(tmp_path: Path, folders
         np.testing.assert_array_equal(image[:, 2::4, 2::4], tones[key])
 
 
-def test_objects_that_are_damaged_or_incomplete_are_told_in_one_line(tmp_path: Path) -> None:
+def test_objects_that_are_damaged_or_incomplete_are_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(FedboundsError, match="missing folder modelnet40: get it from"):
         load_dataset("modelnet40", tmp_path)
     written(tmp_path, False)

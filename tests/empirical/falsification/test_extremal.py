@@ -134,7 +134,7 @@ def test_the_largest_admissible_number_is_found_from_below() -> None:
 # --- what gradient descent has by hand --------------------------------------------------------------------------------
 
 
-def test_the_bound_with_a_tuned_letter_is_attained_by_one_step_on_a_quadratic() -> None:
+def test_the_bound_with_a_tuned_symbol_is_attained_by_one_step_on_a_quadratic() -> None:
     """x^2/2 from 1: F = 1/2, and the least gradient of one round is 1."""
     gamma, both = 1e-5, 0.99999
     constants = {"T": 1, "I": 1, "P": 1, "L": 1, "F": 0.5, "gamma": gamma, "eta": both / gamma, "r": 1e-3}

@@ -227,7 +227,7 @@ def claims() -> dict[str, Claim]:
     return {c.id.partition("/")[2]: c for c in paper_claims(PAPER) if has_instances(c)}
 
 
-def test_the_court_hears_every_step_and_the_numbered_results(claims: dict[str, Claim]) -> None:
+def test_the_checker_hears_every_step_and_the_numbered_results(claims: dict[str, Claim]) -> None:
     appendix = ("lemma-c.1", "lemma-c.2", "equation-c.16", "theorem-3.1", "equation-11", "proposition-4.1")
     proofs = [proof for proof in PROOFS if proof.id.partition("/")[2] in appendix]
     steps = {f"{proof.id}/{step.id}".partition("/")[2] for proof in proofs for step in proof.steps}

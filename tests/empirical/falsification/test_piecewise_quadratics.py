@@ -146,9 +146,9 @@ def test_without_a_kink_within_reach_they_are_the_quadratics_with_exact_moments(
     ):  # fmt: skip
         assert ours == pytest.approx(theirs, rel=1e-9 if away else 1e-12, abs=1e-10 * away * np.abs(theirs).max())
     if not away:
-        mine, letters = z.constants(), quadratic.constants()
+        mine, symbols = z.constants(), quadratic.constants()
         for name in ("L", "F", "sigma", "rho", "nu", "beta", "delta", "d"):
-            assert mine[name] == pytest.approx(letters[name], rel=1e-12, abs=1e-13), name
+            assert mine[name] == pytest.approx(symbols[name], rel=1e-12, abs=1e-13), name
 
 
 # --- paths that are drawn ----------------------------------------------------------------------------------------

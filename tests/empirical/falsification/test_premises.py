@@ -1,4 +1,4 @@
-"""What a proof says and no rule shows is on trial: numbers that mean what its letters mean, and planted errors."""
+"""What a proof says and no rule shows is on trial: numbers that mean what its symbols mean, and planted errors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_half_of_every_premise_taken_from_elsewhere_is_refuted(paper):
 
 
 @pytest.mark.parametrize("paper", ROOMS)
-def test_every_step_that_trusts_its_author_is_heard_by_the_court_of_instances(paper):
+def test_every_step_that_trusts_its_author_is_checked_by_the_checker_of_instances(paper):
     claims = [c for c in docket(paper).claims.values() if isinstance(c.subject, StepOf)]
     giving = [c for c in claims if getattr(subject(c).step.rule, "gives", "")]
     assert giving and [c.id for c in giving if not has_instances(c, docket(paper))] == []
@@ -117,7 +117,7 @@ SCALAR = (
 
 
 @pytest.mark.parametrize("name", SCALAR)
-def test_an_error_in_an_assumption_and_in_its_step_alike_is_refuted_and_reaches_the_court_of_steps(name):
+def test_an_error_in_an_assumption_and_in_its_step_alike_is_refuted_and_reaches_the_checker_of_steps(name):
     conclusion, rule = halved(name)
     after, claim = planted(name, conclusion, rule)
     alone = ClaimSet(after.paper, after.claims, tuple(c for c in after.checkers if c.name == "steps"))
@@ -148,11 +148,11 @@ def test_a_displacement_without_the_number_of_rounds_is_refuted():
     name = "arbitrary-participation/equation-c.16/Th1"
     of = subject(docket("arbitrary-participation").claims[name]).step.rule
     assert isinstance(of, Descent)
-    letters = {s for _, c in of.step.coefficients for s in arguments((c,)) if s.name == "P"}
+    symbols = {s for _, c in of.step.coefficients for s in arguments((c,)) if s.name == "P"}
     shorter = replace(
-        of.step, coefficients=tuple((a, c.xreplace(dict.fromkeys(letters, sp.S.One))) for a, c in of.step.coefficients)
+        of.step, coefficients=tuple((a, c.xreplace(dict.fromkeys(symbols, sp.S.One))) for a, c in of.step.coefficients)
     )
-    assert letters
+    assert symbols
     after, claim = changed_rule(name, step=shorter)
     assert after.verdict(claim.id).outcome == "refuted"
 

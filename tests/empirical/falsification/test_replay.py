@@ -1,4 +1,4 @@
-"""What is replayed is judged only if its numbers are an instance: ranges, rules, letters and hypotheses are checked."""
+"""What is replayed is judged only if its numbers are an instance: ranges, rules, symbols and hypotheses are checked."""
 
 from __future__ import annotations
 
@@ -221,10 +221,10 @@ def test_a_matrix_that_is_no_hessian_is_refused(key: str, form: str, name: str) 
     assert replay(changed(row, **{name: wide.tolist()}, **others)).kind == row["kind"]
 
 
-# --- letters and hypotheses --------------------------------------------------------------------------------------
+# --- symbols and hypotheses --------------------------------------------------------------------------------------
 
 
-def test_a_letter_outside_its_domain_covers_nothing() -> None:
+def test_a_symbol_outside_its_domain_covers_nothing() -> None:
     row = committed("fed-norm-sgda/lemma-c.2", "sharp")
     zero = {"ripple": 0.0, "bend": 0.0, "slopes": np.zeros_like(row["instance"]["slopes"]).tolist()}
     again = replay(changed(row, **zero))
@@ -271,7 +271,7 @@ def test_the_variance_of_tdcd_is_the_largest_of_all_rounds() -> None:
     [{"ratio": 0.999}, {"status": "refuted"}, {"ratio": [1]}, {"left": 1.0}, {"right": "inf"}, {"left_side": "sampled"},
      {"constants": {"L": 1.0}}, {"constants": None}, {"claim": "of another form"}],
 )  # fmt: skip
-def test_a_file_that_says_something_else_than_what_is_found_is_told_so(tmp_path, wrong) -> None:
+def test_a_file_that_says_something_else_than_what_is_found_is_reported_so(tmp_path, wrong) -> None:
     file, row = tmp_path / "worst.json", committed("arbitrary-participation/lemma-c.2", "sharp")
     file.write_text(json.dumps(row))
     assert run("adversary", "--replay", str(file))[0] == 0
@@ -284,13 +284,13 @@ def test_a_file_that_says_something_else_than_what_is_found_is_told_so(tmp_path,
 
 def test_every_number_of_a_file_is_compared_and_rounding_is_none() -> None:
     row = committed("arbitrary-participation/lemma-c.2", "sharp")
-    letters = row["constants"]
-    for name, value in letters.items():
+    symbols = row["constants"]
+    for name, value in symbols.items():
         moved = np.multiply(value, 1.001) + 1e-9
-        said = replay(row | {"constants": letters | {name: moved.tolist()}}).recorded
+        said = replay(row | {"constants": symbols | {name: moved.tolist()}}).recorded
         assert f"constants.{name}" in said and said.count("now") == 1, name
-        assert not replay(row | {"constants": letters | {name: np.multiply(value, 1 + 1e-9).tolist()}}).recorded
-    more = replay(row | {"constants": letters | {"zeta": 1.0}}).recorded
+        assert not replay(row | {"constants": symbols | {name: np.multiply(value, 1 + 1e-9).tolist()}}).recorded
+    more = replay(row | {"constants": symbols | {"zeta": 1.0}}).recorded
     assert "constants.zeta = 1 (now None)" in more
     assert not replay(replay(row).as_document()).recorded
 

@@ -367,7 +367,7 @@ def fedvarp(problem, weights, *, rounds, step_size, local_steps, **_):
 
 @correct(algorithm="mifa")
 def mifa(problem, weights, *, rounds, step_size, local_steps, **_):
-    """Gu et al.: the mean of everybody's latest update."""
+    """Gu et al.: the mean of every client's latest update."""
     latest, x = np.zeros((problem.clients, problem.dimension)), problem.x0
     out = [x]
     for t in range(rounds):

@@ -102,7 +102,7 @@ def test_damaged_messages_are_a_verdict_only_where_they_are_said_to_be_refused()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_few_seeds_are_told_from_chance(seed):
+def test_few_seeds_are_reported_from_chance(seed):
     assert not check_compressor(MUTANTS["one of 256 seeds"], seed=seed).passed
     assert check_compressor(CORRECT["sign"], seed=seed).passed
 

@@ -235,7 +235,7 @@ MUTANTS = {
     "one noise for all local steps": ("noise(t, n, i)", "noise(t, n, 0)", LOCAL),
     "squared weights": ("weights[t, n] *", "weights[t, n] ** 2 *", {*LOCAL, "split clients"}),
     "equal weights": ("weights[t, n] *", "(1 / (weights[t] > 0).sum()) *", {*LOCAL, "split clients"}),
-    "the mean over everybody": (
+    "the mean over all clients": (
         "weights[t, n] *",
         "(1 / problem.clients) *",
         {*LOCAL, "split clients", "absent clients"},
@@ -319,7 +319,7 @@ CAUSES = {
     "one noise for all local steps": "it gives all local steps the same noise",
     "squared weights": "it squares the weights",
     "equal weights": "it gives equal weights to those who take part",
-    "the mean over everybody": "it gives the weight 1/N to each who takes part",
+    "the mean over all clients": "it gives the weight 1/N to each participant",
     "normalized weights": "it normalizes the weights",
     "no amplification of the first interval": "not among the known mistakes",
     "no amplification": "it ignores the multiplier (if it has none: cases(multipliers=(1.0,)))",

@@ -49,7 +49,7 @@ def test_a_planted_error_breaks_what_it_should_and_is_named(server):
     assert {each.name for each in report.broken} == broken and words in str(report)
 
 
-def test_a_server_that_does_something_else_is_told_so():
+def test_a_server_that_does_something_else_is_reported_so():
     with pytest.raises(FedboundsError, match=r"it is called as run\(model, updates, shares, cohort\)"):
         check_averaging(lambda model: model)
     with pytest.raises(FedboundsError, match="the server returned"):

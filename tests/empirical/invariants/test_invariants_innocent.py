@@ -34,7 +34,7 @@ def test_there_are_thirty_three_correct_implementations():
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_no_invariant_accuses_a_correct_implementation(name):
+def test_no_invariant_flags_a_correct_implementation(name):
     run, arguments = GALLERY[name]
     report = check_invariants(run, examples=EXAMPLES, **arguments)
     assert report.broken == () and report.cause is None, str(report)
@@ -44,7 +44,7 @@ def test_no_invariant_accuses_a_correct_implementation(name):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_no_invariant_accuses_a_correct_minimax_implementation(name):
+def test_no_invariant_flags_a_correct_minimax_implementation(name):
     run, arguments = GAMES[name]
     report = check_minimax(run, examples=EXAMPLES, **arguments)
     assert report.broken == () and report.cause is None, str(report)
@@ -52,7 +52,7 @@ def test_no_invariant_accuses_a_correct_minimax_implementation(name):
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_no_invariant_accuses_a_correct_estimator(name):
+def test_no_invariant_flags_a_correct_estimator(name):
     run, arguments = WEIGHTS[name]
     report = check_weights(run, examples=EXAMPLES, **arguments)
     assert report.broken == () and report.cause is None, str(report)

@@ -137,7 +137,7 @@ def test_the_twin_may_be_an_implementation_of_ones_own(noisy_cases):
     own.raise_if_broken()
 
 
-def test_the_verb_is_at_the_front_door():
+def test_the_verb_is_at_the_public_api():
     assert fedbounds.check_invariants is check_invariants
 
 

@@ -40,7 +40,7 @@ def reached(strategy, wanted):
 
 @given(quadratics())
 @few
-def test_quadratics_have_the_eigenvalues_promised(problem):
+def test_quadratics_have_the_eigenvalues_bounded(problem):
     eigenvalues = np.linalg.eigvalsh(np.stack([problem.hessian(n).numpy() for n in range(problem.clients)]))
     assert np.abs(eigenvalues[..., None] - [1, 0.5, 0.25]).min(-1).max() < 1e-12
     assert problem.noise == 0

@@ -42,11 +42,14 @@ def partition(reply: Message) -> int:
 
 @server.main()
 def main(grid: Grid, context: Context) -> None:
-    clients, everybody = len(CENTERS), dict(fraction_evaluate=0.0, min_available_nodes=len(CENTERS))
+    clients, all_clients = len(CENTERS), dict(fraction_evaluate=0.0, min_available_nodes=len(CENTERS))
     strategies = {
-        "generalized": (GeneralizedFedAvg(ASKED["interval"], ASKED["server_multiplier"], **everybody), "num-examples"),
-        "fedau": (FedAU(clients, cutoff=ASKED["cutoff"], server_multiplier=1.5, **everybody), None),
-        "plain": (FedAvg(**everybody), "num-examples"),
+        "generalized": (
+            GeneralizedFedAvg(ASKED["interval"], ASKED["server_multiplier"], **all_clients),
+            "num-examples",
+        ),
+        "fedau": (FedAU(clients, cutoff=ASKED["cutoff"], server_multiplier=1.5, **all_clients), None),
+        "plain": (FedAvg(**all_clients), "num-examples"),
     }
     for name in ASKED["strategies"]:
         strategy, key = strategies[name]

@@ -202,7 +202,7 @@ def test_rounds_left_of_an_unknown_process_are_no_guarantee() -> None:
     assert any("delta is only estimated" in reason for reason in left.why_not)
 
 
-def test_a_result_that_sets_step_sizes_by_the_rounds_has_none_left_to_promise() -> None:
+def test_a_result_that_sets_step_sizes_by_the_rounds_has_none_left_to_bound() -> None:
     accountant = ParticipationAccountant(4, Full(4))
     accountant.add(range(4))
     known = dict(L=1, F=1, I=1, P=1, sigma=0, d=1)

@@ -69,7 +69,7 @@ def test_the_window_divergence_of_a_log_bounds_that_of_every_offsets_within_d(tm
     assert window_divergence(q, v, int(one.at["P"])) <= float(there(one).constants["delta"].value) + 1e-12
 
 
-def test_everybody_in_every_round_is_declared_and_gives_a_guarantee():
+def test_all_clients_in_every_round_is_declared_and_gives_a_guarantee():
     one = advice_of(THEOREM, participation={"kind": "full", "clients": 10})
     assert one.guarantee and one.at["P"] == 1 and there(one).constants["rho"].value == pytest.approx(10**-0.5)
     assert spent(one).gradients == pytest.approx(spent(one).rounds * 10 * one.at["I"])
@@ -116,7 +116,7 @@ def test_a_log_that_is_not_what_was_declared_is_refused(tmp_path):
 
 def test_rounds_in_which_nobody_came_are_outside_the_theorem(tmp_path):
     one = advice_of(THEOREM, participation=log(tmp_path, [[1, 1], [0, 0], [1, 1], [1, 1]] * 5))
-    assert one.status == "never" and one.why == "who takes part breaks weights"
+    assert one.status == "never" and one.why == "the participation process violates weights"
 
 
 def test_an_example_says_what_to_do_and_draws_it():
@@ -218,4 +218,4 @@ def test_a_log_with_an_empty_round_names_the_round(tmp_path):
     asked = {**ASKED, "participation": log(tmp_path, record), "choose": {"local_steps": [1, 1], "interval": [1, 3]}}
     found = fedbounds.advise(asked, paper="arbitrary-participation")
     assert "round 5 of the log has no participants" in found.headline
-    assert found.of(THEOREM).why == "who takes part breaks weights"
+    assert found.of(THEOREM).why == "the participation process violates weights"

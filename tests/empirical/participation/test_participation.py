@@ -68,7 +68,7 @@ def test_a_run_is_a_function_of_the_seed_and_its_matrix_holds_the_rounds_drawn(p
 
 
 @given(processes(), st.integers(0, 2**32))
-def test_weights_are_nonnegative_and_sum_to_one_where_promised(process, seed):
+def test_weights_are_nonnegative_and_sum_to_one_where_bounded(process, seed):
     q = process.matrix(60, np.random.default_rng(seed))
     assert (q >= 0).all() and np.isfinite(q).all()
     if process.sums_to_one:
@@ -270,7 +270,7 @@ def test_records_are_read_from_csv_files(tmp_path, text):
         (b"\x00\x01,\x02\n", "holds no rounds|not a CSV|not a number"),
     ],
 )
-def test_a_damaged_csv_file_is_told_with_its_line(tmp_path, content, message):
+def test_a_damaged_csv_file_is_reported_with_its_line(tmp_path, content, message):
     file = tmp_path / "record.csv"
     file.write_bytes(content)
     with pytest.raises(FedboundsError, match=message) as error:
@@ -347,7 +347,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("spec", "message"), BAD, ids=[str(spec)[:60] for spec, _ in BAD])
-def test_a_bad_spec_is_told_in_one_line(spec, message):
+def test_a_bad_spec_is_reported_in_one_line(spec, message):
     with pytest.raises(FedboundsError, match=message) as error:
         process_from_spec(spec)
     assert len(str(error.value).splitlines()) == 1

@@ -216,7 +216,7 @@ def test_the_laws_of_numbers_are_those_of_enumeration() -> None:
     np.testing.assert_allclose(distinct(4, 3), drawn / 4**3, rtol=1e-13, atol=1e-16)
 
 
-def test_a_process_of_a_stranger_is_not_tested() -> None:
+def test_a_process_of_an_outside_package_is_not_tested() -> None:
     class Odd(Bernoulli):
         kind = "odd"
 

@@ -487,7 +487,7 @@ def test_every_family_can_be_described_in_plain_numbers(name):
     (QUADRATIC | {"concavity": 1e-300, "coupling": [[1e10]]}, "overflows with concavity = 1e-300; rescale"),
     (ONE | {"depth": 0}, r"depth = 0 must be a number in \(0, inf\)"),
 ])  # fmt: skip
-def test_mistakes_are_told_in_one_line(spec, message):
+def test_mistakes_are_reported_in_one_line(spec, message):
     with pytest.raises(FedboundsError, match=message) as refused:
         problem_from_spec(spec)
     assert "\n" not in str(refused.value)

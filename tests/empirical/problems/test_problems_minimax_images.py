@@ -493,7 +493,7 @@ def test_small_alpha_leaves_clients_few_classes():
     ({"kind": "fair-images", "batch": 0}, "batch = 0 must be an integer >= 1"),
     ({"kind": "fair-images", "clients": 5000}, "clients = 5000 must be between 1 and the number of samples, 1442"),
 ])  # fmt: skip
-def test_mistakes_are_told_in_one_line(spec, message):
+def test_mistakes_are_reported_in_one_line(spec, message):
     with pytest.raises(FedboundsError, match=message) as refused:
         problem_from_spec(spec)
     assert "\n" not in str(refused.value)

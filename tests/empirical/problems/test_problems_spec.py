@@ -111,7 +111,7 @@ def test_only_problems_that_read_data_have_a_checksum():
     ({"kind": "images", "dataset": "cifar-10", "data": "/nowhere"}, "missing file data_batch_1.bin.*kriz.*/nowhere"),
     ({"kind": "images", "gradient_norm": "yes"}, "gradient_norm = 'yes' must be true or false"),
 ])  # fmt: skip
-def test_mistakes_are_told_in_one_line(spec, message):
+def test_mistakes_are_reported_in_one_line(spec, message):
     with pytest.raises(FedboundsError, match=message) as refused:
         problem_from_spec(spec)
     assert "\n" not in str(refused.value)

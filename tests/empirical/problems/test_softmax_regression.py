@@ -54,7 +54,7 @@ def test_on_real_images_the_bound_is_a_guarantee_and_the_run_stays_below(process
     assert "upper bound: train_loss at x0" in comparison.constants["F"].note
 
 
-def test_with_everybody_the_guarantee_says_more_than_that_gradients_are_bounded() -> None:
+def test_with_all_clients_the_guarantee_says_more_than_that_gradients_are_bounded() -> None:
     run = compared(Full(CLIENTS))
     largest = PROBLEM.constants()["gradient_bound"]
     assert run.bound[-1] < 0.5 * float(largest.value) ** 2  # pyright: ignore[reportAttributeAccessIssue]
@@ -90,10 +90,10 @@ def test_the_objective_that_constant_weights_minimize_has_a_guarantee_on_real_im
     assert H.source == "exact" and float(np.ravel(H.value)[0]) == pytest.approx(float(phi @ losses), rel=1e-9)
 
 
-def test_what_is_given_below_a_proved_bound_is_refused_and_a_network_without_bounds_promises_nothing() -> None:
-    for letter in ("L", "F", "nu", "sigma"):
+def test_what_is_given_below_a_proved_bound_is_refused_and_a_network_without_bounds_bounds_nothing() -> None:
+    for symbol in ("L", "F", "nu", "sigma"):
         with pytest.raises(FedboundsError, match="give that or a larger one"):
-            compared(Full(CLIENTS), given={letter: 1e-3})
+            compared(Full(CLIENTS), given={symbol: 1e-3})
     network = ImageClassification(DIGITS, PARTITION, "mlp")
     with pytest.raises(FedboundsError, match="no logistic regression"):
         _ = network.softmax

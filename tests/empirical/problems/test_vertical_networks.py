@@ -220,7 +220,7 @@ def test_with_batches_for_weights_the_first_step_is_unbiased_whatever_the_shards
             assert bool(torch.allclose(moved, -0.1 * whole, rtol=1e-9)) == (average == "batches"), (average, empty)
 
 
-def test_nobody_is_told_of_an_empty_part_but_by_refusal() -> None:
+def test_nobody_is_reported_of_an_empty_part_but_by_refusal() -> None:
     own = problem(made(samples=6), ((1, 5), (3, 3)), batch=2)
     with pytest.raises(FedboundsError, match="a client of silo 0 holds no sample of the batch"):
         simulate(TDCD(0.1, 1), own, Full(own.clients), 20)
@@ -456,6 +456,6 @@ def test_samples_that_cannot_be_dealt_evenly_are_refused_spread_or_dropped() -> 
         ({"remainder": "ignore"}, "unknown remainder"),
     ],
 )
-def test_what_does_not_fit_is_told(change: dict, told: str) -> None:
+def test_what_does_not_fit_is_reported(change: dict, told: str) -> None:
     with pytest.raises(FedboundsError, match=told):
         problem_from_spec({"kind": "vertical", **change})

@@ -89,7 +89,7 @@ def check_all_that_may_be_drawn(problem: Vertical) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if enumerable(name) and name != "unequal"])
-def test_gradients_average_to_that_of_the_objective_with_the_variance_that_is_told(name: str) -> None:
+def test_gradients_average_to_that_of_the_objective_with_the_variance_that_is_reported(name: str) -> None:
     check_all_that_may_be_drawn(PROBLEMS[name])
 
 
@@ -302,7 +302,7 @@ def test_an_indefinite_quadratic_has_no_gap_and_a_definite_one_is_least_at_its_m
     torch.testing.assert_close(definite.objective_gap(x), gap, rtol=1e-12, atol=1e-12)
 
 
-def test_clients_with_unequal_shares_are_told_apart() -> None:
+def test_clients_with_unequal_shares_are_reported_apart() -> None:
     problem = PROBLEMS["unequal"]
     assert problem.shares(0).tolist() == [0.5, 0.25, 0.25] and problem.shares(1).tolist() == [1.0]
     assert isinstance(problem.constants()["block_gradient_noise"], NoConstant)

@@ -102,7 +102,7 @@ def test_the_same_run_asked_for_twice_is_made_once(tmp_path: Path) -> None:
     assert len(execute([run, run], Store(tmp_path), run_task=counted)) == 2 and len(calls) == 1
 
 
-def test_progress_is_told_of_every_run_with_found_ones_first(tmp_path: Path) -> None:
+def test_progress_is_reported_of_every_run_with_found_ones_first(tmp_path: Path) -> None:
     runs = runs_of(["fine", "fine", "fine"])
     execute(runs[2:], Store(tmp_path), run_task=stand_in)
     told = []

@@ -283,7 +283,7 @@ OWN = {name for name in ROOMS if "theirs" not in name}
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_a_run_is_made_anew_exactly_if_the_room_of_its_own_algorithm_changes(name: str, package: Path) -> None:
+def test_a_run_is_made_anew_exactly_if_the_paper_of_its_own_algorithm_changes(name: str, package: Path) -> None:
     for each, text in ROOMS.items():
         (package / each).parent.mkdir(parents=True, exist_ok=True)
         (package / each).write_text(text)
@@ -293,7 +293,7 @@ def test_a_run_is_made_anew_exactly_if_the_room_of_its_own_algorithm_changes(nam
     assert (source_digest(also, "lab.entry.task", package) != before) == (name in OWN)
 
 
-def test_the_sources_of_an_algorithm_of_a_strangers_package_are_that_package(
+def test_the_sources_of_an_algorithm_of_an_outside_packages_package_are_that_package(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = tmp_path / "elsewhere" / "stranger_of_the_lab"
@@ -314,7 +314,7 @@ def test_the_sources_of_an_algorithm_of_a_strangers_package_are_that_package(
     assert source_digest(also, "lab.entry.task", package) != before
 
 
-def test_a_kernel_knows_no_room_and_a_task_adds_those_of_its_algorithms() -> None:
+def test_a_kernel_knows_no_paper_and_a_task_adds_those_of_its_algorithms() -> None:
     assert not [name for name in source_files() if name.startswith("fedbounds.empirical.papers")]
     phases = [{"rounds": 1, "algorithm": {"kind": kind}} for kind in ("fedavg", "local-sgda")]
     digested = set(source_files(algorithm_modules({"phases": phases})))

@@ -65,7 +65,7 @@ def test_a_key_that_is_misspelled_is_named(what: str, spec: dict[str, Any]):
         {"target": None},
         {"setting": 3},
         {"constants": {"smothness": 1}},
-        {"constants": {"P": 2}},  # a letter of several meanings
+        {"constants": {"P": 2}},  # a symbol of several meanings
         {"constants": {"fedau": {"LL": 1}}},
         {"estimated": 3},
         {"participation": {}},

@@ -85,9 +85,9 @@ def rated(request, tmp_path_factory):
 def test_a_rate_of_networks_has_the_pilots_constants_and_each_run_the_steps_for_them(rated):
     gallery, _, family, one = rated
     pilot, c = pilot_comparison(gallery, family), one.family
-    for letter in family.symbols:
-        assert c.constants[letter].value == pilot.constants[letter].value
-        assert c.constants[letter].source == "estimated" and "other seeds" in c.constants[letter].note
+    for symbol in family.symbols:
+        assert c.constants[symbol].value == pilot.constants[symbol].value
+        assert c.constants[symbol].source == "estimated" and "other seeds" in c.constants[symbol].note
     assert c.rounds.tolist() == [8, 16, 32] and c.seeds == 2 and one.predicted == -0.5
     runs = [Store(gallery.results / family.name).load(key.stem) for key in gallery.results.rglob("*.json")]
     steps = {run.spec["rounds"]: run.spec["algorithm"]["local_step_size"] for run in runs if list(run.seed) == [0, 1]}
@@ -105,7 +105,7 @@ def test_every_run_of_a_family_starts_where_the_pilot_does_and_it_is_said_when_a
     assert len(rate_claims({name: one})) == 2
 
 
-def test_a_slower_fall_accuses_nothing_while_the_bound_promises_nothing(rated):
+def test_a_slower_fall_flags_nothing_while_the_bound_bounds_nothing(rated):
     *_, one = rated
     c = one.family
     flat = replace(c, measured=np.full(3, 0.1), samples=np.full((2, 3), 0.1), standard_error=np.zeros(3))

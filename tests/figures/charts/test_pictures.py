@@ -140,7 +140,7 @@ def test_a_term_has_one_color_in_all_figures_and_no_other_term_of_its_form_has_i
         assert of_bars[text.get_text()] == pytest.approx(patch.get_facecolor()[:3])
 
 
-def test_the_terms_of_strangers_have_colors_of_their_own_too():
+def test_the_terms_of_outside_packages_have_colors_of_their_own_too():
     names = ["initial gap", *(f"a stranger's term {k}" for k in range(7))]
     assert len(set(looks(names).values())) == 8 and looks(names)["initial gap"] == 0
     assert looks(names[:2]) == {name: look for name, look in looks(names).items() if name in names[:2]}

@@ -135,13 +135,13 @@ def test_the_atlas_is_drawn_with_ranges_where_there_are_worst_cases(picture):
     assert again.figure.axes[0].get_xlabel() == "left side / bound"
 
 
-def test_an_unknown_figure_is_told_of_the_atlas(tmp_path):
+def test_an_unknown_figure_is_reported_of_the_atlas(tmp_path):
     found = CliRunner().invoke(figure, ["tightnes", "--out", str(tmp_path / "f.png")])
     assert "tightness" in str(found.exception)
 
 
 @pytest.mark.parametrize("room", [in_turn, coins, masks, games, silos])
-def test_every_setting_of_a_room_is_one_that_its_function_takes(room):
+def test_every_setting_of_a_paper_is_one_that_its_function_takes(room):
     told = []
     evaluate = signature(room.evaluate_setting)
     seen = tight_panels(lambda **setting: evaluate.bind(**setting), room.SETTINGS, lambda *done: told.append(done))
@@ -150,7 +150,7 @@ def test_every_setting_of_a_room_is_one_that_its_function_takes(room):
     assert all(v in seen[name][v].arguments.values() for name, some in room.SETTINGS.items() for v in some)
 
 
-def test_the_atlas_counts_the_settings_of_all_rooms(monkeypatch):
+def test_the_atlas_counts_the_settings_of_all_papers(monkeypatch):
     told = []
     monkeypatch.setattr(atlas, "tight_panels", lambda at, settings, progress: progress(count(settings), 0) or {})
     atlas.atlas(progress=lambda *done: told.append(done))

@@ -396,7 +396,7 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(place, capsys, words, 
     assert not (place / "nothing").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_anything_is_run(place, capsys):
+def test_a_folder_that_cannot_be_written_is_reported_before_anything_is_run(place, capsys):
     (place / "file").write_text("")
     for out in ("file", "file/below"):
         assert reported("small.toml", "--out", out) == 2
@@ -445,7 +445,7 @@ def test_a_paper_without_figures_says_how_to_draw_them(place, monkeypatch):
     assert check(place / "installed")[1]["figures"] == []
 
 
-def test_a_folder_of_figures_that_lacks_one_or_is_something_else_is_told(place, capsys):
+def test_a_folder_of_figures_that_lacks_one_or_is_something_else_is_reported(place, capsys):
     odd = place / "gallery"
     odd.mkdir()
     (odd / "notes.json").write_text("[1, 2]")
@@ -458,7 +458,7 @@ def test_a_folder_of_figures_that_lacks_one_or_is_something_else_is_told(place, 
     assert "lost.json" in capsys.readouterr().err and not (place / "nothing").exists()
 
 
-def test_a_bound_that_is_none_is_told_in_plain_words_its_kind_once_and_its_conditions_as_formulas(place):
+def test_a_bound_that_is_none_is_reported_in_plain_words_its_kind_once_and_its_conditions_as_formulas(place):
     """A mean over seeds: the same kind in the table and in the picture, and no function without a name."""
     text = (Path(__file__).parents[3] / "examples" / "tdcd-quadratic.toml").read_text(encoding="utf-8")
     short = text.replace("rounds = 400", "rounds = 20").replace("seeds = 64", "seeds = 4")

@@ -324,7 +324,7 @@ def test_a_participant_in_n_over_s_rounds_makes_gu_et_al_s_rate_the_independent_
 
 # --- what the forms assume, promise and take -----------------------------------------------------------------------
 
-LETTER_OF = {  # an assumption is about a letter: a form that has the letter assumes it, and no other form does
+LETTER_OF = {  # an assumption is about a symbol: a form that has the symbol assumes it, and no other form does
     "participation-divergence": "beta",
     "cohort-divergence": "nu",
     "bounded-divergence": "d",
@@ -356,7 +356,7 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("key", FORMS, ids=" ".join)
-def test_a_form_assumes_what_its_letters_are_about(key):
+def test_a_form_assumes_what_its_symbols_are_about(key):
     (name, which), (_, form) = key, FORMS[key]
     in_expectation = name.endswith("-expected") or (name == "corollary-4.8")
     assert all(a.name.startswith("expected-") == in_expectation for a in form.assumptions if a.name.endswith(BOUNDED))
@@ -365,12 +365,12 @@ def test_a_form_assumes_what_its_letters_are_about(key):
     if name in ("table-1-yan", "table-1-gu"):
         assert assumed == ["cited"]
         return
-    letters = {s.name for s in form.symbols}
-    if not name.startswith(("table", "section")):  # a rate hides its letters
-        for assumption, letter in LETTER_OF.items():
+    symbols = {s.name for s in form.symbols}
+    if not name.startswith(("table", "section")):  # a rate hides its symbols
+        for assumption, symbol in LETTER_OF.items():
             zero = assumption == "bounded-divergence" and name == "proposition-4.4"
-            assert (assumption in assumed) == (letter in letters) or zero, assumption
-        assert ("window-divergence" in assumed) == ("delta" in letters)
+            assert (assumption in assumed) == (symbol in symbols) or zero, assumption
+        assert ("window-divergence" in assumed) == ("delta" in symbols)
         assert ("weights" in assumed) == (name != "lemma-4.5")
         assert ("weights-at-most" in assumed) == (which == "repaired:equal-weights")
     on_a_run = name.startswith(("theorem", "corollary", "lemma-c", "equation-c", "table", "section"))
@@ -449,18 +449,18 @@ def test_the_left_hand_side_says_what_is_averaged_and_what_is_held_fixed(key):
 @pytest.mark.parametrize("key", FORMS, ids=" ".join)
 def test_participants_stand_for_the_weights_wherever_these_are_used(key):
     (name, _), (_, form) = key, FORMS[key]
-    letters = {str(s) for s in form.symbols.union(*(e.free_symbols for e in form.prescribes.values()))}
+    symbols = {str(s) for s in form.symbols.union(*(e.free_symbols for e in form.prescribes.values()))}
     rules = {rule.name: rule for rule in form.derived}
-    assert ("rho" in rules) == ("rho" in letters)
-    assert ("upsilon" in rules) == ("upsilon" in letters)
+    assert ("rho" in rules) == ("rho" in symbols)
+    assert ("upsilon" in rules) == ("upsilon" in symbols)
     assert {rule for rule in rules if rules[rule].free} == rules.keys() & {"P"}
-    assert ("P" in rules) == (name == "corollary-4.8" and "P" in letters and "upsilon" in letters)
-    assert ("N" in rules) == ({"N", "qbar"} <= letters)
+    assert ("P" in rules) == (name == "corollary-4.8" and "P" in symbols and "upsilon" in symbols)
+    assert ("N" in rules) == ({"N", "qbar"} <= symbols)
 
 
-# --- the letters ---------------------------------------------------------------------------------------------------
+# --- the symbols ---------------------------------------------------------------------------------------------------
 
-EDGES = {  # letters: (values at the edge that are legal, values just beyond it)
+EDGES = {  # symbols: (values at the edge that are legal, values just beyond it)
     "L gamma eta s r": ((1e-300, 1e300), (0, -1, math.inf)),
     "F sigma nu beta delta d upsilon upsilonhat gradsq windowvar": ((0, 1e300), (-1e-300, math.inf)),
     "I P T S N E M": ((1, 10**9), (0, 1.5, math.inf)),
@@ -470,7 +470,7 @@ EDGES = {  # letters: (values at the edge that are legal, values just beyond it)
 }
 
 
-def test_every_letter_has_the_domain_of_what_it_stands_for():
+def test_every_symbol_has_the_domain_of_what_it_stands_for():
     assert {name for names in EDGES for name in names.split()} | {"qbar"} == set(n)
     for names, (legal, illegal) in EDGES.items():
         for name in names.split():

@@ -23,7 +23,7 @@ def test_the_small_picture_shows_the_slopes_and_where_the_largest_term_changes(t
     assert all(path.stat().st_size for path in picture.save(tmp_path / "rate.png"))
 
 
-def test_every_family_falls_as_fast_as_promised_and_stays_under_its_bound():
+def test_every_family_falls_as_fast_as_bounded_and_stays_under_its_bound():
     claims = rate_claims(exact_rates(SMALL, 2000))
     assert len(claims) == 8 and {claim.verdict for claim in claims} == {"agrees"}
 

@@ -544,6 +544,6 @@ def test_every_result_is_complete(one):
         assert all(s == n[s.name].symbol for s in form.symbols)
 
 
-def test_no_two_letters_share_a_concept():
+def test_no_two_symbols_share_a_concept():
     concepts = [q.concept for q in n.values()]
     assert len(set(concepts)) == len(concepts)

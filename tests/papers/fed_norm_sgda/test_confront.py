@@ -243,7 +243,7 @@ def test_snapshots_belong_to_theorem_4_and_models_to_theorem_1():
         confront(moments(careful(), problem, HALF, 4), THEOREM_1, interval=2)
 
 
-def test_other_results_and_other_algorithms_are_told_apart():
+def test_other_results_and_other_algorithms_are_reported_apart():
     with pytest.raises(FedboundsError, match="no player that ascends"):
         confront(moments(FedAvg(0.1, 1), toy_example(), Full(3), 4), THEOREM_1)
     with pytest.raises(FedboundsError, match="the result bounds"):

@@ -270,7 +270,7 @@ def test_the_rates_are_judged_by_what_the_theorems_give():
     assert noise_limit(2, 4, rounds=200).agrees
 
 
-def test_the_room_has_the_papers_problems():
+def test_the_paper_has_the_papers_problems():
     (task, *_) = tasks(ex.ExperimentSetting(ex.ROBUST, 6, 2, alpha=1.0))
     problem = problem_from_spec(task["problem"])
     assert problem.clients == 6 and task["participation"]["participants"] == 2 and task["problem"]["alpha"] == 1.0

@@ -215,13 +215,13 @@ def test_runs_over_all_signs_of_the_noise_are_those_of_the_local_map() -> None:
 
 def test_constants_of_bounded_problems_are_those_of_the_library() -> None:
     z = draw_bounded(np.random.default_rng(6), 12, (2, (1, 1, 1), 3, 1))
-    letters = z.symbols(False)
+    symbols = z.symbols(False)
     for b in range(len(z)):
         constants = problem_of(z, b).constants()
         known = {name: c.value for name, c in constants.items() if isinstance(c, Constant)}
-        assert letters["Gx"][b, 0] == pytest.approx(known["descent_gradient_bound"])
-        assert letters["sigmaG"][b, 0] == pytest.approx(known["weighted_heterogeneity"], abs=1e-12)
-        assert letters["Lf"][b, 0] <= known["smoothness"] * (1 + 1e-12)
+        assert symbols["Gx"][b, 0] == pytest.approx(known["descent_gradient_bound"])
+        assert symbols["sigmaG"][b, 0] == pytest.approx(known["weighted_heterogeneity"], abs=1e-12)
+        assert symbols["Lf"][b, 0] <= known["smoothness"] * (1 + 1e-12)
 
 
 # --- single points -------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def test_what_is_false_as_printed_is_refuted_and_replayed(key: str, form: str) -
 
 
 def test_the_printed_lemma_of_descent_fails_when_replayed() -> None:
-    """Lemma B.3 with (1 + kappa) Lf from its letters, both sides with the library's moments."""
+    """Lemma B.3 with (1 + kappa) Lf from its symbols, both sides with the library's moments."""
     z = draw_at_rest(np.random.default_rng(9), 400, (4,))
     ratios = form_sides(claim_of("lemma-b.3", "explicit"), z).ratios()[:, 0]
     b = int(ratios.argmax())
@@ -285,7 +285,7 @@ def test_the_printed_lemma_of_descent_fails_when_replayed() -> None:
 
 
 def test_noise_in_x_that_grows_with_the_gradient_in_y_breaks_the_printed_lemma_c_1() -> None:
-    """One client, one step: both sides from the letters, the Moreau envelope on a grid."""
+    """One client, one step: both sides from the symbols, the Moreau envelope on a grid."""
     z = draw_crossed(np.random.default_rng(12), 40, 1)
     ratios = form_sides(claim_of("lemma-c.1", "printed"), z).ratios()[:, 0]
     b = int(ratios.argmax())
@@ -360,9 +360,9 @@ def test_the_repaired_theorem_2_follows_from_theorem_4_at_its_steps() -> None:
     certified = compile_form(Form("repaired", concave_terms(*constants), conditions), VECTORS)  # type: ignore[arg-type]
     worst = 0.0
     for _ in range(12):
-        letters = random_letters(rng, 1000)
-        letters |= dict(zip(form.prescribes, compile_form(form, VECTORS).parts(letters).prescribed, strict=True))
-        theirs, ours = certified.parts(letters), compile_form(form, VECTORS).parts(letters)
+        symbols = random_letters(rng, 1000)
+        symbols |= dict(zip(form.prescribes, compile_form(form, VECTORS).parts(symbols).prescribed, strict=True))
+        theirs, ours = certified.parts(symbols), compile_form(form, VECTORS).parts(symbols)
         legal = np.all([np.broadcast_to(h, ours.total.shape) for h in ours.holds], axis=0)
         assert legal.any() and np.all([np.broadcast_to(h, legal.shape)[legal] for h in theirs.holds])
         worst = max(worst, float((theirs.total / ours.total)[legal].max()))
@@ -372,9 +372,9 @@ def test_the_repaired_theorem_2_follows_from_theorem_4_at_its_steps() -> None:
 def test_the_repaired_corollary_2_2_follows_from_theorem_2() -> None:
     rng, form = np.random.default_rng(11), compile_form(COROLLARY_2_2.form("repaired"), VECTORS)
     for _ in range(12):
-        letters = random_letters(rng, 1000)
-        rounds = form.parts(letters).total
+        symbols = random_letters(rng, 1000)
+        rounds = form.parts(symbols).total
         for later in (1, 1.7, 10):
-            letters["T"] = np.ceil(rounds * later)
-            bound = compile_form(THEOREM_2.form("repaired"), VECTORS).parts(letters).total
-            assert (bound / letters["eps"] ** 2)[rounds < 1e200].max() < 1 + 1e-9
+            symbols["T"] = np.ceil(rounds * later)
+            bound = compile_form(THEOREM_2.form("repaired"), VECTORS).parts(symbols).total
+            assert (bound / symbols["eps"] ** 2)[rounds < 1e200].max() < 1 + 1e-9

@@ -163,9 +163,9 @@ def test_a_sample_is_squared_with_its_own_probabilities_and_known_before_it_is_d
     assert "no premise says that" in refused(SampleSquare("sx"), setting)
     assert "not a sum over the sample" in refused(SampleSquare("hx"), setting, ON_THE_SIMPLEX)
     assert "not an update with a mean" in refused(sample_mean("Hx", Vec.atom("Fx")), setting)
-    for letter in ("c", "d", "r"):
-        key = next(k for k in setting.letters if str(k) == letter)
-        other = replace(setting, letters={**setting.letters, key: setting.letters[key] * sp.Rational(9, 10)})
+    for symbol in ("c", "d", "r"):
+        key = next(k for k in setting.symbols if str(k) == symbol)
+        other = replace(setting, symbols={**setting.symbols, key: setting.symbols[key] * sp.Rational(9, 10)})
         assert "probabilities" in refused(SampleSquare("sx"), other, ON_THE_SIMPLEX)
     for late in ("Hx", "Gx", "xix"):
         assert "not known at the start" in refused(sample_mean("sx", Vec.atom(late)), setting)

@@ -15,7 +15,7 @@ import torch
 from fedbounds.bounds.audit.claim import Claim, Relation
 from fedbounds.bounds.audit.proof_step_checker import StepOf
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent, restart
-from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as letters
+from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as symbols
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
 from fedbounds.bounds.papers.fed_norm_sgda.proof.symbols import A_DRIFT, DELTA, W_DRIFT, X
 from fedbounds.empirical.falsification.instances.climbing import LIGHT, search_population
@@ -150,7 +150,7 @@ def one_client(g: SimpleNamespace, i: int, signs: tuple[float, ...], stale: bool
 
 
 def round_by_loops(z: RoundInstances, b: int, stale: bool) -> dict[str, float]:
-    """Products and letters of one round: a loop over all noise, all samples, all clients and all local steps."""
+    """Products and symbols of one round: a loop over all noise, all samples, all clients and all local steps."""
     g = numbers_of(z, b)
     sums: dict[str, float] = {}
 
@@ -172,18 +172,18 @@ def round_by_loops(z: RoundInstances, b: int, stale: bool) -> dict[str, float]:
             add(W_DRIFT.name, chance * g.w[i] * L2 * moved)
             add(A_DRIFT.name, chance * g.w[i] * a[k] / a.sum() * L2 * moved)
             rho = a.sum() * (a[:-1].sum() + z.beta[b].max() ** 2 * a[k]) if k < g.tau[i] - 1 else 0.0
-            for block, letter in enumerate("xy"):
+            for block, symbol in enumerate("xy"):
                 u, G, v = (now.x - g.x, now.y - g.y)[block], now.G[block], at[i][block]
                 for p, q, value in (
                     ("X" if block == 0 else "Y",) * 2 + (u * u,),
-                    (f"G{letter}",) * 2 + (G * G,),
-                    (f"G{letter}", f"g{letter}", G * v),
-                    (f"xi{letter}",) * 2 + (now.xi[block] ** 2,),
+                    (f"G{symbol}",) * 2 + (G * G,),
+                    (f"G{symbol}", f"g{symbol}", G * v),
+                    (f"xi{symbol}",) * 2 + (now.xi[block] ** 2,),
                 ):
                     add(f"<{p},{q}>", chance * value)
-                add(f"<w:G{letter},w:G{letter}>", chance * g.w[i] * G * G)
-                add(f"<a:G{letter},a:g{letter}>", chance * g.w[i] * a[k] / a.sum() * G * v)
-                add(f"<r:G{letter},r:G{letter}>", chance * rho * G * G)
+                add(f"<w:G{symbol},w:G{symbol}>", chance * g.w[i] * G * G)
+                add(f"<a:G{symbol},a:g{symbol}>", chance * g.w[i] * a[k] / a.sum() * G * v)
+                add(f"<r:G{symbol},r:G{symbol}>", chance * rho * G * G)
             if stale:
                 add(restart.ABOVE.name, chance * (g.f(i, g.old, now.y) - g.f(i, g.old, best(g.old))))
                 add("<Gy,Y>", chance * now.G[1] * (now.y - g.y))
@@ -204,8 +204,8 @@ def round_by_loops(z: RoundInstances, b: int, stale: bool) -> dict[str, float]:
                     whole[block] += g.n * g.w[i] / g.P * run[i].g[block]
             x1, y1 = g.x - g.Gammax * whole[0], g.y + g.Gammay * whole[1]
             seen = start | {"Fy1": g.mean_slopes(x1, g.y)[1], "x1": x1 - g.x}
-            for block, letter in enumerate("xy"):
-                seen |= {f"s{letter}": s[block], f"n{letter}": noise[block], f"H{letter}": mean[block]}
+            for block, symbol in enumerate("xy"):
+                seen |= {f"s{symbol}": s[block], f"n{symbol}": noise[block], f"H{symbol}": mean[block]}
             for p, q in PAIRS:
                 if not (stale and "Fy1" in (p, q)):
                     add(f"<{p},{q}>", chance * seen[p] * seen[q])
@@ -362,7 +362,7 @@ def with_right(name: str, change: Any) -> Claim:
 
 
 @pytest.mark.parametrize(
-    ("name", "letter", "other"),
+    ("name", "symbol", "other"),
     [
         ("lemma-b.2/20x", "c", "r"),  # two clients of a sample, as if drawn with replacement
         ("lemma-b.2/20x", "d", "c"),
@@ -372,9 +372,9 @@ def with_right(name: str, change: Any) -> Claim:
         ("lemma-c.2/63", "nu", "c"),
     ],
 )
-def test_a_wrong_letter_is_refuted(name: str, letter: str, other: str) -> None:
+def test_a_wrong_symbol_is_refuted(name: str, symbol: str, other: str) -> None:
     def swapped(right: Any) -> Any:
-        return right.xreplace({vars(letters)[letter]: vars(letters)[other]})
+        return right.xreplace({vars(symbols)[symbol]: vars(symbols)[other]})
 
     assert found_for(with_right(name, swapped)).refuted
 

@@ -98,8 +98,8 @@ def test_the_pl_section_adds_a_kappa_to_lemma_b_8_that_is_not_needed():
     }
 
 
-def test_what_the_letters_mean_is_no_condition_of_a_printed_theorem(capsys):
-    """That amax is the largest coefficient is said of the letters; the paper prints no such condition."""
+def test_what_the_symbols_mean_is_no_condition_of_a_printed_theorem(capsys):
+    """That amax is the largest coefficient is said of the symbols; the paper prints no such condition."""
     assert main(["show", f"{PAPER}/theorem-4", "--form", "printed"]) == 0
     lines = capsys.readouterr().out.splitlines()
     conditions = [line for line in lines if line.startswith("  if ")]

@@ -87,12 +87,12 @@ def test_without_kinks_they_are_the_quadratics() -> None:
         assert value == pytest.approx(theirs[name], rel=1e-12), name
 
 
-def test_what_the_letters_of_fedau_say_holds_along_every_path() -> None:
+def test_what_the_symbols_of_fedau_say_holds_along_every_path() -> None:
     for z in kinked_records(30):
-        letters, x = z.constants(), z.start[:, :, None] + np.linspace(-30, 30, 4001)
+        symbols, x = z.constants(), z.start[:, :, None] + np.linspace(-30, 30, 4001)
         steepest = np.sqrt((z.objective.slope(x) ** 2).max(axis=2).sum(axis=1))
-        assert (steepest <= letters["G"][:, 0] * (1 + 1e-12))[z.covered].all() and z.covered.any()
-        gap = letters["F"][:, 0] - (z.objective.value(z.start[:, :, None]) - z.objective.value(x)).max(axis=2).sum(
+        assert (steepest <= symbols["G"][:, 0] * (1 + 1e-12))[z.covered].all() and z.covered.any()
+        gap = symbols["F"][:, 0] - (z.objective.value(z.start[:, :, None]) - z.objective.value(x)).max(axis=2).sum(
             axis=1
         )
         assert (gap[z.covered] >= -1e-9).all()

@@ -245,7 +245,7 @@ def test_the_farthest_weights_are_those_of_the_enumeration_of_all_records(p, K, 
     assert float(evaluate(NEARLY, c, form="explicit").constants["Wmax"].value) == pytest.approx(expected, abs=1e-15)
 
 
-def test_option_1_and_fedau_exclude_each_other_unless_nearly_everybody_takes_part():
+def test_option_1_and_fedau_exclude_each_other_unless_nearly_all_clients_takes_part():
     c = dict(L=1, F=1, I=2, T=1000, sigma=1, delta=1)
     for p in ([0.1, 0.4], [0.9, 0.9], [0.95, 0.99, 0.97]):
         evaluation = evaluate(NEARLY, c | dict(p=p), assume=["all"])

@@ -244,7 +244,7 @@ def test_the_clients_numbers_are_those_of_the_final_models(gallery):
     assert drawn == pytest.approx(expected)
 
 
-def test_unknown_names_are_told_with_the_nearest(gallery):
+def test_unknown_names_are_reported_with_the_nearest(gallery):
     with pytest.raises(FedboundsError, match=r"unknown figure of fedau 'figure-d\.5'; did you mean"):
         draw(gallery, "figure-d.5")
     with pytest.raises(FedboundsError, match="did you mean cifar-10"):

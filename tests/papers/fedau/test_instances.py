@@ -261,6 +261,6 @@ def test_a_smaller_constant_is_refuted(key: str, form: str, term: str, factor: f
     )
 
 
-def test_a_step_whose_vectors_no_longer_fit_its_rule_is_noticed_and_stops_no_court():
+def test_a_step_whose_vectors_no_longer_fit_its_rule_is_noticed_and_stops_no_checker():
     ruling = Bench.of("fedau").judged("lemma-b.3.2-average: v with mean none")
     assert ruling.evidence.endswith("the mean of v is not declared")

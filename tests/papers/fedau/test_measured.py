@@ -385,7 +385,7 @@ def test_estimated_rates_and_rates_off_by_a_hundredth_are_not_known_ones() -> No
 # --- what no theorem covers -------------------------------------------------------------------------------------
 
 UNCOVERED = [
-    (AverageParticipating(GAMMA, I), COINS, "depend on who takes part in the same round"),
+    (AverageParticipating(GAMMA, I), COINS, "depend on participation in the same round"),
     (FedVarp(GAMMA, I), COINS, "adds stored updates"),
     (MIFA(GAMMA, I), COINS, "adds stored updates"),
     (FedAU(GAMMA, I, rate=0.1), COINS, "exponentially weighted"),
@@ -464,7 +464,7 @@ def test_what_cannot_be_said_is_refused_in_one_line(call: Callable[[], object], 
 
 
 @pytest.mark.parametrize(("form", "K"), [("sharp", 2), ("sharp", 4), ("sharp", 6), ("repaired", 2), ("printed", 2)])
-def test_a_run_with_another_cut_off_than_the_corollary_sets_is_told_both(form: str, K: int) -> None:
+def test_a_run_with_another_cut_off_than_the_corollary_sets_is_reported_both(form: str, K: int) -> None:
     """At T = 5 the corollary has K = log 5/(2 log(10/7)) = 2.26, rounded up to 3 where it must be whole."""
     run = simulate(FedAU(GAMMA, I, 0.1, K), BOWLS, COINS, 5)
     with pytest.raises(FedboundsError, match=rf"corollary-4 sets K = .* the run has {K}; .* confront_family"):

@@ -170,7 +170,7 @@ def test_in_a_cycle_a_client_is_active_once_and_in_consecutive_rounds():
 
 @given(processes())
 @settings(max_examples=80)
-def test_processes_keep_their_promises(process):
+def test_processes_keep_their_bounds(process):
     assert process_from_spec(json.loads(json.dumps(process.spec()))).spec() == process.spec()
     q = process.matrix(8, np.random.default_rng(1))
     if process.unnormalized:

@@ -348,7 +348,7 @@ def test_a_record_without_rounds_or_clients_is_refused(wrong):
         weight_paths(wrong)
 
 
-def test_the_estimator_is_at_the_front_door_and_needs_neither_torch_nor_sympy_nor_hypothesis():
+def test_the_estimator_is_at_the_public_api_and_needs_neither_torch_nor_sympy_nor_hypothesis():
     assert fedbounds.ParticipationWeights is ParticipationWeights
     code = "import sys, fedbounds; fedbounds.ParticipationWeights(3); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

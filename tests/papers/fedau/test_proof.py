@@ -30,7 +30,7 @@ from fedbounds.bounds.audit.proof_step_checker import ProofSetting, proof_of, tr
 from fedbounds.bounds.audit.rules import Telescope, power_sum
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.fedau.lemmas import E_2
-from fedbounds.bounds.papers.fedau.notation import NOTATION as letters
+from fedbounds.bounds.papers.fedau.notation import NOTATION as symbols
 from fedbounds.bounds.papers.fedau.proof import OPTIMIZATION as PROOFS
 from fedbounds.bounds.papers.fedau.proof.averaged_sums import (
     HalfStepSum,
@@ -206,10 +206,10 @@ def test_an_unrolled_recursion_is_averaged_over_its_steps():
     setting, whole = step_setting("f"), round_setting("f")
     y, Y, x0, xi = (Vec.atom(name) for name in ("y", "Y", "x0", "xi"))
     now, mean, after = square(y - x0), square(Y - x0), square(y - xi - x0)
-    ratio, adds = 1 + 1 / (letters.I - sp.Rational(1, 2)), letters.sigma**2
+    ratio, adds = 1 + 1 / (symbols.I - sp.Rational(1, 2)), symbols.sigma**2
     start, recursion = Relation(now, sp.S.Zero, "=="), Relation(after, ratio * now + adds)
-    rule = UnrollMean(now, after, letters.I, ratio=ratio, adds=adds, names=(("y", "Y"),))
-    right = adds * mean_power_sum(ratio, letters.I)
+    rule = UnrollMean(now, after, symbols.I, ratio=ratio, adds=adds, names=(("y", "Y"),))
+    right = adds * mean_power_sum(ratio, symbols.I)
 
     def holds(rule=rule, left=mean, right=right, premises=(start, recursion), setting=whole):
         return rule.check(Relation(left, right), premises, (), setting).holds
@@ -228,7 +228,7 @@ def test_an_unrolled_recursion_is_averaged_over_its_steps():
 # --- Axioms of independent participation ------------------------------------------------------------------------------
 
 ROUND = round_setting("f~")
-C = letters.sigma**2
+C = symbols.sigma**2
 G0, F0, V, A, S, Z, D, GY, XI, X0 = (Vec.atom(a) for a in ("g0", "f0", "v", "a", "s", "z", "d", "GY", "Xi", "x0"))
 OWN = square(G0)  # differs between the clients
 
@@ -251,11 +251,11 @@ def test_noise_is_uncorrelated_with_the_start_of_the_round_but_not_with_later_gr
 
 
 def test_noise_averages_out_over_the_local_steps():
-    each, rule = Relation(square(XI), C), NoiseOverTime("a", "Xi", letters.I, needs=LOCAL_NOISE)
-    assert finding(rule, Relation(square(A), C / letters.I), each).holds
-    assert not finding(rule, Relation(square(A), C / letters.I**2), each).holds
-    assert not finding(replace(rule, each="v"), Relation(square(A), C / letters.I), each).holds
-    assert not finding(rule, Relation(square(A), C / letters.I)).holds
+    each, rule = Relation(square(XI), C), NoiseOverTime("a", "Xi", symbols.I, needs=LOCAL_NOISE)
+    assert finding(rule, Relation(square(A), C / symbols.I), each).holds
+    assert not finding(rule, Relation(square(A), C / symbols.I**2), each).holds
+    assert not finding(replace(rule, each="v"), Relation(square(A), C / symbols.I), each).holds
+    assert not finding(rule, Relation(square(A), C / symbols.I)).holds
 
 
 def test_jensen_over_the_local_steps_needs_means_of_one_client():
@@ -283,7 +283,7 @@ def test_jensen_over_the_clients_needs_a_bound_for_every_client():
 def test_cauchy_schwarz_is_about_a_difference_of_two_sums_of_one_vector():
     gap, each = GENERAL.gap, Relation(square(V), C)
     assert finding(CauchySchwarz("v", Z - S, gap), Relation(square(Z - S), gap * C), each).holds
-    assert not finding(CauchySchwarz("v", Z - S, gap), Relation(square(Z - S), gap * C / letters.N), each).holds
+    assert not finding(CauchySchwarz("v", Z - S, gap), Relation(square(Z - S), gap * C / symbols.N), each).holds
     for total in (Z + S, Z, Z - D, Z - 2 * S):
         assert not finding(CauchySchwarz("v", total, gap), Relation(square(total), gap * C), each).holds
     assert not finding(CauchySchwarz("a", Z - S, gap), Relation(square(Z - S), gap * C), Relation(square(A), C)).holds
@@ -306,7 +306,7 @@ def test_the_mean_of_the_update_is_taken_against_what_is_known():
 
 
 def test_the_second_moment_adds_the_clients_variances_to_the_squared_mean():
-    weight = letters.Z / letters.N**2
+    weight = symbols.Z / symbols.N**2
     rule, each = SecondMoment("d", "v", "a", weight), Relation(square(V + A), C)
     wanted = Relation(square(D), weight * C + square(Z))
     assert finding(rule, wanted, each).holds
@@ -344,9 +344,9 @@ def test_the_second_moment_is_right_for_three_clients_by_enumeration():
 
 
 def test_the_weighted_objective_descends_as_a_mean_of_smooth_functions():
-    step, decrease = -letters.gamma * D, sp.Symbol("decrease", real=True)
-    right = sp.expand(inner(F0, step) + letters.L / 2 * square(step))
-    rule = Descent("f0", step, decrease, letters.L, "f~")
+    step, decrease = -symbols.gamma * D, sp.Symbol("decrease", real=True)
+    right = sp.expand(inner(F0, step) + symbols.L / 2 * square(step))
+    rule = Descent("f0", step, decrease, symbols.L, "f~")
     assert finding(rule, Relation(-decrease, right)).holds
     assert not finding(rule, Relation(-decrease, right), setting=round_setting("f")).holds
     assert not finding(rule, Relation(decrease, right)).holds
@@ -356,7 +356,7 @@ def test_the_weighted_objective_descends_as_a_mean_of_smooth_functions():
 
 
 def test_deviations_from_the_mean_gradient_sum_to_zero():
-    phi, gn, gf, gt = letters.varphi, Vec.atom("gn"), Vec.atom("gf"), Vec.atom("gt")
+    phi, gn, gf, gt = symbols.varphi, Vec.atom("gn"), Vec.atom("gf"), Vec.atom("gt")
     each = Relation(square(gn - gf), C)
 
     def found(shift, spread=None, each=each, setting=APART):
@@ -364,7 +364,7 @@ def test_deviations_from_the_mean_gradient_sum_to_zero():
         within = Relation(square(gt - gf), spread**2 * C)
         return finding(Centered("gn", "gf", phi, shift), within, each, setting=setting)
 
-    assert found(MedianOverClients(phi)).holds and found(1 / letters.N).holds
+    assert found(MedianOverClients(phi)).holds and found(1 / symbols.N).holds
     assert not found(phi).holds and not found(phi / 2 + MeanOverClients(phi)).holds
     assert not found(MedianOverClients(phi), SumOverClients(sp.Abs(phi))).holds
     assert not found(MedianOverClients(phi), each=Relation(square(gn - gt), C)).holds
@@ -384,38 +384,38 @@ def test_the_triangle_inequality_needs_bounds_that_are_not_negative():
 
 
 def test_relations_of_nonnegative_sides_may_be_squared():
-    cap = Relation(letters.gamma, 1 / (4 * sp.sqrt(15) * letters.L * letters.I))
-    wanted = Relation(letters.gamma**2, 1 / (240 * letters.L**2 * letters.I**2))
+    cap = Relation(symbols.gamma, 1 / (4 * sp.sqrt(15) * symbols.L * symbols.I))
+    wanted = Relation(symbols.gamma**2, 1 / (240 * symbols.L**2 * symbols.I**2))
     assert finding(Squared(), wanted, facts=(cap,)).holds and finding(Squared(), wanted, cap).holds
     assert not finding(Squared(), Relation(wanted.left, wanted.right / 2), facts=(cap,)).holds
     signed = sp.Symbol("r", real=True)
-    assert not finding(Squared(), Relation(signed**2, C), facts=(Relation(signed, letters.sigma),)).holds
+    assert not finding(Squared(), Relation(signed**2, C), facts=(Relation(signed, symbols.sigma),)).holds
 
 
 def test_an_average_over_rounds_knows_what_differs_between_them():
     decrease, a, w = sp.Symbol("[decrease]", real=True), sp.Symbol("[a]"), sp.Symbol("[w]", nonnegative=True)
-    average, T, F, W = sp.Symbol("[average]"), letters.T, letters.F, letters.W
-    rule = Telescope(decrease, F, T, average, a, ((w, W),), "bounded-below", (letters.Wt,))
-    right = decrease / letters.gamma + 3 * w + C
+    average, T, F, W = sp.Symbol("[average]"), symbols.T, symbols.F, symbols.W
+    rule = Telescope(decrease, F, T, average, a, ((w, W),), "bounded-below", (symbols.Wt,))
+    right = decrease / symbols.gamma + 3 * w + C
 
-    def holds(one=right, mean=F / (letters.gamma * T) + 3 * W + C, rule=rule):
+    def holds(one=right, mean=F / (symbols.gamma * T) + 3 * W + C, rule=rule):
         return finding(rule, Relation(average, mean), Relation(a, one)).holds
 
     assert holds()
-    assert not holds(mean=F / (letters.gamma * (T + 1)) + 3 * W + C)
-    assert not holds(mean=F / (letters.gamma * T) + 2 * W + C)
+    assert not holds(mean=F / (symbols.gamma * (T + 1)) + 3 * W + C)
+    assert not holds(mean=F / (symbols.gamma * T) + 2 * W + C)
     assert not holds(one=-decrease, mean=-F / T)
     assert not holds(one=decrease * w, mean=F * W / T)
-    assert not holds(one=right + sp.Symbol("[z]"), mean=F / (letters.gamma * T) + 3 * W + C + sp.Symbol("[z]"))
-    assert not holds(one=right + letters.Wt, mean=F / (letters.gamma * T) + 3 * W + C + letters.Wt)
-    assert not holds(one=right + square(F0), mean=F / (letters.gamma * T) + 3 * W + C + square(F0))
+    assert not holds(one=right + sp.Symbol("[z]"), mean=F / (symbols.gamma * T) + 3 * W + C + sp.Symbol("[z]"))
+    assert not holds(one=right + symbols.Wt, mean=F / (symbols.gamma * T) + 3 * W + C + symbols.Wt)
+    assert not holds(one=right + square(F0), mean=F / (symbols.gamma * T) + 3 * W + C + square(F0))
     assert not holds(rule=replace(rule, below=""))
-    assert not holds(rule=replace(rule, rounds=T - 1), mean=F / (letters.gamma * (T - 1)) + 3 * W + C)
+    assert not holds(rule=replace(rule, rounds=T - 1), mean=F / (symbols.gamma * (T - 1)) + 3 * W + C)
     assert rule.needs == ("bounded-below",)
 
 
 def test_what_vanishes_has_the_limit_zero():
-    T, left = letters.T, sp.Symbol("[a]")
+    T, left = symbols.T, sp.Symbol("[a]")
     assert finding(Vanishing(T), Relation(left, sp.S.Zero), Relation(left, C / sp.sqrt(T) + 1 / T)).holds
     assert finding(Vanishing(T), Relation(left, C), Relation(left, C + 1 / T)).holds
     assert not finding(Vanishing(T), Relation(left, sp.S.Zero), Relation(left, C + 1 / T)).holds
@@ -426,7 +426,7 @@ def test_what_vanishes_has_the_limit_zero():
 
 
 def test_caps_with_roots_of_numbers_are_compared():
-    gamma, both = letters.gamma, letters.L * letters.I
+    gamma, both = symbols.gamma, symbols.L * symbols.I
     printed, drift = 1 / (4 * sp.sqrt(15) * both), 1 / (sp.sqrt(30) * both)
     assert prove(drift - gamma, (Relation(gamma, printed),)).holds
     assert not prove(printed - gamma, (Relation(gamma, drift),)).holds

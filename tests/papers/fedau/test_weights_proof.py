@@ -54,7 +54,7 @@ def accepts(rule, conclusion, premises=(), facts=()):
 # --- Powers and logarithms --------------------------------------------------------------------------------------------
 
 
-def test_powers_of_one_base_share_a_letter_whose_exponent_is_never_negative():
+def test_powers_of_one_base_share_a_symbol_whose_exponent_is_never_negative():
     (first, second), known = algebraic_form([q ** (2 * n), q ** (n - 1)], [RATE])
     (letter,) = (t for t in second.free_symbols if t != p)
     assert first == letter**2 * q**2 and second == letter
@@ -95,7 +95,7 @@ def test_the_root_of_a_sum_of_squares_is_at_most_the_sum():
     assert not accepts(Opened(), Relation(sp.sqrt(a**2 + b**2), (a + b) / 2))
 
 
-def test_an_opaque_sum_is_a_letter_and_nothing_is_known_of_it():
+def test_an_opaque_sum_is_a_symbol_and_nothing_is_known_of_it():
     total = sp.Sum(q**k, (k, 1, n))
     assert accepts(Opened((1,)), Relation(E, total), (Relation(E, total),))
     assert not accepts(Opened(), Relation(ZERO, total - 1), (), [RATE])
@@ -223,7 +223,7 @@ def test_clients_are_averaged_term_by_term():
     assert not accepts(CLIENTS, Relation(MEAN, a * MeanOverClients(p**2)), premise)
 
 
-def test_a_letter_stands_for_what_is_in_its_domain_and_for_a_reason():
+def test_a_symbol_stands_for_what_is_in_its_domain_and_for_a_reason():
     premise = (Relation(E, n + x),)
     rule = StandsFor(n, T, "n is T")
     assert accepts(rule, Relation(E, T + x), premise)

@@ -78,7 +78,7 @@ def test_the_mean_of_many_runs_is_that_of_the_exact_moments(algorithm):
     assert run.largest_gradient.max() > exact.gradient_bound  # the largest of all is above a root mean square
 
 
-def test_without_masks_everybody_is_local_sgd():
+def test_without_masks_all_clients_is_local_sgd():
     """One client with an operator that keeps everything: gradient descent."""
     problem = Quadratic(hessians=[[2.0]], centers=[[1.0]], x0=[3.0])
     run = simulate(AnalyzedFedMRN(0.1, 3, "sparsifier", keep=1.0), problem, Full(1), 5, record_models=True)

@@ -99,7 +99,7 @@ def test_other_conventions_keep_all_but_the_twin():
     assert {each.name for each in check_masking(above, examples=20).broken} == {"reference twin"}
 
 
-def test_a_masker_that_does_something_else_is_told_so():
+def test_a_masker_that_does_something_else_is_reported_so():
     def greedy(gradient, model, *_):
         return gradient(gradient(gradient(model)))
 

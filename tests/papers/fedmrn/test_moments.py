@@ -48,7 +48,7 @@ def test_the_gap_of_masks_of_fixed_amplitude_grows_linearly_whatever_progressive
         assert run.squared_distance[-1] == pytest.approx(expected, rel=2e-3)
 
 
-def test_the_court_of_instances_holds_both_theorems_against_exact_runs_and_refutes_two_fifths_of_them():
+def test_the_checker_of_instances_holds_both_theorems_against_exact_runs_and_refutes_two_fifths_of_them():
     docket = ClaimSet.of("fedmrn", only=[])
     for name in ("theorem-1[sharp]", "theorem-2[sharp]"):
         claim = docket.claims[f"fedmrn/{name}"]

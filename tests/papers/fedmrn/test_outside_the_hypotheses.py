@@ -67,7 +67,7 @@ def test_every_form_that_masks_or_draws_says_that_it_does_so_afresh():
             said = {a.name: a.statement for a in form.assumptions}
             if "relative-error" in said and result.key != "fedmrn/proposition-1":
                 assert "drawn afresh at every use" in said["independent-masks"], (result.key, form.name)
-            assert "whatever came before" in said.get("uniform-sampling", "whatever came before")
+            assert "independently of the past" in said.get("uniform-sampling", "independently of the past")
 
 
 # --- Theorem 2 with one local step ------------------------------------------------------------------------------------

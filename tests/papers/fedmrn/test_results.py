@@ -155,7 +155,7 @@ def test_rounds_are_counted_apart_from_iterations():
     assert (answer.rounds, answer.cost.iterations, answer.cost.oracle_calls) == (-(-T // 3), T, 2 * T)
 
 
-def test_masks_of_the_step_s_amplitude_are_promised_no_accuracy_that_takes_longer_than_a_sure_bound_lasts():
+def test_masks_of_the_step_s_amplitude_are_bounded_no_accuracy_that_takes_longer_than_a_sure_bound_lasts():
     c = dict(**GOLDEN, d=2)
     assert isinstance(rounds(CONVEX, 18.0, c, form="sharp:masks"), Reached)
     never = rounds(CONVEX, 5.0, c, form="sharp:masks")

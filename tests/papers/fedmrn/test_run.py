@@ -135,8 +135,8 @@ def test_theorem_1_knows_the_gradient_bound_along_its_run_by_exact_moments():
     assert found.constants["G"].value == exact.gradient_bound and found.constants["G"].source == "trajectory"
     expected = {"L": 1, "mu": 1, "sigma": 0.1, "q": 1, "Gamma": 0.005, "Delta1": 0.13, "N": 4, "K": 2, "S": 2,
                 "T": T + 1}  # fmt: skip
-    for letter, value in expected.items():
-        assert found.constants[letter].value == pytest.approx(value), letter
+    for symbol, value in expected.items():
+        assert found.constants[symbol].value == pytest.approx(value), symbol
     assert len(found.rounds) == T and not found.crossings.size  # its steps do not depend on T: a curve
     assert found.measured[-1] == pytest.approx(exact.objective_gap[-1], rel=0.5)
     assert found.why_not == ("G is known only along one run",)
@@ -164,7 +164,7 @@ def test_r1_is_held_against_exact_moments_and_a_guarantee_where_a_sum_of_masks_b
     assert not long.guarantee and not long.valid[-1]
 
 
-def test_masks_as_theorem_1_prescribes_them_cross_what_it_promises():
+def test_masks_as_theorem_1_prescribes_them_cross_what_it_bounds():
     algorithm = AnalyzedFedMRN(2 / 24, 2, amplitude=8 / 23, step_shift=23)
     found = against(
         algorithm, FOUR, "repaired", key="fedmrn/theorem-1", some=PAIR, iterations=2002, seeds=8,

@@ -39,7 +39,7 @@ def test_in_a_given_time_small_steps_want_company_and_the_best_ones_want_none():
     assert describe_minimum(given).endswith(f"Q = {given.x[np.nanargmin(given.y)]:g}")
 
 
-def test_the_forms_are_drawn_in_their_order_and_dotted_where_they_promise_nothing():
+def test_the_forms_are_drawn_in_their_order_and_dotted_where_they_bound_nothing():
     picture = family(points=12)
     for Q in (1, 10):
         curves = [next(c for c in picture.curves if c.label == f"Q = {Q}: {name}") for name in FAMILY]

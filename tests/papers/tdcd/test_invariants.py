@@ -119,7 +119,7 @@ CORRECT = {
 
 
 @pytest.mark.parametrize("name", CORRECT)
-def test_no_invariant_accuses_a_correct_implementation(name):
+def test_no_invariant_flags_a_correct_implementation(name):
     report = check_vertical(CORRECT[name], examples=20, cases=st.sampled_from(drawn_cases()))
     report.raise_if_broken()
     assert report.cause is None and not report.skipped, str(report)

@@ -208,6 +208,6 @@ def test_where_the_bound_hardly_sees_more_than_the_product_one_local_step_is_fou
     assert best.value == pytest.approx(optimize(f"tdcd/{result}", constants | dict(Q=1), ["eta"]).value, rel=1e-9)
 
 
-def test_a_time_in_which_no_round_fits_promises_nothing():
+def test_a_time_in_which_no_round_fits_bounds_nothing():
     got = evaluate(load("tdcd/wall-clock"), NETWORK | dict(W=300, Q=1, eta=1e-4), strict=False)
     assert not got.valid and float(got.value) == math.inf

@@ -44,7 +44,7 @@ one_root, tail_root = Symbol("root of the mean", real=True), Symbol("root of the
 TWO_DRAWS = ProofSetting.of(
     "sum over clients with weights (q^n + q'^n)/2, q' being another draw of the round's weights q",
     *EXCHANGED,
-    letters={one_root: sqrt(likely.ANY_WEIGHTS), tail_root: sqrt(2 * log(1 / c))},
+    symbols={one_root: sqrt(likely.ANY_WEIGHTS), tail_root: sqrt(2 * log(1 / c))},
 )
 ev, mev = (Vec.atom(a.name) for a in EXCHANGED)
 LARGEST2 = Symbol("Z^2", nonnegative=True)  # the largest left-hand side of (7) over all points
@@ -110,7 +110,7 @@ h["H15", "(C.4) with b such that the tail gets the printed factor"] = by(
     le(likely.SCALE * (one_root + tail_root) ** 2, FOUR_TERM), likely.FOUR_CLIENTS
 )
 h["H16", "the same with the roots written out"] = by(
-    le(one_window(likely.ANY_WEIGHTS), FOUR_TERM.xreplace(dict(TWO_DRAWS.letters))), Unfolded, "H15"
+    le(one_window(likely.ANY_WEIGHTS), FOUR_TERM.xreplace(dict(TWO_DRAWS.symbols))), Unfolded, "H15"
 )
 h["H17", "the logarithm of a product"] = Lemma("ln(2/c) = ln(2) + ln(1/c)", log(1 / c), log(2 / c) - log(2))
 h["H18", "Proposition 4.7's constant for one window, as (N - 1)/(N^2 - 4) <= 1/4 <= ln(2)/2"] = by(

@@ -23,7 +23,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof import axioms
 from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, MOVE, in_x_before
-from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, NOISY, TO_LETTERS
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, NOISY, TO_SYMBOLS
 from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE
@@ -173,6 +173,6 @@ fall_steps(s)
 gap_steps(s)
 average_steps(s, REPAIRED)
 average_steps(s, SHARP)
-ON_AVERAGE = {**TO_LETTERS, G_MEAN: n.epsopt, H_MEAN: n.direction}
+ON_AVERAGE = {**TO_SYMBOLS, G_MEAN: n.epsopt, H_MEAN: n.direction}
 ENDS = {"repaired": "44", "sharp": "44-sharp"}
 ASCENT_PROOF = s.proof(f"{PAPER}/lemma-b.5", LEMMA_B_5, ENDS, substitute=ON_AVERAGE)

@@ -99,7 +99,7 @@ class SampleSquare(Schema):
         more = {sp.Max(1, n.n - 1): n.n - 1}  # from two clients on
         factor = (n.n / n.P) ** 2
         stands = {
-            letter: setting.letters[letter].xreplace(setting.letters).xreplace(more) for letter in (of.r, of.c, of.d)
+            symbol: setting.symbols[symbol].xreplace(setting.symbols).xreplace(more) for symbol in (of.r, of.c, of.d)
         }
         if not (
             same(stands[of.c].xreplace(stands), factor * two)

@@ -34,7 +34,7 @@ ONE_STEP = "descent lemma, for a step of 1/Lf along the gradient"
 AFTER = Symbol("[g after one step of 1/Lf, less its least value]", real=True)
 
 
-def smooth(result: Result, excess: sp.Symbol, letter: sp.Symbol, assumption: Assumption, least_value: str) -> Proof:
+def smooth(result: Result, excess: sp.Symbol, symbol: sp.Symbol, assumption: Assumption, least_value: str) -> Proof:
     """Lemmas A.6 and A.7: after one step the function is not below its minimum."""
     along = -1 / n.Lf * gradient
     fall = sp.expand(inner(gradient, along) + n.Lf / 2 * square(along))
@@ -42,15 +42,15 @@ def smooth(result: Result, excess: sp.Symbol, letter: sp.Symbol, assumption: Ass
     s["step", "one gradient step"] = ByMeaning("OneStep", AFTER, excess + fall, ONE_STEP, ("smooth",)), facts.SMOOTH
     s["least", least_value] = le(sp.S.Zero, AFTER), assumption
     s["fact", result.title] = le(square(gradient), 2 * n.Lf * excess), "step least"
-    return s.proof(result.key, result, PRINTED, square(gradient), {excess: letter})
+    return s.proof(result.key, result, PRINTED, square(gradient), {excess: symbol})
 
 
 PRINTED = {"printed": "fact"}
 
 s = Chain(VECTORS)
 s["fact", "a square is left"] = le(inner(u, v), sp.expand(square(u) / (2 * n.young) + n.young / 2 * square(v))), Gram()
-LETTERS = {product_symbol("u", "u"): n.usq, product_symbol("v", "v"): n.vsq}
-YOUNG = s.proof(facts.LEMMA_A_1.key, facts.LEMMA_A_1, PRINTED, inner(u, v), LETTERS)
+SYMBOLS = {product_symbol("u", "u"): n.usq, product_symbol("v", "v"): n.vsq}
+YOUNG = s.proof(facts.LEMMA_A_1.key, facts.LEMMA_A_1, PRINTED, inner(u, v), SYMBOLS)
 
 DIFFERENCE = measure_symbol(facts.LEMMA_A_2.measure)
 s = Chain(ONE_FUNCTION)

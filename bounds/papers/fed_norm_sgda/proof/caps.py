@@ -54,10 +54,10 @@ class Caps:
         self._stated(s, "c", "x moves slower than y follows", c_)
         s[f"(c){x}", "(c)"] = le(156 * kappa**2 * Gammax, Gammay), {f"(c){x}-stated": 156 * kappa**2}
         # the paper's chain needs (g) with a factor that is at least 1
-        s[f"(g){x}-letters", "(g): the drift in the noise"] = by(
+        s[f"(g){x}-symbols", "(g): the drift in the noise"] = by(
             le(self.g_factor * ASCENT * r * S_2, ONE), Unfolded, g, SAMPLED
         )
-        s[f"(g){x}", "(g)"] = le(p * ASCENT * r * S_2, self.g), {f"(g){x}-letters": self.g}
+        s[f"(g){x}", "(g)"] = le(p * ASCENT * r * S_2, self.g), {f"(g){x}-symbols": self.g}
         for name, step, condition, squared in (
             ("y", etay, f_y, 256 * kappa * (L * betaG * etay) ** 2 * p * D),
             ("x", etax, f_x, 4096 * (kappa * L * betaG * etax) ** 2 * p * D),

@@ -93,17 +93,17 @@ class FirstAt:
 ENOUGH = Condition(n.T, ">=", ROUNDS_NEEDED, "enough rounds", n.T)
 
 
-IN_LETTERS = {SLOW: corollaries.SLOW, FAST: corollaries.FAST}
+IN_SYMBOLS = {SLOW: corollaries.SLOW, FAST: corollaries.FAST}
 T, eps, work = n.T, n.eps, n.P * n.taubar
 SHOWN = largest(4 * SLOW**2 / (work * eps**4), 2 * FAST / eps**2, *(c.right for c in ENOUGH_ROUNDS))
 THEOREM = THEOREM_1_AT_ITS_STEPS.form("sharp")
 first, second = SLOW / sqrt(work * T), FAST / T
 
 s = Chain(
-    ProofSetting(DESCENT_SETTING.bracket, DESCENT_SETTING.atoms, letters=IN_LETTERS), cites=(THEOREM_1_AT_ITS_STEPS,)
+    ProofSetting(DESCENT_SETTING.bracket, DESCENT_SETTING.atoms, symbols=IN_SYMBOLS), cites=(THEOREM_1_AT_ITS_STEPS,)
 )
 s["E1", "enough rounds"] = ENOUGH
-s["E2", "in letters"] = le(SHOWN, T), Unfolded, "E1", *LEGAL
+s["E2", "in symbols"] = le(SHOWN, T), Unfolded, "E1", *LEGAL
 s["E3", "for the root"] = le(4 * SLOW**2, work * eps**4 * T), {"E2": work * eps**4}
 s["E4", "what falls like the root"] = le(first, eps**2 / 2), "E3"
 s["E5", "the local updates"] = le(second, eps**2 / 2), {"E2": eps**2 / (2 * T)}
@@ -132,7 +132,7 @@ ALONG = ProofSetting.of(
     Atom("Phi", "gradient", 0, "grad Phi~ = sum_i w_i grad_x f_i at (x_t, y~*)", "x yw", "F~/x", False),
     Atom("Fp", "gradient", 0, "sum_i p_i grad_x f_i at (x_t, y~*)", "x yw", "f/x", False),
     Atom("Phip", "gradient", 0, "grad Phi = sum_i p_i grad_x f_i at (x_t, y*)", "x yp", "f/x", False),
-    letters={
+    symbols={
         LAG: square(Vec.atom("yw") - Vec.atom("yp")),
         MEAN: square(Vec.atom("Phi")),
         MISMATCH: n.chi2 * (betaG**2 * MEAN + sigmaG**2),
@@ -159,9 +159,9 @@ s["C4", "two changes, of the weights and of the maximizer"] = by(
     le(square(Phip), 2 * square(Phi) + 4 * square(Fp - Phi) + 4 * square(Phip - Fp)), Gram()
 )
 s["5-mean", "(5), for the mean over the rounds"] = le(square(Phip), sp.expand(PRINTED)), "C4 C1 C2 C3"
-s["5-letters", "in letters"] = le(square(Phip), sp.expand(LETTERED)), Unfolded, "5-mean"
-s["5", "Corollary 1.1, (5)"] = LEAST_OF_MEAN, "5-letters"
-s["T1", "a letter"] = le(square(Phi), MEAN), Unfolded
+s["5-symbols", "in symbols"] = le(square(Phip), sp.expand(LETTERED)), Unfolded, "5-mean"
+s["5", "Corollary 1.1, (5)"] = LEAST_OF_MEAN, "5-symbols"
+s["T1", "a symbol"] = le(square(Phi), MEAN), Unfolded
 s["T2", "other weights"] = le(square(Fp - Phi), MISMATCH), Unfolded, {"C2": 1, "C3": n.chi2}
 s["T3", "another maximizer"] = le(square(Phip - Fp), L**2 * LAG), Unfolded, "C1"
 s["T4", "the triangle inequality in mean square"] = Triangle(Phi, Fp - Phi, (first, second)), "T1 T2"
@@ -181,7 +181,7 @@ PROXIMAL = ProofSetting.of(
     Atom("xt", "point", 0, "x_t", per_client=False),
     Atom("xw", "point", 0, "the proximal point of Phi~ at x_t, with 1/(2 Lf)", per_client=False),
     Atom("xp", "point", 0, "the proximal point of Phi at x_t, with 1/(2 Lf)", per_client=False),
-    letters={MOREAU_MEAN: 4 * L**2 * square(xt - xw), PROX_LAG: square(xw - xp)},
+    symbols={MOREAU_MEAN: 4 * L**2 * square(xt - xw), PROX_LAG: square(xw - xp)},
 )
 
 
@@ -194,10 +194,10 @@ PARTS, ROOTS = (xt - xw, xw - xp), (sqrt(MOREAU_MEAN) / (2 * L), sqrt(PROX_LAG))
 
 s = Chain(PROXIMAL, ON_THE_RUN)
 s["M1", "two parts"] = le(LEFT, sp.expand(8 * L**2 * square(xt - xw) + 8 * L**2 * square(xw - xp))), Gram()
-s["M2", "in letters"] = le(LEFT, LETTERED), Unfolded, "M1"
+s["M2", "in symbols"] = le(LEFT, LETTERED), Unfolded, "M1"
 s["55", "(55)"] = LEAST_OF_MOREAU, "M2"
 for name, part, root in zip("ab", PARTS, ROOTS, strict=True):
-    s[f"M3{name}", "a letter"] = le(square(part), root**2), Unfolded
+    s[f"M3{name}", "a symbol"] = le(square(part), root**2), Unfolded
 s["M4", "the triangle inequality in mean square"] = Triangle(*PARTS, ROOTS), "M3a M3b"
 s["M5", "times 4 Lf^2"] = le(LEFT, SHARP), {"M4": 4 * L**2}
 s["55-sharp", "Corollary 2.1 by the triangle inequality"] = LEAST_OF_MOREAU, "M5"

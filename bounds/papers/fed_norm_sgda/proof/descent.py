@@ -14,7 +14,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
 from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, given_start, sample_mean
-from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_LETTERS
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_SYMBOLS
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF, ROUNDED, SMOOTH_ENVELOPE
 
 DELTA, DESCENT_SETTING, PAPER, S_1, S_2, G = of.DELTA, of.DESCENT_SETTING, of.PAPER, of.S_1, of.S_2, of.G
@@ -93,4 +93,4 @@ before_the_caps(s)
 lemma_steps(s, "", nu, "repaired")
 lemma_steps(s, "-printed", Integer(1), "explicit")
 ENDS = {"explicit": "15-printed", "repaired": "15"}
-DESCENT_PROOF = s.proof(f"{PAPER}/lemma-b.3", LEMMA_B_3, ENDS, -DECREASE, TO_LETTERS)
+DESCENT_PROOF = s.proof(f"{PAPER}/lemma-b.3", LEMMA_B_3, ENDS, -DECREASE, TO_SYMBOLS)

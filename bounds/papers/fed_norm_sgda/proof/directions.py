@@ -42,11 +42,11 @@ class Block:
     at_start: str  # the step that bounds the squared gradient of F~ there
     bound: sp.Expr  # that bound
 
-    def __getattr__(self, letter: str) -> Vec:
+    def __getattr__(self, symbol: str) -> Vec:
         """`block.h` is the vector `hx` or `hy`."""
-        if letter not in ("g", "F", "G", "h", "H", "s", "n", "xi", "z"):
-            raise AttributeError(letter)
-        return Vec.atom(f"{letter}{self.name}")
+        if symbol not in ("g", "F", "G", "h", "H", "s", "n", "xi", "z"):
+            raise AttributeError(symbol)
+        return Vec.atom(f"{symbol}{self.name}")
 
 
 IN_X = Block("x", f"{AWAY_PROOF.id}/B6", 2 * G + 4 * kappa * L * DELTA)
@@ -157,17 +157,17 @@ def lemma_b_2_steps(s: Chain) -> None:
         s[f"14{suffix}", f"Lemma B.2, (14){says}"] = le(square(b.s + b.n), sp.expand(price * bound)), f"19x{suffix} B2b"
 
 
-def distance_steps(s: Chain, prefix: str, letter: sp.Symbol) -> None:
+def distance_steps(s: Chain, prefix: str, symbol: sp.Symbol) -> None:
     """Smoothness between the local models and the round's start, in other weights."""
     both = sp.Add(*(square(axioms.scaled(prefix, b.G - b.g)) for b in (IN_X, IN_Y)))
     local, start = (f"{prefix}:{g}x {prefix}:{g}y" for g in "Gg")
     s[f"{prefix}-drifta", "smoothness, in these weights"] = by(
         le(both, local_distance(f"{prefix}:")), axioms.smooth(local, start), JOINTLY_SMOOTH
     )
-    s[f"{prefix}-drift", "abbreviated"] = le(both, letter), Unfolded, f"{prefix}-drifta"
+    s[f"{prefix}-drift", "abbreviated"] = le(both, symbol), Unfolded, f"{prefix}-drifta"
 
 
-TO_LETTERS = {
+TO_SYMBOLS = {
     **closed(CONSTANTS),
     G: n.gradsq,
     DELTA: n.gap,
@@ -190,7 +190,7 @@ def directions_proof() -> Proof:
         end_steps(s, b)
     lemma_b_2_steps(s)
     ends = {"printed": "14-printed", "repaired": "14"}
-    return s.proof(f"{PAPER}/lemma-b.2", LEMMA_B_2, ends, square(IN_X.s + IN_X.n), TO_LETTERS)
+    return s.proof(f"{PAPER}/lemma-b.2", LEMMA_B_2, ends, square(IN_X.s + IN_X.n), TO_SYMBOLS)
 
 
 DIRECTIONS_PROOF = directions_proof()
@@ -212,13 +212,13 @@ def noisy_proofs() -> tuple[Proof, Proof]:
     s = Chain(DESCENT_SETTING, EACH, (AWAY_PROOF, DIRECTIONS_PROOF))
     distance_steps(s, "a", A_DRIFT)
     ends = {"printed": noisy_step(s, IN_X, LEMMA_B_7, "a-drift")}
-    in_x = s.proof(LEMMA_B_7.key, LEMMA_B_7, ends, square(axioms.scaled("a", IN_X.G)), TO_LETTERS)
+    in_x = s.proof(LEMMA_B_7.key, LEMMA_B_7, ends, square(axioms.scaled("a", IN_X.G)), TO_SYMBOLS)
     s = Chain(DESCENT_SETTING, EACH, (AWAY_PROOF, DIRECTIONS_PROOF, in_x))
     end = noisy_step(s, IN_Y, LEMMA_B_8, f"{in_x.id}/a-drift")
     conclusion, more = s.steps[-1].conclusion, 4 * Q * betaG**2 * L * (kappa - 1) * DELTA
     s[f"{end}-pl", "kappa is at least 1"] = le(conclusion.left, sp.expand(conclusion.right + more)), end, CURVATURE
     ends = {"printed": end, "printed:pl": f"{end}-pl"}
-    return in_x, s.proof(LEMMA_B_8.key, LEMMA_B_8, ends, square(axioms.scaled("a", IN_Y.G)), TO_LETTERS)
+    return in_x, s.proof(LEMMA_B_8.key, LEMMA_B_8, ends, square(axioms.scaled("a", IN_Y.G)), TO_SYMBOLS)
 
 
 NOISY_PROOFS = noisy_proofs()

@@ -16,7 +16,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4, LEMMA_B_9
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import symbols as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import Scaled, scaled
-from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, TO_LETTERS, Block
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, TO_SYMBOLS, Block
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF, over_local_steps
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
@@ -113,7 +113,7 @@ joint_steps(s, "-printed", Integer(1), "-printed")
 cap_steps(s, "-explicit", Integer(1), THEOREM_1.form("explicit").conditions[-1])
 joint_steps(s, "-explicit", Integer(1), "-printed")
 ENDS = {"printed": "B.4-printed", "repaired": "B.4"}
-DRIFT_PROOF = s.proof(f"{PAPER}/lemma-b.4", LEMMA_B_4, ENDS, X, TO_LETTERS)
+DRIFT_PROOF = s.proof(f"{PAPER}/lemma-b.4", LEMMA_B_4, ENDS, X, TO_SYMBOLS)
 
 # --- Lemma B.9 ------------------------------------------------------------------------------------------------------
 
@@ -126,4 +126,4 @@ s["B.9-printed", "Lemma B.9 as printed, with more kappa than it needs"] = by(
     le(X, 2 * V + theta_G * G + WITH_KAPPA * DELTA), Unfolded, f"{DRIFT_PROOF.id}/32-printed", CURVATURE
 )
 ENDS = {"printed": "B.9-printed", "repaired": "B.9"}
-PL_PROOF = s.proof(f"{PAPER}/lemma-b.9", LEMMA_B_9, ENDS, X, TO_LETTERS)
+PL_PROOF = s.proof(f"{PAPER}/lemma-b.9", LEMMA_B_9, ENDS, X, TO_SYMBOLS)

@@ -80,8 +80,8 @@ s["B6y", "the gradient in y, Lemma A.7, eq. (33)"] = SelfBounded("Fy", DELTA), S
 s["B6p", "the gradient in y from below, Lemma A.5: F~(x_t, .) at y_t"] = by(
     le(2 * mu * DELTA, square(Fy)), STRONGLY_CONCAVE
 )
-s["B6g", "a letter for a square"] = le(square(Phi), G)
+s["B6g", "a symbol for a square"] = le(square(Phi), G)
 s["B6-sharp", "Lemma B.6 by the triangle inequality"] = Triangle(Phi, Fx - Phi, ROOTS), "B6g B6c-turned"
-TO_LETTERS = {G: n.gradsq, DELTA: n.gap}
+TO_SYMBOLS = {G: n.gradsq, DELTA: n.gap}
 ENDS = {"printed": "B6", "sharp": "B6-sharp"}
-AWAY_PROOF = s.proof(f"{PAPER}/lemma-b.6", LEMMA_B_6, ENDS, square(Fx), TO_LETTERS)
+AWAY_PROOF = s.proof(f"{PAPER}/lemma-b.6", LEMMA_B_6, ENDS, square(Fx), TO_SYMBOLS)

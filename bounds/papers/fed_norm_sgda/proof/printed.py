@@ -92,7 +92,7 @@ def gap_steps(s: Chain) -> None:
         f"{ROUND}/(36)-printed": moved,
         "43-moved": N + 2 * r * S_1 * betaG**2 * LIFTED + c * H,
         f"{ROUND}/(37)-printed": Gammay**2 * L / 2,
-        f"{CAPS}/(g)-printed-letters": Gammay * X,
+        f"{CAPS}/(g)-printed-symbols": Gammay * X,
         f"{CAPS}/x-g-printed": Gammax * X / (52 * kappa),
         f"{CAPS}/x-b-printed": Gammax * LIFTED / (1248 * kappa**2),
         f"{CAPS}/(b)-printed": 2 * Gammay * L * DELTA / kappa,

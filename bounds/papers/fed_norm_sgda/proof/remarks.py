@@ -37,9 +37,9 @@ s = Chain(DESCENT_SETTING, cites=(THEOREM_1_AT_ITS_STEPS,))
 for k, condition in enumerate(SAID):
     s[f"R{k}", condition.why] = condition
 SO = tuple(map(condition_fact, SAID))
-for letter, value in VALUES:
-    alike = ByMeaning("AllAlike", letter, value, op="==", given=SO)
-    s[f"{letter}", "all clients are alike"] = alike, " ".join(f"R{k}" for k in range(len(SAID)))
+for symbol, value in VALUES:
+    alike = ByMeaning("AllAlike", symbol, value, op="==", given=SO)
+    s[f"{symbol}", "all clients are alike"] = alike, " ".join(f"R{k}" for k in range(len(SAID)))
 at = sp.expand(THEOREM_1_AT_ITS_STEPS.form("sharp").bound)
 s["6-general", "Theorem 1 at its steps"] = by(
     le(G_MEAN, at), f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS
@@ -48,10 +48,10 @@ start, at = at, at.xreplace({n.taueff: n.taubar})
 factor = sp.cancel((start - at) / (n.taueff - n.taubar))
 s["6-taueff", "with taueff = tau"] = le(G_MEAN, at), {"6-general": 1, f"R{len(SAID) - 1}": factor}
 source = "6-taueff"
-for letter, value in VALUES:
-    slope, at = sp.diff(at, letter), sp.expand(at.xreplace({letter: value}))
-    s[f"6-{letter}", f"with {letter} = {value}"] = le(G_MEAN, at), {source: 1, f"{letter}": slope}
-    source = f"6-{letter}"
+for symbol, value in VALUES:
+    slope, at = sp.diff(at, symbol), sp.expand(at.xreplace({symbol: value}))
+    s[f"6-{symbol}", f"with {symbol} = {value}"] = le(G_MEAN, at), {source: 1, f"{symbol}": slope}
+    source = f"6-{symbol}"
 REMARK_1_PROOF = s.proof(REMARK_1.key, REMARK_1, {"repaired": "6-D"})
 
 # --- Remark 3 -------------------------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
 
 
 def drift_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
-    """Lemma C.2 in the letter V_C."""
+    """Lemma C.2 in the symbol V_C."""
     in_gap = 8 * price * etay**2 * L**3 * D * betaG**2 * STALE
     s[f"V_C{suffix}", "Lemma C.2 with more than it needs, so that both steps count alike"] = by(
         le(X, sp.expand(2 * price * V_C + in_gap)), Unfolded, f"{SNAPSHOT}/C.2{suffix}"

@@ -31,14 +31,14 @@ PAPER, C_w, D, Gx, L, X, Z, a_m, betaG = of.PAPER, of.C_w, of.D, of.Gx, of.L, of
 betaL, c, closed, d, etax, etay, nu, r = of.betaL, of.c, of.closed, of.d, of.etax, of.etay, of.nu, of.r
 round_setting, sigmaG, sigmaL = of.round_setting, of.sigmaG, of.sigmaL
 
-EACH, IN_X, PRICES, TO_LETTERS = directions.EACH, directions.IN_X, directions.PRICES, directions.TO_LETTERS
+EACH, IN_X, PRICES, TO_SYMBOLS = directions.EACH, directions.IN_X, directions.PRICES, directions.TO_SYMBOLS
 end_steps, gradient_steps, sample_steps = directions.end_steps, directions.gradient_steps, directions.sample_steps
 start_steps = directions.start_steps
 
 STALE = Symbol("[delta^_t]", nonnegative=True)
 W_SQUARED, I_1_SQUARED = Symbol("sum w_i^2", nonnegative=True), Symbol("I_1^2", nonnegative=True)
 V_C = Symbol("V_C", nonnegative=True)
-OWN_LETTERS = {
+OWN_SYMBOLS = {
     W_SQUARED: SumOverClients(n.w**2),
     I_1_SQUARED: r * Z * (sigmaL**2 + betaL**2 * Gx**2) + Gx**2 * (c + r * d * W_SQUARED),
     V_C: (etax**2 + etay**2) * L**2 * (sigmaL**2 * C_w + 2 * D * (Gx**2 + sigmaG**2)),
@@ -51,12 +51,12 @@ SNAPSHOT_ATOMS = (
     Atom("xb", "point", 0, "the proximal point of Phi~ at x_t, with 1/(2 Lf)", per_client=False, still=True),
 )
 _BASE = round_setting("xs y0", *SNAPSHOT_ATOMS)
-SETTING = _BASE.with_symbols(OWN_LETTERS)
+SETTING = _BASE.with_symbols(OWN_SYMBOLS)
 IN_SNAPSHOT = Block("y", "S-self", 2 * L * STALE)
 MOVED_Y = square(MOVED["y"])
 TO_OWN = {
-    **TO_LETTERS,
-    **{letter: value.xreplace(closed(SETTING.letters)) for letter, value in OWN_LETTERS.items()},
+    **TO_SYMBOLS,
+    **{symbol: value.xreplace(closed(SETTING.symbols)) for symbol, value in OWN_SYMBOLS.items()},
     STALE: n.staledual,
 }
 

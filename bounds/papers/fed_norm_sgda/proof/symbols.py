@@ -50,11 +50,11 @@ CONSTANTS: Mapping[sp.Symbol, sp.Expr] = {
 }
 
 
-def closed(letters: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
-    """Every letter by what it stands for, without symbols."""
-    found = dict(letters)
+def closed(symbols: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+    """Every symbol by what it stands for, without symbols."""
+    found = dict(symbols)
     while any(value.free_symbols & set(found) for value in found.values()):
-        found = {letter: value.xreplace(found) for letter, value in found.items()}
+        found = {symbol: value.xreplace(found) for symbol, value in found.items()}
     return found
 
 
@@ -143,14 +143,14 @@ def local_distance(prefix: str = "") -> sp.Expr:
 
 W_DRIFT = Symbol("[X_t, clients weighed by w_i^2]", nonnegative=True)
 A_DRIFT = Symbol("[X_t, weighed as the noise is]", nonnegative=True)
-LETTERS = {**CONSTANTS, X: local_distance(), W_DRIFT: local_distance("w:"), A_DRIFT: local_distance("a:")}
+SYMBOLS = {**CONSTANTS, X: local_distance(), W_DRIFT: local_distance("w:"), A_DRIFT: local_distance("a:")}
 
 
 def round_setting(start_y: str, *more: Atom) -> ProofSetting:
     """One round; the gradient in y is taken at the x of `start_y`, of the round's start or of the snapshot."""
     local_y = "X Y" if start_y == "x0 y0" else "xs Y"
     atoms = (*POINTS, *block_atoms("x", "x0 y0", "X Y"), *block_atoms("y", start_y, local_y), *more)
-    return ProofSetting(BRACKET, with_scaled({a.name: a for a in atoms}, SCALED), letters=LETTERS)
+    return ProofSetting(BRACKET, with_scaled({a.name: a for a in atoms}, SCALED), symbols=SYMBOLS)
 
 
 G = product_symbol("Phi", "Phi")

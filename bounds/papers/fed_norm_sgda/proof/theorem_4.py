@@ -114,8 +114,8 @@ def lag_proof() -> Proof:
     )
     s["73", "Lemma C.4, (73)", ""] = le(GAP_MEAN, STALE_MEAN + AGE), "73d 73c"
     s["73-printed", "as printed: the root of nu is less than 2", ""] = le(GAP_MEAN, STALE_MEAN + OLDER), "73"
-    ends, letters = {"explicit": "73-printed", "repaired": "73"}, {**TO_OWN, STALE_MEAN: n.staledual}
-    return s.proof(LEMMA_C_4.key, LEMMA_C_4, ends, substitute=letters)
+    ends, symbols = {"explicit": "73-printed", "repaired": "73"}, {**TO_OWN, STALE_MEAN: n.staledual}
+    return s.proof(LEMMA_C_4.key, LEMMA_C_4, ends, substitute=symbols)
 
 
 AGE, OLDER = Gammax * Gx * (n.S - 1) * sqrt(nu) * I_1, 2 * Gammax * Gx * (n.S - 1) * I_1

@@ -94,7 +94,8 @@ THEOREM = f"{PAPER}/theorem-3"
 # --- Lemma B.7.1 ------------------------------------------------------------------------------------------------------
 
 RARITY = (
-    "R = 1/log c with c = 1/(1 - min_n p_n)^2, so that 1 - p_n <= exp(-1/(2R)); R = 0 where everybody always takes part"
+    "R = 1/log c with c = 1/(1 - min_n p_n)^2, so that 1 - p_n <= exp(-1/(2R)); "
+    "R = 0 where all clients always participate"
 )
 E_INVERSE = Rational(37, 100)  # at least 1/e
 BEFORE = R + cut - R * ell  # 1 + y - z at y = K/R, z = log T, times R

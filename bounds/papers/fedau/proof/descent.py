@@ -159,12 +159,12 @@ def enter_constants(c: Chain) -> None:
         ("B", lemmas.DIVERGENCE_GROWTH, 6 * tau, 18, Rational(17, 5), Rational(27, 8)),
         ("D", lemmas.GRADIENT_GROWTH, Integer(0), 18, Rational(27, 8), Rational(27, 8)),
     )
-    for letter, growth, root, quadratic, at_cap, at_thirtieth in rows:
+    for symbol, growth, root, quadratic, at_cap, at_thirtieth in rows:
         parts = {"K2": root, "K1": quadratic * tau**2}
-        c[f"K-{letter}", f"S15: {letter}_tau is at most {at_cap}, with gamma at most {FIFTEENTH}", ""] = by(
+        c[f"K-{symbol}", f"S15: {symbol}_tau is at most {at_cap}, with gamma at most {FIFTEENTH}", ""] = by(
             le(growth, at_cap), parts | {"K3": 0}
         )
-        c[f"K-{letter}-small", f"S15: {letter}_tau is at most {at_thirtieth}, with gamma at most {THIRTIETH}", ""] = by(
+        c[f"K-{symbol}-small", f"S15: {symbol}_tau is at most {at_thirtieth}, with gamma at most {THIRTIETH}", ""] = by(
             le(growth, at_thirtieth), parts, lemmas.SMALLER_CAP
         )
 

@@ -30,7 +30,7 @@ class Tangent:
     value: sp.Expr  # c; `exp(-at)`, or a rational number that is at least that
     axiom: str  # why b is at most that exponential
     needs: tuple[str, ...] = ()
-    gives: ClassVar[str] = "what the letters stand for"
+    gives: ClassVar[str] = "what the symbols stand for"
 
     def relation(self, setting: ProofSetting, premises: Relations) -> Relation:
         """The power and its tangent."""

@@ -34,7 +34,7 @@ OPTION = Option(
     THEOREM_2, Integer(0), NO_ERROR, INVERSE_RATES, SLOPE, EIGHTH, BY_WEIGHTS, "no weight error in any round"
 )
 DISCHARGED = ((SURE_Q.name, Relation(n.Qt, Q)), (PAST_WEIGHTS.name, Relation(WEIGHT, 1 / n.p)))
-ITSELF = ((Q, Q),)  # it stays a letter; the caps of the theorem are discharged here
+ITSELF = ((Q, Q),)  # it stays a symbol; the caps of the theorem are discharged here
 LOCAL_CAP, *GLOBAL_CAPS = (f"{corollaries.COROLLARY_4.key}/{name}" for name in ("C2", "C4", "C5"))
 
 

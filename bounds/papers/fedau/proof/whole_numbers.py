@@ -40,7 +40,7 @@ class Division:
 class Cases:
     r"""For whole numbers a, b >= 1: either a = b + s with s >= 0, or b = a + 1 + s with s >= 0.
 
-    The premises are the two cases, in this order. Each speaks of its own letter for what is bounded.
+    The premises are the two cases, in this order. Each speaks of its own symbol for what is bounded.
     """
 
     first: sp.Symbol  # a and b
@@ -101,7 +101,7 @@ class WholeNumber:
         n, v = self.letter, self.value
         (opened_v,), known = algebraic_form([v], facts)
         if not (n.is_integer and n.is_positive):
-            return ProofFinding(False, "whole number", f"the letter {n} is not one of a whole number >= 1")
+            return ProofFinding(False, "whole number", f"the symbol {n} is not one of a whole number >= 1")
         rational = [f for f in facts if not f.slack.has(sp.log, sp.floor)]
         if self.which == "equal":
             nearest = Relation(v, sp.floor(v + sp.Rational(1, 2)), "==")

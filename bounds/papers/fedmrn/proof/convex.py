@@ -63,20 +63,20 @@ vb, va, wn = symbols.vb, symbols.va, symbols.wn
 V = product_symbol("nb", "nb")
 
 
-def enter_letters(c: Chain) -> None:
+def enter_symbols(c: Chain) -> None:
     """What the lemma's symbols stand for."""
     c["D1", "Delta_t is the squared distance of w_bar_t from w*"] = by(
-        ByMeaning("Letter", square(b - ws), Deltat, op="==")
+        ByMeaning("Symbol", square(b - ws), Deltat, op="==")
     )
     c["D2", "D_t is the mean squared distance of the masked models from w_bar_t"] = by(
-        ByMeaning("Letter", square(b - x), Dt, op="==")
+        ByMeaning("Symbol", square(b - x), Dt, op="==")
     )
 
 
 def distance_proof(masking: Masking) -> Proof:
     """Lemma 4 under these masks."""
     c = Chain(symbols.SETTING, EACH)
-    enter_letters(c)
+    enter_symbols(c)
     c["S20a", "noise is drawn after the gradients, with mean zero"] = by(
         Uncorrelated(nb, b - ws - etat * gb, needs=(MARTINGALE.name,)), MARTINGALE
     )
@@ -151,7 +151,7 @@ def distance_proof(masking: Masking) -> Proof:
         CURVATURE,
     )
     ends = {"sharp": "19'", "printed": "19"} if masking.amplitude is None else {}
-    return c.proof(f"{LEMMA_4.key}{masking.suffix}", LEMMA_4, ends, AFTER, symbols.TO_LETTERS)
+    return c.proof(f"{LEMMA_4.key}{masking.suffix}", LEMMA_4, ends, AFTER, symbols.TO_SYMBOLS)
 
 
 SURE = (ROUND_MASKS, RELATIVE.assumptions[1], SURE_GRADIENT_BOUND)

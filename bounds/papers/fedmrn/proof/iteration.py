@@ -47,7 +47,7 @@ def enter_within(c: Chain, masking: Masking) -> tuple[str, ...]:
 
 def cohort(known: Vec) -> Unbiased:
     """The mean over a cohort has the mean over all clients."""
-    return Unbiased("va", "vb", known, "every client is drawn with chance K/N, whatever came before", MEAN_NEEDS)
+    return Unbiased("va", "vb", known, "every client is drawn with chance K/N, independently of the past", MEAN_NEEDS)
 
 
 def enter_error(c: Chain, name: str, hat: Vec, of: Vec, masking: Masking, chance: sp.Expr = sp.S.One) -> None:

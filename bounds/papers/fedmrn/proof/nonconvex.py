@@ -66,9 +66,9 @@ def descent_proof(masking: Masking) -> Proof:
     step, error = gb + nb, wn - vb
     c = Chain(symbols.SETTING, EACH)
     c["D2", "D_t is the mean squared distance of the masked models from w_bar_t"] = by(
-        ByMeaning("Letter", square(b - x), Dt, op="==")
+        ByMeaning("Symbol", square(b - x), Dt, op="==")
     )
-    c["D3", "M_{t+1} is the squared error of masks and cohort"] = by(ByMeaning("Letter", square(error), M, op="=="))
+    c["D3", "M_{t+1} is the squared error of masks and cohort"] = by(ByMeaning("Symbol", square(error), M, op="=="))
     c["S28", "descent lemma from w_bar_t to w_bar_{t+1} = w_bar_t - eta_t g_t + error, eqs. (57) and (59)"] = by(
         Descent("f0", error - etat * step, DECREASE, L), LIPSCHITZ
     )
@@ -96,7 +96,7 @@ def descent_proof(masking: Masking) -> Proof:
         | {"S31a": -etat, "S31b": L * etat**2},
     )
     ends = {"repaired": "26"} if masking.amplitude is None else {}
-    return c.proof(f"{LEMMA_5.key}{masking.suffix}", LEMMA_5, ends, -DECREASE, symbols.TO_LETTERS)
+    return c.proof(f"{LEMMA_5.key}{masking.suffix}", LEMMA_5, ends, -DECREASE, symbols.TO_SYMBOLS)
 
 
 # --- Theorem 2 ------------------------------------------------------------------------------------------------------

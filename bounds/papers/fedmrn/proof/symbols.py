@@ -49,7 +49,7 @@ x, g, gb, xi, nb, v, vb, y, va, wn = (
     Vec.atom(name) for name in ("x", "g", "gb", "xi", "nb", "v", "vb", "y", "va", "wn")
 )
 SQUARED_GRADIENT = product_symbol("f0", "f0")
-TO_LETTERS = {SQUARED_GRADIENT: n.gradsq, product_symbol("gb", "gb"): n.meansq, product_symbol("nb", "nb"): n.V}
+TO_SYMBOLS = {SQUARED_GRADIENT: n.gradsq, product_symbol("gb", "gb"): n.meansq, product_symbol("nb", "nb"): n.V}
 EARLY = Symbol("eta_t0", positive=True)  # the step size of the round's first iteration
 CHANCE = Symbol("p_t", nonnegative=True)  # of a coordinate to be masked in iteration t, progressively
 AMPLITUDE = Symbol("[amplitude]", nonnegative=True)

@@ -19,7 +19,7 @@ from fedbounds.bounds.papers.tdcd.proof.symbols import (
     OF_A_SILO,
     PSI,
     STEP,
-    TO_LETTERS,
+    TO_SYMBOLS,
     f,
     g0,
     gn,
@@ -67,8 +67,8 @@ def first_gradient_proof(suffix: str, form: str, setting: ProofSetting, quantifi
     enter_first_gradient(c, "24", "the mean of g is the partial gradient, eqs. (24) to (27)", assumption)
     c["28", "its variance, eq. (28)"] = le(square(g0 - f), n.sigmaj**2), assumption
     c["23", "both together, eqs. (23) and (29)"] = le(square(g0), n.sigmaj**2 + square(f)), "24 28"
-    to_letters = {symbols.SQUARED_GRADIENT: n.gradsq}
-    return c.proof(f"{LEMMA_1.key}{suffix}", LEMMA_1, {form: "23"}, square(g0), to_letters)
+    to_symbols = {symbols.SQUARED_GRADIENT: n.gradsq}
+    return c.proof(f"{LEMMA_1.key}{suffix}", LEMMA_1, {form: "23"}, square(g0), to_symbols)
 
 
 ONE_CLIENT = ProofSetting("expectation, for one client", ONE_SILO.atoms)
@@ -107,7 +107,7 @@ c["5", "the recursion, eqs. (44) and (45)"] = by(
     le(AFTER, (1 + 2 / Q) * NOW + adds * FIRST), {"3": 1, "4": NOW}, LEMMA_CAP
 )  # fmt: skip
 c["6", "unrolled and summed, eqs. (46) to (54)", symbols.EACH] = SummedRecursion(NOW, AFTER, Q, PSI), "0 5"
-c["6'", "in the paper's letters, eq. (54)", symbols.EACH] = le(PSI, adds * Q**2 * KAPPA * FIRST), {"6": 1}
+c["6'", "in the paper's symbols, eq. (54)", symbols.EACH] = le(PSI, adds * Q**2 * KAPPA * FIRST), {"6": 1}
 c["7a", "(1 + 2/Q)^Q is below e^2, which is below 11", ""] = Compound(Integer(2), Q, Integer(11))
 c["7", "eqs. (55) to (57)", symbols.EACH] = by(
     le(PSI, 4 * Q**2 * (1 + Q) * x**2 * FIRST), {"6'": 1, "7a": adds * Q**2 / 4 * FIRST}
@@ -120,5 +120,5 @@ c["9", "with rho the growth so far, and summed", symbols.EACH] = by(
     SummedGrowth(NOW, AFTER, GROWN, x, FIRST, Q, PSI), "0 8"
 )  # fmt: skip
 ENDS = {"repaired": "7", "sharp:kappa": "6'", "sharp:growth": "9"}
-DRIFT_PROOF = c.proof(LEMMA_2.key, LEMMA_2, ENDS, substitute=TO_LETTERS)
+DRIFT_PROOF = c.proof(LEMMA_2.key, LEMMA_2, ENDS, substitute=TO_SYMBOLS)
 PROOFS = (*FIRST_PROOFS, DRIFT_PROOF)

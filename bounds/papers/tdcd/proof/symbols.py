@@ -43,4 +43,4 @@ SQUARED_GRADIENT = product_symbol("f", "f")
 PSI = measure_symbol(LEMMA_2.measure)
 DECREASE = Symbol("[E f(x_t0) - E f(x_t0+Q)]", real=True)
 GROWN = Symbol("rho", positive=True)  # by what the gradients have changed so far, any positive number
-TO_LETTERS = {product_symbol("g0", "g0"): n.G0}
+TO_SYMBOLS = {product_symbol("g0", "g0"): n.G0}

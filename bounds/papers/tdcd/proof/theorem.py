@@ -74,7 +74,7 @@ c["12", "a sum as what it was at first and what it has changed by, eq. (70)"] = 
 c["13", "Jensen over clients and local steps, eq. (71)"] = Jensen(gs - g0, axiom=OF_A_SILO, needs=())
 c["14", "Jensen over clients; the 1/K_j is lost here, eq. (73)"] = Jensen(g0, axiom=OF_A_SILO, needs=())
 c["15a", "Psi is the sum over the Q local steps"] = by(
-    ByMeaning("Letter", Q * square(gs - g0), PSI, op="==", axiom="")
+    ByMeaning("Symbol", Q * square(gs - g0), PSI, op="==", axiom="")
 )  # fmt: skip
 c["15b", "one round, eqs. (72) and (74)"] = by(
     le(-DECREASE, -u / 2 * GRADIENT + eta * HALF * (1 + 2 * eta * L * Q) * PSI + eta**2 * L * Q**2 * square(m0)),
@@ -157,7 +157,7 @@ c["20-apart", "the average over the rounds, telescoped", ""] = by(
 )  # fmt: skip
 # all iterations: the virtual average stays near the synchronized model
 A, A_MAX = Symbol("a", positive=True), Symbol("b", positive=True)  # eta Q L and eta Q Lmax
-SMALL = tuple(Condition(letter, "<=", Rational(1, 8), "(14)") for letter in (A, A_MAX))
+SMALL = tuple(Condition(symbol, "<=", Rational(1, 8), "(14)") for symbol in (A, A_MAX))
 SQUARED, KAPPA_2 = Rational(739, 100), Rational(439, 100)  # above e^2; four times a bound of kappa
 AT = ((A, u * L), (A_MAX, u * Lmax))
 grown = 1 + 2 * A_MAX + KAPPA_2 * A_MAX**2 + HALF * KAPPA_2 * A_MAX

@@ -155,7 +155,7 @@ class FedAvgInstances(ParticipatingRuns):
 
 
 class QuadraticMoments(NamedTuple):
-    """Means and variances on quadratics, coordinate by coordinate, in the letters of `quadratic_course`."""
+    """Means and variances on quadratics, coordinate by coordinate, in the symbols of `quadratic_course`."""
 
     m: np.ndarray  # m, C: of $x_{t_0}$ in every round, (B, T, d)
     C: np.ndarray

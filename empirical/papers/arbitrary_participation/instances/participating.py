@@ -1,4 +1,4 @@
-r"""Runs of generalized FedAvg with given weights, whatever the clients' functions are: what the letters say of them."""
+r"""Runs of generalized FedAvg with given weights, whatever the clients' functions are: what the symbols say of them."""
 
 from __future__ import annotations
 

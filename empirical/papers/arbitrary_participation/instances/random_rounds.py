@@ -22,7 +22,7 @@ from fedbounds.empirical.falsification.instances.sides import InstanceTest, Side
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ASSUMPTIONS
 
 # By construction, as the rules of the class are checked: participation is drawn before any noise, in every round anew
-# and every client alike; the letters are those of the weights and of the slopes, which have mean zero.
+# and every client alike; the symbols are those of the weights and of the slopes, which have mean zero.
 HERE = {*ASSUMPTIONS, "unbiased-sampling", "independent-rounds", "strongly-mixing", "window-variance"} - {"regularized"}
 
 

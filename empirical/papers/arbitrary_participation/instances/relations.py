@@ -280,7 +280,7 @@ class Settings(Population):
     sigma: np.ndarray
 
     def constants(self) -> dict[str, np.ndarray]:
-        """By letter, (B, 1)."""
+        """By symbol, (B, 1)."""
         return {f.name: getattr(self, f.name)[:, None] for f in fields(self)}
 
     def mutate(self, rng: np.random.Generator) -> Self:
@@ -308,7 +308,7 @@ def draw_settings(claim: Claim, cells: int) -> Iterator[Settings]:
 
 
 def about_constants(claim: Claim) -> bool:
-    """Whether the step's relation has no other letters than these constants."""
+    """Whether the step's relation has no other symbols than these constants."""
     subject = claim.subject
     return isinstance(subject, StepOf) and set(reading(subject).names) <= {f.name for f in fields(Settings)}
 

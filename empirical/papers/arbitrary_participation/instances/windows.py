@@ -338,7 +338,7 @@ def process_sides(claim: Claim, z: ShiftProcesses) -> Sides:
     assert isinstance(subject, ResultForm)
     form, names = subject.form, {a.name for a in claim.assumptions}
     mixing, always = z.mixing(), np.ones(len(z), dtype=bool)
-    # by construction: a walk that starts anywhere brings every client its mean; the letters are those of the process
+    # by construction: a walk that starts anywhere brings every client its mean; the symbols are those of the process
     known = dict.fromkeys(("bounded-divergence", "unbiased-sampling", "weights", "window-variance"), always)
     known |= {"independent-rounds": z.independent(), "strongly-mixing": mixing, "ergodic": mixing}
     unknown = names - set(known)

@@ -34,7 +34,7 @@ VALUES: Mapping[str, tuple[float, ...]] = {
 
 
 def symbols(z: ExtremalRuns) -> dict[str, np.ndarray]:
-    """The letters of both theorems; with one client and one local step the composite constants are 1 or 0."""
+    """The symbols of both theorems; with one client and one local step the composite constants are 1 or 0."""
     one = np.ones(len(z))
     found = (
         dict.fromkeys(ONES, one)

@@ -56,7 +56,7 @@ ALWAYS = (
 
 
 class MeasuredForm(NamedTuple):
-    """A left-hand side with its error, the letters of the right-hand side, and which assumptions an instance meets."""
+    """A left-hand side with its error, the symbols of the right-hand side, and which assumptions an instance meets."""
 
     left: np.ndarray
     values: Values
@@ -110,7 +110,7 @@ def expected(name: str, when: int) -> Callable[[QuadraticRuns, FormNeeds], Measu
 
     def measured(z: QuadraticRuns, needs: FormNeeds) -> MeasuredForm:
         about = ("gradsq", "gap", "gradxsq", "drift", "sampledrift", "noisydrift", "noisysq", "direction")
-        values = z.symbols(needs.whole) | {letter: z.expected(letter, when) for letter in about}
+        values = z.symbols(needs.whole) | {symbol: z.expected(symbol, when) for symbol in about}
         values["epsopt"] = values["gradsq"]
         return MeasuredForm(z.expected(name, when), values, quadratic_assumptions(z), CANCELED * z.error(name, when))
 
@@ -200,7 +200,7 @@ def long_even_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
 
 
 def bounded_symbols(z: BoundedRuns, needs: FormNeeds) -> tuple[Values, dict[str, np.ndarray | bool]]:
-    """The letters of a run with R, and the assumptions it meets."""
+    """The symbols of a run with R, and the assumptions it meets."""
     seen, values = z.visited, z.symbols(needs.whole)
     least = np.maximum(seen.ascent, seen.maximizer) if needs.maximizer else seen.ascent
     if not needs.radius:
@@ -434,7 +434,7 @@ class Measurement(NamedTuple):
     """How one result is verified."""
 
     draw: Callable[[Claim, int], Iterable[Any]]  # its instances
-    measure: Callable[[Any, FormNeeds], MeasuredForm]  # its left side and its letters
+    measure: Callable[[Any, FormNeeds], MeasuredForm]  # its left side and its symbols
     steps: Mapping[str, Any] = {}  # set for it where its forms set none
 
 

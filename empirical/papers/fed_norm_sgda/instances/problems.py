@@ -205,7 +205,7 @@ class RoundInstances(Population, ABC):
 
     @cached_property
     def composites(self) -> dict[str, Array]:
-        """The letters that do not depend on the step sizes, each (B,)."""
+        """The symbols that do not depend on the step sizes, each (B,)."""
         n, P, w, a = self.w.shape[1], self.sampled, self.w, self.final
         L, (betaG, sigmaG) = self.smoothness, self.heterogeneity
         betaL, sigmaL = self.beta.max(axis=1), self.sigma.max(axis=1)
@@ -239,7 +239,7 @@ class RoundInstances(Population, ABC):
 
     @cached_property
     def constants(self) -> dict[str, Array]:
-        """The letters of the proofs that no run is needed for, each (B, 1), or (B, 1, n) for those of clients."""
+        """The symbols of the proofs that no run is needed for, each (B, 1), or (B, 1, n) for those of clients."""
         v, s, n, w, a = self.composites, self.steps, self.w.shape[1], self.w, self.final
         L, D, both, drift = v["Lf"], v["D"], s["etax"] ** 2 + s["etay"] ** 2, v["Lf"] ** 2 * v["betaG"] ** 2
         noise, C_w, grows = v["sigmaL"] ** 2, v["C_w"], v["betaL"] ** 2 * v["Gx"] ** 2
@@ -288,22 +288,22 @@ class RoundInstances(Population, ABC):
 # --- caps on the step sizes ------------------------------------------------------------------------------------------
 
 Caps = tuple[Array, Array, Array, Array]  # of etax, etay, Gammax and Gammay, (B,) each
-Letters = Mapping[str, Array]
+Symbols = Mapping[str, Array]
 
 
-def free(v: Letters, price: Array) -> Caps:
+def free(v: Symbols, price: Array) -> Caps:
     """No caps: in units of 1/Lf."""
     unit = 1 / v["Lf"]
     return unit, unit, unit, unit
 
 
-def recursion(v: Letters, price: Array) -> Array:
+def recursion(v: Symbols, price: Array) -> Array:
     """(m) with equal steps, (B,)."""
     with np.errstate(divide="ignore"):
         return np.minimum(1 / v["Lf"], np.sqrt(1 / (8 * price * v["Lf"] ** 2 * v["a_m"])))
 
 
-def lemma_b_3(v: Letters, price: Array) -> Caps:
+def lemma_b_3(v: Symbols, price: Array) -> Caps:
     """(i), (ii) and (iii) of Lemma B.3, and (m)."""
     growth, betaG, step = v["betaL"] ** 2, v["betaG"] ** 2, price * v["L_Phi"] * v["r"]
     most = [
@@ -314,7 +314,7 @@ def lemma_b_3(v: Letters, price: Array) -> Caps:
     return own, own, 1 / np.max(most, axis=0), 1 / v["Lf"]
 
 
-def theorem_1(v: Letters, price: Array) -> Caps:
+def theorem_1(v: Symbols, price: Array) -> Caps:
     """(a), (b), (f), (g) and (m) of Theorem 1; (c) ties the descent step to the ascent step."""
     L, kappa, betaG, own = v["Lf"], v["kappa"], v["betaG"], recursion(v, price)
     noise = np.maximum(v["betaL"] ** 2 * v["Q"], v["d"] * v["W"])
@@ -325,7 +325,7 @@ def theorem_1(v: Letters, price: Array) -> Caps:
     return etax, etay, 1 / L, 1 / (price * np.max(most, axis=0))
 
 
-def theorem_4(v: Letters, price: Array) -> Caps:
+def theorem_4(v: Symbols, price: Array) -> Caps:
     """Those of Theorem 4 and Lemma C.2."""
     L, r, betaG, own = v["Lf"], v["r"], np.maximum(v["betaG"] ** 2, 1), recursion(v, price)
     noise = np.maximum(v["betaL"] ** 2 * v["Q"], v["d"] * v["W"])
@@ -339,4 +339,4 @@ def theorem_4(v: Letters, price: Array) -> Caps:
     return own, etay, 1 / L, 1 / np.max(most, axis=0)
 
 
-REGIMES: tuple[Callable[[Letters, Array], Caps], ...] = (free, lemma_b_3, theorem_1, theorem_4)
+REGIMES: tuple[Callable[[Symbols, Array], Caps], ...] = (free, lemma_b_3, theorem_1, theorem_4)

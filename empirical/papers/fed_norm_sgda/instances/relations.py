@@ -182,7 +182,7 @@ ALWAYS = frozenset({
 
 
 def before_clients(name: str, value: Array) -> Array:
-    """Letters of clients have these last; all others get an axis of length 1 for them."""
+    """Symbols of clients have these last; all others get an axis of length 1 for them."""
     return value if name in OF_CLIENTS else value[..., None]
 
 
@@ -193,7 +193,7 @@ class PopulationNumbers:
     symbols: dict[str, Array]  # by name
     has_vector: Callable[[str], bool]  # whether there is a vector of this name
     product: Callable[[str, str], Array]  # of two vectors, (B, X)
-    sizes: dict[str, Array]  # of letters that are differences of larger numbers
+    sizes: dict[str, Array]  # of symbols that are differences of larger numbers
     floor: Callable[[str], Array | float]  # how large a vector's own summands are, (B, 1), where these cancel
     _known: dict[str, Array] = field(default_factory=dict)
     _held: dict[tuple[Condition, ...], Array] = field(default_factory=dict)
@@ -204,7 +204,7 @@ class PopulationNumbers:
         return name in self.symbols if pair is None else all(map(self.has_vector, pair))
 
     def value(self, name: str) -> Array:
-        """Of a product or a letter."""
+        """Of a product or a symbol."""
         pair = factors_of_product(name)
         if pair is None:
             return self.symbols[name]
@@ -283,7 +283,7 @@ def _drifts(z: RoundInstances, v: Vectors) -> dict[str, Array]:
 
 
 def _of_snapshot(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], Array]:
-    """Letters of Fed-Norm-SGDA+ for values of the objective, (B, ways, samples), and how large these values are."""
+    """Symbols of Fed-Norm-SGDA+ for values of the objective, (B, ways, samples), and how large these values are."""
     x, y, old = (p[:, None, None] for p in (z.x, z.y, z.snapshot))
     near, after = x + v.shared["xb"], x + v.shared["x1"]
     L = z.smoothness[:, None, None]
@@ -303,7 +303,7 @@ def _of_snapshot(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], Array
 
 
 def _of_clients(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The other letters of Fed-Norm-SGDA+, and the sizes of those that are differences."""
+    """The other symbols of Fed-Norm-SGDA+, and the sizes of those that are differences."""
 
     def values(points: Array) -> Array:
         """f_i at the snapshot and these y, (B, n, paths, steps)."""
@@ -346,14 +346,14 @@ def of_local_steps(z: RoundInstances) -> PopulationNumbers:
             vectors_ = {"e": e, "zeta": zeta, "u": u, "G": G[:, :, :, k - 1], "xi": xi[:, :, :, k - 1]}
             for p, q in (("u", "u"), ("e", "e"), ("e", "zeta"), ("zeta", "zeta"), ("G", "G"), ("xi", "xi")):
                 rows.setdefault(f"<{p},{q}>", []).append((vectors_[p] * vectors_[q]).sum(axis=3).mean(axis=2))
-            for letter, value in (
+            for symbol, value in (
                 (local_steps.STEP, np.broadcast_to(eta[:, None], z.w.shape)),
                 (local_steps.SUM, weights.sum(axis=2)),
                 (local_steps.SQUARES, (weights**2).sum(axis=2)),
                 (local_steps.OF_GRADIENTS, (weights * squares).sum(axis=2)),
                 (local_steps.SQUARES_OF_GRADIENTS, (weights**2 * squares).sum(axis=2)),
             ):
-                rows.setdefault(letter.name, []).append(value)
+                rows.setdefault(symbol.name, []).append(value)
     found = {name: np.concatenate(parts, axis=1) for name, parts in rows.items()}
     names = {"e", "zeta", "u", "G", "xi"}
     return PopulationNumbers(

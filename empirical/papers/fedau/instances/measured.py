@@ -24,7 +24,7 @@ ONE_STEP = LOCAL | {"bernoulli-participation", "past-weights", "objective-weight
 
 
 class Measured(NamedTuple):
-    """A left-hand side, the letters of the right-hand side, and which assumptions each instance meets."""
+    """A left-hand side, the symbols of the right-hand side, and which assumptions each instance meets."""
 
     left: np.ndarray
     values: Values
@@ -50,7 +50,7 @@ def divergences(z: WeightedInstances | KinkedInstances) -> np.ndarray:
 
 
 def lemma_symbols(z: WeightedInstances | KinkedInstances) -> Values:
-    """Letters of the one-round lemmas."""
+    """Symbols of the one-round lemmas."""
     phi, _ = client_weights(z)
     values = z.constants()
     values |= {"varphi": phi[:, None], "deltatilde": np.sqrt(divergences(z).max(axis=1))[:, None]}

@@ -1,6 +1,6 @@
 """What the proofs of Wang & Ji (2024) take from assumptions, definitions and the law of the weights, on numbers.
 
-Algorithm 2 runs on every record of participation; its weights, intervals and their chances give every letter.
+Algorithm 2 runs on every record of participation; its weights, intervals and their chances give every symbol.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def one_weight(claim: Claim) -> Iterator[PremiseCases]:
 
 
 def weight_at(t: int, cut: int) -> PremiseCases:
-    """All letters for one round and cut-off."""
+    """All symbols for one round and cut-off."""
     records = every_record(t + 1)  # the last entry is not seen by the weight before round t
     omega = weights_of(records, cut)[:, t]
     seen = records[:, :t].any(axis=1) | (t >= cut)
@@ -208,7 +208,7 @@ EITHER = {
 
 def late_or_early(rule: Cases, premises: Sequence[Relation], run: AveragingRun) -> SymbolValues:
     """The weight before round t of Algorithm 2: late where t >= K, else early, each at what is shown of it."""
-    t, cut = (run.numbers[letter.name] for letter in (of_weights.t, of_weights.cut))
+    t, cut = (run.numbers[symbol.name] for symbol in (of_weights.t, of_weights.cut))
     right = {premise.left: premise.right for premise in premises}
     found = {}
     for either, (late, early) in EITHER.items():

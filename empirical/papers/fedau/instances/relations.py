@@ -192,7 +192,7 @@ def basis_of(subject: StepOf) -> Basis | None:
 def relation_as_used(subject: StepOf) -> tuple[Relation, Relation | None]:
     """The step's relation; where it sums over clients what a premise bounds, with the largest there is for that bound.
 
-    The second is the premise, whose left side at its largest the letter `LARGEST` stands for.
+    The second is the premise, whose left side at its largest the symbol `LARGEST` stands for.
     """
     step, proof = subject.step, subject.proof
     if not isinstance(step.rule, ClientMean | CauchySchwarz | SecondMoment):
@@ -219,7 +219,7 @@ def reading(subject: StepOf) -> Readable:
 
 @lru_cache(maxsize=256)
 def measured(z: OneRound, basis: Basis) -> dict[str, np.ndarray]:
-    """Products, the decrease of the objective, and the letters of the lemmas."""
+    """Products, the decrease of the objective, and the symbols of the lemmas."""
     products = (step_products if basis == STEP_BASIS else round_products)(z)
     named = {f"<{a},{b}>": v for (a, b), v in products.items()}
     return named | lemma_symbols(z) | {DECREASE.name: -z.ascent()}

@@ -165,7 +165,7 @@ class KinkedMasked(MaskedClients):
 
     @property
     def values(self) -> dict[str, np.ndarray]:
-        """The letters, (B, 1)."""
+        """The symbols, (B, 1)."""
         (least, where), counts = self.objective.minimum(), {"N": self.clients, "d": self.start.shape[1]}
         counts |= {"K": self.cohort, "S": self.local_steps, "T": self.iterations + self.convex}
         found = {name: np.full(len(self), float(number)) for name, number in counts.items()}

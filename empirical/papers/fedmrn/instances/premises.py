@@ -250,7 +250,7 @@ def draw_iterations(
 
 
 def iteration_cases(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
-    """The letters of a proof on these iterations."""
+    """The symbols of a proof on these iterations."""
     p, size = z.products, np.abs(z.curvature)
     N, S, d = z.curvature.shape[1], z.progressive or z.steps.shape[1], z.curvature.shape[2]
     first, last = z.steps[:, :1], z.steps[:, -1:]
@@ -308,7 +308,7 @@ def iterations(prescribed: int, even: bool, convex: bool, progressive: bool = Fa
 
 @lru_cache(maxsize=16)
 def cases(prescribed: int, *kind: bool) -> tuple[PremiseCases, ...]:
-    """The letters on `iterations`."""
+    """The symbols on `iterations`."""
     return tuple(iteration_cases(z, prescribed=prescribed) for z in iterations(prescribed, *kind))
 
 

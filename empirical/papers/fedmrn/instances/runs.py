@@ -62,8 +62,8 @@ OPERATORS: tuple[tuple[Masking, Callable[[int], float]], ...] = (  # and the squ
     (sparsifier(0.5), lambda d: 1.0),
     (norm_scaled_sign(), lambda d: d - 1.0),
 )
-# By construction: noise, masks and cohorts are drawn anew, whatever came before; sigma, G, q and L are those of the
-# run; least > 0 makes every client of `MaskedRuns` strongly convex. What clients with kinks meet, they say themselves.
+# By construction: noise, masks and cohorts are independent of the past; sigma, G, q and L are those of the run;
+# least > 0 makes every client of `MaskedRuns` strongly convex. What clients with kinks meet, they say themselves.
 MET = (
     *("unbiased-noise", "bounded-gradients", "relative-error", "uniform-sampling", "independent-masks"),
     *("independent-clients", "martingale-noise", "smooth", "bounded-below", "strongly-convex", "quadratic-upper-bound"),
@@ -150,7 +150,7 @@ class MaskedRuns(Population):
         )
 
     def row(self, index: int) -> tuple[float, dict[str, float]]:
-        """What one run measures, and its letters."""
+        """What one run measures, and its symbols."""
         problem, (masking, square) = self.problem(index), OPERATORS[self.operator]
         c, S, T, share = problem_symbols(problem), self.local_steps, self.iterations, float(self.share[index])
         eta = share / c["L"] if self.any_step else 1 / (c["L"] * T**0.5)
@@ -186,7 +186,7 @@ class MaskedRuns(Population):
 
     @property
     def values(self) -> dict[str, np.ndarray]:
-        """The letters, each (B, 1)."""
+        """The symbols, each (B, 1)."""
         return {name: np.array([[float(row[name])] for _, row in self._rows]) for name in self._rows[0][1]}
 
 

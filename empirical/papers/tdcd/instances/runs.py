@@ -103,11 +103,11 @@ class TieredInstances(Population, ABC):
     @property
     @abstractmethod
     def measurements(self) -> TieredMeasurements:
-        """All that letters are made of."""
+        """All that symbols are made of."""
 
     @cached_property
     def values(self) -> dict[str, np.ndarray]:
-        """The letters, each (B, 1)."""
+        """The symbols, each (B, 1)."""
         ends, one = self.measurements.ends, np.ones(len(self))
         S = self.measurements.variances.max(axis=1).sum(
             axis=1
