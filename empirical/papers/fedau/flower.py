@@ -20,8 +20,8 @@ class FedAU(FedAvg):
     $$x_{t+1} = x_t + \frac\eta N\sum_{n\in S_t}\omega_t^n(y_t^n - x_t),$$
 
     with $S_t$ those whose replies to round t had no error, $y_t^n$ the arrays that they sent, and $\omega_t^n$ of
-    `ParticipationWeights`. A client that is not asked counts as absent: ask all, as
-    `fraction_train` does by default. Numbers of examples do not weight the model (only the metrics): all clients count the same.
+    `ParticipationWeights`. A client that is not asked counts as absent: ask all, as `fraction_train` does by default.
+    Numbers of examples weight the metrics only; in the model all clients count the same.
 
     Args:
         clients: N, all that there are, present or not.
