@@ -16,7 +16,7 @@ SHIPPED := pyproject.toml setup.py README.md LICENSE CHANGELOG.md CITATION.cff c
 BIN   := $(VENV)/bin
 PY    := $(BIN)/python
 STAMP := $(VENV)/.installed
-# the papers on trial are those with a ledger
+# the papers whose claims are verified: those with a ledger
 PAPERS := $(subst _,-,$(notdir $(patsubst %/ledger.json,%,$(wildcard bounds/papers/*/ledger.json))))
 # bytecode is kept: where it is not, every process compiles anew what it imports, which takes longer than the import
 unexport PYTHONDONTWRITEBYTECODE
@@ -24,7 +24,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export SYMPY_CACHE_SIZE ?= 20000
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST     := $(ONE_THREAD) $(PY) -m pytest
-# each process a run of neighbors, which share dockets and compiled forms; who has finished takes from the other
+# each process runs neighboring tests, which share claim sets and compiled forms; an idle one takes from the other
 TESTS      := $(PYTEST) -n $(WORKERS) --dist worksteal --durations=15
 
 # the markers of tests that other targets run; without one, pytest leaves out these alone
@@ -76,7 +76,7 @@ test-pages: ## the examples of the README and of the pages
 long: $(STAMP) ## the long searches and full figure sets, by hand before a release
 	$(TESTS) -m long
 
-audit: $(addprefix audit-,$(PAPERS)) ## every claim on trial, compared with the committed ledger
+audit: $(addprefix audit-,$(PAPERS)) ## every claim verified anew and compared with the committed ledger
 
 $(addprefix audit-,$(PAPERS)): audit-%: $(STAMP)
 	$(ONE_THREAD) $(BIN)/fedbounds audit --paper $* --no-cache --verdict unknown

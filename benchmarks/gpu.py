@@ -310,15 +310,15 @@ def overlaid(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
 def networks(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]:
     """The settings of two galleries, with 16 seeds at once, under their theorems."""
     found = {}
-    for name, room in {"fedau": fedau, "fed-norm-sgda": fed_norm_sgda}.items():
-        setting = room.SETTING | ({"rounds": 6, "seeds": 1, "record_every": 3} if tiny else {"seeds": 16})
+    for name, own in {"fedau": fedau.NETWORKS, "fed-norm-sgda": fed_norm_sgda.NETWORKS}.items():
+        setting = {**own.setting} | ({"rounds": 6, "seeds": 1, "record_every": 3} if tiny else {"seeds": 16})
         problem = problem_from_spec(setting["problem"], device=device)
         process = process_from_spec(setting["participation"])
         run = simulate(algorithm_from_spec(setting["algorithm"]), problem, process, setting["rounds"],
                        seeds=range(setting["seeds"]), record_models=True, record_participation=True,
                        record_every=setting["record_every"], progress=Clock(device, until).progress(()))  # fmt: skip
-        comparison = confront(run, room.RESULT, problem=problem, participation=process)
-        network_picture(comparison, room.TITLE, setting, room.WORDS).save(out / f"{name}.png", force=True)
+        comparison = confront(run, own.result, problem=problem, participation=process)
+        network_picture(comparison, own.title, setting, own.words).save(out / f"{name}.png", force=True)
         last = {"measured": float(comparison.measured[-1]), "bound": float(comparison.bound[-1])}
         found[name] = {"rounds": setting["rounds"], "seeds": setting["seeds"], **last}
     return found

@@ -1,3 +1,3 @@
-"""The version, of the front door and of all floors."""
+"""The version of the package."""
 
 __version__ = "0.1.0"

@@ -30,7 +30,7 @@ from fedbounds.bounds.theory.symbols import Constant, Quantity
 RUNGS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)  # of a ladder, and times powers of 100
 EFFORT = 0.3  # of the usual evaluations, for each choice of whole numbers
 BUDGET = 5 * EVALUATIONS  # evaluations for all choices of one form
-HOPELESS = 6  # choices that are undecided before any that reaches the target
+MOST_UNDECIDED = 6  # choices that are undecided before any that reaches the target
 USUAL_STEPS = (1, 100)  # in which local steps are sought
 BETWEEN = 5  # whole numbers that are tried between two rungs, on either side
 
@@ -318,7 +318,7 @@ class FormSearch:
     def exhausted(self) -> bool:
         """Whether its evaluations are used up, or so many choices are undecided that others will be."""
         undecided = [choice.status == "undecided" for choice in self.tried.values()]
-        return self.spent > BUDGET * self.question.effort or (len(undecided) >= HOPELESS and all(undecided))
+        return self.spent > BUDGET * self.question.effort or (len(undecided) >= MOST_UNDECIDED and all(undecided))
 
     def run(self) -> Choice:
         """The best choice of whole numbers; what else was tried is kept."""

@@ -95,7 +95,7 @@ class ClaimSet:
         """The claim set of these claims, in this order."""
         given = list(claims)
         if not given:
-            raise FedboundsError("a docket needs at least one claim")
+            raise FedboundsError("a claim set needs at least one claim")
         if len({c.id for c in given}) != len(given):
             twice = sorted({c.id for c in given if sum(d.id == c.id for d in given) > 1})
             raise FedboundsError(f"two claims of {given[0].paper} share an id: {', '.join(twice)}")

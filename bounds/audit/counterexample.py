@@ -209,7 +209,7 @@ class Erratum:
             a paper's proof rests on ("lemma-b.3.3/S10").
         repair: the claims that hold instead, within the paper ("proposition-4.1[repaired]"); the repair's verdict is
             the weakest of theirs.
-        argument: an exact proof of the repair, where no claim of the paper's room states it.
+        argument: an exact proof of the repair, where no claim of the paper states it.
         open: why the repair is undecided, where there is neither.
         degree: how false: as stated; as an inference, where the conclusion does not follow but is not refuted; only if
             read to the symbol; unstated without harm; or in its units alone.

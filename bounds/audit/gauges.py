@@ -146,7 +146,7 @@ def _growth(
 
 def _gauge_of(symbol: sp.Basic, notation: Notation) -> Powers:
     quantity = notation[str(symbol).partition("@")[0]]
-    if quantity.concept not in GAUGES and quantity.dimension != NONE:  # a stranger's concept: its declared unit
+    if quantity.concept not in GAUGES and quantity.dimension != NONE:  # a concept of another package: its declared unit
         return _powers(quantity.dimension)
     first, second = GAUGES.get(quantity.concept, (0, 0))
     return Fraction(first), Fraction(second)

@@ -49,7 +49,7 @@ def committed_verdict(result: Result, form: Form) -> str:
     """What the committed ledger says of a form: proved, survived, argued, refuted or unknown.
 
     A result that is not the one in the registry has no verdict, whatever its key, and neither has a form that has
-    changed since it was on trial; without a ledger a form that an erratum refutes is refuted, every other one unknown.
+    changed since it was verified; without a ledger a form that an erratum refutes is refuted, every other one unknown.
     """
     entry = _entry(result, form)
     return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"

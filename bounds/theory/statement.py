@@ -24,7 +24,7 @@ class Statement:
         source: paper, number, equations.
         says: what it says, in words and formulas without LaTeX.
         latex: the formula as the paper displays it ("" if it has none).
-        claims: ids within the paper of claims on trial that state or prove it ("lemma-c.1/L1.4"), and of errata and
+        claims: ids within the paper of claims that state or prove it ("lemma-c.1/L1.4"), and of errata and
             slips of wording about it or its use ("erratum/..."); these say nothing of its own truth.
         note: what a reader should know, e.g. where it is used.
 

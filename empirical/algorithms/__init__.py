@@ -1,4 +1,4 @@
-"""What a federated algorithm is: a client update and a server update; those of the papers lie in their rooms."""
+"""What a federated algorithm is: a client update and a server update; the papers' packages hold theirs."""
 
 from fedbounds.empirical.algorithms.algorithm import Algorithm, Pairs, RoundReport, ServerSchedule
 from fedbounds.empirical.algorithms.cohort import Cohort

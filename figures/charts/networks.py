@@ -38,7 +38,7 @@ ONE_START = {"initialization": 0}  # of all runs, so that the initial gap is one
 
 
 def read_setting(paper: str) -> dict[str, Any]:
-    """The sweep `network.toml` in a paper's package, a link to an example."""
+    """The sweep `network.toml` in a paper's package, equal to an example."""
     return tomllib.loads(files(f"fedbounds.figures.papers.{paper}").joinpath("network.toml").read_text("utf-8"))
 
 

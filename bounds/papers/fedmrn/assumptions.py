@@ -23,8 +23,8 @@ STRONGLY_CONVEX = Assumption(
 )
 SAMPLING = Assumption(
     "uniform-sampling",
-    "all clients have weight 1/N, and in every round K of them are drawn uniformly without replacement, whatever came "
-    "before",
+    "all clients have weight 1/N, and in every round K of them are drawn uniformly without replacement, "
+    "independently of the past",
     "Appendix B",
     participation=True,
     cover=SAMPLED,

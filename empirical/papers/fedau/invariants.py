@@ -251,7 +251,7 @@ def check_weights(
         examples: how many records to try: from 50 on, fourteen long ones of up to 143 rounds and 7 clients; the others
             have at most 8 rounds.
         seed: of the search; the same seed tries the same records.
-        cases: a strategy of `WeightCase`; the room's `strategies.weight_cases()` if not given.
+        cases: a strategy of `WeightCase`; `strategies.weight_cases()` of this package if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
             for an estimator that returns single precision.
 

@@ -371,7 +371,7 @@ def test_a_premise_that_is_turned_around_excludes_the_result_with_its_reason(wor
 def test_participation_that_breaks_a_premise_gives_no_number():
     broken = replace(Question.of(FREE), participation=Falling(checked={"weights": False}))
     one = advise(broken, paper="arbitrary-participation").of(THEOREM)
-    assert (one.status, one.why, one.guarantee) == ("never", "the participation process violates weights", False)
+    assert (one.status, one.why, one.guarantee) == ("never", "participation violates weights", False)
 
 
 def test_a_target_for_the_norm_is_the_square_of_it_and_other_measures_are_named():

@@ -116,7 +116,7 @@ def test_a_log_that_is_not_what_was_declared_is_refused(tmp_path):
 
 def test_rounds_in_which_nobody_came_are_outside_the_theorem(tmp_path):
     one = advice_of(THEOREM, participation=log(tmp_path, [[1, 1], [0, 0], [1, 1], [1, 1]] * 5))
-    assert one.status == "never" and one.why == "the participation process violates weights"
+    assert one.status == "never" and one.why == "participation violates weights"
 
 
 def test_an_example_says_what_to_do_and_draws_it():
@@ -218,4 +218,4 @@ def test_a_log_with_an_empty_round_names_the_round(tmp_path):
     asked = {**ASKED, "participation": log(tmp_path, record), "choose": {"local_steps": [1, 1], "interval": [1, 3]}}
     found = fedbounds.advise(asked, paper="arbitrary-participation")
     assert "round 5 of the log has no participants" in found.headline
-    assert found.of(THEOREM).why == "the participation process violates weights"
+    assert found.of(THEOREM).why == "participation violates weights"
