@@ -1,4 +1,4 @@
-"""The rules of the house, read from the sources: layers, start-up, safety and size."""
+"""The rules of the project, read from the sources: layers, start-up, safety and size."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_every_folder_of_python_files_is_a_package() -> None:
 
 
 def test_the_folders_have_one_name_each() -> None:
-    """In a checkout the front door holds links to them, and nothing else that is installed has a name of its own."""
+    """In a checkout the public API holds links to them, and nothing else that is installed has a name of its own."""
     assert {top: os.readlink(ROOT / "fedbounds" / top) for top in TOPS} == {top: f"../{top}" for top in TOPS}
     assert all(not Path(top).is_absolute() and (ROOT / "fedbounds" / top / "__init__.py").is_file() for top in TOPS)
 

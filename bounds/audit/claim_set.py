@@ -33,15 +33,15 @@ class Checker:
 
     Args:
         name: how it is called.
-        hears: whether a claim is its business, as the claim set stands.
-        tries: the verdict; it may ask the claim set for other claims.
+        applies_to: whether a claim is its business, as the claim set stands.
+        verify: the verdict; it may ask the claim set for other claims.
         violated: in words, what breaks a claim about a form at the edge of its conditions, quickly; "" if nothing is
             found.
     """
 
     name: str
-    hears: Callable[[Claim, ClaimSet], bool]
-    tries: Callable[[Claim, ClaimSet], Verdict]
+    applies_to: Callable[[Claim, ClaimSet], bool]
+    verify: Callable[[Claim, ClaimSet], Verdict]
     violated: Callable[[Claim], str] | None = None
 
 
@@ -110,7 +110,7 @@ class ClaimSet:
                 raise FedboundsError(f"{claim_id} rests on itself: {' -> '.join([*self._open, claim_id])}")
             self._open.append(claim_id)
             claim = self.claims[claim_id]
-            found = [checker.tries(claim, self) for checker in self.checkers if checker.hears(claim, self)]
+            found = [checker.verify(claim, self) for checker in self.checkers if checker.applies_to(claim, self)]
             self._verdicts[claim_id] = combine_verdicts(claim_id, found)
             self._open.pop()
         return self._verdicts[claim_id]

@@ -106,7 +106,7 @@ def judge_form(claim: Claim, claim_set: ClaimSet) -> Verdict:
     return Verdict("unknown", NAME, f"counterexample {named} ({erratum.degree}) to a step", reason, (), (flag,))
 
 
-def hears(claim: Claim, claim_set: ClaimSet) -> bool:
+def applies_to(claim: Claim, claim_set: ClaimSet) -> bool:
     """Errata, repairs, supplements, and forms and steps that an erratum is about."""
     if isinstance(claim.subject, Erratum | Repair | Supplement):
         return True
@@ -118,14 +118,14 @@ def hears(claim: Claim, claim_set: ClaimSet) -> bool:
     return any(claim.id in refuted_claims(erratum, claim.paper) for erratum in errata)
 
 
-def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
+def verify(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """The verdict on one claim.
 
     Example:
         >>> from fedbounds.bounds.audit.errata import paper_errata
         >>> [erratum] = [e for e in paper_errata("arbitrary-participation") if e.id == "suprema-at-different-rounds"]
         >>> false, repair = erratum.claims("arbitrary-participation")
-        >>> tries(false, ClaimSet("arbitrary-participation", {}, ())).evidence
+        >>> verify(false, ClaimSet("arbitrary-participation", {}, ())).evidence
         'd^2 = 1 < least beta^2 + nu^2 = 2'
     """
     subject = claim.subject
@@ -142,4 +142,4 @@ def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
     return judge_form(claim, claim_set)
 
 
-CHECKER = Checker(NAME, hears, tries)
+CHECKER = Checker(NAME, applies_to, verify)

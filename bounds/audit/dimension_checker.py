@@ -123,7 +123,7 @@ def precedent(fault: Fault, subject: ResultForm, claim_set: ClaimSet) -> str:
     return ""
 
 
-def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
+def verify(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """Proved where both methods find every unit right, refuted where both find a fault, unknown where they disagree."""
     assert isinstance(claim.subject, Units)
     subject = claim.subject.subject
@@ -143,4 +143,4 @@ def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
     return Verdict("refuted", "units", method, "; ".join([*found, f"gauge: {uneven[0].says}"]))
 
 
-CHECKER = Checker("units", lambda claim, claim_set: isinstance(claim.subject, Units), tries)
+CHECKER = Checker("units", lambda claim, claim_set: isinstance(claim.subject, Units), verify)

@@ -189,7 +189,7 @@ def _slack(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     return right - left
 
 
-def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
+def verify(claim: Claim, claim_set: ClaimSet) -> Verdict:
     """The verdict on a special case; every one stands by itself."""
     subject = claim.subject
     if isinstance(subject, Spread):
@@ -198,4 +198,4 @@ def tries(claim: Claim, claim_set: ClaimSet) -> Verdict:
     return _equality(subject) if subject.op == "==" else _order(subject)
 
 
-CHECKER = Checker("limits", lambda claim, claim_set: isinstance(claim.subject, Limit | Spread), tries)
+CHECKER = Checker("limits", lambda claim, claim_set: isinstance(claim.subject, Limit | Spread), verify)

@@ -26,7 +26,7 @@ YOUNG = Statement(
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch):
-    """A room that lists one statement."""
+    """A paper package that lists one statement."""
     before = registry.statements
     monkeypatch.setattr(places, "statements", lambda name: (YOUNG,) if name == PAPER else before(name))
     monkeypatch.setattr("fedbounds.cli.catalog.statements", lambda name: (YOUNG,) if name == PAPER else ())

@@ -195,7 +195,9 @@ class Bench:
                 subject = self.claims[name].subject
                 costly = isinstance(subject, ResultForm) and subject.result.kind not in MEASURED
                 if (key := (checker.name, name)) not in self._found:
-                    heard = checker.hears(self.claims[name], claim_set) and not (costly and checker.name == INSTANCES)
+                    heard = checker.applies_to(self.claims[name], claim_set) and not (
+                        costly and checker.name == INSTANCES
+                    )
                     self._found[key] = run_checker(checker, self.claims, name) if heard else None
                 if verdict := self._found[key]:
                     yield verdict
@@ -214,7 +216,7 @@ def run_checker(checker: Checker, claims: Claims, claim_id: str) -> Verdict:
     others = {name: replace(best, outcome="refuted") if c.kind == "erratum" else best for name, c in claims.items()}
     claim_set._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
     try:
-        return checker.tries(claims[claim_id], claim_set)
+        return checker.verify(claims[claim_id], claim_set)
     except (FedboundsError, ArithmeticError, LookupError, TypeError) as error:
         return Verdict("unknown", checker.name, "error", str(error))
 

@@ -1,4 +1,4 @@
-"""The proofs of rooms: what they show, what they need, and that errors planted in them are noticed."""
+"""The proofs of paper packages: what they show, what they need, and that errors planted in them are noticed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def bench(room):
 
 
 def planted(name):
-    """How an error of a room, by its name after the room's, is judged."""
+    """How an error of a paper package, by its name after the paper package's, is judged."""
     room, _, rest = name.partition("/")
     return bench(room).judged(rest).outcome
 

@@ -92,7 +92,7 @@ def verdict(claim: Claim, finding: InstanceFinding) -> Verdict:
     return Verdict("survived", NAME, METHOD, evidence, tightness=finding.tightness)
 
 
-def tries(claim: Claim, claims: ClaimSet) -> Verdict:
+def verify(claim: Claim, claims: ClaimSet) -> Verdict:
     """The verdict of the instances on a claim, whatever those on other claims."""
     how, found = instance_test(claim, claims), verdict(claim, judge_on_instances(claim, claims=claims))
     assert how is not None
@@ -111,4 +111,4 @@ def violated(claim: Claim) -> str:
     return f"gradient descent has {found:.4g} times the bound" if found > 1 + ROUNDING else ""
 
 
-CHECKER = Checker(NAME, has_instances, tries, violated)
+CHECKER = Checker(NAME, has_instances, verify, violated)

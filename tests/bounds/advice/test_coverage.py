@@ -45,7 +45,7 @@ STRONGER = {
 
 
 def of_modules():
-    """Every assumption that a module of the kernel or of a room of ours defines, with its place."""
+    """Every assumption that a module of the kernel or of a paper package of ours defines, with its place."""
     modules = [common]
     for name in PAPERS:
         own = paper_module(name)

@@ -22,7 +22,7 @@ def audited(monkeypatch, tmp_path):
     """Four claims and a slip of wording before one checker, with a ledger and a cache; returns the verified ids."""
     tried = []
 
-    def tries(claim, _):
+    def verify(claim, _):
         tried.append(claim.id)
         return Verdict(OUTCOMES[claim.id[-1]], "checker", "method", f"evidence {claim.id[-1]}", ("axiom",), ("flag",))
 
@@ -31,7 +31,7 @@ def audited(monkeypatch, tmp_path):
             raise AssertionError(f"{name} was not asked for")
         claims = [Claim(f"{name}/claim/{symbol}", "result", f"text {symbol}", None, symbol) for symbol in OUTCOMES]
         claims.append(Claim(f"{name}/wording/w", "wording", "says; meant", None, "w"))
-        return ClaimSet(name, {c.id: c for c in claims}, (Checker("checker", lambda *_: True, tries),))
+        return ClaimSet(name, {c.id: c for c in claims}, (Checker("checker", lambda *_: True, verify),))
 
     monkeypatch.setattr(ClaimSet, "of", staticmethod(made))
     monkeypatch.setattr(ledger, "ledger_path", lambda paper, name="json": tmp_path / f"{paper}.{name}")

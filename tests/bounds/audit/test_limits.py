@@ -11,7 +11,7 @@ from sympy import Integer, Rational, sqrt
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.claim_set import ClaimSet
-from fedbounds.bounds.audit.limit_checker import CHECKER, Limit, _slack, tries
+from fedbounds.bounds.audit.limit_checker import CHECKER, Limit, _slack, verify
 from fedbounds.bounds.audit.spreads import (
     MEAN_SQUARE,
     SQUARED_MEAN,
@@ -35,8 +35,8 @@ BY_NAME = {limit.name: limit for limit in LIMITS}
 
 def verdict(limit):
     claim = limit.claim(PAPER)
-    assert CHECKER.hears(claim, ClaimSet(claim.paper, {}, ()))
-    return tries(claim, ClaimSet(PAPER, {claim.id: claim}, (CHECKER,)))
+    assert CHECKER.applies_to(claim, ClaimSet(claim.paper, {}, ()))
+    return verify(claim, ClaimSet(PAPER, {claim.id: claim}, (CHECKER,)))
 
 
 def test_sums_over_clients_that_differ_are_refuted_with_numbers():

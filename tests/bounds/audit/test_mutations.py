@@ -95,7 +95,7 @@ def blind(checker: Checker) -> Checker:
     """A checker that finds what is expected, whatever it is shown."""
     return replace(
         checker,
-        tries=lambda claim, docket: Verdict("refuted" if claim.kind == "erratum" else "proved", checker.name, "", ""),
+        verify=lambda claim, docket: Verdict("refuted" if claim.kind == "erratum" else "proved", checker.name, "", ""),
     )
 
 

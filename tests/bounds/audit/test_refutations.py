@@ -18,7 +18,7 @@ from fedbounds.bounds.audit.counterexample import (
     Supplement,
     format_fraction,
 )
-from fedbounds.bounds.audit.counterexample_checker import CHECKER, hears, judge_argument, judge_replay
+from fedbounds.bounds.audit.counterexample_checker import CHECKER, applies_to, judge_argument, judge_replay
 from fedbounds.bounds.audit.errata import errata_claims, paper_errata
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_DIVERGENCE, WEIGHTS
@@ -41,7 +41,7 @@ def planted(erratum, **changes):
 
 def tried(erratum):
     false, _ = erratum.claims(PAPER)
-    return CHECKER.tries(false, ClaimSet(PAPER, {}, ()))
+    return CHECKER.verify(false, ClaimSet(PAPER, {}, ()))
 
 
 @pytest.mark.parametrize("name", ERRATA)
@@ -115,13 +115,13 @@ def test_refuted_forms_without_a_counterexample_here_are_unknown():
         for form in result.forms:
             claim = ResultForm(result, form).claim()
             if form.refuted_by and not paper_errata(claim.paper):
-                verdict = CHECKER.tries(claim, ClaimSet(claim.paper, {}, ()))
+                verdict = CHECKER.verify(claim, ClaimSet(claim.paper, {}, ()))
                 assert verdict.outcome == "unknown" and form.refuted_by in verdict.evidence
 
 
 def test_a_repair_is_as_strong_as_the_weakest_claim_it_names():
     outcomes = {}
-    forms = Checker("forms", lambda c, d: c.kind == "result" and not hears(c, d), lambda c, _: outcomes[c.id])
+    forms = Checker("forms", lambda c, d: c.kind == "result" and not applies_to(c, d), lambda c, _: outcomes[c.id])
     names = [f"{PAPER}/{local}" for local in SUPREMA.repair]
     repair = f"{PAPER}/repair/{SUPREMA.id}"
     for outcome in ("proved", "survived", "unknown", "refuted"):
@@ -135,7 +135,7 @@ def test_a_repair_is_as_strong_as_the_weakest_claim_it_names():
 
 def test_a_repair_trusts_what_the_claims_that_state_it_trust():
     trusting = Verdict("proved", "forms", "", "", ("an axiom",), trusts=("how far the algorithm moves (p/1)",))
-    forms = Checker("forms", lambda c, d: c.kind == "result" and not hears(c, d), lambda c, _: trusting)
+    forms = Checker("forms", lambda c, d: c.kind == "result" and not applies_to(c, d), lambda c, _: trusting)
     verdict = docket(CHECKER, forms).verdict(f"{PAPER}/repair/{SUPREMA.id}")
     assert verdict.outcome == "proved" and verdict.trusts == trusting.trusts
     assert verdict.rests_on == ("an axiom", "trusts how far the algorithm moves (p/1)")
@@ -144,9 +144,9 @@ def test_a_repair_trusts_what_the_claims_that_state_it_trust():
 def test_a_repair_that_names_no_claim_is_unknown():
     orphan = replace(SUPREMA, repair=("proposition-9.9[printed]",))
     _, repair = orphan.claims(PAPER)
-    assert CHECKER.tries(repair, docket()).outcome == "unknown"
+    assert CHECKER.verify(repair, docket()).outcome == "unknown"
     _, nothing = replace(SUPREMA, repair=(), open="nobody knows").claims(PAPER)
-    assert CHECKER.tries(nothing, docket()).evidence == "nobody knows"
+    assert CHECKER.verify(nothing, docket()).evidence == "nobody knows"
 
 
 def test_an_argument_in_words_proves_nothing_whatever_its_numbers_are():
@@ -158,18 +158,18 @@ def test_an_argument_in_words_proves_nothing_whatever_its_numbers_are():
     _, repair = repaired.claims(PAPER)
     best = docket()
     best._verdicts[f"{PAPER}/lemma-c.1[printed]"] = Verdict("proved", "steps", "graph", "")
-    assert CHECKER.tries(repair, best).outcome == "argued"
+    assert CHECKER.verify(repair, best).outcome == "argued"
 
 
 def test_open_statements_are_unknown_with_the_reason():
     (claim,) = Supplement("open", "nowhere", "a statement", open="because").claims(PAPER)
-    verdict = CHECKER.tries(claim, ClaimSet(PAPER, {}, ()))
+    verdict = CHECKER.verify(claim, ClaimSet(PAPER, {}, ()))
     assert (verdict.outcome, verdict.evidence) == ("unknown", "because")
 
 
 def test_wording_is_checked_by_nobody():
     wording = [claim for claim in errata_claims(PAPER) if claim.kind == "wording"]
-    assert len(wording) >= 8 and not any(hears(claim, docket()) for claim in wording)
+    assert len(wording) >= 8 and not any(applies_to(claim, docket()) for claim in wording)
     judged = {j.claim.id: j.verdict for j in docket().verdicts()}
     assert all(judged[claim.id] is None for claim in wording)
 

@@ -53,7 +53,7 @@ def proof(docket, name):
 
 
 def after(docket, name, step_id, change):
-    """A docket in which one step is changed, with the verdicts reached so far on the other proofs."""
+    """A claim set in which one step is changed, with the verdicts reached so far on the other proofs."""
     old = proof(docket, name)
     new = replace(old, steps=tuple(change(s) if s.id == step_id else s for s in old.steps))
     changed = {c.id: c for c in new.claims()}

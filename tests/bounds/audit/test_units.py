@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.bounds.audit import gauges
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.claim_set import ClaimSet
-from fedbounds.bounds.audit.dimension_checker import CHECKER, faults, gauge_faults, tries
+from fedbounds.bounds.audit.dimension_checker import CHECKER, faults, gauge_faults, verify
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.unit_claims import units_claim
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
@@ -55,7 +55,7 @@ def verdict(name, form_name="explicit", notation=None, **changes):
     if notation is not None:
         result = replace(result, notation=notation)
     claim = units_claim(ResultForm(result, replace(result.form(form_name), **changes)))
-    return tries(claim, ClaimSet("arbitrary-participation", {claim.id: claim}, (CHECKER,)))
+    return verify(claim, ClaimSet("arbitrary-participation", {claim.id: claim}, (CHECKER,)))
 
 
 def terms_with(name, factor):
@@ -180,10 +180,10 @@ def test_the_claim_changes_with_what_the_o_hides():
 def test_reductions_over_clients_are_scaled_as_a_whole():
     result = load("arbitrary-participation/equation-15")
     form = result.form("printed")
-    assert tries(units_claim(ResultForm(result, form)), docket("fedmrn")).outcome == "proved"
+    assert verify(units_claim(ResultForm(result, form)), docket("fedmrn")).outcome == "proved"
     square = tuple(Term(t.name, t.expression / n.d) for t in form.terms)
     claim = units_claim(ResultForm(result, replace(form, terms=square)))
-    assert tries(claim, docket("fedmrn")).outcome == "refuted"
+    assert verify(claim, docket("fedmrn")).outcome == "refuted"
 
 
 def test_a_coefficient_that_is_a_float_has_the_units_of_a_fraction():

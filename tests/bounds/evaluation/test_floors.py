@@ -1,4 +1,4 @@
-"""Constants that contradict each other are refused: what each room says that one of them implies for another."""
+"""Constants that contradict each other are refused: what each paper says that one of them implies for another."""
 
 from fractions import Fraction
 
@@ -51,7 +51,7 @@ def of_coefficients(rng: np.random.Generator, even: bool) -> dict[str, np.ndarra
 
 
 def of_participation(rng: np.random.Generator, even: bool) -> dict[str, np.ndarray]:
-    """The weights of one round, in the room of arbitrary participation."""
+    """The weights of one round, in the paper package of arbitrary participation."""
     N = rng.integers(1, 6)
     q = np.full(N, 1 / N) if even else rng.dirichlet(np.full(N, 0.5))
     shared = dict(S=np.array(N)) if even else {}

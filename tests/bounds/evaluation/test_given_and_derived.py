@@ -1,4 +1,4 @@
-"""What is given must agree with what can be derived from the rest, for every derived constant of every room."""
+"""What is given must agree with what can be derived from the rest, for every derived constant of every paper."""
 
 import numpy as np
 import pytest

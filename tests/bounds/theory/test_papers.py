@@ -1,6 +1,6 @@
 # pyright: reportArgumentType=false, reportOptionalMemberAccess=false
 # settings are dictionaries of numbers and vectors
-"""What holds in every room of the walking skeleton: units, scaling, order of the forms, monotonicity, broadcasting."""
+"""What holds in every paper of the walking skeleton: units, scaling, order of the forms, monotonicity, broadcasting."""
 
 import math
 import re

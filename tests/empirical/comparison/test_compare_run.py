@@ -507,7 +507,7 @@ def test_what_cannot_be_compared_is_refused_in_one_line(call: Callable, words: s
 
 
 def divided(factor: int) -> Result:
-    """Theorem 3.1 as a stranger might have it, with every constant too small."""
+    """Theorem 3.1 as a outside package might have it, with every constant too small."""
     form = THEOREM.form("explicit")
     terms = tuple(replace(term, expression=term.expression / factor) for term in form.terms)
     return replace(THEOREM, forms=(replace(form, terms=terms),), default="explicit")

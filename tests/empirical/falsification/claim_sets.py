@@ -1,4 +1,4 @@
-"""The dockets of the papers, each made once for all tests of a process."""
+"""The claim set of the papers, each made once for all tests of a process."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Errors planted in what a proof takes from elsewhere, in the rule that says it and in the form alike.
 
-The whole docket leaves nothing proved that rests on them.
+The whole claim set leaves nothing proved that rests on them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def subject(name: str) -> StepOf:
 
 
 def steps_by(rule: type) -> list[str]:
-    """Every step of the five rooms that such a rule justifies."""
+    """Every step of the five paper packages that such a rule justifies."""
     return [
         claim.id
         for paper in ("arbitrary-participation", "fedau", "fed-norm-sgda", "fedmrn", "tdcd")
@@ -47,7 +47,7 @@ def steps_by(rule: type) -> list[str]:
 
 
 def planted(changes: Mapping[str, Change], forms: Mapping[str, Form] | None = None) -> ClaimSet:
-    """The paper's docket with other steps, of one proof, and with other forms of the result that it proves."""
+    """The paper's claim set with other steps, of one proof, and with other forms of the result that it proves."""
     first = next(iter(changes))
     before, proof = docket(first.partition("/")[0]), subject(first).proof
     result: Result = proof.result

@@ -35,7 +35,7 @@ def subject(claim: Claim) -> StepOf:
 
 
 def planted(name: str, conclusion: Relation, rule: Any = None) -> tuple[ClaimSet, Claim]:
-    """The docket with another conclusion, and rule, of one step."""
+    """The claim set with another conclusion, and rule, of one step."""
     before = docket(name.partition("/")[0])
     of = subject(before.claims[name])
     step = replace(of.step, conclusion=conclusion, rule=rule or of.step.rule)

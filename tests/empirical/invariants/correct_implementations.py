@@ -1,4 +1,4 @@
-"""Correct implementations in many styles, as strangers might have written them, which no invariant may accuse."""
+"""Correct implementations in many styles, as others might have written them, which no invariant may accuse."""
 
 from __future__ import annotations
 

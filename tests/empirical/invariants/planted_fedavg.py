@@ -1,4 +1,4 @@
-"""FedAvg in ten lines of NumPy, with room for one bug."""
+"""FedAvg in ten lines of NumPy, with paper package for one bug."""
 
 import inspect
 

@@ -205,7 +205,7 @@ def test_every_complete_interval_descends_as_the_proof_says_and_the_intervals_su
     assert per_interval.mean() <= float(bound.value) + 1e-9
 
 
-# --- a stranger's implementation, and the bugs planted in it ------------------------------------------------
+# --- an outside implementation, and the bugs planted in it ------------------------------------------------
 
 
 AMPLIFICATION = {"anchor form", "summed displacements", "two sided step sizes", "frozen gradient limit"}

@@ -26,7 +26,7 @@ def test_a_batch_is_the_smallest_numbers_in_one_order_whatever_the_client_holds(
     for held in (6, 128, 129, 1024, 1025, 3000):
         keys = rng.random((4, 3, held))
         found, expected = problem._first(keys), keys.argsort(axis=-1)[..., :5]
-        if held > 1024:  # there is no room for the places: the order is whatever it is
+        if held > 1024:  # there is no paper package for the places: the order is whatever it is
             found, expected = np.sort(found), np.sort(expected)
         assert found.dtype == np.int64 and np.array_equal(found, expected)
 

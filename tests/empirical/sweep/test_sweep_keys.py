@@ -330,7 +330,7 @@ FEDAU = TEXT.replace('kind = "generalized-fedavg"', 'kind = "fedau"\ncutoff = 3'
     "text", [pytest.param(TEXT, marks=pytest.mark.long, id="fedavg"), pytest.param(FEDAU, id="fedau")]
 )
 def test_what_a_run_really_loads_and_calls_is_in_the_digest(text: str) -> None:
-    """The rooms of others are read for the names of their algorithms, and nothing in them is called."""
+    """The paper packages of others are read for the names of their algorithms, and nothing in them is called."""
     code = f"""
 import json, sys, tomllib
 from pathlib import Path
@@ -355,7 +355,7 @@ print(json.dumps([[name for name in sys.modules], [*called]]))
     rooms = {name for name in loaded if name.startswith("fedbounds.empirical.papers")}
     assert "fedbounds.empirical.simulation.simulate" in called and called <= digested
     every = [{"rounds": 1, "algorithm": {"kind": kind}} for kind in algorithms()]
-    for_others = set(source_files(algorithm_modules({"phases": every})))  # kernels that the rooms of others import
+    for_others = set(source_files(algorithm_modules({"phases": every})))  # kernels that other papers import
     assert loaded - rooms <= digested | for_others and algorithm_modules(task) <= rooms
     assert "fedbounds.empirical.sweep.task" in digested
     assert not digested & {

@@ -69,7 +69,7 @@ def test_a_claim_agrees_below_the_bound_and_disagrees_only_if_it_is_clearly_cros
 
 @pytest.fixture(scope="module", params=ROOMS)
 def rated(request, tmp_path_factory):
-    """The last panel of a room, made small."""
+    """The last panel of a paper package, made small."""
     results = tmp_path_factory.mktemp("runs")
     gallery = SimpleNamespace(results=results, workers=1, device=None, of_runs=None)
     name, family = list(room(request.param).NETWORKS.families.items())[-1]

@@ -1,4 +1,4 @@
-"""The first room: every constant against an independent derivation, golden numbers, limits, rescaling, dimensions."""
+"""The first paper: every constant against an independent derivation, golden numbers, limits, rescaling, dimensions."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The first room's formulas once more, written out from the paper in plain Python: the twin of its results."""
+"""The first paper package's formulas once more, written out from the paper in plain Python: the twin of its results."""
 
 import math
 from types import SimpleNamespace

@@ -200,7 +200,7 @@ def test_a_counterexample_to_a_form_meets_all_of_its_hypotheses(name, form):
     claim = the_claims()[f"{PAPER}/{form}"]
     needed = {*(a.name for a in claim.assumptions), *(c.text for c in claim.conditions)}
     assert needed <= {check.name for check in BY_ID[name].replay().hypotheses}
-    assert CHECKER.tries(claim, ClaimSet(PAPER, {}, ())).outcome == "refuted"
+    assert CHECKER.verify(claim, ClaimSet(PAPER, {}, ())).outcome == "refuted"
 
 
 def test_a_tiny_step_in_x_leaves_the_gradient_where_it_is():
@@ -384,14 +384,14 @@ def test_a_hypothesis_that_fails_turns_the_refutation_into_not_covered(erratum):
 @pytest.mark.parametrize("erratum", [e for e in ERRATA if not e.repair], ids=lambda e: e.id)
 def test_every_repair_that_names_no_claim_is_argued_in_words_and_not_proved(erratum):
     repair = next(c for c in erratum.claims(PAPER) if c.kind == "repair")
-    assert CHECKER.tries(repair, ClaimSet(PAPER, {}, ())).outcome == "argued"
+    assert CHECKER.verify(repair, ClaimSet(PAPER, {}, ())).outcome == "argued"
 
 
 def test_every_erratum_is_on_trial_and_the_suspected_ones_are_unknown():
     found = {claim.id.removeprefix(f"{PAPER}/"): claim for claim in errata_claims(PAPER)}
     assert {f"erratum/{e.id}" for e in ERRATA} <= set(found)
     for name in ("repair/residual-of-naive-weights", "repair/projected-ascent"):
-        assert CHECKER.tries(found[name], ClaimSet(PAPER, {}, ())).outcome == "unknown"
+        assert CHECKER.verify(found[name], ClaimSet(PAPER, {}, ())).outcome == "unknown"
 
 
 # --- noise of one block in Appendix C ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What the minimax room lists besides its results, and the special cases and closed forms that it states."""
+"""What the minimax paper package lists besides its results, and the special cases and closed forms that it states."""
 
 import numpy as np
 import pytest

@@ -403,4 +403,4 @@ def test_the_printed_step_that_does_not_follow_is_refuted_by_its_counterexample(
     verdict = checker.verdict(f"fedau/{step}")
     assert (verdict.outcome, verdict.method) == ("refuted", f"counterexample {erratum} ({BY_ID[erratum].degree})")
     assert ClaimSet.from_claims(claims.values(), only=[STEPS]).verdict(f"fedau/{step}").outcome == "unknown"
-    assert not REFUTATIONS.hears(claims["fedau/lemma-b.3.3/S11"], ClaimSet("fedau", claims, ()))
+    assert not REFUTATIONS.applies_to(claims["fedau/lemma-b.3.3/S11"], ClaimSet("fedau", claims, ()))

@@ -1,4 +1,4 @@
-"""The figures of the room: what they draw is what the bounds, the moments and the runs say."""
+"""The figures of the paper package: what they draw is what the bounds, the moments and the runs say."""
 
 from __future__ import annotations
 

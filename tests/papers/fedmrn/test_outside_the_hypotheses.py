@@ -1,6 +1,6 @@
 """Instances just outside what the forms assume, on which they fail: why each hypothesis says what it says.
 
-Written without the room's own runs: iterations in floats, laws as arrays of probabilities.
+Written without the paper package's own runs: iterations in floats, laws as arrays of probabilities.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The figures of the room: what they draw is what the bounds say."""
+"""The figures of the paper package: what they draw is what the bounds say."""
 
 from functools import partial
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""A stranger's package is furnished like our rooms: its runs, instances and figures are found by its name."""
+"""An outside package is furnished like our paper packages: its runs, instances and figures are found by its name."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FIGURES = {"figure-1": line}
 
 @pytest.fixture
 def draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package `its_draft` that joins through one entry point, with a submodule for all that a room may hold."""
+    """A package `its_draft` that joins through one entry point, with a submodule for all that a paper may hold."""
     folder = tmp_path / "its_draft"
     folder.mkdir()
     for name, text in ROOM.items():

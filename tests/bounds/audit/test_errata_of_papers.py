@@ -1,4 +1,4 @@
-"""What holds of the errata of every room: each counterexample is exact, meets its hypotheses and is minimal."""
+"""What holds of the errata of every paper: each counterexample is exact, meets its hypotheses and is minimal."""
 
 from fractions import Fraction
 from importlib import import_module
