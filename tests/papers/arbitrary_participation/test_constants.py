@@ -1,4 +1,4 @@
-"""The first paper's constants from where they come: recursions run, inequalities met with equality; who assumes what."""
+"""The first paper's constants recomputed: recursions run, inequalities met with equality; who assumes what."""
 
 import math
 from decimal import ROUND_CEILING, Decimal
