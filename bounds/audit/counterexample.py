@@ -212,7 +212,7 @@ class Erratum:
         argument: an exact proof of the repair, where no claim of the paper states it.
         open: why the repair is undecided, where there is neither.
         degree: how false: as stated; as an inference, where the conclusion does not follow but is not refuted; only if
-            read to the symbol; unstated without harm; or in its units alone.
+            read literally; unstated without harm; or in its units alone.
         quotes: what the paper says about it, its own qualifiers included; without them `claim` is a paraphrase.
         repeats: the erratum whose remark this one makes at another place, which is as grave or graver ("" for a
             finding of its own).

@@ -14,7 +14,7 @@ from fedbounds.bounds.theory.result import Result
 WORDING = "wording"
 DEGREES = (
     "Each place below says how false it is: as stated; as an inference, where the conclusion does not follow and may "
-    "still be true; only if read to the symbol; unstated without harm; or in its units alone. The paper's words stand "
+    "still be true; only if read literally; unstated without harm; or in its units alone. The paper's words stand "
     "between quotation marks; all else is ours, and in each place we try to say what holds instead."
 )
 

@@ -145,7 +145,7 @@ def _agree(form: CompiledForm, rule: NumericRule, given: Mapping[str, Constant])
     wrong = ~rule.admits(value, derived)
     if wrong.any():
         relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "conflicts with")
-        rest = "" if relation == "conflicts with" else " or a value beyond it"
+        rest = "" if relation == "conflicts with" else ", or give a value beyond it"
         origin = f", computed from {', '.join(rule.inputs)}" if rule.inputs else ""
         raise FedboundsError(
             f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}{origin} ({rule.why}); "

@@ -1,4 +1,4 @@
-"""Algorithm 1 read to the symbol: momentum in lines 10 to 12."""
+"""Algorithm 1 read literally: momentum in lines 10 to 12."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ ERRATA: Sequence[Erratum] = (
         FIRST_MOMENT,
         where="Assumption 4, used in Lemma 3, (40)",
         claim="E|S(x) - x| <= q |x| gives E|w_bar_{t+1} - v_bar_{t+1}|^2 <= 4 c eta_t^2 S^2 G^2",
-        fails="Read as a bound on the square, as (36) and (40) use it, Assumption 4 is enough. To the symbol it is "
+        fails="Read as a bound on the square, as (36) and (40) use it, Assumption 4 is enough. Read literally it is "
         "not: a masked update that is seldom far off has a small mean error and as large a mean square as one likes. "
         "Assumptions 2 and 3 say in words that squares are meant, Assumption 4 does not.",
         instead="with E|S(x) - x|^2 <= q^2 |x|^2",

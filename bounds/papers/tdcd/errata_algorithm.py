@@ -29,7 +29,7 @@ def cap_check(eta: Fraction, Q: int, largest: Fraction | int = 1) -> Check:
 
 
 def first_iterates(Q: int, R: int) -> tuple[Fraction, Fraction]:
-    """Both sides of (15) to the symbol, from x = 1 with the largest step size."""
+    """Both sides of (15) as printed, from x = 1 with the largest step size."""
     kept = (1 - Fraction(1, 8 * Q)) ** 2  # of the square in one step
     fallen = (1 - kept ** (Q * R)) / 2
     return 4 * fallen / (Fraction(1, 8) * R), (1 - kept**R) / (1 - kept) / R

@@ -107,7 +107,7 @@ THEOREM_1 = new_result(
             theorem_terms(Integer(4)),
             assumptions=AS_PRINTED,
             refuted_by="average-over-the-first-iterates",
-            note="eq. (15) to the symbol: f = x^2/2 with one client, eta = 1/(8Q) and Q >= 4 exceeds it",
+            note="eq. (15) as printed: f = x^2/2 with one client, eta = 1/(8Q) and Q >= 4 exceeds it",
             measure=FIRST_ITERATES,
         ),
         Form(

@@ -153,7 +153,7 @@ def fed_norm_sgda(
 ) -> list[Vector]:
     """Algorithm 1 with eqs. (3) and (12); with S, Fed-Norm-SGDA+, whose snapshot every client knows.
 
-    With `printed`, Algorithm 1 to the symbol: `printed_local_steps`, and the snapshot goes only to those who take part
+    With `printed`, Algorithm 1 as printed: `printed_local_steps`, and the snapshot goes only to those who take part
     in the round in which it is made. Others use the last that they were sent.
     """
     T, n = q.shape

@@ -80,7 +80,7 @@ class TDCD(Tiered):
 
 @dataclass(frozen=True)
 class PrintedTDCD(Tiered):
-    r"""Algorithm 1 to the symbol: line 32 averages $\theta_{k,j}^t$, before the last local step, which is lost.
+    r"""Algorithm 1 as printed: line 32 averages $\theta_{k,j}^t$, before the last local step, which is lost.
 
     With Q = 1 the model never moves, with $Q\ge2$ a round has Q - 1 steps that count. (The loop's one iteration too
     many begins a round that is never averaged; it changes no model.)
