@@ -10,7 +10,7 @@ class PlainSymbol(sp.Symbol):
     r"""A symbol whose LaTeX is its name, where sympy would read a decoration into it: sigmaG as $|sig|$ ("mag").
 
     Example:
-        >>> sp.latex(sp.Symbol("sigmaG")), sp.latex(Symbol("sigmaG"))
+        >>> sp.latex(sp.Symbol("sigmaG")), sp.latex(PlainSymbol("sigmaG"))
         ('\\left|{sig}\\right|', '\\sigma_{G}')
     """
 

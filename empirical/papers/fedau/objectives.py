@@ -60,6 +60,7 @@ def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarra
         FedboundsError: another algorithm or process.
 
     Example:
+        >>> from fedbounds.algorithms import AverageAll, FedAU
         >>> objective_weights(AverageAll(0.1, 5), Bernoulli(2, [0.25, 0.75])).tolist()
         [0.25, 0.75]
         >>> objective_weights(FedAU(0.1, 5, cutoff=2), Bernoulli(2, [0.5, 1.0])).round(6).tolist()
@@ -116,6 +117,7 @@ def weighted_objective(problem: Problem, weights: ArrayLike) -> Objective:
             minimizer or the gap of a sum that is unbounded below.
 
     Example:
+        >>> from fedbounds.algorithms import FedAU
         >>> problem = Quadratic([1.0], [[0.0], [1.0], [4.0], [10.0]])
         >>> weighted_objective(problem, [0.1, 0.2, 0.3, 0.4]).minimizer().tolist()
         [5.4]
