@@ -197,6 +197,7 @@ def predicted_bias(algorithm: Algorithm, problem: Problem, participation: Proces
         FedboundsError: either is not known.
 
     Example:
+        >>> from fedbounds.algorithms import FedAU
         >>> problem = Quadratic([1.0], [[0.0], [1.0], [4.0], [10.0]])
         >>> rates = Bernoulli(4, [0.05, 0.2, 0.5, 0.9])
         >>> round(predicted_bias(FedAU(0.01, 2, cutoff=5), problem, rates), 4)  # 5.0735 instead of 3.75
