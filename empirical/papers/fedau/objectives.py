@@ -117,7 +117,6 @@ def weighted_objective(problem: Problem, weights: ArrayLike) -> Objective:
             minimizer or the gap of a sum that is unbounded below.
 
     Example:
-        >>> from fedbounds.algorithms import FedAU
         >>> problem = Quadratic([1.0], [[0.0], [1.0], [4.0], [10.0]])
         >>> weighted_objective(problem, [0.1, 0.2, 0.3, 0.4]).minimizer().tolist()
         [5.4]
