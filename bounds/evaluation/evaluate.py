@@ -305,7 +305,7 @@ def evaluate_form(
     if np.any(lost):
         why_not = (f"{NO_VALUE}{f' at {lost.sum()} of {lost.size} settings' if lost.ndim else ''}", *why_not)
     if np.any(infinite):
-        why_not = ("the value is infinite, which promises nothing", *why_not)
+        why_not = ("the value is infinite, which bounds nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
     too_many = _too_many_participants(chosen, numbers, checks)

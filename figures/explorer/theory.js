@@ -204,7 +204,7 @@ function evaluate(form, given, assumed = [], strict = true) {
   }
   const why_not = [...excessParticipants(form, known, conditions), ...impossible(form, together, known)];
   if (valid && below) why_not.push("the left-hand side is never negative, so no run has these constants");
-  if (valid && total === Infinity) why_not.push("the value is infinite, which promises nothing");
+  if (valid && total === Infinity) why_not.push("the value is infinite, which bounds nothing");
   if (lost) why_not.push("no value: the numbers overflow");
   why_not.push(...form.caveats);
   const broken = conditions.filter(c => !c.holds);

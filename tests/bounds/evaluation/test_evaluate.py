@@ -303,6 +303,14 @@ def test_a_derived_vector_reduction_may_be_given_as_a_number_or_by_its_inputs():
         evaluate(result, dict(p=[0.5, 1], T=1, W=2))
 
 
+def test_an_infinite_value_within_the_conditions_is_no_guarantee():
+    found = explicit(F=1e308, gamma=1e-6, assume="all")
+    assert found.valid and found.value == np.inf and not found.guarantee
+    assert found.why_not == ("the value is infinite, which bounds nothing",)
+    several = explicit(F=np.array([5, 1e308]), gamma=1e-6, assume="all")
+    assert several.valid.all() and not several.guarantee and "the value is infinite" in several.why_not[0]
+
+
 def test_minima_broadcast_and_infinite_branches_are_ignored():
     corollary = load("arbitrary-participation/corollary-3.2")
     setting = {k: v for k, v in GOOD.items() if k not in ("gamma", "eta", "sigma")}

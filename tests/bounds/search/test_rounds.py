@@ -8,6 +8,7 @@ import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import evaluate
+from fedbounds.bounds.evaluation.form_cache import as_compiled
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
@@ -512,6 +513,16 @@ def test_more_constants_to_choose_never_need_more_rounds(question, fewer, more):
     assert smallest_known(every) <= smallest_known(some) < math.inf
     if isinstance(every, Between):
         assert every.low <= smallest_known(some)
+
+
+@pytest.mark.parametrize("target", [1e9, 40.0])
+def test_one_round_is_not_excluded_where_it_reaches_the_target(target):
+    known = dict(Deltainf=1, L=1, Lmax=1, Q=2, S=0)
+    form = as_compiled("tdcd/theorem-1").form()
+    one = rounds("tdcd/theorem-1", target, known, optimize=("eta",))
+    assert one.rounds == 1
+    free = leave_free(form, known, ["eta", "R"])
+    assert least_possible_rounds(free, "R", target, {}, EvaluationBudget.of(1)) == 1
 
 
 def test_what_is_excluded_holds_no_choice_that_a_dense_grid_finds():

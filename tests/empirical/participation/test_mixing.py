@@ -55,3 +55,22 @@ def test_clients_in_blocks_of_five_rounds_are_not_independent():
     blocks = np.arange(40)[:, None] // 5 % 2 == np.arange(2)
     assert 0 < presences(blocks).order_p_value() < 1e-3
     assert presences(blocks[:0]).order_p_value() == 1.0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rounds": -1},
+        {"present": [-1, 2]},
+        {"present": [5, 2]},
+        {"twice": [0, 3]},
+        {"twice": [-1, 0]},
+        {"present": [0, 2], "first": [True, False]},
+    ],
+)
+def test_a_state_that_no_rounds_leave_is_found(change):
+    seen = presences(np.array([[True, False], [False, True], [True, True], [False, False]]))
+    assert seen.inconsistency() == ""
+    for name, value in change.items():
+        seen.state[name][...] = value
+    assert seen.inconsistency()
