@@ -157,6 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except click.ClickException as error:
         text = " ".join(error.format_message().split())  # it quotes all that the user typed
+        if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option) and error.param.help:
+            text = f"{text.removesuffix('.')} {error.param.metavar or ''}".rstrip() + f": {error.param.help}"
         _print_error(text if len(text) <= 600 else f"{text[:600]}...")
         return 2
     except ModuleNotFoundError as error:

@@ -124,7 +124,7 @@ VECTORS = [
     (["p=0.5,0.9", "K=3", "T=inf"], "T = inf is outside its domain"),
 ]
 OPTIMIZE = [
-    ([*FREE.split(), "T=800"], "Missing option '--over'"),
+    ([*FREE.split(), "T=800"], "Missing option '--over' NAMES: Constants to optimize"),
     (["--over", "gamma,etta", *FREE.split(), "T=800"], "'etta'; did you mean eta"),
     (["--over", "gamma,", *FREE.split(), "T=800"], "'gamma,' is not a list of constants"),
     (["--over", "gamma", *FREE.split(), "T=800"], "needs eta (amplification factor)"),
@@ -134,7 +134,7 @@ OPTIMIZE = [
     (["--over", "gamma", "--within", "eta=1:2", "eta=2", *FREE.split(), "T=800"], "eta, which is not optimized over"),
 ]
 ROUNDS = [
-    ([*FREE.split()], "Missing option '--epsilon'"),
+    ([*FREE.split()], "Missing option '--epsilon' E: The target"),
     (["--epsilon", "0", *FREE.split()], "epsilon = 0 must be positive"),
     (["--epsilon", "nan", *FREE.split()], "epsilon = nan must be"),
     (["--epsilon", "1,2", *FREE.split()], "must be a number"),
