@@ -175,7 +175,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Quote:
-    """The paper's own words, symbol by symbol.
+    """The paper's own words, verbatim.
 
     Args:
         text: the words; "..." where some are left out.

@@ -41,7 +41,7 @@ def tex(text: str) -> str:
     parts = [text]
     for sign in SIGNS:
         parts = [piece for part in parts for piece in _split_at(part, sign)]
-    return "".join(SIGNS.get(part) or "".join(TEX.get(symbol, symbol) for symbol in part) for part in parts)
+    return "".join(SIGNS.get(part) or "".join(TEX.get(character, character) for character in part) for part in parts)
 
 
 def _split_at(text: str, sign: str) -> list[str]:

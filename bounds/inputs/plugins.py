@@ -52,7 +52,7 @@ def _reason(error: BaseException) -> str:
         said = " ".join(str(error).split())
     except Exception:  # its own
         said = ""
-    said = "".join(symbol if symbol.isprintable() else "?" for symbol in said)
+    said = "".join(character if character.isprintable() else "?" for character in said)
     kind = "" if isinstance(error, FedboundsError) and said else type(error).__name__
     reason = ": ".join(part for part in (kind, said) if part)
     return reason if len(reason) <= LONGEST else f"{reason[: LONGEST - 3]}..."
