@@ -107,10 +107,10 @@ class ClaimRow:
         v = verdict or Verdict("unknown", "", "", "")
         outcome = verdict.outcome if verdict else None
         form = claim.subject.form if claim.kind == "result" and isinstance(claim.subject, ResultForm) else None
-        generous = (form.generous,) if form and form.generous else ()
+        implicit = (form.implicit,) if form and form.implicit else ()
         return ClaimRow(
             claim.id, claim.paper, claim.text, claim.kind, claim.hash,
-            outcome, v.checker, v.method, v.evidence, v.rests_on, (*v.flags, *generous), v.may_hide,
+            outcome, v.checker, v.method, v.evidence, v.rests_on, (*v.flags, *implicit), v.may_hide,
         )  # fmt: skip
 
     @staticmethod

@@ -189,7 +189,8 @@ def compare(
     Args:
         results: each a result or its key, or one of these with the name or kind of a form.
         vary: a symbol or concept and its values; the same concept in every result.
-        constants: symbol or concept to value; each result takes those it knows.
+        constants: symbol or concept to value; each result uses those it knows. "KEY.NAME" gives a constant to the
+            result KEY alone, e.g. "fedau/theorem-2.K".
         optimize: constants to choose anew at every setting, where a form leaves them free.
         within, functions: as for `fedbounds.bounds.search.optimize.optimize`.
         watch: called with (settings done so far, all settings) as step sizes are chosen.
@@ -221,7 +222,8 @@ def compare(
     given = {**constants, vary[0]: 1.0}
     if vary[0] in constants:
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
-    _same_meaning(forms, [*given, *optimize, *within, *(functions or {})])
+    own = _own_constants(forms, constants, vary[0])
+    _same_meaning(forms, [*(n for n in given if n not in own), *optimize, *within, *(functions or {})])
     settings = np.atleast_1d(as_real(vary[0], vary[1]))
     if settings.ndim != 1 or not 1 <= settings.size <= MOST_SETTINGS:
         raise FedboundsError(f"{vary[0]} varies over {settings.size} values; at least 1, at most {MOST_SETTINGS}")
@@ -232,12 +234,13 @@ def compare(
     rows = []
     for form in forms:
         label = form.title
-        known = {name: value for name, value in constants.items() if form.resolve(name) is not None}
+        known = _known_constants(form, constants, own)
+        notes += [f"{label}: {note}" for note in _replaced_defaults(form, known)]
         if form.resolve(vary[0]) is not None:
             known[vary[0]] = settings
         free = [name for name in optimize if _is_free(form, name)]
         if optimize and not free:
-            notes.append(f"{label} leaves none of {', '.join(optimize)} free")
+            notes.append(f"{label} prescribes its step sizes: {', '.join(optimize)} not optimized in it")
         if free:
             chosen = [form.resolve(n) for n in free]
             ranges = {n: ends for n, ends in within.items() if form.resolve(n) in chosen}
@@ -255,7 +258,7 @@ def compare(
         label, standing = form.title, form.standing()
         notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
         notes += [f"{label} {said}"] if (said := standing.shadow) else []
-        notes += [f"{label} is {form.generous}"] if form.generous else []
+        notes += [f"{label} holds {form.implicit}"] if form.implicit else []
         notes += [f"{label} is conditional on {trusted}"] if (trusted := standing.untried) else []
     rows = [replace(row, mark=form.mark) for row, form in zip(rows, forms, strict=True)]
     for a, b in combinations(forms, 2):
@@ -263,9 +266,8 @@ def compare(
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
     measures = [form.measure for form in forms]
     least = next(m for m in measures if all(m.is_at_most(other) for other in measures))
-    given = _given_constants(forms, constants)
-    idle = set(given).intersection(*(_without_use(form, given) for form in forms))
-    notes += [f"not used by any of these forms: {', '.join(name for name in given if name in idle)}"] if idle else []
+    used, idle = _given_constants(forms, constants, own)
+    notes += [f"not used by any of these forms: {', '.join(idle)}"] if idle else []
     return BoundComparison(
         quantity.name,
         quantity.meaning,
@@ -273,24 +275,74 @@ def compare(
         least,
         tuple(rows),
         tuple(notes),
-        {name: constant for name, constant in given.items() if name not in idle},
+        used,
         tuple(optimize),
         within,
     )
 
 
-def _given_constants(forms: Sequence[CompiledForm], constants: Mapping[str, Value]) -> dict[str, Constant]:
-    """What was given, by symbol, with its source."""
+def _own_constants(
+    forms: Sequence[CompiledForm], constants: Mapping[str, Value], varying: str
+) -> dict[str, tuple[str, str]]:
+    """The constants that are given to one result alone, "KEY.NAME": each with its key and its symbol."""
     found = {}
-    for name, value in constants.items():
-        quantity = next(q for form in forms if (q := form.resolve(name)) is not None)
-        found[quantity.name] = value if isinstance(value, Constant) else Constant(np.asarray(value), "given")
+    for name in constants:
+        key, _, symbol = name.rpartition(".")
+        if not key:
+            continue
+        form = next((form for form in forms if form.result.key == key), None)
+        if form is None:
+            raise unknown_name(f"result in {name}", key, {form.result.key for form in forms})
+        quantity = form.resolve(symbol)
+        if quantity is None:
+            raise unknown_name(f"constant of {key}", symbol, form.result.notation)
+        if quantity == form.resolve(varying):
+            raise FedboundsError(f"{varying} varies; leave {name} out of the constants")
+        found[name] = (key, quantity.name)
     return found
 
 
-def _without_use(form: CompiledForm, names: Iterable[str]) -> set[str]:
-    """Those of these symbols that a form does not know or has no use for."""
-    return {*form.unused(names), *(name for name in names if form.resolve(name) is None)}
+def _known_constants(
+    form: CompiledForm, constants: Mapping[str, Value], own: Mapping[str, tuple[str, str]]
+) -> dict[str, Value]:
+    """The constants of one form, by symbol: its own, and the shared ones that it knows."""
+    shared = {q.name: v for name, v in constants.items() if name not in own and (q := form.resolve(name)) is not None}
+    return shared | {symbol: constants[name] for name, (key, symbol) in own.items() if key == form.result.key}
+
+
+def _replaced_defaults(form: CompiledForm, known: Mapping[str, Value]) -> Iterable[str]:
+    """A note on every given constant for which the form has a choice of its own."""
+    for rule in form.derived:
+        if rule.free is True and rule.name in known and rule.name in form.needs:
+            yield (
+                f"{rule.name} = {quote(known[rule.name])} as given; its own choice is {rule.why} "
+                f"(give {rule.name} to the other results only: OTHER_KEY.{rule.name}=..., instead of {rule.name}=...)"
+            )
+
+
+def _given_constants(
+    forms: Sequence[CompiledForm], constants: Mapping[str, Value], own: Mapping[str, tuple[str, str]]
+) -> tuple[dict[str, Constant], list[str]]:
+    """The given constants that some form uses, each with its source, and the names of the rest.
+
+    A constant is named by its symbol, or by its concept where the symbol is not the same in all results.
+    """
+    used, idle = {}, []
+    for given, value in constants.items():
+        if given in own:
+            key, symbol = own[given]
+            known = [(form, form.result.notation[symbol]) for form in forms if form.result.key == key]
+            name = given
+        else:
+            known = [(form, q) for form in forms if (q := form.resolve(given)) is not None]
+            concept, symbol = known[0][1].concept, known[0][1].name
+            meanings = {q.concept for form in forms if (q := form.resolve(symbol)) is not None}
+            name = symbol if meanings == {concept} and {q.name for _, q in known} == {symbol} else concept
+        if all(form.unused([q.name]) for form, q in known):
+            idle.append(name)
+        else:
+            used[name] = value if isinstance(value, Constant) else Constant(np.asarray(value), "given")
+    return used, idle
 
 
 def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
@@ -304,7 +356,7 @@ def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
         small, large = (a, b) if first.is_at_most(second) else (b, a)
         yield (
             f"{large.title} bounds more than {small.title} does "
-            f"({first.difference(second)}), so a larger value of it is no defeat"
+            f"({first.difference(second)}), so a larger value does not mean that it is the weaker bound"
         )
 
 

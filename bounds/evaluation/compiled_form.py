@@ -109,7 +109,7 @@ class CompiledForm:
 
     Attributes:
         result: the compiled result that it is a form of.
-        name, order_only, hides, asymptotic, refuted_by, generous, variables, needs: as of a `Form`.
+        name, order_only, hides, asymptotic, refuted_by, implicit, variables, needs: as of a `Form`.
         terms: their names.
         conditions: in order.
         assumptions: their names.
@@ -126,7 +126,7 @@ class CompiledForm:
         standing: its status in the audit.
     """
 
-    COPIED: ClassVar = ("name", "order_only", "hides", "asymptotic", "refuted_by", "generous", "variables", "needs")
+    COPIED: ClassVar = ("name", "order_only", "hides", "asymptotic", "refuted_by", "implicit", "variables", "needs")
 
     result: CompiledResult
     name: str
@@ -134,7 +134,7 @@ class CompiledForm:
     hides: str
     asymptotic: str
     refuted_by: str
-    generous: str
+    implicit: str
     terms: tuple[str, ...]
     conditions: tuple[CompiledCondition, ...]
     assumptions: tuple[str, ...]

@@ -208,7 +208,7 @@ class Evaluation(Shown):
             "dominant": self.dominant,
             "measure": str(self.view.measure),
             "order_only": self.view.order_only,
-            "reading": self.view.generous,
+            "reading": self.view.implicit,
             "verdict": self.verdict,
         }
 
@@ -458,8 +458,8 @@ def _described(evaluation: Evaluation) -> str:
         "",
         "terms",
     ]
-    if form.generous:
-        lines.insert(3, f"  {form.generous}")
+    if form.implicit:
+        lines.insert(3, f"  {form.implicit}")
     width = max(len(name) for name in evaluation.terms)
     for name, term in evaluation.terms.items():
         share = float(evaluation.shares[name])

@@ -164,17 +164,17 @@ class Form(Shown):
         return self.name.partition(":")[0]
 
     @property
-    def generous(self) -> str:
-        """What a printed form takes for granted that its paper does not print ("" if nothing): the reading in the
-        authors' favor, said wherever the form is shown.
+    def implicit(self) -> str:
+        """The assumptions that a printed form needs and its paper does not print ("" if there are none).
 
         Example:
             >>> from fedbounds.bounds.theory.registry import load
-            >>> load("arbitrary-participation/theorem-3.1").form("printed").generous
-            'read generously: assumes martingale-noise, which the paper does not print'
+            >>> load("arbitrary-participation/theorem-3.1").form("printed").implicit
+            'under an implicit assumption: martingale-noise (not printed in the paper)'
         """
         unstated = [a.name for a in self.assumptions if a.unstated] if self.kind == "printed" else []
-        return f"read generously: assumes {', '.join(unstated)}, which the paper does not print" if unstated else ""
+        count = "implicit assumptions" if len(unstated) > 1 else "an implicit assumption"
+        return f"under {count}: {', '.join(unstated)} (not printed in the paper)" if unstated else ""
 
     @property
     def bound(self) -> sp.Expr:
@@ -212,7 +212,7 @@ class Form(Shown):
     @property
     def headline(self) -> str:
         """Its name, and why it exists."""
-        return f"[{self.name}] {self.note}\n{self.generous}".strip()
+        return f"[{self.name}] {self.note}\n{self.implicit}".strip()
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {sp.latex(self.bound)}$"

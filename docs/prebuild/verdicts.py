@@ -105,8 +105,8 @@ def result_page(result: Result) -> Iterator[str]:
         if idle := untested_conditions(result, form):
             said_so = "; ".join(f"`{row.text}`" for row in idle)
             yield f"[Not tested](../../audit.md#conditions), as no checker notices a factor of 2: {said_so}."
-        if form.generous:
-            yield f"It is {plain(form.generous)}."
+        if form.implicit:
+            yield f"It holds {plain(form.implicit)}."
         yield from failures(result, form, errata)
         if form.assumptions:
             yield "Assumes:\n\n" + "\n".join(f"- {plain(a.statement)} ({plain(a.label)})" for a in form.assumptions)

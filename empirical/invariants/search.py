@@ -255,7 +255,9 @@ def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], message
     if error is not None and find_error(_find(strategy, lambda case: True, 1, seed=0, shrink=False)) is not None:
         if isinstance(error, FedboundsError):
             raise error
-        raise FedboundsError(message.format(_one_line(error))) from error
+        unused = isinstance(error, TypeError) and "unexpected keyword argument" in str(error)
+        remedy = "; add **_ to its parameters for arguments that it does not use" if unused else ""
+        raise FedboundsError(message.format(_one_line(error)) + remedy) from error
     return SINGLE_PRECISION if as_array(returned[-1]).dtype == np.float32 else ROUND_OFF
 
 

@@ -60,9 +60,12 @@ def list_results(wanted: str | None, as_json: bool) -> None:
 @click.option("--latex", "style", flag_value="latex", help="The theorem as a LaTeX environment.")
 @click.option("--bibtex", "style", flag_value="bibtex", help="The paper's BibTeX entry.")
 @click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
+@click.option("--all", "whole", is_flag=True, help="Every form in full, not only the default form.")
 @json_option
-def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
-    """Show the result KEY: statement, forms, terms, conditions, assumptions and symbols.
+def show(key: str, form: str | None, style: str | None, whole: bool, as_json: bool) -> None:
+    """Show the result KEY: statement, default form, terms, conditions, assumptions and symbols.
+
+    The other forms are listed in one line each; --all shows them in full, --form NAME one of them.
 
     KEY may also be a definition, an assumption, an equation or a remark in `fedbounds list`, or the number of an
     equation, e.g. fedau/B.4.4, which lists every result and every proof step about it.
@@ -87,7 +90,7 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
     elif style == "sympy":
         click.echo(as_text(result.form(form), result.notation))
     else:
-        click.echo(describe(result, chosen))
+        click.echo(describe(result, chosen if form or whole else [result.form(None)]))
 
 
 def show_statement(one: Statement, form: str | None, style: str | None, as_json: bool) -> None:
@@ -150,7 +153,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                     for name, exact in name_shared_parts(f.expressions, result.notation).numbers.items()
                 },
                 **attributes(f, "order_only refuted_by"),
-                "reading": f.generous,
+                "reading": f.implicit,
                 "verdict": committed_verdict(result, f),
                 "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
                 "conditional_on": trusted_premise(result, f),
@@ -199,7 +202,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
         lines += [f"  {doubt}"] if (doubt := caveat(result, form)) else []
-        lines += [f"  {form.generous}"] if form.generous else []
+        lines += [f"  {form.implicit}"] if form.implicit else []
         lines += [f"  proved, conditional on {trusted}"] if (trusted := trusted_premise(result, form)) else []
         lines += ["  order only" + (f"; hides {form.hides}" if form.hides else "")] if form.order_only else []
         lines += [f"  {describe_row(row)}"] if (row := worst_ratio(result, form)) and not form.order_only else []
@@ -226,6 +229,7 @@ def describe(result: Result, forms: list[Form]) -> str:
             else []
         )
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
+    lines += other_forms(result, forms)
     lines += ["", "Symbols"]
     for s in used_symbols(result, forms):
         q = result.notation[s.name]
@@ -239,6 +243,18 @@ def describe(result: Result, forms: list[Form]) -> str:
     seen = {a.name: a for f in forms for a in f.assumptions}
     lines += [f"  {a.name:<24} {a.statement}   [{a.label}]" for a in seen.values()]
     return "\n".join(lines)
+
+
+def other_forms(result: Result, shown: list[Form]) -> list[str]:
+    """The forms that are not shown, each with its note and its status, in one line."""
+    rest = [form for form in result.forms if form not in shown]
+    lines = ["", "Other forms (--all, or --form NAME)"] if rest else []
+    width = max((len(form.name) for form in rest), default=0)
+    for form in rest:
+        parts = ("order only" if form.order_only else "", caveat(result, form), form.implicit)
+        status = "; ".join(part for part in parts if part)
+        lines.append(f"  {form.name:<{width}}  {form.note}{f' ({status})' if status else ''}".rstrip())
+    return lines
 
 
 REMARKS = ("erratum/", "wording/")

@@ -316,5 +316,5 @@ def caveats(form: CompiledForm, constants: Iterable[str]) -> list[str]:
     found += [said] if (said := standing.shadow) else []
     idle = [f"  not used by this form: {', '.join(names)}"] if (names := form.unused(constants)) else []
     trusted = [f"  conditional on {words}"] if (words := standing.untried) else []
-    reading = [f"  {form.generous}"] if form.generous else []
+    reading = [f"  {form.implicit}"] if form.implicit else []
     return [f"  no guarantee: [{form.name}] {reason}" for reason in found] + reading + trusted + idle

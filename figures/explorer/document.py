@@ -154,7 +154,7 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
     declared = feasible_set(result, form)
     return {
         **attributes(form, "name note"),
-        "reading": form.generous,
+        "reading": form.implicit,
         **attributes(form, "hides order_only"),
         "signed": (form.measure or result.measure).signed,
         "verdict": committed_verdict(result, form),

@@ -39,7 +39,7 @@ def result_document(result: Result, form: Form) -> dict[str, Any]:
         "conditions": [{"tex": said, "text": c.text, "why": c.why} for said, c in conditions],
         "steps": list(parts.steps),
         "names": list(parts.names),
-        **attributes(form, "note generous"),
+        **attributes(form, "note implicit"),
         "assumptions": [attributes(a, "name statement label") for a in form.assumptions],
         "caveats": list(status_reasons(compiled_form(result, form))),
         "conditional_on": trusted_premise(result, form),

@@ -70,7 +70,7 @@ def test_an_infimum_that_is_not_attained_is_shown_without_step_sizes():
 def test_a_form_that_prescribes_its_steps_is_evaluated_beside_one_whose_steps_are_chosen():
     pairs = [(result("corollary-3.2"), "explicit"), (THEOREM, "explicit")]
     table = compare(pairs, ("T", ROUNDS), KNOWN, optimize=("gamma", "eta"), within={"eta": (1, 1000)})
-    assert any("leaves none" in note for note in table.notes)
+    assert any("prescribes its step sizes" in note for note in table.notes)
     assert table.rows[0].values[2] == float(evaluate(pairs[0][0], KNOWN | {"T": 1e4}, form="explicit").value)
     assert (table.rows[1].values < table.rows[0].values).all()  # 11.3 < 12 and no detour over 1/min <= sum
 
@@ -148,6 +148,51 @@ def test_the_answer_keeps_what_it_was_asked():
     assert told["optimize"] == ["gamma", "eta"] and told["within"] == {"eta": [1.0, 100.0]}
     assert told["constants"]["sigma"]["source"] == "estimated" and told["unit"] == "f^2/x^2"
     assert "M" not in told["constants"] and "not used by any of these forms: M" in table.notes
+
+
+TWO_PAPERS = {
+    "L": 1, "F": 5, "I": 5, "rho": 0.4, "nu": 1, "beta": 1, "gamma": 1e-3, "eta": 1, "sigma": 1, "G": 2, "p": 0.1,
+    "N": 10, "K": 20, "interval": 1, "window_divergence": 0.1, "gradient_divergence_sup": 7,
+}  # fmt: skip
+EXPECTED, FEDAU = "arbitrary-participation/theorem-3.1-expected", "fedau/theorem-2"
+
+
+def test_a_constant_that_one_result_uses_is_not_called_unused():
+    """The other result knows gradient_divergence_sup by another symbol, and does not use it."""
+    table = compare([EXPECTED, FEDAU], ("rounds", [100, 1e5]), TWO_PAPERS)
+    assert not any(note.startswith("not used") for note in table.notes)
+    used = table.to_dict()["constants"]
+    assert used["gradient_divergence_sup"]["value"] == 7 and used["window_divergence"]["value"] == 0.1
+    assert "delta" not in used  # two meanings
+    smaller = compare([EXPECTED, FEDAU], ("rounds", [1e5]), TWO_PAPERS | {"gradient_divergence_sup": 6})
+    assert smaller.rows[0].values[0] == table.rows[0].values[1] and smaller.rows[1].values[0] < table.rows[1].values[1]
+
+
+def test_a_constant_can_be_given_to_one_result_alone():
+    known = {"L": 1, "F": 5, "I": 5, "sigma": 1, "nu": 1, "beta": 1, "N": 100, "S": 10, "delta": 0.1}
+    known |= {"gradient_divergence_sup": 1, "gamma": 1e-3, "eta": 1}
+    corollary = ("arbitrary-participation/corollary-4.8", "repaired:any-I")
+    both = compare([EXPECTED, corollary], ("T", [1000, 1e6]), known | {"P": 10})
+    assert any("P = 10 as given; its own choice is the whole number nearest" in note for note in both.notes)
+    apart = compare([EXPECTED, corollary], ("T", [1000, 1e6]), known | {f"{EXPECTED}.P": 10})
+    assert not any("own choice" in note for note in apart.notes)
+    assert apart.rows[0].values.tolist() == both.rows[0].values.tolist()
+    alone = compare([corollary], ("T", [1000, 1e6]), known)
+    assert apart.rows[1].values.tolist() == alone.rows[0].values.tolist() < both.rows[1].values.tolist()
+    assert f"{EXPECTED}.P" in apart.to_dict()["constants"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("fedau/theorem-1.K", "unknown result in fedau/theorem-1.K 'fedau/theorem-1'; did you mean fedau/theorem-2"),
+        ("fedau/theorem-2.KK", "unknown constant of fedau/theorem-2 'KK'; did you mean K"),
+        ("fedau/theorem-2.T", "rounds varies; leave fedau/theorem-2.T out"),
+    ],
+)
+def test_a_constant_for_one_result_names_a_result_and_its_symbol(name, message):
+    with pytest.raises(FedboundsError, match=re.escape(message)):
+        compare([EXPECTED, FEDAU], ("rounds", [100]), TWO_PAPERS | {name: 3})
 
 
 def test_what_hides_constants_or_is_refuted_is_never_the_best():
