@@ -91,7 +91,7 @@ def memory(kind: str) -> dict[str, int]:
     dataset = Dataset("random", images, rng.integers(0, 10, samples), images[:10], np.arange(10), 10)
     partition = Partition(np.arange(samples) % clients, np.zeros(clients, dtype=np.int64))
     problem, process = ImageClassification(dataset, partition, "cnn"), Bernoulli(clients, 0.1, normalize=False)
-    simulate(ALGORITHMS[kind], problem, process, 4, engine="in turn")
+    simulate(ALGORITHMS[kind], problem, process, 4, engine="sequential")
     state = ALGORITHMS[kind].init(torch.zeros(1, problem.dimension), clients)
     held = sum({t.data_ptr(): t.numel() * t.element_size() for t in state}.values())
     largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

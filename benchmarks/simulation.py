@@ -176,7 +176,7 @@ def main() -> None:
             "by hand, float32": (by_hand(dense, 400, 10, torch.float32), 1),
             "by hand, float64": (by_hand(dense, 400, 10, torch.float64), 1),
             "batched": (engine("batched", dense, 200), 1),
-            "in turn": (engine("in turn", dense, 50), 1),
+            "sequential": (engine("sequential", dense, 50), 1),
             "slow twin": (twin(dense, 50), 1),
         },
     )
@@ -200,7 +200,7 @@ def main() -> None:
             {
                 "chosen (auto)": (engine("auto", images, rounds, steps=5), 1),
                 "batched": (engine("batched", images, rounds, steps=5), 1),
-                "in turn": (engine("in turn", images, rounds, steps=5), 1),
+                "sequential": (engine("sequential", images, rounds, steps=5), 1),
                 "plain torch loop": (plain_loop(images, rounds, 5), 1),
             },
         )

@@ -55,7 +55,7 @@ def test_the_order_of_theorem_3_is_never_a_guarantee_and_needs_its_cap():
 # --- the algorithm -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 @pytest.mark.parametrize(
     "problem",
     [

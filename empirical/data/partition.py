@@ -217,17 +217,17 @@ def label_partition(
     clients: int,
     rng: np.random.Generator,
     labels_per_client: int = 3,
-    in_turn: bool = False,
+    cyclic: bool = False,
 ) -> Partition:
     """Each client holds samples of few classes: those of a class are split evenly over the clients that hold it.
 
     The classes of a client are drawn uniformly without replacement; a class that no client has drawn goes to the client
-    with the fewest samples. With `in_turn`, as in the authors' public code, a client gets the classes that the clients
+    with the fewest samples. With `cyclic`, as in the authors' public code, a client gets the classes that the clients
     before it hold least often, of equal ones the first.
 
     Args:
         labels_per_client: classes of a client, from 1 to all.
-        in_turn: whether classes are assigned cyclically, not drawn.
+        cyclic: whether classes are assigned cyclically, not drawn.
 
     Source: Li et al. 2024, Section 5.1, "Non-IID-2": 3 labels of 10, 20 of 100, "randomly"; it does not
     specify how samples are split.
@@ -237,7 +237,7 @@ def label_partition(
     each = check_count("labels_per_client", labels_per_client, high=classes, why=f"there are {classes} classes")
     held, owners = np.zeros(classes, dtype=np.int64), [[] for _ in range(classes)]
     for client in range(clients):
-        own = np.argsort(held, kind="stable")[:each] if in_turn else rng.choice(classes, each, replace=False)
+        own = np.argsort(held, kind="stable")[:each] if cyclic else rng.choice(classes, each, replace=False)
         held[own] += 1
         for label in own.tolist():
             owners[label].append(client)
@@ -253,22 +253,22 @@ def label_partition(
 def cyclic_label_partition(
     labels: np.ndarray, clients: int, rng: np.random.Generator, labels_per_client: int = 3
 ) -> Partition:
-    """`label_partition` with `in_turn`: the classes of a client are not drawn.
+    """`label_partition` with `cyclic`: the classes of a client are not drawn.
 
     Args:
         labels_per_client: classes of a client, from 1 to all.
     """
-    return label_partition(labels, clients, rng, labels_per_client, in_turn=True)
+    return label_partition(labels, clients, rng, labels_per_client, cyclic=True)
 
 
-PARTITIONS = Registry("partition", context=("labels", "clients", "rng", "owners", "proportional", "in_turn"), kinds={
+PARTITIONS = Registry("partition", context=("labels", "clients", "rng", "owners", "proportional", "cyclic"), kinds={
     "majority-class": majority_class_partition,
     "dirichlet": dirichlet_partition,
     "class-mix": class_mix_partition,
     "even": even_partition,
     "owners": owner_partition,
     "labels": label_partition,
-    "labels-in-turn": cyclic_label_partition,
+    "cyclic-labels": cyclic_label_partition,
 })  # fmt: skip
 
 

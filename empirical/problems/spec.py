@@ -239,7 +239,7 @@ def load_split(
         partition: the rule of the split.
         similarity: of the partition majority-class, in [0, 1].
         alpha: of the partitions dirichlet and class-mix, at least 0.001.
-        labels_per_client: of the partitions labels and labels-in-turn.
+        labels_per_client: of the partitions labels and cyclic-labels.
         partition_seed: of the split.
     """
     if not isinstance(dataset, str | Mapping):

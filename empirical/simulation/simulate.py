@@ -52,7 +52,7 @@ def simulate(
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; with phases, their sum, and may be left out.
         seeds: the run-seeds, computed together.
-        engine: "auto", "in turn", "batched", "compiled" or "closed form"; for minimax algorithms "auto", "in turn",
+        engine: "auto", "sequential", "batched", "compiled" or "closed form"; for minimax algorithms "auto", "sequential",
             "masked batch"; for algorithms of silos "auto", "tiers" or "closed form".
         record_every: rounds between records.
         streams: streams held fixed for all seeds, as `{"participation": 7}`.

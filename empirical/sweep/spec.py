@@ -9,7 +9,7 @@ seeds = 4                  # a number (0, 1, 2, 3) or a list of seeds (default 1
 seeds_per_run = 4          # how many seeds share one run, hence one file (default: all of them)
 record_every = 10          # rounds between records (default 1)
 device = "auto"            # or "cpu", "cuda", "cuda:1" (default "auto": a CUDA device, if there is one, for networks)
-engine = "auto"            # or "in turn", "batched", "compiled", "closed form", "masked batch", "tiers" ("auto")
+engine = "auto"            # or "sequential", "batched", "compiled", "closed form", "masked batch", "tiers" ("auto")
 streams = { participation = 7 }   # random streams that all seeds share (default: none)
 record_models = false      # keep the models too (default false)
 record_participation = false      # keep who took part, with which weight (default false)

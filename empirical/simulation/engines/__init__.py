@@ -17,12 +17,12 @@ from fedbounds.empirical.simulation.engines.masked_batch import MaskedBatch, Mas
 from fedbounds.empirical.simulation.engines.tiers import Tiers
 
 MINIMIZING: Mapping[str, Callable[..., Engine]] = {
-    "in turn": SequentialEngine,
+    "sequential": SequentialEngine,
     "batched": Batched,
     "compiled": CompiledEngine,
     "closed form": ClosedForm,
 }
-MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedSequential, "masked batch": MaskedBatch}
+MINIMAX: Mapping[str, Callable[..., Engine]] = {"sequential": MaskedSequential, "masked batch": MaskedBatch}
 TIERED: Mapping[str, Callable[..., Engine]] = {"tiers": Tiers, "closed form": ClosedTiers}
 PLAIN = ("compiled", "closed form")  # for plain steps of SGD alone
 ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX, *TIERED]))
@@ -37,7 +37,7 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int
     plain = check_engine(name, algorithm)
     if plain == "auto":
         batch = "masked batch" if algorithm.ascends else "batched"
-        other = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "in turn"
+        other = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "sequential"
         plain = "closed form" if problem.affine and algorithm.plain_steps else other
         small = plain == "batched" and problem.faster_together and problem.device.type == "cpu"
         long = small and algorithm.plain_steps and may_repay(rounds * seeds, problem.clients, algorithm.local.steps)

@@ -124,7 +124,7 @@ class Batched(Engine):
 class SequentialEngine(Engine):
     """Computes the pairs one by one; holds one update besides the sums, unless the algorithm needs them all."""
 
-    label = "in turn"
+    label = "sequential"
 
     def compute(
         self,

@@ -57,7 +57,7 @@ class ClosedForm(Engine):
         if not isinstance(problem, Quadratic):
             raise FedboundsError(
                 f"engine 'closed form' needs a Quadratic, the problem is {type(problem).__name__}; use 'batched', "
-                "'in turn' or 'auto'"
+                "'sequential' or 'auto'"
             )
         super().__init__(problem, local, needs_updates)
         self.quadratic = problem

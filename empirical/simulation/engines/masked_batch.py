@@ -179,7 +179,7 @@ class MaskedBatch(Engine):
 class MaskedSequential(MaskedBatch):
     """The same, one pair at a time: the fastest way through networks that keep the processor busy alone."""
 
-    label = "in turn"
+    label = "sequential"
 
     def __init__(self, problem: Minimax, local: LocalDescentAscent, needs_updates: bool = False) -> None:
         super().__init__(problem, local, needs_updates)

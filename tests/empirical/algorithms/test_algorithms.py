@@ -20,7 +20,7 @@ from fedbounds.empirical.problems import Quadratic, random_cosine_quadratic, ran
 from fedbounds.empirical.simulation.simulate import simulate
 
 CLIENTS, DIMENSION, ROUNDS = 6, 4, 11
-ENGINES = ["in turn", "batched", "closed form"]
+ENGINES = ["sequential", "batched", "closed form"]
 ALL = [
     GeneralizedFedAvg(0.05, 3, server_multiplier=4.0, interval=4),
     FedAvg(0.05, 3),

@@ -163,8 +163,8 @@ def test_clients_hold_the_labels_that_they_drew_and_share_them_evenly():
     assert len({tuple(row) for row in counts > 0}) > 40
 
 
-def test_labels_dealt_in_turn_are_held_equally_often_in_ten_sets():
-    partition = label_partition(LABELS, 100, np.random.default_rng(0), 3, in_turn=True)
+def test_labels_dealt_cyclically_are_held_equally_often_in_ten_sets():
+    partition = label_partition(LABELS, 100, np.random.default_rng(0), 3, cyclic=True)
     held = class_counts(partition.assignment, LABELS, 100) > 0
     assert (held.sum(0) == 30).all() and (held.sum(1) == 3).all()
     assert len({tuple(row) for row in held}) == 10
@@ -185,7 +185,7 @@ def test_a_class_that_nobody_drew_goes_to_the_smallest_client():
     (label_partition, 20, {"labels_per_client": 0},
      r"labels_per_client = 0 must be an integer in \[1, 10\]: there are 10 classes"),
     (label_partition, 20, {"labels_per_client": 11}, "labels_per_client = 11"),
-    (label_partition, 6000, {"labels_per_client": 1, "in_turn": True}, "holds no sample .* use fewer clients"),
+    (label_partition, 6000, {"labels_per_client": 1, "cyclic": True}, "holds no sample .* use fewer clients"),
     (majority_class_partition, 9, {}, "clients = 9 must be at least the number of classes, 10"),
     (majority_class_partition, 20, {"similarity": 1.5}, "similarity = 1.5 must be between 0 and 1"),
     (majority_class_partition, 20, {"similarity": float("nan")}, "similarity = nan"),

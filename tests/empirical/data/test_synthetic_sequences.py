@@ -132,7 +132,7 @@ def test_every_algorithm_trains_long_short_term_memory_in_both_engines_alike(kin
     problem = problem_from_spec({"kind": "images", "dataset": SMALL, "network": "lstm-small", "clients": 5, "batch": 4,
                                  "partition": "even"})  # fmt: skip
     runs = [simulate(algorithm, problem, WithoutReplacement(5, 4), 6, engine=engine, record_models=True)
-            for engine in ("in turn", "batched")]  # fmt: skip
+            for engine in ("sequential", "batched")]  # fmt: skip
     one, other = (run.model[0] for run in runs)
     assert np.isfinite(runs[0].test_f1).all()
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-4)

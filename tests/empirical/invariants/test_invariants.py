@@ -118,7 +118,7 @@ SENDING = {
     "fedmrn-analysis",
 }  # masks and float32 keep none but the twin: see their own tests
 PROBLEMS = {"quadratics": quadratics(), "rippled bowls": cosine_quadratics()}
-ENGINES = {"in turn": PROBLEMS, "batched": PROBLEMS, "closed form": ["quadratics"]}
+ENGINES = {"sequential": PROBLEMS, "batched": PROBLEMS, "closed form": ["quadratics"]}
 
 
 def test_the_table_of_invariants_has_every_algorithm():
@@ -151,7 +151,7 @@ def test_every_algorithm_keeps_its_invariants_in_every_engine(kind, engine, prob
             assert verdict.skipped.startswith("no case has")
 
 
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 def test_the_engines_keep_the_invariants_when_every_client_has_its_own_noise(engine):
     check_invariants(simulated("generalized-fedavg", engine), examples=4, cases=cases(noise=True)).raise_if_broken()
 

@@ -158,7 +158,11 @@ def shape_of(models):
         (FORGETFUL, {"tolerance": float("nan")}, "tolerance = nan must be a number"),
         (FORGETFUL, {"cases": 3}, "cases = 3 must be a strategy, like"),
         (3, {}, r"'int' object is not callable; it is called as run\(problem, weights, rounds=, "),
-        (lambda problem, weights: None, {}, r"unexpected keyword argument .*; it is called as .*; add \*\*_ to its parameters"),
+        (
+            lambda problem, weights: None,
+            {},
+            r"unexpected keyword argument .*; it is called as .*; add \*\*_ to its parameters",
+        ),
         (shape_of(None), {}, r"the run returned None; expected models of shape \(4, 2\)"),
         (shape_of("models"), {}, "the run returned 'models'; expected models"),
         (shape_of([[1.0, 2.0], [3.0]]), {}, r"the run returned \[\[1.0, 2.0\], \[3.0\]\]; expected"),

@@ -305,7 +305,7 @@ def test_engines_agree_under_dropout_and_augmentation(options):
     participation = Bernoulli(60, 0.05, normalize=False)
     runs = {
         engine: simulate(FedAvg(0.1, 2), problem, participation, 2, seeds=(0, 1), engine=engine, record_every=2)
-        for engine in ("in turn", "batched")
+        for engine in ("sequential", "batched")
     }
     one, other = (runs[engine].arrays["train_loss"] for engine in runs)
     np.testing.assert_allclose(one, other, rtol=1e-10)

@@ -394,7 +394,7 @@ def test_the_metrics_of_robustness_are_with_and_without_the_attack():
 
 @BY_NETWORK
 @BY_KIND
-@pytest.mark.parametrize("engine", ["masked batch", "in turn"])
+@pytest.mark.parametrize("engine", ["masked batch", "sequential"])
 def test_engines_are_the_pseudo_code_with_epochs_snapshots_and_projections(kind, network, engine):
     of, process = problem(kind, network, batch=100), WithoutReplacement(CLIENTS, 3)
     for algorithm in (

@@ -111,7 +111,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("batched", [True, False], ids=["batched", "in turn"])
+@pytest.mark.parametrize("batched", [True, False], ids=["batched", "sequential"])
 @pytest.mark.parametrize(("network", "loss", "image", "classes"), CASES)
 def test_gradients_are_those_of_the_centralized_model(network, loss, image, classes, batched) -> None:
     own = problem(made(image, classes), network=network, loss=loss, batch=7)

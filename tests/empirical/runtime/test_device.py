@@ -99,7 +99,7 @@ def numbered(kind):
     return algorithm_from_spec({"kind": kind, **{name: NUMBERS[name] for name in taken}, **OWN.get(kind, {})})
 
 
-@pytest.mark.parametrize("engine", ["auto", "in turn", "batched"])
+@pytest.mark.parametrize("engine", ["auto", "sequential", "batched"])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda spec: "-".join(map(str, spec.values())))
 def test_a_run_never_mixes_devices_and_is_the_same_elsewhere(problem, engine):
     assert_the_same_elsewhere(problem, numbered("generalized-fedavg"), engine)
@@ -122,7 +122,7 @@ def test_every_algorithm_runs_elsewhere(kind):
 
 
 @pytest.mark.parametrize("problem", GAMES, ids=lambda spec: spec["kind"])
-@pytest.mark.parametrize("engine", ["auto", "in turn"])
+@pytest.mark.parametrize("engine", ["auto", "sequential"])
 def test_every_game_is_played_elsewhere(problem, engine):
     assert_the_same_elsewhere(problem, numbered("fed-norm-sgda"), engine)
 

@@ -83,7 +83,7 @@ def fast(algorithm, problem, process, seeds, engine, rounds=ROUNDS) -> np.ndarra
 
 @BY_KIND
 @pytest.mark.parametrize("name", [*HESSIANS, "cosine"])
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 def test_engines_agree_with_the_slow_twin_under_shared_noise(engine, name, algorithm):
     """Also with cohorts of unequal size (Bernoulli participation) and rounds without anybody."""
     noisy, process, seeds = problem(name, 0.3), Bernoulli(CLIENTS, 0.3), (0, 5)
@@ -102,7 +102,7 @@ def test_the_closed_form_agrees_with_the_slow_twin_without_noise(name, algorithm
 
 
 @BY_KIND
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 def test_engines_agree_with_the_slow_twin_on_a_network_in_double_precision(engine, algorithm):
     images, process = problem("mlp float64"), WithoutReplacement(10, 3)
     ours = fast(algorithm, images, process, (0, 5), engine, rounds=5)
@@ -110,7 +110,7 @@ def test_engines_agree_with_the_slow_twin_on_a_network_in_double_precision(engin
 
 
 @pytest.mark.parametrize("network", ["mlp", "cnn"])
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 def test_engines_agree_with_the_slow_twin_on_a_network_in_single_precision(engine, network):
     """1e-5 relative to the size of a round's step, round by round from the twin's own models."""
     images, process = problem(f"{network} float32"), WithoutReplacement(10, 3)
@@ -130,7 +130,7 @@ def test_batches_of_any_size_give_the_same_numbers(monkeypatch):
 # --- what a result may not depend on ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ["in turn", "batched", "closed form"])
+@pytest.mark.parametrize("engine", ["sequential", "batched", "closed form"])
 @pytest.mark.parametrize("name", HESSIANS)
 def test_a_seed_does_not_depend_on_the_seeds_beside_it(name, engine):
     process = Bernoulli(CLIENTS, 0.4)
@@ -150,7 +150,7 @@ class WithBystanders(WithoutReplacement):
             yield Round(np.arange(self.clients), weights)
 
 
-@pytest.mark.parametrize("engine", ["in turn", "batched", "closed form"])
+@pytest.mark.parametrize("engine", ["sequential", "batched", "closed form"])
 @pytest.mark.parametrize("name", HESSIANS)
 def test_listing_clients_without_weight_changes_nothing(name, engine):
     algorithm = ALGORITHMS[0]
@@ -159,7 +159,7 @@ def test_listing_clients_without_weight_changes_nothing(name, engine):
     assert np.abs(runs[0] - runs[1]).max() < 1e-13
 
 
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 @pytest.mark.parametrize("name", HESSIANS)
 def test_really_computing_clients_without_weight_changes_nothing(name, engine):
     """The cohort is built by hand, as `Cohort.of` would leave the idle clients out before any engine sees them."""
@@ -191,7 +191,7 @@ class Quartic(CosineQuadratic):
         return x.square().square().sum(-1) / 4
 
 
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 def test_a_seed_that_diverges_is_marked_and_the_others_go_on_as_if_alone(engine):
     """x - 0.5 x^3 contracts for |x| < 2 and explodes beyond."""
     process, seeds, algorithm = WithoutReplacement(CLIENTS, 2), range(12), GeneralizedFedAvg(0.5, 1)
@@ -302,13 +302,13 @@ def test_networks_that_prefer_it_are_walked_in_turn():
     class LargeGame(QuadraticMinimax):
         prefers_batched = False
 
-    assert choose_engine("auto", Large(), FedAvg(0.1, 2)).label == "in turn"
+    assert choose_engine("auto", Large(), FedAvg(0.1, 2)).label == "sequential"
     game, plays = LargeGame([[0.5]], [[1.0]], 1.0, [[1.0]], [[0.25]]), FedNormSGDA(0.1, 0.1, 0.1, 0.1, 2)
-    assert choose_engine("auto", game, plays.bind_problem(game)).label == "in turn"
+    assert choose_engine("auto", game, plays.bind_problem(game)).label == "sequential"
     assert choose_engine("masked-batch", game, plays.bind_problem(game)).label == "masked batch"
 
 
-@pytest.mark.parametrize("name", ["in turn", "in-turn", "batched", "closed form", "closed-form"])
+@pytest.mark.parametrize("name", ["sequential", "batched", "closed form", "closed-form"])
 def test_the_user_can_force_an_engine(name):
     assert choose_engine(name, problem("shared"), FedAvg(0.1, 2)).label == name.replace("-", " ")
 
@@ -316,7 +316,9 @@ def test_the_user_can_force_an_engine(name):
 def test_an_impossible_engine_is_refused_with_what_would_be_right():
     with pytest.raises(FedboundsError, match="needs a Quadratic, the problem is CosineQuadratic; use 'batched'"):
         choose_engine("closed form", problem("cosine"), FedAvg(0.1, 2))
-    with pytest.raises(FedboundsError, match="'masked batch' is not for algorithms that minimize; use 'in turn', 'bat"):
+    with pytest.raises(
+        FedboundsError, match="'masked batch' is not for algorithms that minimize; use 'sequential', 'bat"
+    ):
         choose_engine("masked batch", problem("cosine"), FedAvg(0.1, 2))
     with pytest.raises(FedboundsError, match="did you mean batched"):
         choose_engine("batchd", problem("cosine"), FedAvg(0.1, 2))

@@ -106,7 +106,7 @@ def test_a_client_drawn_twice_makes_two_updates_with_noise_of_their_own(engine):
 
 def test_engines_agree_on_both_updates_of_a_client():
     process, models = Permutation(4, 3, repeats="independent"), []
-    for engine in ("in turn", "batched"):
+    for engine in ("sequential", "batched"):
         assert engine in ENGINES
         models.append(noise_of(process, engine, 5)[0])
     assert models[0] == pytest.approx(models[1], rel=1e-12)

@@ -97,7 +97,7 @@ def test_a_phase_that_waits_counts_its_intervals_from_its_own_start():
 
 def test_a_phase_draws_other_noise_than_the_phase_before():
     """Two phases of the same algorithm are one run of it, noise included, as rounds are counted through."""
-    for engine in ("in turn", "batched", "closed form"):
+    for engine in ("sequential", "batched", "closed form"):
         once = run(FedAvg(0.1, 2), engine=engine, record_models=True)
         halves = run(
             None, rounds=None, phases=[(FedAvg(0.1, 2), 4), (FedAvg(0.1, 2), 6)], engine=engine, record_models=True

@@ -65,7 +65,7 @@ MISTAKES = {
     "an engine": ('engine = "batch"' + BASE, "engine: unknown engine 'batch'; did you mean batched"),
     "an engine for other algorithms": (
         'engine = "masked-batch"' + BASE,
-        "engine: engine 'masked batch' is not for algorithms that minimize; use 'in turn', 'batched', 'compiled'",
+        "engine: engine 'masked batch' is not for algorithms that minimize; use 'sequential', 'batched', 'compiled'",
     ),
     "a player that ascends": (
         BASE.replace('"toy"', '"minimax-quadratic", clients = 3, descent_dimension = 2, ascent_dimension = 1'),

@@ -109,7 +109,7 @@ def test_the_masked_batch_is_the_pseudo_code(optimizer, period, participants, ta
     problem = quadratic()
     for more in ({"weights": W, "effective_local_steps": 2.5}, {}, {"weights": W, "normalized": False}):
         algorithm = FedNormSGDA(*RATES, tau, optimizer=optimizer, snapshot_period=period, **more)
-        for engine in ("masked batch", "in turn"):
+        for engine in ("masked batch", "sequential"):
             ours = models(algorithm, problem, participants=participants, engine=engine)
             for row, seed in enumerate(SEEDS):
                 assert gap(ours[row], twin(algorithm, problem, participants, seed)) < EXACT
@@ -547,7 +547,11 @@ def test_a_number_outside_its_domain_is_one_clear_line(make, message):
     [
         ({}, dict(participation=Full(3)), "participation is of 3 clients, the problem has 4"),
         (dict(local_steps=None, local_epochs=2), {}, "local_epochs need clients who hold samples"),
-        ({}, dict(engine="batched"), "engine 'batched' is not for minimax algorithms; use 'in turn', 'masked batch'"),
+        (
+            {},
+            dict(engine="batched"),
+            "engine 'batched' is not for minimax algorithms; use 'sequential', 'masked batch'",
+        ),
         ({}, dict(algorithm=FedAvg(0.1, 2)), "fedavg would descend in both blocks of a minimax problem"),
         ({}, dict(problem=random_quadratic(4, 2)), "fed-norm-sgda is for minimax problems, and this problem has no"),
         (dict(local_steps=(1, 2)), {}, "local_steps are of 2 clients, the problem has 4"),

@@ -64,7 +64,7 @@ def engine_run(engine, normalized=True):
     return run
 
 
-@pytest.mark.parametrize("engine", ["masked batch", "in turn"])
+@pytest.mark.parametrize("engine", ["masked batch", "sequential"])
 def test_our_engines_keep_every_invariant(engine):
     check_minimax(engine_run(engine), examples=25).raise_if_broken()
 

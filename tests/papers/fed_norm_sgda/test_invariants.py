@@ -121,7 +121,7 @@ def test_both_engines_are_the_twin(kind, ball, data):
     algorithm = data.draw(algorithms(kind, problem.clients))
     q = data.draw(participations(problem.clients))
     twin = run_reference(algorithm, problem, q, Streams(3)).numpy()
-    for engine in ("masked batch", "in turn"):
+    for engine in ("masked batch", "sequential"):
         close(models(algorithm, problem, q, seed=3, engine=engine), twin)
     if ball:
         assert (np.linalg.norm(twin[:, problem.descent_dimension :], axis=1) <= 1 + 1e-12).all()

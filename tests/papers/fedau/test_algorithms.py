@@ -87,7 +87,7 @@ def models(algorithm, problem, process, rounds=ROUNDS, seeds=SEEDS, **more):
 
 @EACH
 @pytest.mark.parametrize("name", [*HESSIANS, "cosine"])
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 def test_engines_agree_with_the_pseudo_code_under_shared_noise(engine, name, algorithm):
     ours = models(algorithm, problem(name), COINS, engine=engine)
     for row, seed in enumerate(SEEDS):
@@ -116,7 +116,7 @@ def test_engines_agree_with_the_pseudo_code_on_a_network(algorithm):
 
 
 @EACH
-@pytest.mark.parametrize("engine", ["in turn", "batched", "closed form"])
+@pytest.mark.parametrize("engine", ["sequential", "batched", "closed form"])
 def test_a_seed_does_not_depend_on_the_seeds_beside_it(engine, algorithm):
     together = models(algorithm, problem(), COINS, seeds=(8, 3, 5), engine=engine)
     assert np.abs(together[1] - models(algorithm, problem(), COINS, seeds=(3,), engine=engine)[0]).max() < 1e-13

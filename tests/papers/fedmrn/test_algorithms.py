@@ -92,7 +92,7 @@ def messages_of(monkeypatch):
 
 @EACH
 @pytest.mark.parametrize("name", ["quadratic", "cosine"])
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 def test_engines_agree_with_the_pseudo_code_that_sends_bytes(engine, name, algorithm):
     ours = models(algorithm, problem(name), engine=engine)
     for row, seed in enumerate(SEEDS):
@@ -128,7 +128,7 @@ ON_NETWORKS = [
 @pytest.mark.parametrize("algorithm", ON_NETWORKS, ids=str)
 def test_engines_agree_with_the_pseudo_code_under_batch_normalization(algorithm, normalized):
     expected = twin(algorithm, normalized, SMALL, 5, rounds=2)
-    for engine in ("in turn", "batched"):
+    for engine in ("sequential", "batched"):
         ours = models(algorithm, normalized, SMALL, rounds=2, engine=engine)
         assert np.abs(ours[1] - expected).max() < 1e-9
 

@@ -34,7 +34,7 @@ def quadratic(noise=0.3):
 
 
 @EACH
-@pytest.mark.parametrize("engine", ["in turn", "batched"])
+@pytest.mark.parametrize("engine", ["sequential", "batched"])
 @pytest.mark.parametrize("make", [random_quadratic, random_cosine_quadratic])
 def test_engines_agree_with_the_pseudo_code(engine, make, algorithm):
     problem = make(CLIENTS, DIMENSION, noise=0.3, seed=1)
