@@ -63,6 +63,21 @@ MOST_SHOWN = 240  # characters of the legal names, where none is near
 LONGEST_NAME = 60  # characters of one name
 
 
+# what other libraries call a constant
+FROM_OTHER_LIBRARIES = {
+    "lr": "local_step_size",
+    "learning_rate": "local_step_size",
+    "local_lr": "local_step_size",
+    "client_lr": "local_step_size",
+    "server_lr": "global_step_size",
+    "global_lr": "global_step_size",
+    "num_rounds": "rounds",
+    "num_clients": "clients",
+    "local_epochs": "local_steps",
+    "epochs": "local_steps",
+}
+
+
 def unknown_name(kind: str, name: str, choices: Iterable[str], listed_by: str = "") -> FedboundsError:
     """The error for a name that does not exist, with the nearest names that do."""
     import difflib  # takes its time, and most runs have no such error
@@ -70,6 +85,8 @@ def unknown_name(kind: str, name: str, choices: Iterable[str], listed_by: str = 
     known = sorted(set(choices))
     name = _clipped(name)
     folded = {choice.lower(): choice for choice in reversed(known)}
+    if (other := FROM_OTHER_LIBRARIES.get(name.lower())) and "constant" in kind:
+        return FedboundsError(f"unknown {kind} {name!r}; did you mean {other}?")
     near = [_clipped(folded[match]) for match in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.55)]
     shown: list[str] = []
     for choice in map(_clipped, known):

@@ -362,17 +362,19 @@ def _comparable(forms: Sequence[CompiledForm]) -> Iterable[str]:
 
 def _same_meaning(forms: Sequence[CompiledForm], names: Iterable[str]) -> None:
     """Every name must be known to some result, and mean the same in all that know it."""
+    clashes = []
     for name in names:
         found = [(form.result, q) for form in forms if (q := form.resolve(name)) is not None]
         if not found:
             raise unknown_name("constant of these results", name, {n for form in forms for n in form.result.notation})
-        first, q = found[0]
-        for other, p in found[1:]:
-            if p.concept != q.concept:
-                raise FedboundsError(
-                    f"{name} is the {q.concept} in {first.key} and the {p.concept} in {other.key}; "
-                    f"give each by its concept, e.g. {q.concept}=..."
-                )
+        meanings = {q.concept: result.key for result, q in reversed(found)}
+        if len(meanings) > 1:
+            meant = " and ".join(f"{concept} in {key}" for concept, key in reversed(meanings.items()))
+            clashes.append(
+                f"{name} is {meant}: give {' and '.join(f'{concept}=...' for concept in reversed(meanings))}"
+            )
+    if clashes:
+        raise FedboundsError("; ".join(clashes))
 
 
 def _form(named: Named) -> CompiledForm:

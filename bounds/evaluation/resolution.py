@@ -47,7 +47,9 @@ def resolve(
     if missing:
         roots = _roots(form, missing, known)
         wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in roots)
-        raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}{_instead(form, roots, known)}")
+        raise FedboundsError(
+            f"{result.key} [{form.name}] needs {wanted}{_instead(form, roots, known)}{_choice(form, roots)}"
+        )
     for rule in form.derived:
         if rule.name in given and rule.free is not True:
             _agree(form, rule, given)
@@ -102,6 +104,14 @@ def _instead(form: CompiledForm, missing: Sequence[str], known: Mapping[str, Con
     if not best[0]:
         return ""
     return f"; {', '.join(sorted(best[0]))} follow{'s' * (len(best[0]) == 1)} from {', '.join(sorted(best[1]))}"
+
+
+def _choice(form: CompiledForm, missing: Sequence[str]) -> str:
+    """How the missing step sizes can be chosen, in words; "" if none is missing."""
+    steps = ",".join(n for n in missing if "step size" in form.result.notation[n].meaning)
+    if not steps:
+        return ""
+    return f"; to choose {steps}: fedbounds optimize --over {steps}, or --optimize {steps} in rounds and compare"
 
 
 def _derive(form: CompiledForm, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:

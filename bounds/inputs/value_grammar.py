@@ -126,7 +126,8 @@ class Parser(Generic[V]):
         while position < len(self._text):
             match = _TOKEN.match(self._text, position)
             if match is None:
-                self._fail(f"unexpected {self._text[position:].lstrip()[0]!r}")
+                found = self._text[position:].lstrip()[0]
+                self._fail(f"unexpected {found!r}{' (write 10% as 0.1)' if found == '%' else ''}")
             self._tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
             position = match.end()
 

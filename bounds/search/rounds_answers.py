@@ -159,6 +159,8 @@ class Between(Answer):
         why: how far the search came, in one line.
         evaluations: how many it took.
         tried: where none was found that reaches epsilon, how far they were tried (None if that says nothing).
+        at: the optimized constants with which `high` reaches epsilon, if any.
+        evaluation: the bound there.
     """
 
     name: str
@@ -168,6 +170,8 @@ class Between(Answer):
     why: str
     evaluations: int
     tried: float | None = None
+    at: Mapping[str, float] = field(default_factory=dict)
+    evaluation: Evaluation | None = field(repr=False, default=None)
     status: ClassVar[str] = "between"
 
     @property
@@ -200,6 +204,8 @@ class Between(Answer):
             "tried": self.tried,
             "why": self.why,
             "evaluations": self.evaluations,
+            "at": dict(self.at),
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
         }
 
 

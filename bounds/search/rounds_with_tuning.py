@@ -1,7 +1,8 @@
 """Rounds to a target with step sizes, or whole numbers, that are optimized for every number of rounds.
 
-If every term falls with T and no condition tightens, bisection finds T. Otherwise T is the optimum of a geometric
-program, for each value of one whole number S, or T is scanned. Minima are numerical: nothing here is called proved.
+If every term falls with T and no condition tightens, bisection finds T. Where constants that follow from T by value
+rise and fall, blocks of T are excluded (`round_blocks`). Otherwise T is the optimum of a geometric program, for each
+value of one whole number S, or T is scanned. Minima are numerical: nothing here is called proved.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from fedbounds.bounds.search.infeasibility import box_of, find_infeasibility
 from fedbounds.bounds.search.integers import MOST, divisibility_pair, refine_integer, single_numbers
 from fedbounds.bounds.search.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.search.optimize_answers import Undecided
-from fedbounds.bounds.search.partial_evaluation import leave_free, quantity_named
+from fedbounds.bounds.search.partial_evaluation import Partial, leave_free, quantity_named
+from fedbounds.bounds.search.round_blocks import BlockSearch, RelaxedBound, dependence_known
 from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds
 from fedbounds.bounds.search.rounds_answers import (
     MANY,
@@ -38,7 +40,7 @@ from fedbounds.bounds.search.rounds_answers import (
     unreachable_reason,
 )
 from fedbounds.bounds.search.step_sizes import Point, StepSizeProblem
-from fedbounds.bounds.search.threshold import LARGEST_COUNT, first_in_steps
+from fedbounds.bounds.search.threshold import LARGEST_COUNT, first_in_steps, first_reached
 from fedbounds.bounds.theory.expressions import parts, symbol_names
 from fedbounds.bounds.theory.result import Condition, Form, Result, Term
 from fedbounds.bounds.theory.symbols import Quantity
@@ -130,6 +132,16 @@ class Target:
             self.choices[:] = [choice, *(c for c in self.choices if c != choice)][:REMEMBERED]
         return True
 
+    def between(self, low: float, high: float, tried: float) -> Between:
+        """How far the search came, with a choice that reaches the target at `high`."""
+        answer = rounds_between(self.counter, self.epsilon, low, high, tried, self.effort)
+        for choice in self.choices if np.isfinite(high) else ():
+            known = {**self.constants, **choice, self.counter: high}
+            there = evaluate(self.result, known, form=self.form.name, strict=False)
+            if bool(there.valid) and bool(holds(there.value, "<=", np.asarray(self.epsilon))):
+                return replace(answer, at=choice, evaluation=there)
+        return answer
+
 
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 
@@ -171,8 +183,10 @@ def rounds_optimized(
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
     low, high, tried = 0, np.inf, 0.0  # what does not reach, what does, and how far it was tried
     try:
-        falls = _falls_with(result, form, counter, constants, [*names, *given])
-        if not falls and not functions:
+        falls = not partial.opaque and _falls_with(partial, form, counter.name, [*names, *given])
+        blocks = not falls and not functions and dependence_known(form, partial.opaque)
+        blocks = blocks and _falls_with(partial, form, counter.name, names)
+        if not falls and not functions and not blocks:
             try:
                 return _solve_program(target, counter, within, dimension)
             except NotGeometric:
@@ -197,6 +211,8 @@ def rounds_optimized(
             if least > LARGEST_COUNT:
                 return _never(target, least, nowhere(partial, epsilon, box_of(partial, ends)))
             low = least - 1
+            if blocks:
+                return _search_blocks(target, counter, partial.opaque, least, dimension)
             hit = first_in_steps(reaches, effort, least, target.quickly, target.roughly if target.mixed else None)
             if hit.left is not None:
                 high, tried = hit.left[1], hit.tried or 0.0
@@ -208,14 +224,60 @@ def rounds_optimized(
         answer = best(count)
     except Exhausted:
         low = low or least_possible_rounds(partial, counter.name, epsilon, ends, effort) - 1
-        return rounds_between(counter.name, epsilon, low + 1, high, tried, effort)
+        return target.between(low + 1, high, tried)
+    return _reached(target, counter, count, answer, method, dimension)
+
+
+def _reached(
+    target: Target, counter: Quantity, count: float, answer: Answer, method: str, dimension: int | None
+) -> Reached:
+    """The answer at this number of rounds, where the best choice is known."""
     at = answer.at if isinstance(answer, Minimum) else {}
-    known = {**constants, **at, counter.name: count}
     if isinstance(answer, NotAttained):
         method += f"; the infimum is not attained ({answer.direction})"
+        method += f": {answer.advice}" if answer.advice else ""
     evaluation = answer.evaluation if isinstance(answer, Minimum) else None
-    spent = cost(result, known, int(count), dimension, counter.concept)
-    return Reached(spent.rounds, epsilon, spent, evaluation, at, False, method)
+    known = {**target.constants, **at, counter.name: count}
+    spent = cost(target.result, known, int(count), dimension, counter.concept)
+    return Reached(spent.rounds, target.epsilon, spent, evaluation, at, False, method)
+
+
+def _search_blocks(
+    asked: Target, counter: Quantity, opaque: tuple[str, ...], least: int, dimension: int | None
+) -> Reached | Never | Between:
+    """The least rounds T where constants that follow from T by value enter: see `round_blocks`."""
+    epsilon, effort = asked.epsilon, asked.effort
+    relaxed = RelaxedBound(asked.result, asked.form, counter.name, asked.constants, opaque)
+    lower = replace(asked, result=relaxed.result, form=relaxed.result.form(), choices=[])
+
+    def ratio(answer: Answer) -> float:
+        """Of the best bound to the target; inf where no choice is admissible, 0 where that is not known."""
+        if isinstance(answer, Minimum | NotAttained):
+            value = answer.value if isinstance(answer, Minimum) else answer.infimum
+            return 1.0 if holds(np.asarray(value), "<=", np.asarray(epsilon)) else value / epsilon
+        return np.inf if isinstance(answer, Infeasible) else 0.0
+
+    def excludes(first: int, last: int) -> bool:
+        relaxed.hold(first, last)
+        return ratio(lower.best(float(last))) > 1
+
+    def ratio_at(count: int) -> float:
+        return ratio(asked.best(float(count)))
+
+    search = BlockSearch(ratio_at, excludes, least, LARGEST_COUNT)
+    try:
+        if not search.run():
+            return _never(asked, search.least, False, everywhere=True)
+    except Exhausted:
+        spare = replace(asked, effort=EvaluationBudget(effort.allowed))
+        high = first_reached(spare.reaches, spare.effort, search.least)
+        return spare.between(search.least, high or np.inf, float(LARGEST_COUNT))
+    method = (
+        f"every smaller {counter.name} excluded in blocks: with {', '.join(opaque)} at the least value in a block, the "
+        f"best bound falls with {counter.name}"
+    )
+    count = float(search.least)
+    return _reached(asked, counter, count, asked.best(count), method, dimension)
 
 
 def _ranges_by_symbol(result: Result, ranges: Ranges) -> Ranges:
@@ -309,32 +371,29 @@ def _terms(answer: Answer) -> Mapping[str, float]:
     return {n: float(v) for n, v in answer.evaluation.terms.items()} if isinstance(answer, Minimum) else {}
 
 
-def _falls_with(
-    result: Result, form: Form, counter: Quantity, constants: Mapping[str, Value], over: Sequence[str]
-) -> bool:
+def _falls_with(partial: Partial, form: Form, counter: str, over: Sequence[str]) -> bool:
     """Whether, everything else fixed, every term falls with the rounds and no condition tightens.
 
-    Read off the exponents; floor(T/..) counts as one more variable that grows with T.
+    Read off the exponents; floor(T/..) counts as one more variable that grows with T. Every term has to rise, and every
+    condition to tighten, with the constants that are known by value only.
     """
-    partial = leave_free(compiled_form(result, form), constants, [*over, counter.name], symbolic=True)
-    if partial.opaque:
-        return False
     floors: dict[sp.Expr, sp.Symbol] = {}
     for e in (*partial.terms.values(), *(side for c in partial.conditions for side in (c.left, c.right))):
         for atom in e.atoms(sp.floor):
-            if not {str(s) for s in atom.free_symbols} & set(over):
+            if not {str(s) for s in atom.free_symbols} & {*over, *partial.opaque}:
                 floors.setdefault(atom, sp.Symbol(f"floor_{len(floors)}", positive=True))
-    variables = [*over, counter.name, *(s.name for s in floors.values())]
-    growing = range(len(over), len(variables))
+    variables = [*over, *partial.opaque, counter, *(s.name for s in floors.values())]
+    rising = range(len(over), len(over) + len(partial.opaque))
+    growing = range(rising.stop, len(variables))
     try:
         for floor in floors:
-            inner = sum_of_products(parts(floor)[0], [counter.name], partial.values)
+            inner = sum_of_products(parts(floor)[0], [counter], partial.values)
             if any(p.exponents[0] < 0 or not p.monomial for p in inner):
                 return False
         sums = [sum_of_products(_replace_floors(e, floors), variables, partial.values) for e in partial.terms.values()]
         for c in partial.conditions:
             left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
-            if counter.name in symbol_names(left, right):
+            if symbol_names(left, right) & {counter, *partial.opaque}:
                 if c.op == "==":
                     return False
                 sums.append(
@@ -346,8 +405,11 @@ def _falls_with(
         return False
     rows = [row for sum_ in sums for p in sum_ for row in p.degrees]
     gaps = [(w, m.exponents) for sum_ in sums for p in sum_ for q, w in p.gaps for m in q]
-    return all(row[i] <= 0 for row in rows for i in growing) and all(
-        w <= 0 and row[i] <= 0 for w, row in gaps for i in growing
+    return (
+        all(row[i] <= 0 for row in rows for i in growing)
+        and all(w <= 0 and row[i] <= 0 for w, row in gaps for i in growing)
+        and all(row[i] >= 0 for row in rows for i in rising)
+        and all(row[i] == 0 or (w <= 0 and row[i] > 0) for w, row in gaps for i in rising)
     )
 
 

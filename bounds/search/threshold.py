@@ -248,6 +248,30 @@ def first_in_steps(
         return Hit(None, False, (), (float(least), float(min(reached, default=np.inf))), most)
 
 
+def first_reached(reaches: Callable[[float], bool], effort: EvaluationBudget, least: int) -> int | None:
+    """A number from `least` on that reaches, near to where it begins to, or None if none was found.
+
+    Smaller ones may reach as well: nothing is assumed monotone.
+    """
+    powers = [least * 4**k for k in range(27) if least * 4**k <= LARGEST_COUNT]
+    high, found = LARGEST_COUNT, None
+    try:
+        for count in powers:
+            effort.spend(1)
+            if reaches(float(count)):
+                high = found = count
+                break
+        low = max(least - 1, high // 4)
+        while found is not None and high - low > max(1, low // 100):
+            effort.spend(1)
+            middle = (low + high) // 2
+            low, high = (low, middle) if reaches(float(middle)) else (middle, high)
+            found = high
+    except Exhausted:
+        pass
+    return found
+
+
 def _glance(does: Reaches, least: int) -> tuple[int, int | None]:
     """The first of `least` times a power of two that reaches, and the one before it."""
     before, count = least - 1, least

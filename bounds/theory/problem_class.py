@@ -246,7 +246,7 @@ def _unknown(words: list[str]) -> FedboundsError:
     tried = [" ".join(words[:n]) for n in (3, 2, 1)]
     near = dict.fromkeys(m for t in tried for m in difflib.get_close_matches(t, texts, n=2, cutoff=0.6))
     near |= dict.fromkeys(t for t in texts if words[0] in t.split())
-    hint = f"did you mean {' or '.join(list(near)[:4])}? " if near else ""
+    hint = f"; did you mean {' or '.join(list(near)[:4])}?" if near else ""
     return FedboundsError(
-        f"unknown property of a setting {words[0]!r}; {hint}(fedbounds covers without arguments lists all properties)"
+        f"unknown property of a setting {words[0]!r}{hint} (fedbounds covers without arguments lists all properties)"
     )

@@ -30,6 +30,7 @@ SOFT: Mapping[Source, str] = {
     "estimated": "only estimated",
 }  # sources that never guarantee
 Free = Literal[False, True, "upwards", "downwards"]
+OverRounds = Literal["", "mean", "maximum"]
 Shape = tuple[()] | tuple[Literal["clients"]]
 
 
@@ -263,6 +264,8 @@ class Derived:
             definition), only a larger one (a bound, which may be loose: "upwards"), or only a smaller one.
         javascript: where the rule is a numpy function, the same in JavaScript: a function of the inputs, or the name
             of one in the paper package's `functions.js` ("" leaves the rule out of the explorer).
+        over_rounds: how the value depends on the number of rounds T, where that is known: it is the mean over T rounds
+            of nonnegative numbers (T times the value never falls with T), or the maximum over them (it never falls).
 
     Example:
         >>> Q = Derived("Q", ("p",), lambda p: p.mean(-1), "largest possible", free="upwards")
@@ -276,6 +279,7 @@ class Derived:
     why: str
     free: Free = False
     javascript: str = ""
+    over_rounds: OverRounds = ""
 
     def admits(self, given: np.ndarray, derived: np.ndarray) -> np.ndarray:
         """Whether a given value may stand beside the derived one, elementwise."""

@@ -52,8 +52,8 @@ def simulate(
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; with phases, their sum, and may be left out.
         seeds: the run-seeds, computed together.
-        engine: "auto", "sequential", "batched", "compiled" or "closed form"; for minimax algorithms "auto", "sequential",
-            "masked batch"; for algorithms of silos "auto", "tiers" or "closed form".
+        engine: "auto", "sequential", "batched", "compiled" or "closed form"; for minimax algorithms "auto",
+            "sequential", "masked batch"; for algorithms of silos "auto", "tiers" or "closed form".
         record_every: rounds between records.
         streams: streams held fixed for all seeds, as `{"participation": 7}`.
         progress: called after each round with (rounds done, T).

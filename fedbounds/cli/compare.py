@@ -24,10 +24,14 @@ PGF = (".pgf", ".tex")
 
 
 @click.command("compare")
-@options.constants_options
+@options.set_option
+@options.from_option
+@click.argument(
+    "bare", nargs=-1, metavar="KEY[:FORM]... [NAME=VALUE]...", shell_complete=options.complete_late("constants")
+)
 @click.option(
     "--vary",
-    metavar="NAME=LOW:HIGH:log:COUNT",
+    metavar="NAME=LOW:HIGH[:log|lin[:COUNT]]",
     shell_complete=completion.range_completion,
     help="The constant that varies; also NAME=V1,V2,...",
 )
@@ -54,8 +58,9 @@ def compare(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Compare the bounds of KEY KEY... (a form after a colon: KEY:explicit) over a varying constant.
+    """Compare the bounds of KEY KEY... over a varying constant.
 
+    KEY.NAME=VALUE gives a constant to one result only, e.g. fedau/theorem-2.K=20.
     Left-hand sides that are not comparable are an error that says what differs.
 
     \b

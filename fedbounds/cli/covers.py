@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import click
 from fedbounds.bounds.advice.coverage import Coverage, Covered, covers
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.inputs.output_files import Output, check_outputs, write_output
+from fedbounds.bounds.theory.problem_class import ProblemClass
 from fedbounds.bounds.theory.problem_class_terms import AXES, GROUPS
 from fedbounds.cli.options import OutputPath, force_option, hanging, json_option, paper_option, print_answer
 
@@ -81,7 +82,7 @@ def describe(found: Covered, everything: bool = False) -> str:
         rows = sorted((row for row in shown if row.answer == answer), key=lambda row: row.mark != "")
         lines += ["", f"{heading}{'' if rows else ': nothing'}"]
         for row in rows:
-            lines += _covering(row)
+            lines += _covering(row, found.setting)
     lines += ["", "Not covered", *_excluded([row for row in shown if row.answer == "not covered"])]
     lines += ["", "Conditions on constants are not checked here: fedbounds eval KEY checks them."]
     if hidden := len(found.results) - len(shown):
@@ -89,16 +90,23 @@ def describe(found: Covered, everything: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _covering(row: Coverage) -> Iterator[str]:
+def _covering(row: Coverage, setting: ProblemClass) -> Iterator[str]:
     mark = f", {row.mark}" if row.mark else ""
     yield f"  {row.key} [{row.form}{mark}]"
     yield from hanging("      bounds ", str(row.measure))
     if row.only_if:
-        yield from hanging("      if ", "; ".join(f"{name}: {' or '.join(k)}" for name, k in row.only_if.items()))
+        kinds = (f"{name}: {_kinds(covered, setting.kinds(name))}" for name, covered in row.only_if.items())
+        yield from hanging("      if ", "; ".join(kinds))
     if row.method:
         yield from hanging("      ensured by the algorithm: ", ", ".join(a.name for a in row.method))
     if row.you:
         yield from hanging("      to check: ", ", ".join(a.name for a in row.you))
+
+
+def _kinds(covered: Sequence[str], possible: Sequence[str]) -> str:
+    """The kinds that are covered, or the others if these are fewer."""
+    others = [kind for kind in possible if kind not in covered]
+    return f"not {' or '.join(others)}" if len(others) < len(covered) else " or ".join(covered)
 
 
 def _excluded(rows: list[Coverage]) -> Iterator[str]:

@@ -71,9 +71,29 @@ class OutputPath(PathArgument):
 force_option = click.option(
     "--force", is_flag=True, help="Overwrite files that fedbounds did not write; never an input of the command."
 )
-key_argument = click.argument("key", shell_complete=complete_late("keys"))
+
+
+def _split_key(context: click.Context, _parameter: click.Parameter, key: str) -> str:
+    """The key of KEY or KEY:FORM; `_form_of` adds the form."""
+    key, _, form = key.partition(":")
+    context.meta["form"] = form or None
+    return key
+
+
+def _form_of(context: click.Context, _parameter: click.Parameter, form: str | None) -> str | None:
+    """The form, from --form or from KEY:FORM."""
+    in_key = context.meta.get("form")
+    if form and in_key:
+        raise FedboundsError(f"the form is given twice, {in_key!r} after the key and --form {form}; give it once")
+    return form or in_key
+
+
+key_argument = click.argument(
+    "key", metavar="KEY[:FORM]", callback=_split_key, is_eager=True, shell_complete=complete_late("keys")
+)
 form_option = click.option(
     "--form",
+    callback=_form_of,
     metavar="F",
     shell_complete=complete_late("forms"),
     help="A form by name or kind (printed, explicit, repaired, sharp).",
@@ -205,7 +225,7 @@ def _assignments(settings: Iterable[str], source: str | None, bare: Iterable[str
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals or not name:
-            raise FedboundsError(f"{text!r} is not NAME=VALUE, e.g. L=1")
+            raise FedboundsError(f"{text!r} is not NAME=VALUE, e.g. L=1 (no spaces around =)")
         if name in typed:
             raise FedboundsError(f"{name} is given twice on the command line; give it once")
         typed.add(name)

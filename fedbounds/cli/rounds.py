@@ -102,6 +102,9 @@ def rounds(
     notes = options.caveats(chosen, constants)
     click.echo("\n".join([head, *notes]))
     if isinstance(answer, Between):
+        if answer.at:
+            at = ", ".join(f"{name} = {number(value)}" for name, value in answer.at.items())
+            click.echo(f"  {answer.name} = {number_to('above', answer.high, 9)} reaches it, with {at}   (searched)")
         more = "; more with --effort" if (answer.low or 0) < 2**53 else ""
         click.echo(f"  {answer.words}{more}\n  {answer.why}")
         _show_other_forms(result, others)

@@ -64,12 +64,12 @@ GENERAL = [
     (["list", "--paper", "fedua"], "unknown paper 'fedua'; did you mean fedau?"),
     (["list", "--papr", "fedau"], "--papr"),
     (["list", "all"], "unexpected extra argument (all)"),
-    (["show"], "Missing argument 'KEY'"),
+    (["show"], "Missing argument 'KEY[:FORM]'"),
     (["show", "nosuch/theorem-1"], "unknown paper 'nosuch'; known: arbitrary-participation, fed-norm-sgda"),
     (["show", "arbitrary-participation/theorem-3"], "did you mean arbitrary-participation/theorem-3.1"),
     (["show", THEOREM, "--form", "explict"], "did you mean explicit"),
     (["show", "nosuch", "--bibtex"], "unknown paper 'nosuch'"),
-    (["eval"], "Missing argument 'KEY'"),
+    (["eval"], "Missing argument 'KEY[:FORM]'"),
     (["eval", "theorem-3.1"], "unknown paper 'theorem-3.1'"),
     (["eval", THEOREM, "--form", "printd", *GOOD.split()], "did you mean printed"),
     (["eval", THEOREM, *GOOD.split(), "--assume", "smoot"], "unknown assumption 'smoot'; did you mean smooth?"),
@@ -318,7 +318,14 @@ def test_show_tells_everything_and_the_styles_tell_one_thing():
     assert found["constants"]["gamma"]["concept"] == "local_step_size"
     status, out, err = run("show", THEOREM)
     assert (status, err) == (0, "")
-    assert all(f"[{form['name']}]" in out for form in found["forms"])
+    default = found["default"]
+    assert f"[{default}] (default)" in out and out.count("left-hand side") <= 1
+    others = out.partition("Other forms")[2]
+    assert all(f"\n  {form['name']} " in others for form in found["forms"] if form["name"] != default)
+    whole = run("show", THEOREM, "--all")[1]
+    assert all(f"[{form['name']}]" in whole for form in found["forms"]) and "Other forms" not in whole
+    assert run("show", f"{THEOREM}:explicit") == run("show", THEOREM, "--form", "explicit")
+    assert "given twice" in run("show", f"{THEOREM}:explicit", "--form", "sharp")[2]
     explicit = next(form for form in found["forms"] if form["name"] == "explicit")
     assert run("show", THEOREM, "--form", "explicit", "--latex")[1].strip() == explicit["theorem"]
     assert "8*F" in run("show", THEOREM, "--form", "explicit", "--sympy")[1]

@@ -46,9 +46,19 @@ gamma, eta, sigma, delta, G, W, Q, K, p = n.gamma, n.eta, n.sigma, n.delta, n.G,
 RUN = ("p", "K", "T")
 DERIVED = (
     CLIENTS,
-    Derived("W", RUN, weight_error, "the exact weight error of FedAU with cut-off K", False, "weight_error"),
-    Derived("Q", RUN, largest_weight_moment, "the largest FedAU's weights make it", "upwards", "largest_weight_moment"),
-    Derived("Qmean", RUN, mean_weight_moment, "exact for FedAU with cut-off K", "upwards", "mean_weight_moment"),
+    Derived("W", RUN, weight_error, "the exact weight error of FedAU with cut-off K", False, "weight_error", "mean"),
+    Derived(
+        "Q",
+        RUN,
+        largest_weight_moment,
+        "the largest FedAU's weights make it",
+        "upwards",
+        "largest_weight_moment",
+        "maximum",
+    ),
+    Derived(
+        "Qmean", RUN, mean_weight_moment, "exact for FedAU with cut-off K", "upwards", "mean_weight_moment", "mean"
+    ),
     Derived("Qmean", ("Q",), Q, "at most Q, in every round", free="downwards"),
 )
 
@@ -222,6 +232,7 @@ DERIVED_1 = (
         largest_weight_error,
         "the largest that FedAU's weights can make it",
         javascript="largest_weight_error",
+        over_rounds="maximum",
     ),
 )
 

@@ -30,7 +30,7 @@ def test_exactly_the_printed_forms_with_an_unstated_assumption_hold_under_implic
 
 @pytest.mark.parametrize("key", sorted({result.key for result, _ in IMPLICIT}))
 def test_show_says_what_a_printed_form_takes_for_granted(key):
-    out = run("show", key)[1]
+    out = run("show", key, "--all")[1]
     for result, form in IMPLICIT:
         if result.key == key:
             assert form.implicit in out.partition(f"[{form.name}]")[2].partition("\n[")[0]
