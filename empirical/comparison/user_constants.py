@@ -89,9 +89,11 @@ def replace_measured(
     ]
     idle = compiled_form(result, form).unused(given)
     for name in sorted(known.keys() & given.keys() - used):
-        instead = [f"{rule.name} is {known[rule.name].source}" for rule in rules if name in rule.inputs]
-        why = "nothing in this form depends on it" if name in idle or not instead else " and ".join(instead)
-        notes.append(f"{name} is given and not used: {why}")
+        instead = [f"{rule.name} ({known[rule.name].source})" for rule in rules if name in rule.inputs]
+        why = (
+            "nothing in this form depends on it" if name in idle or not instead else f"{' and '.join(instead)} is used"
+        )
+        notes.append(f"the given {name} has no effect: {why}")
     return replaced, tuple(notes)
 
 

@@ -157,10 +157,10 @@ class CompressorReport:
                 "standard errors in one direction"
             )
         elif self.biased:
-            seen = "biased, as seen in single entries, in half of the messages or in other sizes alone"
+            seen = "biased in single entries, in half of the messages or in other sizes only"
         else:
             seen = (
-                f"no bias seen: {mean} is at most {worst.evidence:.1f} standard errors off in any direction that was "
+                f"no bias detected: {mean} is at most {worst.evidence:.1f} standard errors off in any direction that was "
                 f"tried ('{worst.update}'), and {self.limit:.1f} would be called a bias"
             )
         lines = [
@@ -169,13 +169,13 @@ class CompressorReport:
             f"d = {self.size}",
             f"damaged messages: {self.refused}",
             *(str(verdict) for verdict in self.verdicts),
-            f"{'update':12s} {'|S(x)-x|^2/|x|^2':>22s} {'bias/|x|':>18s} {'seen from':>10s} {'bits':>8s}",
+            f"{'update':12s} {'|S(x)-x|^2/|x|^2':>22s} {'bias/|x|':>18s} {'detectable':>10s} {'bits':>8s}",
         ]
         for t in self.measurements:
             error = f"{t.relative_error:.4g} +- {t.standard_error:.1g}"
             bias = f"{t.bias:.2g} +- {t.bias_error:.1g}"
             lines.append(f"{t.update:12s} {error:>22s} {bias:>18s} {t.visible:10.2g} {t.bits:8.4g}")
-        lines.append("(+- one standard error; updates too long or short by what is under 'seen from' are seen)")
+        lines.append("(+- one standard error; a relative error in length above 'detectable' is detected)")
         return "\n".join(lines)
 
 
@@ -193,8 +193,8 @@ def check_compressor(
     Bias is tested on the mean of many messages of the same update, in several directions, at an error
     probability of about one in a million for all together, if whatever happens to a number by chance may be expected in
     50 messages: an entry that is sent with a smaller probability than 50 / messages may be in too few of them, and its
-    absence looks like a bias. "No bias seen" is no proof: what did not happen in any of the messages is not known, and
-    updates that come out too long or too short by less than what is printed under "seen from" are not seen.
+    absence looks like a bias. "No bias detected" is not a proof: events that occur in none of the messages are unknown,
+    and a relative error in the length of an update below the printed "detectable" is not detected.
 
     A compressor is taken to be unbiased unless it says `unbiased = False`. If it has methods `relative_error(size)`,
     `squared_error(update)` or `message_bytes(size)`, what they state is compared with what is measured. If it says

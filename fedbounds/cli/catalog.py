@@ -224,9 +224,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         not_tested = {row.text for row in untested_conditions(result, form)}
         untested = "; ".join(c.words(result.notation) for c in form.conditions if c.text in not_tested and not c.legal)
         lines += (
-            [f"  not tested (no checker notices a factor of 2 in it, which does not make it doubtful): {untested}"]
-            if untested
-            else []
+            [f"  constant not tested (the audit does not detect a factor of 2 in it): {untested}"] if untested else []
         )
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += other_forms(result, forms)

@@ -159,9 +159,7 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
     marks = "! a condition fails, ~ order only, refuted or not proved"
     lines.append(f"(* the least valid bound; assumptions may differ; {marks})")
     if len(picked) < len(table.settings):
-        lines.append(
-            f"({len(picked)} of {len(table.settings)} settings, evenly chosen; --out F.csv and --json have all)"
-        )
+        lines.append(f"({len(picked)} of {len(table.settings)} settings shown; --out F.csv and --json have all)")
     return "\n".join([*lines, *table.notes])
 
 

@@ -95,7 +95,7 @@ def test_conditions_that_are_not_tested_are_listed_by_audit_and_show() -> None:
     idle = untested_conditions(theorem, theorem.form("sharp"))
     assert [row.text for row in idle] == ["mu <= L"]
     out = run("show", "fedmrn/lemma-4", "--form", "sharp")[1]
-    assert "not tested (no checker notices a factor of 2 in it, which does not make it doubtful): mu <= L" in out
+    assert "constant not tested (the audit does not detect a factor of 2 in it): mu <= L" in out
     document = json.loads(run("show", "fedmrn/lemma-4", "--form", "sharp", "--json")[1])
     told = {c["text"]: c["tested"] for form in document["forms"] for c in form["conditions"]}
     assert told == {"mu <= L": False, "etat <= 1/(2*L)": True}

@@ -104,5 +104,5 @@ def test_a_table_in_text_that_leaves_settings_out_says_how_many():
     known = {"L": 1, "F": 5, "I": 2, "P": 2, "rho": 0.7, "sigma": 1, "nu": 2, "beta": 0.5, "delta": 0, "gamma": 1e-3}
     every = [float(T) for T in range(10, 30)]
     table = compare(["arbitrary-participation/theorem-3.1"], ("rounds", every), {**known, "eta": 20})
-    assert "(12 of 20 settings, evenly chosen; --out F.csv and --json have all)" in describe(table)
-    assert "evenly chosen" not in describe(table, 20)
+    assert "(12 of 20 settings shown; --out F.csv and --json have all)" in describe(table)
+    assert "settings shown" not in describe(table, 20)

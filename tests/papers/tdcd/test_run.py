@@ -255,4 +255,4 @@ def test_a_given_gap_stands_in_for_what_f_was_seen_to_fall_by_or_is_said_not_to_
     with pytest.raises(FedboundsError, match=r"Deltainf = 0.1 is given, and it is 8\.625"):
         confront(run, THEOREM, "sharp:B3", given={"Deltainf": 0.1}, **apart)
     surest = exact(golden(), 2, 6, "sharp:B3", given={"Deltainf": 10.0})
-    assert surest.guarantee and "Deltainf is given and not used: Delta is exact" in surest.notes
+    assert surest.guarantee and "the given Deltainf has no effect: Delta (exact) is used" in surest.notes
