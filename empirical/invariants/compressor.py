@@ -160,7 +160,7 @@ class CompressorReport:
             seen = "biased in single entries, in half of the messages or in other sizes only"
         else:
             seen = (
-                f"no bias detected: {mean} is at most {worst.evidence:.1f} standard errors off in any direction that was "
+                f"no bias detected: {mean} is at most {worst.evidence:.1f} standard errors off in any direction "
                 f"tried ('{worst.update}'), and {self.limit:.1f} would be called a bias"
             )
         lines = [

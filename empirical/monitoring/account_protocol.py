@@ -48,6 +48,7 @@ class AccountFacts:
     checked: Mapping[str, bool] = field(default_factory=dict)  # assumption name to whether the rounds so far satisfy it
     implied: frozenset[str] = frozenset()  # names of assumptions that hold if the declared process is the true one
     trusting: bool = False  # whether a constant comes from the declared process and not from the rounds
+    empty: int = 0  # rounds without participants, which change nothing and are not counted in the result's rounds
     outside: str = ""  # why results that assume `weights` do not cover the rounds so far ("" if they do)
 
 

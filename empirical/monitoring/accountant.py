@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.participation.mixing import Mixing, Presences
 from fedbounds.empirical.participation.process_tests import Conformity, Declaration
 
-FORMAT = "fedbounds participation account, version 2"
+FORMAT = "fedbounds participation account, version 3"
 LARGEST = 2**28  # bytes of a saved account
 Name = str | int
 _OF_LAW = (
@@ -139,6 +140,9 @@ class ParticipationAccountant:
 
     def add(self, participants: Iterable[Name] | Mapping[Name, float], weights: Iterable[float] | None = None) -> None:
         """Add one round, with or without participants.
+
+        For results that assume weights of sum one, a round without participants changes nothing and is not counted,
+        where that is exact (a window of one round, or eta = 1); FedAU's intervals count it.
 
         Args:
             participants: their names, or their weights by name.
@@ -304,12 +308,15 @@ class ParticipationAccountant:
         taken = self._assumed_names(chosen, facts, statement.assumed(assume))
         answer = rounds_to_reach(result, epsilon, known, form=chosen.name, assume=tuple(taken))
         title = f"{result.key} [{chosen.name}]"
-        now = self._target_reached(named, epsilon, given, form, interval, assume)
+        counted, notes = self.rounds - facts.empty, statement.notes
+        if facts.empty:
+            notes += (f"{facts.empty} of {self.rounds} rounds had no participants: they change nothing, not counted",)
+        now = self._target_reached(named, epsilon, given, form, interval, assume, counted)
         if now is not None:
             return now
         if not isinstance(answer, Reached):
             reasons = (*reasons, "no number of rounds is known to reach the target")
-            return Remaining(answer, self.rounds, None, False, reasons, title, statement.notes)
+            return Remaining(answer, counted, None, False, reasons, title, notes)
         if _sets_steps_by_rounds(result, chosen):
             reasons = (
                 *reasons,
@@ -324,8 +331,8 @@ class ParticipationAccountant:
             checked=_assumptions_of_form(chosen, facts.checked),
             strict=False,
         ).revoke(*reasons)
-        more = max(0, answer.rounds - self.rounds)
-        return Remaining(answer, self.rounds, more, there.guarantee, there.why_not, title, statement.notes)
+        more = max(0, answer.rounds - counted)
+        return Remaining(answer, counted, more, there.guarantee, there.why_not, title, notes)
 
     def _target_reached(
         self,
@@ -335,6 +342,7 @@ class ParticipationAccountant:
         form: str | None,
         interval: int | None,
         assume: str | Iterable[str],
+        counted: int,
     ) -> Remaining | None:
         """The answer without further rounds if the bound is at most epsilon already; else None."""
         try:
@@ -347,9 +355,9 @@ class ParticipationAccountant:
         known = {n: c for n, c in now.constants.items() if n not in counters and c.source != "derived"}
         taken = tuple(name for name, status in now.assumptions.items() if status == "assumed")
         answer = rounds_to_reach(now.result, epsilon, known, form=now.form.name, assume=taken)
-        if not isinstance(answer, Reached) or answer.rounds > self.rounds:
+        if not isinstance(answer, Reached) or answer.rounds > counted:
             return None
-        return Remaining(answer, self.rounds, 0, now.guarantee, now.why_not, now.view.title)
+        return Remaining(answer, counted, 0, now.guarantee, now.why_not, now.view.title)
 
     # --- Saving --------------------------------------------------------------------------------------------------
 
@@ -517,11 +525,14 @@ class ParticipationAccountant:
             facts = account.facts(AccountQuestion(P, self.rounds, scalars, ahead or of_law))
             idle = {q.name for q in result.notation.values() if q.name not in used and q.concept in scalars.read}
             own = {n: v for n, v in own.items() if (q := result.notation.resolve(n)) is None or q.name not in idle}
+        if of_law and facts.empty:
+            why = "a result in expectation over participation needs weights of sum one in every round"
+            facts = replace(facts, outside=f"{facts.empty} of {self.rounds} rounds have no participants, and {why}")
         if facts.outside and any(a.name == "weights" for a in chosen.assumptions):
             raise FedboundsError(f"{result.key} [{chosen.name}] does not cover this run: {facts.outside}")
         constants = dict(facts.constants) | {"interval": Constant(float(P), "given", "of the algorithm")}
         if not ahead:
-            constants["rounds"] = Constant(float(self.rounds), "exact", "so far")
+            constants.setdefault("rounds", Constant(float(self.rounds), "exact", "so far"))
         for quantity in result.notation.values():
             fact = constants.get(quantity.concept)
             if fact is None or quantity.name not in used:

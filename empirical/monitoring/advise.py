@@ -72,7 +72,7 @@ class Observed:
     accountant: ParticipationAccountant  # with the rounds of the log, or rounds drawn from the process
     logged: int  # the number of rounds of the log
     present: float  # the mean number of participants
-    _empty: int | None = None  # the first round of the log without participants, or None
+    _empty: int = 0  # rounds of the log without participants
     seen: dict[tuple[str, int, float | None], Presence] = field(default_factory=dict)
 
     @property
@@ -86,11 +86,12 @@ class Observed:
 
     @property
     def _doubts(self) -> tuple[str, ...]:
-        """Why the constants of a declared process are only estimated, and which round of a log has no participants."""
+        """Why the constants of a declared process are only estimated, and how many rounds of a log are empty."""
         process, found = self.accountant.declared.process, ()
-        if self._empty is not None:
+        if self._empty:
             found = (
-                f"round {self._empty} of the log has no participants, which results that assume weights do not cover",
+                f"{self._empty} rounds of the log have no participants: they change nothing and are not counted, "
+                "except in FedAU's intervals and with amplification over several rounds",
             )
         if process is None or self.logged or (process.stationary and process.sums_to_one):
             return found
@@ -184,6 +185,5 @@ def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Obse
     found = accountant.conformity()
     if record is not None and process is not None and found.status not in ACCEPTED:
         raise FedboundsError(f"the log is not of the declared process: {found.why}")
-    nobody = np.flatnonzero(~rows.any(axis=1))
-    first = int(nobody[0]) if nobody.size else None
-    return Observed(accountant, len(rows), float((weights > 0).sum(axis=1).mean()), first)
+    empty = int((~rows.any(axis=1)).sum())
+    return Observed(accountant, len(rows), float((weights > 0).sum(axis=1).mean()), empty)

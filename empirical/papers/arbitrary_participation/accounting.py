@@ -4,6 +4,11 @@ Kept are, for each P, the running sum of the window's weights and the largest an
 of the complete windows. Without offsets $\mathbf v_n$ all divergences are those for d = 1, from above (`Within`): they
 scale with d. What is lost beside the full record: windows at other intervals than these, or that start elsewhere.
 
+A round without participants changes nothing, $\mathbf x_{t+1}=\mathbf x_t$. If a window is one round or $\eta=1$, the
+models of the other rounds are those of the run without it, so the theorem holds with T the number of rounds with
+participants. With $\eta>1$ and windows of several rounds, a window with an empty round is shorter, which the theorem
+does not cover.
+
 Source: Wang & Ji 2022, Assumption 3' and Section 4.
 """
 
@@ -47,10 +52,15 @@ class WindowAccount(Account):
             "cohort": np.zeros(1),
             "no_sum": np.zeros(1, int),  # rounds whose weights do not sum to one
             "windows": np.zeros(J, int),  # complete ones
+            "empty": np.zeros(1, int),  # rounds without participants, which are left out of everything else
         }
 
     def add(self, t: int, present: np.ndarray, weights: np.ndarray) -> None:
         state, norm = self.state, float(weights @ weights)
+        if not norm:
+            state["empty"] += 1
+            return
+        t -= int(state["empty"][0])
         state["norms"][...] = min(state["norms"][0], norm), max(state["norms"][1], norm)
         state["no_sum"] += abs(weights.sum() - 1) > SUM_TOLERANCE
         state["cohort"][0] = max(state["cohort"][0], self.known.spread(weights))
@@ -106,6 +116,8 @@ class WindowAccount(Account):
             found[f"delta^2({P}){unit}"] = self.window_divergence(P)
             found[f"mean delta^2({P}){unit}"] = self.window_divergence(P, average=True)
             found[f"{P} Var of the mean weight"] = P * float(self.window_variance(P).mean())
+        if empty := int(self.state["empty"][0]):
+            found["rounds without participants"] = empty
         return found
 
     def facts(self, asked: AccountQuestion) -> AccountFacts:
@@ -165,7 +177,16 @@ class WindowAccount(Account):
             assert process is not None
             variance = np.diag(process.window_covariance(0, asked.interval)).max()
             found["window_mean_variance"] = Constant(float(variance), "exact", "of the declared process")
-        others, outside = int(self.state["no_sum"][0]), ""
+        others, outside, empty = int(self.state["no_sum"][0]), "", int(self.state["empty"][0])
+        if empty and not asked.ahead:
+            note = f"of {asked.rounds} rounds; {empty} without participants change nothing"
+            found["rounds"] = Constant(float(asked.rounds - empty), "exact", note)
+        if empty and asked.interval > 1 and asked.given.get("server_multiplier") != 1:
+            checked[WEIGHTS.name] = False
+            outside = (
+                f"{empty} of {asked.rounds} rounds have no participants, so windows of {asked.interval} rounds are of "
+                "unequal length if eta > 1: give eta=1, or interval=1"
+            )
         if others:
             outside = (
                 f"in {others} of {asked.rounds} rounds the weights do not sum to one, which the result needs: add() "
@@ -174,7 +195,7 @@ class WindowAccount(Account):
         sizes = self._sizes(source)
         if asked.ahead and "participation_norm" in asked.given:
             sizes.pop("participating_clients", None)  # what the rounds so far have says nothing against it
-        return AccountFacts(found | sizes, checked, implied, outside=outside)
+        return AccountFacts(found | sizes, checked, implied, outside=outside, empty=empty)
 
     def _sizes(self, source: Source = "exact") -> dict[str, Constant]:
         N, (least, largest) = self.declared.clients, self.state["norms"]
@@ -188,6 +209,9 @@ class WindowAccount(Account):
 
     def inconsistency(self, presences: Presences) -> str:
         state, T, lengths = self.state, presences.rounds, self.declared.intervals
+        T -= int(state["empty"][0])
+        if not 0 <= T <= presences.rounds:
+            return f"{quote(int(state['empty'][0]))} rounds without participants"
         if state["windows"].tolist() != [T // P for P in lengths]:
             return f"{quote(state['windows'].tolist())} complete windows of {', '.join(map(str, lengths))} rounds"
         numbers = [values for name, values in state.items() if name != "norms" or T]

@@ -32,7 +32,7 @@ from fedbounds.empirical.participation import (
     Permutation,
     WithoutReplacement,
 )
-from fedbounds.empirical.problems import toy_example
+from fedbounds.empirical.problems import Quadratic, toy_example
 from fedbounds.empirical.simulation.moments import moments
 
 THEOREM = "arbitrary-participation/theorem-3.1"
@@ -125,8 +125,11 @@ def test_a_round_without_participants_is_a_round() -> None:
     accountant.add([])
     accountant.add([1])
     assert accountant.rounds == 2 and accountant.participations.tolist() == [0, 1]
-    with pytest.raises(FedboundsError, match="in 1 of 2 rounds the weights do not sum to one"):
-        accountant.bound(THEOREM, KNOWN | {"P": 1}, assume="all")
+    alone = ParticipationAccountant(2)
+    alone.add([1])
+    bounds = [one.bound(THEOREM, KNOWN | {"P": 1}, assume="all").value for one in (accountant, alone)]
+    assert bounds[0] == bounds[1]
+    assert accountant.quantities()["fedau"] != alone.quantities()["fedau"]  # its intervals count every round
 
 
 def test_a_refuted_declaration_covers_nothing() -> None:
@@ -441,3 +444,60 @@ def test_one_d_in_place_of_three_divergences_is_what_the_error_says_to_give() ->
     with pytest.raises(FedboundsError, match=r"needs nu, beta, delta: give d \(gradient_divergence_sup\), from which"):
         accountant.bound(THEOREM, known)
     assert accountant.bound(THEOREM, known | dict(nu=1, beta=1, delta=1)).value > 0
+
+
+WITH_EMPTY = [[0, 1], [], [2, 3], [0, 2], [], [], [1, 3], [0, 3], [1, 2], []]
+PLAIN = dict(L=1, F=1, I=2, gamma=0.01, eta=1, sigma=0.5, d=0.5)
+
+
+def test_an_empty_round_changes_no_model_and_is_not_counted() -> None:
+    """Exact moments with and without the empty rounds, and the accountant's bound, which is that of the shorter run."""
+    q = np.zeros((10, 4))
+    for t, present in enumerate(WITH_EMPTY):
+        q[t, present] = 1 / max(1, len(present))
+    kept = q.any(axis=1)
+    problem = Quadratic([1.0, 0.5], np.arange(8.0).reshape(4, 2), x0=[2.0, 1.0], noise=0.1)
+    algorithm = GeneralizedFedAvg(0.1, 2)
+    whole = moments(algorithm, problem, q).gradient_norm_squared
+    short = moments(algorithm, problem, q[kept]).gradient_norm_squared
+    at = np.concatenate([[0], np.cumsum(kept)])  # the same model in the shorter run
+    np.testing.assert_allclose(whole, short[at], rtol=1e-12)
+    assert min(whole[:-1]) <= min(short[:-1])
+    for P in (1, 2, 3):
+        found = added(None, WITH_EMPTY, intervals=[2, 3]).bound(THEOREM, PLAIN, interval=P, assume="all")
+        dropped = added(None, [r for r in WITH_EMPTY if r], intervals=[2, 3])
+        expected = dropped.bound(THEOREM, PLAIN, interval=P, assume="all")
+        assert found.value == expected.value and found.guarantee and found.constants["T"].value == 6
+        assert found.constants["T"].note == "of 10 rounds; 4 without participants change nothing"
+
+
+def test_windows_with_an_empty_round_are_refused_where_they_are_amplified() -> None:
+    account = added(None, WITH_EMPTY, intervals=[2])
+    with pytest.raises(
+        FedboundsError, match=r"4 of 10 rounds have no participants, so windows of 2 rounds .*: give eta=1"
+    ):
+        account.bound(THEOREM, PLAIN | {"eta": 2}, interval=2, assume="all")
+    assert account.bound(THEOREM, PLAIN | {"eta": 2, "gamma": 0.001}, interval=1, assume="all").guarantee
+    with pytest.raises(FedboundsError, match="4 of 10 rounds have no participants, and a result in expectation"):
+        account.bound(EXPECTED, PLAIN, interval=1, assume="all")
+    problem = Quadratic([1.0], [[0.0], [1.0]], x0=[2.0])
+    amplified = GeneralizedFedAvg(0.1, 1, server_multiplier=2, interval=2)
+    q = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    whole, short = (moments(amplified, problem, each).gradient_norm_squared for each in (q, q[[0, 2]]))
+    assert whole[2] != pytest.approx(short[1])  # amplified alone, and with the next round
+
+
+def test_rounds_left_counts_rounds_with_participants() -> None:
+    left = added(None, WITH_EMPTY, intervals=[2]).rounds_left(THEOREM, 1.0, PLAIN, interval=2, assume="all")
+    short = added(None, [r for r in WITH_EMPTY if r], intervals=[2])
+    assert (left.seen, left.more) == (6, short.rounds_left(THEOREM, 1.0, PLAIN, interval=2, assume="all").more)
+    assert "4 of 10 rounds had no participants" in str(left)
+
+
+def test_an_account_with_empty_rounds_is_saved() -> None:
+    account = added(None, WITH_EMPTY, intervals=[2, 3])
+    again = ParticipationAccountant.from_json(account.to_json())
+    again.add([0])
+    account.add([0])
+    assert again.quantities() == account.quantities()
+    assert account.quantities()["arbitrary-participation"]["rounds without participants"] == 4
