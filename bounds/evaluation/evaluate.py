@@ -449,26 +449,23 @@ def _described(evaluation: Evaluation) -> str:
     """The evaluation as text for people."""
     form = evaluation.view
     value = float(evaluation.value)
-    lines = [
-        f"{form.title}   {form.result.source}",
-        str(form.measure),
-        f"  {_bound(evaluation)}"
+    outside = not math.isfinite(value) and not all(c.holds for c in evaluation.conditions)
+    lines = [f"{form.title}   {form.result.source}", str(form.measure)]
+    lines += [f"  violated: {said}" for said in _violations(evaluation)]
+    lines += [
+        f"  {'no bound outside these conditions' if outside else _bound(evaluation)}"
         f"     valid: {'yes' if evaluation.valid else 'no'}"
-        f"     guarantee: {evaluation.guarantee_text}     verdict: {evaluation.verdict}",
-        "",
-        "terms",
+        f"     guarantee: {evaluation.guarantee_text}     verdict: {evaluation.verdict}"
     ]
-    if form.implicit:
-        lines.insert(3, f"  {form.implicit}")
+    lines += [f"  {form.implicit}"] if form.implicit else []
+    lines += [] if outside else ["", "terms"]
     width = max(len(name) for name in evaluation.terms)
-    for name, term in evaluation.terms.items():
+    for name, term in ({} if outside else evaluation.terms).items():
         share = float(evaluation.shares[name])
         part = f"{share:>6.1%}  {'#' * round(24 * share)}" if share == share else f"{'-':>6}"
         lines.append(f"  {name:<{width}}  {number(float(term)):>12}  {part}".rstrip())
     if any(float(term) < 0 for term in evaluation.terms.values()):
         lines.append("  (shares of the sum of their sizes, as a term is negative)")
-    elif not math.isfinite(value) and not all(c.holds for c in evaluation.conditions):
-        lines.append("  (outside its conditions this form gives no bound)")
     legal = [c for c in evaluation.conditions if c.condition.legal]
     if own := [c for c in evaluation.conditions if not c.condition.legal]:
         lines += ["", "conditions"]
@@ -500,6 +497,23 @@ def _described(evaluation: Evaluation) -> str:
         if any(status == "not checked" for status in evaluation.assumptions.values()):
             lines.append("  (--assume all takes the assumptions for granted; `fedbounds show` lists them)")
     return "\n".join(lines)
+
+
+def _violations(evaluation: Evaluation) -> Iterable[str]:
+    """Each constant that fails a condition with its admissible values, and the conditions that limit none."""
+    failed = [c for c in evaluation.conditions if not c.holds]
+    tightest: dict[str, CheckedCondition] = {}
+    for c in failed:
+        if not c.limit:
+            yield f"{c.text}   ({number(float(c.left))} against {number(float(c.right))})"
+            continue
+        other = tightest.setdefault(c.limits, c)
+        if (float(c.admissible) < float(other.admissible)) == bool(c.condition.printed().caps):
+            tightest[c.limits] = c
+    for name, c in tightest.items():
+        side = {True: "at most ", False: "at least ", None: ""}[c.condition.printed().caps]
+        given = number(evaluation.constants[name].value) if name in evaluation.constants else "its value"
+        yield f"{name} = {given}, needs {side}{c.limit}   ({c.text})"
 
 
 def _note(text: str) -> str:

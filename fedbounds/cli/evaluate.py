@@ -42,7 +42,10 @@ def evaluate(
     if as_json:
         options.emit("eval", {**evaluation.to_dict(), "holds_here": others})
     else:
-        click.echo(str(evaluation))
+        lines = str(evaluation).splitlines()
         if others:
-            click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in others.items()))
+            found = "; ".join(f"{name} <= {number(value)}" for name, value in others.items())
+            place = next(i for i, line in enumerate(lines) if "valid: " in line)
+            lines.insert(place + 1, f"  valid here (--form): {found}")
+        click.echo("\n".join(lines))
     cache_result(key)

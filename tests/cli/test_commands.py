@@ -264,7 +264,8 @@ def test_a_form_that_says_nothing_shows_no_shares():
         "eta=1",
     ]
     status, out, _ = run("eval", "fedau/theorem-2", *known)
-    assert status == 0 and "%" not in out and "outside its conditions this form gives no bound" in out
+    assert status == 0 and "%" not in out and "\nterms" not in out and "no bound outside these conditions" in out
+    assert re.search(r"^  violated: gamma = 1, needs at most 0\.\d+   \(", out, re.MULTILINE)
     found = document("eval", "fedau/theorem-2", *known)
     assert found["value"] == "inf" and set(found["shares"].values()) == {"nan"} and found["dominant"] == ""
 

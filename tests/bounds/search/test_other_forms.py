@@ -27,10 +27,10 @@ def said(command, *words):
 
 def test_eval_names_the_forms_whose_conditions_hold_here():
     value = float(evaluate(KEY, KNOWN | {"T": 10_000}, form="repaired:any-I").value)
-    assert f"holds here: repaired:any-I, {value:.6g}" in said(eval_command, "T=10000").splitlines()
+    assert f"  valid here (--form): repaired:any-I <= {value:.6g}" in said(eval_command, "T=10000").splitlines()
     assert json.loads(said(eval_command, "T=10000", "--json"))["holds_here"] == {"repaired:any-I": value}
-    assert "holds here" not in said(eval_command, "T=10000", "--form", "repaired:integer-P")  # it was asked for
-    assert "holds here" not in said(eval_command, "T=10000", "--form", "repaired:any-I")
+    assert "valid here" not in said(eval_command, "T=10000", "--form", "repaired:integer-P")  # it was asked for
+    assert "valid here" not in said(eval_command, "T=10000", "--form", "repaired:any-I")
 
 
 def test_rounds_names_another_form_that_reaches_the_target():
