@@ -8,14 +8,14 @@ values is at most the best bound at every t from a to b: if that is above the ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fedbounds.bounds.evaluation.evaluate import Value
 from fedbounds.bounds.evaluation.numpy_code import compiled_form
 from fedbounds.bounds.evaluation.resolution import resolve
 from fedbounds.bounds.theory.result import Form, Result
-from fedbounds.bounds.theory.symbols import Derived
+from fedbounds.bounds.theory.symbols import Derived, dependencies
 
 SHARE = 0.9  # of the distance to where the target would be reached, for the next block
 LARGEST_RATIO = 1e6
@@ -63,10 +63,13 @@ class RelaxedBound:
             self._least[name] = float(known[name].value) * share
 
 
-def dependence_known(form: Form, opaque: tuple[str, ...]) -> bool:
-    """Whether there are such constants, and how each depends on the rounds is known."""
-    rules = [next((rule for rule in form.derived if rule.name == name), None) for name in opaque]
-    return bool(rules) and all(rule is not None and rule.over_rounds for rule in rules)
+def dependence_known(form: Form, opaque: tuple[str, ...], over: Sequence[str]) -> bool:
+    """Whether there are such constants, each with a known dependence on the rounds and none on what is optimized."""
+    first = {rule.name: rule for rule in reversed(form.derived)}
+    rules = [first[name] for name in opaque if name in first]
+    if not rules or len(rules) < len(opaque) or not all(rule.over_rounds for rule in rules):
+        return False
+    return not dependencies({i for rule in rules for i in rule.inputs}, form.derived).intersection(over)
 
 
 @dataclass

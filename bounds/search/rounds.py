@@ -159,7 +159,12 @@ def _smallest(
         proved = hit.proved(partial, epsilon)
     except CannotEnclose:
         from fedbounds.bounds.search.round_lower_bounds import least_possible_rounds  # sympy takes its time
+        from fedbounds.bounds.search.rounds_with_tuning import rounds_in_blocks
 
+        whole = chosen.whole()
+        found = rounds_in_blocks(chosen.result.whole(), whole, counter, epsilon, constants, dimension, allowed)
+        if found is not None:
+            return found
         least = least_possible_rounds(partial, counter.name, epsilon, {}, allowed)
         if least > LARGEST_COUNT:
             return _never(at, counter.name, epsilon, least, False, False, allowed)

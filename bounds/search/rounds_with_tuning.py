@@ -72,6 +72,12 @@ class Target:
     def best(self, count: float, fixed: Mapping[str, float] | None = None) -> Answer:
         """The best choice for so many rounds, with some of them fixed."""
         fixed = fixed or {}
+        if not self.over:
+            known = {**self.constants, self.counter: count}
+            there = evaluate(self.result, known, form=self.form.name, strict=False)
+            if not there.valid:
+                return Infeasible(f"{'; '.join(c.text for c in there.conditions if not c.holds)} fails")
+            return Minimum(float(there.value), {}, (), there, "")
         return choose(
             self.result,
             {**self.constants, **fixed, self.counter: count},
@@ -143,6 +149,7 @@ class Target:
         return answer
 
 
+INADMISSIBLE = 10.0  # ratio of a bound to the target that stands for no bound: how far the next block goes
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 
 
@@ -184,7 +191,7 @@ def rounds_optimized(
     low, high, tried = 0, np.inf, 0.0  # what does not reach, what does, and how far it was tried
     try:
         falls = not partial.opaque and _falls_with(partial, form, counter.name, [*names, *given])
-        blocks = not falls and not functions and dependence_known(form, partial.opaque)
+        blocks = not falls and not functions and dependence_known(form, partial.opaque, names)
         blocks = blocks and _falls_with(partial, form, counter.name, names)
         if not falls and not functions and not blocks:
             try:
@@ -206,13 +213,13 @@ def rounds_optimized(
                 low, high = (low, middle) if reaches(float(middle)) else (middle, high)
             count: float | None = high
             method = "bisection: with the step sizes free, every term falls with the rounds and no condition tightens"
+        elif blocks:
+            return _search_blocks(target, counter, partial, dimension)
         else:
             least = least_possible_rounds(partial, counter.name, epsilon, ends, effort)
             if least > LARGEST_COUNT:
                 return _never(target, least, nowhere(partial, epsilon, box_of(partial, ends)))
             low = least - 1
-            if blocks:
-                return _search_blocks(target, counter, partial.opaque, least, dimension)
             hit = first_in_steps(reaches, effort, least, target.quickly, target.roughly if target.mixed else None)
             if hit.left is not None:
                 high, tried = hit.left[1], hit.tried or 0.0
@@ -242,20 +249,37 @@ def _reached(
     return Reached(spent.rounds, target.epsilon, spent, evaluation, at, False, method)
 
 
+def rounds_in_blocks(
+    result: Result,
+    form: Form,
+    counter: Quantity,
+    epsilon: float,
+    constants: Mapping[str, Value],
+    dimension: int | None,
+    effort: EvaluationBudget,
+) -> Reached | Never | Between | None:
+    """The least rounds at given step sizes, where `round_blocks` applies; None where it does not."""
+    partial = leave_free(compiled_form(result, form), constants, [counter.name], symbolic=True)
+    if not dependence_known(form, partial.opaque, []) or not _falls_with(partial, form, counter.name, []):
+        return None
+    target = Target(result, form, counter.name, epsilon, constants, [], {}, {}, effort)
+    return _search_blocks(target, counter, partial, dimension)
+
+
 def _search_blocks(
-    asked: Target, counter: Quantity, opaque: tuple[str, ...], least: int, dimension: int | None
+    asked: Target, counter: Quantity, partial: Partial, dimension: int | None
 ) -> Reached | Never | Between:
     """The least rounds T where constants that follow from T by value enter: see `round_blocks`."""
-    epsilon, effort = asked.epsilon, asked.effort
+    epsilon, effort, opaque = asked.epsilon, asked.effort, partial.opaque
     relaxed = RelaxedBound(asked.result, asked.form, counter.name, asked.constants, opaque)
     lower = replace(asked, result=relaxed.result, form=relaxed.result.form(), choices=[])
 
     def ratio(answer: Answer) -> float:
-        """Of the best bound to the target; inf where no choice is admissible, 0 where that is not known."""
+        """Of the best bound to the target; above 1 where no choice is admissible, 0 where that is not known."""
         if isinstance(answer, Minimum | NotAttained):
             value = answer.value if isinstance(answer, Minimum) else answer.infimum
             return 1.0 if holds(np.asarray(value), "<=", np.asarray(epsilon)) else value / epsilon
-        return np.inf if isinstance(answer, Infeasible) else 0.0
+        return INADMISSIBLE if isinstance(answer, Infeasible) else 0.0
 
     def excludes(first: int, last: int) -> bool:
         relaxed.hold(first, last)
@@ -264,7 +288,7 @@ def _search_blocks(
     def ratio_at(count: int) -> float:
         return ratio(asked.best(float(count)))
 
-    search = BlockSearch(ratio_at, excludes, least, LARGEST_COUNT)
+    search = BlockSearch(ratio_at, excludes, 1, LARGEST_COUNT)
     try:
         if not search.run():
             return _never(asked, search.least, False, everywhere=True)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedbounds.bounds.evaluation.evaluate import evaluate
 from fedbounds.bounds.papers.fedau.weight_error import (
     largest_weight_error,
     largest_weight_moment,
@@ -39,6 +40,19 @@ def test_the_rounds_are_those_of_one_number_after_another(epsilon):
     answer = rounds(KEY, epsilon, SMALL, optimize="gamma,eta")
     one_by_one = next(T for T in range(1, 200) if best(SMALL, T) <= epsilon)
     assert isinstance(answer, Reached) and answer.rounds == one_by_one
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 0.2, 0.1])
+def test_at_given_step_sizes_too(epsilon):
+    known = SMALL | {"gamma": 0.02, "eta": 1.5}
+    answer = rounds(KEY, epsilon, known)
+
+    def reaches(T):
+        found = evaluate(KEY, known | {"T": T}, strict=False)
+        return found.valid and found.value <= epsilon
+
+    assert isinstance(answer, Reached) and "excluded in blocks" in answer.method
+    assert answer.rounds == next(T for T in range(1, 100) if reaches(T))
 
 
 @pytest.mark.parametrize(("first", "last"), [(2, 40), (10, 11), (30, 120)])
@@ -94,8 +108,10 @@ def test_how_the_weight_statistics_depend_on_the_rounds(p, K, first, more):
 
 
 def test_only_a_declared_dependence_is_used():
-    assert dependence_known(load(KEY).form(), ("W", "Q"))
-    assert not dependence_known(load("fedau/corollary-4").form(), ("K",)) and not dependence_known(load(KEY).form(), ())
+    form = load(KEY).form()
+    assert dependence_known(form, ("W", "Q"), ["gamma", "eta"]) and not dependence_known(form, (), ["gamma"])
+    assert not dependence_known(form, ("W", "Q"), ["gamma", "K"])  # another W for every K
+    assert not dependence_known(load("fedau/corollary-4").form(), ("K",), [])
 
 
 @given(numbers=st.lists(st.floats(0.01, 100), min_size=1, max_size=60), least=st.integers(1, 5))

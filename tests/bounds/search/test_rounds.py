@@ -552,11 +552,15 @@ def test_an_undecided_end_always_says_between_what(question, over):
     assert document["low"] == answer.low and document["tried"] == answer.tried
 
 
-def test_a_floor_below_any_weight_error_is_excluded_though_the_weights_are_known_by_value():
+def test_a_condition_on_weights_known_by_value_that_fails_for_large_t_is_never():
+    """Q grows with T up to the cut-off, and the condition on the step sizes fails from then on."""
     key, _, known = WEIGHTED
     quiet = dict(known, gamma=1e-3, eta=1, K=50)
     answer = rounds(key, 1e-2, quiet, effort=0.3)
-    assert isinstance(answer, Between) and answer.low > 10**5  # 4F/(gamma eta I T) alone is above 1e-2 before
+    assert isinstance(answer, Never) and "eta*gamma <= N/(27*I*L*Q) fails" in answer.why
+    tried = [evaluate(key, quiet | {"T": T}, strict=False) for T in (*range(1, 60), 1e3, 1e6)]
+    assert not tried[-1].valid and not tried[-2].valid
+    assert not any(found.valid and found.value <= 1e-2 for found in tried)
 
 
 def test_a_function_that_rises_is_enclosed_by_its_ends():
