@@ -314,7 +314,7 @@ def _json(document: Mapping[str, Any]) -> bytes:
 def _sources(paper: str) -> set[str]:
     """The sources of a paper's compiled forms: its ledger, and what the paper, its errata and this module import."""
     here = os.path.relpath(_paper_folder(paper), ROOT)
-    beside = [f"{here}/errata.py", f"{here}/ledger.json"]
+    beside = [f"{here}/{name}" for name in ("errata.py", "errata.toml", "ledger.json")]
     found: set[str] = {name for name in beside if os.path.exists(os.path.join(ROOT, name))}
     left = [f"{here}/__init__.py", *WRITERS, *found]
     found.update(left)

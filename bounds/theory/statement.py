@@ -59,7 +59,9 @@ def read_statements(paper: str, module: str) -> tuple[Statement, ...]:
     """The statements of a paper in `statements.toml`, which lies beside a module given by its `__file__`."""
     document = read_data_file(module, "statements.toml")
 
-    def statement(name: str, place: str, equations: Sequence[str] = (), claims: Sequence[str] = (), **texts: Any) -> Statement:
+    def statement(
+        name: str, place: str, equations: Sequence[str] = (), claims: Sequence[str] = (), **texts: Any
+    ) -> Statement:
         source = Source(document["citation"], place, tuple(equations))
         return Statement(f"{paper}/{name}", source=source, claims=tuple(claims), **texts)
 
