@@ -34,17 +34,11 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True)
 class PowerComparison:
-    """Products, by their exponents: left <= product of right^weight times product of assumption^-power.
+    """Products, by their exponents: left <= product of right^weight times product of assumption^-power."""
 
-    Attributes:
-        left: weights of the left-hand side's branches; they add up to 1.
-        right: weights of the right-hand side's parts; they add up to 1.
-        assumptions: the power with which each assumption (a quotient that is at least 1) is used.
-    """
-
-    left: Mapping[Vector, Fraction]
-    right: Mapping[Vector, Fraction]
-    assumptions: Mapping[str, Fraction]
+    left: Mapping[Vector, Fraction]  # weights of the left-hand side's branches; they add up to 1
+    right: Mapping[Vector, Fraction]  # weights of the right-hand side's parts; they add up to 1
+    assumptions: Mapping[str, Fraction]  # the power with which each assumption (a quotient that is at least 1) is used
 
 
 @dataclass(frozen=True)
@@ -61,15 +55,10 @@ class Proved:
 
 @dataclass(frozen=True)
 class Refuted:
-    """The claim is false: on this family of instances the ratio of the two sides is unbounded.
+    """The claim is false: on this family of instances the ratio of the two sides is unbounded."""
 
-    Attributes:
-        model: symbol to exponent: T = x^5, N = x, ...
-        ratio: the exponent of x with which left/right grows.
-    """
-
-    model: Mapping[str, Fraction]
-    ratio: Fraction
+    model: Mapping[str, Fraction]  # symbol to exponent: T = x^5, N = x, ..
+    ratio: Fraction  # the exponent of x with which left/right grows
     answer: ClassVar[str] = "false"
 
     def __str__(self) -> str:

@@ -155,16 +155,11 @@ class PeriodicWindow(NamedTuple):
 
     The mean of client $n$ of group $g$ is $\kappa_g/n_g$; the covariance of clients of groups $g\ne h$ is
     $\beta_{gh}/(n_gn_h)$, and within a group $\frac{\beta_{gg}}{n_g^2}+\omega_g(\mathbb1[n=n']-\frac1{n_g})$.
-
-    Attributes:
-        share: $\kappa$, the expected share of the window in which each group is available, (groups,).
-        between: $\beta$, the covariance of these shares over the offset, (groups, groups).
-        within: $\omega$, from the sampling inside each group, (groups,).
     """
 
-    share: np.ndarray
-    between: np.ndarray
-    within: np.ndarray
+    share: np.ndarray  # $\kappa$, the expected share of the window in which each group is available, (groups,)
+    between: np.ndarray  # $\beta$, the covariance of these shares over the offset, (groups, groups)
+    within: np.ndarray  # $\omega$, from the sampling inside each group, (groups,)
 
 
 def periodic_window(

@@ -20,19 +20,12 @@ class Kind:
 
 @dataclass(frozen=True)
 class Axis:
-    """One property of a setting.
+    """One property of a setting."""
 
-    Args:
-        name: as in AXIS=KIND.
-        question: the property as a phrase.
-        kinds: by name, in order.
-        usual: the default kind, which the output names ("" for none).
-    """
-
-    name: str
-    question: str
-    kinds: Mapping[str, Kind]
-    usual: str = ""
+    name: str  # as in AXIS=KIND
+    question: str  # the property as a phrase
+    kinds: Mapping[str, Kind]  # by name, in order
+    usual: str = ""  # the default kind, which the output names ("" for none)
 
 
 def _axis(name: str, question: str, kinds: Mapping[str, Mapping[str, Any]], usual: str = "") -> Axis:

@@ -35,19 +35,13 @@ Shape = tuple[()] | tuple[Literal["clients"]]
 
 @dataclass(frozen=True)
 class Constant:
-    """A number (or a vector over clients) with the reason to believe it.
+    """A number (or a vector over clients) with the reason to believe it."""
 
-    Args:
-        value: a float, or a one-dimensional array over clients.
-        source: `given` by the user, `exact` on the whole domain, `trajectory` (a supremum along one run: never a
-            guarantee beyond that run), `estimated` (a lower estimate of a supremum, or a mean
-            over seeds), or `derived` from other constants.
-        note: how it was obtained, in a few words.
-    """
-
-    value: float | np.ndarray
+    value: float | np.ndarray  # a float, or a one-dimensional array over clients
+    # `given` by the user, `exact` on the whole domain, `trajectory` (a supremum along one run: never a guarantee beyond
+    # that run), `estimated` (a lower estimate of a supremum, or a mean over seeds), or `derived` from other constants
     source: Source
-    note: str = ""
+    note: str = ""  # how it was obtained, in a few words
 
 
 @dataclass(frozen=True)

@@ -36,12 +36,6 @@ class Registry(Generic[T]):
     docstring gives their meanings. Of two builders the first one is taken if the table has a key that the second one
     lacks.
 
-    Args:
-        what: the part, such as `"problem"`.
-        kinds: a builder, or two, of every kind; or a function that returns them, if they are to be imported late.
-        context: parameters of builders that are no keys.
-        shared: a function whose docstring gives meanings for several builders.
-
     Example:
         >>> def square(side: float, color: str = "red"):
         ...     return side, color
@@ -54,10 +48,11 @@ class Registry(Generic[T]):
         fedbounds.bounds.errors.FedboundsError: unknown key of shape 'square': 'sise'; did you mean side?
     """
 
-    what: str
+    what: str  # the part, such as `"problem"`
+    # a builder, or two, of every kind; or a function that returns them, if they are to be imported late
     kinds: _Kinds[T] | Callable[[], _Kinds[T]]
-    context: tuple[str, ...] = ()
-    shared: Callable[..., Any] | None = None
+    context: tuple[str, ...] = ()  # parameters of builders that are no keys
+    shared: Callable[..., Any] | None = None  # a function whose docstring gives meanings for several builders
 
     def builders(self) -> dict[str, tuple[Callable[..., T], ...]]:
         """The builders of every kind."""
