@@ -67,7 +67,7 @@ def read_errata(
 
     Each erratum needs its evidence, each supplement that is not open its argument, both by id.
     """
-    document = read_data_file(module, "errata.toml")
+    document = read_data_file(module)
 
     def entries(kind: str) -> Iterator[dict[str, Any]]:
         for entry in document[kind]:

@@ -328,14 +328,14 @@ def _sources(paper: str) -> set[str]:
 
 
 def _imported(name: str) -> Iterator[str]:
-    """The files of the package that one of its modules imports."""
+    """The files of the package that one of its modules imports, and their data files."""
     with open(os.path.join(ROOT, name), "rb") as file:
         module = ast.parse(file.read())
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith(f"{PACKAGE}."):
             for place in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
                 inside = place.removeprefix(PACKAGE).strip(".").replace(".", "/")
-                for file in (f"{inside}.py", f"{inside}/__init__.py".strip("/")):
+                for file in (f"{inside}.py", f"{inside}.toml", f"{inside}/__init__.py".strip("/")):
                     if os.path.isfile(os.path.join(ROOT, file)):
                         yield file
 

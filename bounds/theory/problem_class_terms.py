@@ -33,7 +33,7 @@ def _axis(name: str, question: str, kinds: Mapping[str, Mapping[str, Any]], usua
     return Axis(name, question, made, usual)
 
 
-_DOCUMENT = read_data_file(__file__, "problem_class_terms.toml")
+_DOCUMENT = read_data_file(__file__)
 AXES: Mapping[str, Axis] = {name: _axis(name, **axis) for name, axis in _DOCUMENT["axis"].items()}
 # Phrases that leave several kinds.
 GROUPS: Mapping[str, tuple[str, str]] = {

@@ -57,7 +57,7 @@ class Statement:
 
 def read_statements(paper: str, module: str) -> tuple[Statement, ...]:
     """The statements of a paper in `statements.toml`, which lies beside a module given by its `__file__`."""
-    document = read_data_file(module, "statements.toml")
+    document = read_data_file(module)
 
     def statement(
         name: str, place: str, equations: Sequence[str] = (), claims: Sequence[str] = (), **texts: Any
