@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.participation.constants import cohort_divergence, participation_divergence, window_divergence
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants import Case, PlainProblem
@@ -33,6 +32,11 @@ from fedbounds.empirical.problems import Quadratic, toy_example
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.reference_algorithms import run_reference, twins
 from fedbounds.empirical.simulation.simulate import simulate
+from tests.bounds.participation.reference_constants import (
+    cohort_divergence,
+    participation_divergence,
+    window_divergence,
+)
 from tests.empirical.invariants.planted_fedavg import fedavg_by_hand, planted
 from tests.empirical.problems.stand_in_problems import Unmeasured
 

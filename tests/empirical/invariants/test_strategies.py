@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.participation.constants import check_weights, window_divergence
+from fedbounds.bounds.participation.constants import check_weights
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.invariants.strategies import (
     FORMS,
@@ -29,6 +29,7 @@ from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import g
 from fedbounds.empirical.participation import Permutation
 from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic
+from tests.bounds.participation.reference_constants import window_divergence
 
 few = settings(max_examples=30)
 
