@@ -20,16 +20,14 @@ from fedbounds.empirical.invariants.strategies import (
     cosine_quadratics,
     participation_matrices,
     plain_problems,
-    processes,
     quadratics,
-    schedules,
-    step_sizes,
 )
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 from fedbounds.empirical.participation import Permutation
 from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 from tests.bounds.participation.reference_constants import window_divergence
+from tests.empirical.invariants.more_strategies import processes, schedules, step_sizes
 
 few = settings(max_examples=30)
 
