@@ -18,8 +18,6 @@ $$\mathbb E\,\omega_t^2=(\mathbb E S)^2+\int_1^{1/q}A(x)\,\Big(x\frac d{dx}\Big)
 and the sum over $t$ is the same integral with a geometric sum in it.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import NamedTuple

@@ -7,8 +7,6 @@ scale with d. What is lost beside the full record: windows at other intervals th
 Source: Wang & Ji 2022, Assumption 3' and Section 4.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError

@@ -1,7 +1,5 @@
 """The demo: generalized FedAvg against its baselines on images, and under Theorem 3.1."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

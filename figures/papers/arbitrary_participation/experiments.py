@@ -1,7 +1,5 @@
 """The experiments as sweep documents: periodic availability of image classes, and the toy example."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@ r"""Fed-Norm-SGDA under its theorems: Theorem 1 by exact moments, Theorems 3 and
 All constants are exact. If R, the radius of Theorems 3 and 4, is that of the run, the bound is not a guarantee.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

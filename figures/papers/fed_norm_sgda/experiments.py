@@ -1,7 +1,5 @@
 """The experiments as sweep documents: an adversary of all images, an adversary of the classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

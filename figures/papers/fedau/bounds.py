@@ -4,8 +4,6 @@ Constants are exact: $F_n=\phi+b_n^\top x$ with a bounded gradient for Theorem 2
 biased objectives.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The experiments as sweep documents: participation that depends on the clients' data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

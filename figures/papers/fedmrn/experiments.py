@@ -1,7 +1,5 @@
 """The experiments as sweep documents: methods with few bits, on data split in three ways."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache

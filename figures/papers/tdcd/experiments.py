@@ -1,7 +1,5 @@
 """The experiments of Figures 3 to 9 as sweep documents: Q local steps a round, features split over silos."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

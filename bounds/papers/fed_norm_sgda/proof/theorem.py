@@ -1,7 +1,5 @@
 r"""Theorem 1: the envelope's descent and the dual gap's contraction, averaged over the rounds and put together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

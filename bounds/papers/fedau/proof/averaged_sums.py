@@ -11,8 +11,6 @@ $\frac k{k+1}\le1$ it is enough that $2\,\mathrm{Re}\,\alpha^{-1}=\frac3e\le2$ a
 Both bounds are limits for large n and hence the smallest constants.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

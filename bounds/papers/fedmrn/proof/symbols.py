@@ -5,8 +5,6 @@ $t_0$: gradients are taken at masked models, then noise is drawn, then a cohort,
 iteration in which nobody uploads is the same without its last two.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp
