@@ -359,6 +359,7 @@ def opened_files(module: ast.Module) -> list[tuple[ast.AST, str]]:
 
 # Files in the package or the cache are ours; `fedbounds.bounds.inputs.user_files` alone opens what a user names.
 OPENERS = {
+    "bounds/inputs/data_files.py",
     "bounds/inputs/user_files.py",
     "bounds/inputs/atomic_files.py",
     "bounds/evaluation/form_cache.py",

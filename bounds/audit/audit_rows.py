@@ -80,20 +80,14 @@ def write_cache(paper: str, key: str, ids: Sequence[str], rows: Mapping[str, Map
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One claim and its verdict; wording has none (None).
+    """One claim and its verdict; wording has none (None)."""
 
-    Args:
-        id, paper, text, kind: the claim.
-        hash: of all that its verdict may depend on.
-        verdict, checker, method, evidence, axioms, flags, may_hide: what was found.
-    """
-
-    id: str
+    id: str  # id, paper, text, kind: the claim
     paper: str
     text: str
     kind: str
-    hash: str
-    verdict: str | None
+    hash: str  # of all that its verdict may depend on
+    verdict: str | None  # verdict, checker, method, evidence, axioms, flags, may_hide: what was found
     checker: str
     method: str
     evidence: str

@@ -19,19 +19,13 @@ from fedbounds.bounds.theory.client_reductions import MeanOverClients
 class HarmonicAverage:
     r"""$\frac1T\sum_{t<T}e_t\le\frac1T\big(a+(T-1)g_0+g_1\sum_{t=1}^{T-1}\frac1t\big)$ from $e_0\le a$ and
     $e_t\le g_0+g_1/t$.
-
-    Args:
-        start, each: e_0 and e_t, as the premises bound them.
-        average: the symbol of the average.
-        round: t.
-        rounds: T.
     """
 
-    start: sp.Expr
+    start: sp.Expr  # start, each: e_0 and e_t, as the premises bound them
     each: sp.Expr
-    average: sp.Symbol
-    round: sp.Symbol
-    rounds: sp.Symbol
+    average: sp.Symbol  # the symbol of the average
+    round: sp.Symbol  # t
+    rounds: sp.Symbol  # T
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "the rounds averaged over"
@@ -56,17 +50,11 @@ class HarmonicAverage:
 
 @dataclass(frozen=True)
 class AverageOverClients:
-    """A bound of every client's part, averaged: each mean over clients in the conclusion is that of its argument.
+    """A bound of every client's part, averaged: each mean over clients in the conclusion is that of its argument."""
 
-    Args:
-        part: what is bounded for every client.
-        average: the symbol of its mean over clients.
-        vectors: the symbols that differ between clients.
-    """
-
-    part: sp.Expr
-    average: sp.Symbol
-    vectors: tuple[sp.Symbol, ...]
+    part: sp.Expr  # what is bounded for every client
+    average: sp.Symbol  # the symbol of its mean over clients
+    vectors: tuple[sp.Symbol, ...]  # the symbols that differ between clients
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "whose mean over clients it is"

@@ -253,16 +253,12 @@ class NoiseOverTime(Schema):
 class SumOfNoise(Schema):
     r"""$\mathbb E\|\sum_jc_j\xi_j\|^2\le s\sum_jc_j^2+b\sum_jc_j^2\mathbb E\|u_j\|^2$ where the premise shows
     $\mathbb E\|\xi_j\|^2\le s+b\,\mathbb E\|u_j\|^2$.
-
-    Args:
-        total, each, of: the squares of the sum, of one summand and of u.
-        squares, weighed: $\sum_jc_j^2$, and with the squares of u.
     """
 
-    total: sp.Expr
+    total: sp.Expr  # total, each, of: the squares of the sum, of one summand and of u
     each: sp.Expr
     of: sp.Expr
-    squares: sp.Expr
+    squares: sp.Expr  # squares, weighed: $\sum_jc_j^2$, and with the squares of u
     weighed: sp.Expr
     axiom: str
     needs: tuple[str, ...]
@@ -303,23 +299,15 @@ class Assumed(Schema):
 
 @dataclass(frozen=True)
 class ByMeaning(Schema):
-    r"""What the vectors of one proof say of each other by their meaning: the algorithm's step, a point's definition.
+    r"""What the vectors of one proof say of each other by their meaning: the algorithm's step, a point's definition."""
 
-    Args:
-        name: what it is called, e.g. "ServerStep".
-        left, right, op: what it says.
-        axiom: what is trusted; empty where the meanings alone give it.
-        needs: the assumptions that it uses.
-        given: what premises or conditions must say.
-    """
-
-    name: str
-    left: sp.Expr
+    name: str  # what it is called, e.g. "ServerStep"
+    left: sp.Expr  # left, right, op: what it says
     right: sp.Expr
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
+    axiom: str = ""  # what is trusted; empty where the meanings alone give it
+    needs: tuple[str, ...] = ()  # the assumptions that it uses
     op: Relator = "<="
-    given: tuple[Relation, ...] = ()
+    given: tuple[Relation, ...] = ()  # what premises or conditions must say
 
     def __str__(self) -> str:
         """Name, axiom, needs and what is given; the relation is the step's own conclusion."""
@@ -371,15 +359,10 @@ class Descent(Schema):
 
 @dataclass(frozen=True)
 class Starts(Schema):
-    """A squared distance is zero at the start, because the two points coincide there.
+    """A squared distance is zero at the start, because the two points coincide there."""
 
-    Args:
-        quantity: the squared distance.
-        because: in words.
-    """
-
-    quantity: sp.Expr
-    because: str
+    quantity: sp.Expr  # the squared distance
+    because: str  # in words
     op: Relator = "=="
     axiom: str = "the algorithm: where its models start"
     needs: tuple[str, ...] = ()

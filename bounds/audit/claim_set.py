@@ -29,19 +29,12 @@ OWN_CHECKERS = (  # ours, which need the extra `audit`
 
 @dataclass(frozen=True)
 class Checker:
-    """A judge of claims.
+    """A judge of claims."""
 
-    Args:
-        name: how it is called.
-        applies_to: whether a claim is its business, as the claim set stands.
-        verify: the verdict; it may ask the claim set for other claims.
-        violated: in words, what breaks a claim about a form at the edge of its conditions, quickly; "" if nothing is
-            found.
-    """
-
-    name: str
-    applies_to: Callable[[Claim, ClaimSet], bool]
-    verify: Callable[[Claim, ClaimSet], Verdict]
+    name: str  # how it is called
+    applies_to: Callable[[Claim, ClaimSet], bool]  # whether a claim is its business, as the claim set stands
+    verify: Callable[[Claim, ClaimSet], Verdict]  # the verdict; it may ask the claim set for other claims
+    # in words, what breaks a claim about a form at the edge of its conditions, quickly; "" if nothing is found
     violated: Callable[[Claim], str] | None = None
 
 

@@ -19,20 +19,14 @@ class McDiarmid:
 
     Z is a function of P independent draws that moves by at most $\Delta$ when one of them is replaced, so that Z
     exceeds its mean by $\Delta\sqrt{P\ln(1/c)/2}$ with probability at most c.
-
-    Args:
-        moves, mean, likely: the symbols of $\Delta$, of the mean and of $Z^2$ on the event.
-        draws: P.
-        c: the probability of failure.
-        scale: k, taken out of both roots; the conclusion is $k(\sqrt{B/k}+\sqrt{PA\ln(1/c)/(2k)})^2$.
     """
 
-    moves: sp.Symbol
+    moves: sp.Symbol  # moves, mean, likely: the symbols of $\Delta$, of the mean and of $Z^2$ on the event
     mean: sp.Symbol
     likely: sp.Symbol
-    draws: sp.Expr
-    c: sp.Symbol
-    scale: sp.Expr
+    draws: sp.Expr  # P
+    c: sp.Symbol  # the probability of failure
+    scale: sp.Expr  # k, taken out of both roots; the conclusion is $k(\sqrt{B/k}+\sqrt{PA\ln(1/c)/(2k)})^2$
     axiom: str = (
         "McDiarmid 1989: a function of P independent draws that moves by at most D when one is replaced exceeds its "
         "mean by D sqrt(P ln(1/c)/2) with probability at most c"
@@ -64,18 +58,12 @@ class McDiarmid:
 
 @dataclass(frozen=True)
 class AllAtOnce:
-    """The union bound: what holds for each of at most K with probability 1 - c/K holds for all with 1 - c.
+    """The union bound: what holds for each of at most K with probability 1 - c/K holds for all with 1 - c."""
 
-    Args:
-        c: the probability of failure.
-        one, every: the symbols of the quantity for one, and of the largest.
-        count: K, at least the number there is.
-    """
-
-    c: sp.Symbol
-    one: sp.Symbol
+    c: sp.Symbol  # the probability of failure
+    one: sp.Symbol  # one, every: the symbols of the quantity for one, and of the largest
     every: sp.Symbol
-    count: sp.Expr
+    count: sp.Expr  # K, at least the number there is
     axiom: str = "the union bound"
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "how many there are"

@@ -160,34 +160,24 @@ class Replay:
 
 @dataclass(frozen=True)
 class Argument:
-    """A short argument in words, with the numbers that it mentions recomputed; no checker reads the words.
+    """A short argument in words, with the numbers that it mentions recomputed; no checker reads the words."""
 
-    Args:
-        text: its lines.
-        checks: the inequalities and identities that it mentions, in numbers.
-        axioms: the theorems that it cites.
-    """
-
-    text: str
-    checks: tuple[Check, ...]
-    axioms: tuple[str, ...] = ()
+    text: str  # its lines
+    checks: tuple[Check, ...]  # the inequalities and identities that it mentions, in numbers
+    axioms: tuple[str, ...] = ()  # the theorems that it cites
 
 
 @dataclass(frozen=True)
 class Quote:
     """The paper's own words, verbatim.
 
-    Args:
-        text: the words; "..." where some are left out.
-        where: the place in the paper.
-
     Example:
         >>> print(Quote("for all t_0", "eq. (7)"))
         "for all t_0" (eq. (7))
     """
 
-    text: str
-    where: str
+    text: str  # the words; "..." where some are left out
+    where: str  # the place in the paper
 
     def __str__(self) -> str:
         return f'"{self.text}" ({self.where})'
@@ -293,21 +283,13 @@ class Repair:
 
 @dataclass(frozen=True)
 class Supplement:
-    """A statement that the paper does not make but that its errata lead to, decided by an argument or left open.
+    """A statement that the paper does not make but that its errata lead to, decided by an argument or left open."""
 
-    Args:
-        id: its name in its paper.
-        where: what in the paper it is about.
-        claim: the statement.
-        argument: an exact proof.
-        open: why it is undecided, where there is none.
-    """
-
-    id: str
-    where: str
-    claim: str
-    argument: Callable[[], Argument] | None = None
-    open: str = ""
+    id: str  # its name in its paper
+    where: str  # what in the paper it is about
+    claim: str  # the statement
+    argument: Callable[[], Argument] | None = None  # an exact proof
+    open: str = ""  # why it is undecided, where there is none
 
     def claims(self, paper: str) -> Iterator[Claim]:
         """The statement, for a claim set."""

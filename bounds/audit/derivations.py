@@ -21,15 +21,11 @@ class Specialize:
     The first premise is the form. Where a value makes a hypothesis of the form true by itself, the hypothesis is
     discharged by a claim: the k-th discharge belongs to the k-th premise after the first, whose right-hand side must
     be what the assumption bounds, at these values, and whose left-hand side what it bounds.
-
-    Args:
-        values: symbol and value.
-        discharges: name of an assumption, and what it says.
-        prescribes: the values that are step sizes, to be compared with those that the result prescribes.
     """
 
-    values: tuple[tuple[sp.Symbol, sp.Expr], ...]
-    discharges: tuple[tuple[str, Relation], ...] = ()
+    values: tuple[tuple[sp.Symbol, sp.Expr], ...]  # symbol and value
+    discharges: tuple[tuple[str, Relation], ...] = ()  # name of an assumption, and what it says
+    # the values that are step sizes, to be compared with those that the result prescribes
     prescribes: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
     axiom: str = ""
     needs: tuple[str, ...] = ()
@@ -76,16 +72,11 @@ def _whole(value: sp.Expr, facts: Relations) -> bool:
 class Prescribed:
     """What a step size that is a minimum satisfies: it is at most each branch, and its inverse at most the sum of
     theirs.
-
-    Args:
-        symbol: the step size.
-        branches: what it is the least of.
-        which: the branch it is compared with; None for the inverse.
     """
 
-    symbol: sp.Symbol
-    branches: tuple[sp.Expr, ...]
-    which: int | None
+    symbol: sp.Symbol  # the step size
+    branches: tuple[sp.Expr, ...]  # what it is the least of
+    which: int | None  # the branch it is compared with; None for the inverse
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
@@ -111,14 +102,10 @@ class Prescribed:
 class AtMinimum:
     """A sum of monomials in a step size, at the least of several values: each falling term at the branch where it is
     largest, each rising one where it is smallest.
-
-    Args:
-        symbol: the step size.
-        branches: what it is the least of.
     """
 
-    symbol: sp.Symbol
-    branches: tuple[sp.Expr, ...]
+    symbol: sp.Symbol  # the step size
+    branches: tuple[sp.Expr, ...]  # what it is the least of
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
@@ -147,15 +134,10 @@ class AtMinimum:
 
 @dataclass(frozen=True)
 class InExpectation:
-    """The expectation of an inequality that is linear in the random quantities.
+    """The expectation of an inequality that is linear in the random quantities."""
 
-    Args:
-        means: each random quantity, and the symbol of its mean.
-        over: what the expectation is over.
-    """
-
-    means: tuple[tuple[sp.Expr, sp.Expr], ...]
-    over: str
+    means: tuple[tuple[sp.Expr, sp.Expr], ...]  # each random quantity, and the symbol of its mean
+    over: str  # what the expectation is over
     axiom: str = "expectation is linear and monotone"
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what its means are the means of"
@@ -205,15 +187,10 @@ class Lemma(Schema):
 
 @dataclass(frozen=True)
 class Markov:
-    """With probability 1 - c a nonnegative quantity is at most its mean divided by c.
+    """With probability 1 - c a nonnegative quantity is at most its mean divided by c."""
 
-    Args:
-        c: the probability of failure.
-        likely: the symbol of the quantity on that event.
-    """
-
-    c: sp.Symbol
-    likely: sp.Symbol
+    c: sp.Symbol  # the probability of failure
+    likely: sp.Symbol  # the symbol of the quantity on that event
     axiom: str = "Markov's inequality"
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "which quantity is likely"
@@ -233,19 +210,12 @@ class Markov:
 
 @dataclass(frozen=True)
 class Leading:
-    r"""The order for large T: T^r bound has a limit that is the rate's times hidden constants.
+    r"""The order for large T: T^r bound has a limit that is the rate's times hidden constants."""
 
-    Args:
-        rate: the rate claimed, without its hidden constants.
-        variable: what grows.
-        hidden: the symbols that the O may hide.
-        values: what is put in first, e.g. rho = 1/sqrt(S).
-    """
-
-    rate: sp.Expr
-    variable: sp.Symbol
-    hidden: tuple[sp.Symbol, ...]
-    values: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
+    rate: sp.Expr  # the rate claimed, without its hidden constants
+    variable: sp.Symbol  # what grows
+    hidden: tuple[sp.Symbol, ...]  # the symbols that the O may hide
+    values: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()  # what is put in first, e.g. rho = 1/sqrt(S)
     axiom: str = ""
     needs: tuple[str, ...] = ()
 

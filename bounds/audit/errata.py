@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.counterexample import Degree, Erratum, Supplement, Wording
+from fedbounds.bounds.audit.counterexample import (
+    Argument,
+    Degree,
+    Erratum,
+    Hypothesis,
+    Quote,
+    Replay,
+    Supplement,
+    Wording,
+)
+from fedbounds.bounds.inputs.data_files import read_data_file
 from fedbounds.bounds.theory import registry
 from fedbounds.bounds.theory.result import Result
 
@@ -40,6 +50,34 @@ def _entries(paper: str, name: str) -> Sequence[Any]:
 
 def _module_entries(module: ModuleType, name: str) -> Sequence[Any]:
     return getattr(registry.submodule(module, "errata"), name, ())
+
+
+class Evidence(NamedTuple):
+    """What decides an erratum: its counterexample, the hypotheses that this must meet, and a proof of the repair."""
+
+    replay: Callable[[], Replay]
+    under: tuple[Hypothesis, ...]
+    argument: Callable[[], Argument] | None = None
+
+
+def read_errata(
+    module: str, evidence: Mapping[str, Evidence], arguments: Mapping[str, Callable[[], Argument]]
+) -> tuple[tuple[Erratum, ...], tuple[Supplement, ...], tuple[Wording, ...]]:
+    """The errata, supplements and slips of wording in `errata.toml` beside a module, which is given by its `__file__`.
+
+    Each erratum needs its evidence, each supplement that is not open its argument, both by id.
+    """
+    document = read_data_file(module)
+
+    def entries(kind: str) -> Iterator[dict[str, Any]]:
+        for entry in document[kind]:
+            yield {name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()} | {
+                "quotes": tuple(Quote(**quote) for quote in entry.get("quotes", ()))
+            }
+
+    errata = tuple(Erratum(**entry, **evidence[entry["id"]]._asdict()) for entry in entries("erratum"))
+    supplements = tuple(Supplement(**entry, argument=arguments.get(entry["id"])) for entry in document["supplement"])
+    return errata, supplements, tuple(Wording(**entry) for entry in entries("wording"))
 
 
 def errata_claims(paper: str) -> Iterator[Claim]:

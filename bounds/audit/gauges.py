@@ -23,76 +23,36 @@ from fedbounds.bounds.theory.client_reductions import (
 from fedbounds.bounds.theory.expressions import parts, remade, rename_symbols
 from fedbounds.bounds.theory.symbols import NONE, Dimension, Notation
 
-# concept: its powers of a and b; a concept without a unit keeps its value
-GAUGES: Mapping[str, tuple[int, int]] = {
-    "smoothness": (1, -2),
-    "block_smoothness": (1, -2),
-    "strong_convexity": (1, -2),
-    "strong_concavity": (1, -2),
-    "initial_gap": (1, 0),
-    "weighted_initial_gap": (1, 0),
-    "initial_dual_gap": (1, 0),
-    "function_heterogeneity": (1, 0),
-    "window_decrease": (1, 0),
-    "initial_squared_distance": (0, 2),
-    "local_step_size": (-1, 2),
-    "local_ascent_step_size": (-1, 2),
-    "server_step_size": (-1, 2),
-    "server_ascent_step_size": (-1, 2),
-    "gradient_noise": (1, -1),
-    "block_gradient_noise": (2, -2),  # a variance, not its root
-    "averaged_block_gradient_noise": (2, -2),
-    "noise_of_each_block": (1, -1),
-    "noise_of_one_block": (1, -1),
-    "squared_partial_gradient": (2, -2),
-    "squared_first_gradients": (2, -2),
-    "decrease_of_the_objective": (1, 0),
-    "scaled_step": (-1, 2),
-    "squared_gradient_norm": (2, -2),
-    "gradient_bound": (1, -1),
-    "stochastic_gradient_bound": (1, -1),
-    "gradient_divergence_sup": (1, -1),
-    "weighted_heterogeneity": (1, -1),
-    "cohort_divergence": (1, -1),
-    "participation_divergence": (1, -1),
-    "window_divergence": (1, -1),
-    "step_scale": (-1, 1),
-    "local_step_scale": (-1, 2),
-    "global_step_scale": (-1, 2),
-    "weighted_divergence": (1, -1),
-    "effective_step": (-1, 2),
-    "effective_ascent_step": (-1, 2),
-    "descent_gradient_bound": (1, -1),
-    "squared_radius": (0, 2),
-    "initial_moreau_gap": (1, 0),
-    "surrogate_stationarity": (2, -2),
-    "surrogate_moreau_stationarity": (2, -2),
-    "target": (1, -1),
-    "maximizer_mismatch": (0, 2),
-    "proximal_mismatch": (0, 2),
-    "dual_gap": (1, 0),
-    "function_values": (1, 0),
-    "stale_dual_gap": (1, 0),
-    "local_drift": (2, -2),
-    "squared_direction": (2, -2),
-    "squared_descent_gradient_norm": (2, -2),
-    "squared_noisy_gradient": (2, -2),
-    "sampled_local_drift": (2, -2),
-    "noisy_local_drift": (2, -2),
-    "first_square": (2, -2),
-    "second_square": (2, -2),
-    "squares": (2, -2),
-    "excess": (1, 0),
-    "squared_distance": (0, 2),
-    "slope_along": (1, 0),
-    "mask_amplitude": (0, 1),
-    "step_size_at_t": (-1, 2),
-    "averaged_gradient_noise": (2, -2),
-    "masked_drift": (0, 2),
-    "synchronization_error": (0, 2),
-    "squared_mean_gradient": (2, -2),
-    "bregman_distance": (1, 0),
+# powers of a and b, and the concepts that have them; a concept without a unit keeps its value
+_CONCEPTS: Mapping[tuple[int, int], str] = {
+    (1, 0): (
+        "initial_gap weighted_initial_gap initial_dual_gap initial_moreau_gap function_heterogeneity window_decrease "
+        "decrease_of_the_objective dual_gap stale_dual_gap function_values excess slope_along bregman_distance"
+    ),
+    (1, -1): (
+        "gradient_noise noise_of_each_block noise_of_one_block gradient_bound stochastic_gradient_bound "
+        "descent_gradient_bound gradient_divergence_sup cohort_divergence participation_divergence window_divergence "
+        "weighted_divergence weighted_heterogeneity target"
+    ),
+    (2, -2): (  # the two of blocks are variances, not their roots
+        "block_gradient_noise averaged_block_gradient_noise averaged_gradient_noise squared_gradient_norm "
+        "squared_partial_gradient squared_first_gradients squared_mean_gradient squared_descent_gradient_norm "
+        "squared_noisy_gradient squared_direction surrogate_stationarity surrogate_moreau_stationarity local_drift "
+        "sampled_local_drift noisy_local_drift first_square second_square squares"
+    ),
+    (1, -2): "smoothness block_smoothness strong_convexity strong_concavity",
+    (-1, 2): (
+        "local_step_size local_ascent_step_size server_step_size server_ascent_step_size effective_step "
+        "effective_ascent_step step_size_at_t scaled_step local_step_scale global_step_scale"
+    ),
+    (-1, 1): "step_scale",
+    (0, 1): "mask_amplitude",
+    (0, 2): (
+        "initial_squared_distance squared_distance squared_radius maximizer_mismatch proximal_mismatch masked_drift "
+        "synchronization_error"
+    ),
 }
+GAUGES = {concept: powers for powers, concepts in _CONCEPTS.items() for concept in concepts.split()}
 GAUGE_NAMES = ("f -> a f", "x -> b x")
 DIGITS, POINTS, ATTEMPTS, TOLERANCE = 30, 2, 20, sp.Rational(1, 10**20)
 Powers = tuple[Fraction, Fraction]  # of a and of b

@@ -29,17 +29,11 @@ PIECES = 1000
 
 @dataclass(frozen=True)
 class GeometricSum:
-    r"""$1+m+\dots+m^{n-1}\le cn$ for $m=1+a/(n-\frac12)$, every $n\ge1$ and $c\ge(e^a-1)/a$.
+    r"""$1+m+\dots+m^{n-1}\le cn$ for $m=1+a/(n-\frac12)$, every $n\ge1$ and $c\ge(e^a-1)/a$."""
 
-    Args:
-        a: a rational in (0, 1).
-        steps: n, a product of whole numbers.
-        constant: c.
-    """
-
-    a: sp.Rational
-    steps: sp.Expr
-    constant: sp.Expr
+    a: sp.Rational  # a rational in (0, 1)
+    steps: sp.Expr  # n, a product of whole numbers
+    constant: sp.Expr  # c
     axiom: str = ""
     needs: tuple[str, ...] = ()
 

@@ -20,15 +20,10 @@ from fedbounds.bounds.audit.vectors import opaque
 
 @dataclass(frozen=True)
 class Induction:
-    r"""left(n) = right(n), or left(n) <= right(n), for every whole n >= start.
+    r"""left(n) = right(n), or left(n) <= right(n), for every whole n >= start."""
 
-    Args:
-        variable: n, a whole number.
-        start: where the induction starts.
-    """
-
-    variable: sp.Symbol
-    start: int = 1
+    variable: sp.Symbol  # n, a whole number
+    start: int = 1  # where the induction starts
     axiom: str = ""
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
@@ -117,17 +112,12 @@ class ByRecursion:
     r"""$a_x\le h(x)$ for $x=x_1,x_1+1,\dots$ from $a_{x_1}\le h(x_1)$ and $a_{x+1}\le m(x)a_x+r(x)$ with $m\ge0$.
 
     The first premise is the recursion; the others, and conditions, are facts about constants, $x\ge x_1$ among them.
-
-    Args:
-        now, after: the sequence at x and at x + 1, as they stand in the recursion.
-        index: x.
-        first: x_1, and the sequence there.
     """
 
-    now: sp.Symbol
+    now: sp.Symbol  # now, after: the sequence at x and at x + 1, as they stand in the recursion
     after: sp.Expr
-    index: sp.Symbol
-    first: tuple[sp.Expr, sp.Expr]
+    index: sp.Symbol  # x
+    first: tuple[sp.Expr, sp.Expr]  # x_1, and the sequence there
     axiom: str = ""
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "where the sequence starts, and what comes after what"

@@ -48,15 +48,10 @@ def step_mean(vector: Vec) -> Jensen:
 
 @dataclass(frozen=True)
 class ClientMean(Schema):
-    r"""$\|\sum_n\varphi_nu_n\|^2\le C$ where the premise shows $\|u_n\|^2\le C$ for every client, by Jensen.
+    r"""$\|\sum_n\varphi_nu_n\|^2\le C$ where the premise shows $\|u_n\|^2\le C$ for every client, by Jensen."""
 
-    Args:
-        vector: u; the means over the clients come from the atoms.
-        uniform: whether varphi_n = 1/N; else they must be nonnegative and sum to 1.
-    """
-
-    vector: Vec
-    uniform: bool
+    vector: Vec  # u; the means over the clients come from the atoms
+    uniform: bool  # whether varphi_n = 1/N; else they must be nonnegative and sum to 1
     axiom: str = ""
 
     @property
@@ -72,17 +67,11 @@ class ClientMean(Schema):
 
 @dataclass(frozen=True)
 class CauchySchwarz(Schema):
-    r"""$\|\sum_nc_nu_n\|^2\le N\sum_nc_n^2\,C$ where the premise shows $\|u_n\|^2\le C$ for every client.
+    r"""$\|\sum_nc_nu_n\|^2\le N\sum_nc_n^2\,C$ where the premise shows $\|u_n\|^2\le C$ for every client."""
 
-    Args:
-        of: u, a vector of each client.
-        total: a difference of two weighted sums of u over the clients; c_n are the differences of their weights.
-        squares: N sum_n c_n^2.
-    """
-
-    of: str
-    total: Vec
-    squares: sp.Expr
+    of: str  # u, a vector of each client
+    total: Vec  # a difference of two weighted sums of u over the clients; c_n are the differences of their weights
+    squares: sp.Expr  # N sum_n c_n^2
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
@@ -106,14 +95,10 @@ def _sum_of(total: str, each: str, setting: ProofSetting) -> None:
 class MeanUpdate(Schema):
     r"""$\mathbb E_t\langle d,c\rangle=\mathbb E_t\langle z,c\rangle$ for c known at the start of the round, where z is
     the mean of d over participation and noise.
-
-    Args:
-        update: d.
-        known: c.
     """
 
-    update: str
-    known: Vec
+    update: str  # d
+    known: Vec  # c
     axiom: str = "each client takes part with probability p_n, independently of its noise, which has mean zero"
     needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE)
 
@@ -136,17 +121,12 @@ class SecondMoment(Schema):
 
     Independent summands: $\mathbb E\|d\|^2=\|\mathbb Ed\|^2+\frac1{N^2}\sum_n\big(p_n\omega_n^2\mathbb E\|v_n+a_n\|^2
     -p_n^2\omega_n^2\|\mathbb Ev_n\|^2\big)$, and $\mathbb Ed=\mathbb Ez$ because $\mathbb Ea_n=0$.
-
-    Args:
-        update: d.
-        gradient, noise: v and a.
-        squares: (1/N^2) sum_n p_n omega_n^2.
     """
 
-    update: str
-    gradient: str
+    update: str  # d
+    gradient: str  # gradient, noise: v and a
     noise: str
-    squares: sp.Expr
+    squares: sp.Expr  # (1/N^2) sum_n p_n omega_n^2
     axiom: str = "the clients' updates are independent given the past: participation and noise are"
     needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE, "independent-clients")
 
@@ -182,13 +162,9 @@ class Squared:
 
 @dataclass(frozen=True)
 class Vanishing:
-    """What a bound tends to be at most, as something grows: its limit.
+    """What a bound tends to be at most, as something grows: its limit."""
 
-    Args:
-        variable: what grows; conditions that hold once it is large enough are no conditions here.
-    """
-
-    variable: sp.Symbol
+    variable: sp.Symbol  # what grows; conditions that hold once it is large enough are no conditions here
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
@@ -218,17 +194,12 @@ class Centered(Schema):
 
     The deviations sum to zero, so that $\nabla\tilde f-\nabla f=\sum_n(\varphi_n-\mu)(\nabla F_n-\nabla f)$ for any
     number mu; then the triangle inequality.
-
-    Args:
-        each, mean: grad F_n and grad f at one point.
-        weight: varphi.
-        shift: mu.
     """
 
-    each: str
+    each: str  # each, mean: grad F_n and grad f at one point
     mean: str
-    weight: sp.Symbol
-    shift: sp.Expr
+    weight: sp.Symbol  # varphi
+    shift: sp.Expr  # mu
     axiom: str = "f is the mean of the F_n, so that the deviations from its gradient sum to zero"
     needs: tuple[str, ...] = (WEIGHTED,)
 
@@ -247,16 +218,11 @@ class Centered(Schema):
 
 @dataclass(frozen=True)
 class Triangle(Schema):
-    r"""$\|u+w\|^2\le(A+B)^2$ where the premises show $\|u\|^2\le A^2$ and $\|w\|^2\le B^2$.
+    r"""$\|u+w\|^2\le(A+B)^2$ where the premises show $\|u\|^2\le A^2$ and $\|w\|^2\le B^2$."""
 
-    Args:
-        first, second: u and w.
-        bounds: A and B, sums and products of what is not negative.
-    """
-
-    first: Vec
+    first: Vec  # first, second: u and w
     second: Vec
-    bounds: tuple[sp.Expr, sp.Expr]
+    bounds: tuple[sp.Expr, sp.Expr]  # A and B, sums and products of what is not negative
     axiom: str = ""
     needs: tuple[str, ...] = ()
 

@@ -85,45 +85,29 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a proof.
+    """One step of a proof."""
 
-    Args:
-        id: its name within the proof, e.g. "L1.4".
-        says: in words, with the paper's equation.
-        conclusion: what it shows.
-        rule: how.
-        premises: earlier steps by id, claims of other proofs by their whole id, assumptions and conditions.
-        quantifiers: for all of what.
-    """
-
-    id: str
-    says: str
-    conclusion: Relation
-    rule: Rule
+    id: str  # its name within the proof, e.g. "L1.4"
+    says: str  # in words, with the paper's equation
+    conclusion: Relation  # what it shows
+    rule: Rule  # how
+    # earlier steps by id, claims of other proofs by their whole id, assumptions and conditions
     premises: tuple[Premise, ...] = ()
-    quantifiers: str = ""
+    quantifiers: str = ""  # for all of what
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A chain of steps, some of which are the right-hand sides of forms.
+    """A chain of steps, some of which are the right-hand sides of forms."""
 
-    Args:
-        id: "paper/name"; a step's claim is "paper/name/step".
-        setting: the vectors and the bracket.
-        steps: in order; a step may use earlier ones only.
-        result: what is proved.
-        ends: for each form the step whose right-hand side must equal the form's bound.
-        left: what the result's measure is in the symbols of the steps; the measure's own symbol if not given.
-        substitute: symbols of the steps in the symbols of the result (e.g. a Gram symbol for `gradsq`).
-    """
-
-    id: str
-    setting: ProofSetting
-    steps: tuple[Step, ...]
-    result: Result
-    ends: Mapping[str, str]
+    id: str  # "paper/name"; a step's claim is "paper/name/step"
+    setting: ProofSetting  # the vectors and the bracket
+    steps: tuple[Step, ...]  # in order; a step may use earlier ones only
+    result: Result  # what is proved
+    ends: Mapping[str, str]  # for each form the step whose right-hand side must equal the form's bound
+    # what the result's measure is in the symbols of the steps; the measure's own symbol if not given
     left: sp.Expr | None = None
+    # symbols of the steps in the symbols of the result (e.g. a Gram symbol for `gradsq`)
     substitute: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -331,19 +315,13 @@ def condition_fact(condition: Condition) -> Relation:
 
 @dataclass(frozen=True)
 class Grounds:
-    """What a form rests on: all steps of its proof and of the proofs it uses, and the forms it uses whole.
+    """What a form rests on: all steps of its proof and of the proofs it uses, and the forms it uses whole."""
 
-    Args:
-        steps: every step and form with its verdict.
-        assumptions, conditions: what they need.
-        prescribed: the step sizes that steps set.
-        inherited: those of the forms used whole; a form that names no step size states a rate, at these.
-    """
-
-    steps: tuple[tuple[str, Verdict], ...]
-    assumptions: frozenset[str]
+    steps: tuple[tuple[str, Verdict], ...]  # every step and form with its verdict
+    assumptions: frozenset[str]  # assumptions, conditions: what they need
     conditions: tuple[Condition, ...]
-    prescribed: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    prescribed: tuple[tuple[sp.Symbol, sp.Expr], ...]  # the step sizes that steps set
+    # those of the forms used whole; a form that names no step size states a rate, at these
     inherited: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
 
 

@@ -13,15 +13,11 @@ from fedbounds.bounds.theory.named_numbers import NamedNumber
 
 
 class Quotient(NamedTuple):
-    """Two integer polynomials in the same symbols.
+    """Two integer polynomials in the same symbols."""
 
-    Attributes:
-        symbols: the symbols and named numbers, in the order of the polynomials' generators.
-        above, below: numerator and denominator.
-    """
-
+    # the symbols and named numbers, in the order of the polynomials' generators
     symbols: tuple[sp.Symbol | NamedNumber, ...]
-    above: flint.fmpz_mpoly
+    above: flint.fmpz_mpoly  # above, below: numerator and denominator
     below: flint.fmpz_mpoly
 
     def written(self, polynomial: flint.fmpz_mpoly) -> sp.Expr:

@@ -29,19 +29,12 @@ def slack_substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -
 
 @dataclass(frozen=True)
 class Slack:
-    """A nonnegative variable for how far a fact is from equality.
+    """A nonnegative variable for how far a fact is from equality."""
 
-    Attributes:
-        symbol: it.
-        fact: what is not negative.
-        is_: the slack in the symbols.
-        values: the symbols by slacks, this one too.
-    """
-
-    symbol: sp.Symbol
-    fact: sp.Expr
-    is_: sp.Expr
-    values: Mapping[sp.Symbol, sp.Expr]
+    symbol: sp.Symbol  # it
+    fact: sp.Expr  # what is not negative
+    is_: sp.Expr  # the slack in the symbols
+    values: Mapping[sp.Symbol, sp.Expr]  # the symbols by slacks, this one too
 
 
 def slacks_of(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> tuple[Slack, ...]:

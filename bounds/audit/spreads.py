@@ -71,32 +71,22 @@ def norm2(vector: Vector) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """An inequality or identity between squares of weighted means.
+    """An inequality or identity between squares of weighted means."""
 
-    Args:
-        name: its name in the claim's id.
-        text: the statement in one line.
-        reading: what the weights and the vectors are.
-        groups: the same for one record; the left side is the largest over the groups.
-        recomputed: both sides of the statement from their definitions, for one record.
-        left, right: in MEAN_SQUARE, SQUARED_MEAN and VARIANCE (of the z_i under the weights w_i).
-        op: "==" or "<=".
-        axiom: why the right side of the statement is at least `right` in every group; empty if they are equal.
-        single: whether there is only one z_i in each group, so that the variance is zero.
-        source: where it stands.
-    """
-
-    name: str
-    text: str
-    reading: str
-    groups: Callable[[Record], Sequence[Group]]
+    name: str  # its name in the claim's id
+    text: str  # the statement in one line
+    reading: str  # what the weights and the vectors are
+    groups: Callable[[Record], Sequence[Group]]  # the same for one record; the left side is the largest over the groups
+    # both sides of the statement from their definitions, for one record
     recomputed: Callable[[Record], tuple[Fraction, Fraction]]
+    # left, right: in MEAN_SQUARE, SQUARED_MEAN and VARIANCE (of the z_i under the weights w_i)
     left: sp.Expr = SQUARED_MEAN
     right: sp.Expr = MEAN_SQUARE
-    op: Relator = "<="
+    op: Relator = "<="  # "==" or "<="
+    # why the right side of the statement is at least `right` in every group; empty if they are equal
     axiom: str = MEAN_AXIOM
-    single: bool = False
-    source: str = ""
+    single: bool = False  # whether there is only one z_i in each group, so that the variance is zero
+    source: str = ""  # where it stands
 
     def claim(self, paper: str) -> Claim:
         """The claim, with everything the verdict depends on."""

@@ -8,19 +8,12 @@ Mark = Literal["", "refuted", "order only", "not proved"]
 
 
 class AuditStatus(NamedTuple):
-    """What the audit says of a form.
+    """What the audit says of a form."""
 
-    Attributes:
-        verdict: proved, survived, argued, refuted or unknown.
-        untried: what the proof trusts its author to have said rightly ("" if nothing).
-        accused: the erratum that refutes it, or a step it rests on, and how false that is ("" if none).
-        unheard: why nothing of its paper has a verdict ("" if something has).
-    """
-
-    verdict: str
-    untried: str
-    accused: str
-    unheard: str
+    verdict: str  # proved, survived, argued, refuted or unknown
+    untried: str  # what the proof trusts its author to have said rightly ("" if nothing)
+    accused: str  # the erratum that refutes it, or a step it rests on, and how false that is ("" if none)
+    unheard: str  # why nothing of its paper has a verdict ("" if something has)
 
     @property
     def shadow(self) -> str:

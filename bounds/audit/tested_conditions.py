@@ -21,17 +21,11 @@ NAME, SCHEMA, LARGEST = "conditions.json", "fedbounds.conditions/1", 2**22
 
 @dataclass(frozen=True)
 class Noticed:
-    """What became of one condition of one form.
+    """What became of one condition of one form."""
 
-    Attributes:
-        form: "key[form]".
-        text: the condition.
-        loosened, dropped: which checker notices, and where; "" where none does.
-    """
-
-    form: str
-    text: str
-    loosened: str
+    form: str  # "key[form]"
+    text: str  # the condition
+    loosened: str  # loosened, dropped: which checker notices, and where; "" where none does
     dropped: str
 
     @property

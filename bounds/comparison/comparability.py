@@ -30,24 +30,16 @@ CODES = {"aggregate": "a", "index set": "i", "quantity": "q", "expectation": "e"
 
 @dataclass(frozen=True)
 class Difference:
-    """What keeps two results from saying the same kind of thing.
+    """What keeps two results from saying the same kind of thing."""
 
-    Attributes:
-        first, second: keys with forms.
-        comparable: whether one left-hand side is never larger than the other.
-        measure: what differs on the left-hand side ("" if nothing).
-        assumptions: (only in the first, only in the second), those on participation apart.
-        participation: the same for assumptions on participation.
-        kind: what differs in kind: an O(.) against numbers, a limit, a refuted form ("" if nothing).
-    """
-
-    first: str
+    first: str  # first, second: keys with forms
     second: str
-    comparable: bool
-    measure: str
+    comparable: bool  # whether one left-hand side is never larger than the other
+    measure: str  # what differs on the left-hand side ("" if nothing)
+    # (only in the first, only in the second), those on participation apart
     assumptions: tuple[tuple[str, ...], tuple[str, ...]]
-    participation: tuple[tuple[str, ...], tuple[str, ...]]
-    kind: str
+    participation: tuple[tuple[str, ...], tuple[str, ...]]  # the same for assumptions on participation
+    kind: str  # what differs in kind: an O(.) against numbers, a limit, a refuted form ("" if nothing)
 
 
 def comparability(results: Sequence[Named]) -> tuple[Difference, ...]:
@@ -111,15 +103,10 @@ def contradictory_assumptions(first: CompiledForm, second: CompiledForm) -> str:
 
 @dataclass(frozen=True)
 class Matrix(Shown):
-    """Every left-hand side against every other.
+    """Every left-hand side against every other."""
 
-    Attributes:
-        measures: the left-hand sides that differ, each once.
-        forms: for each of them the forms that bound it, as "key [form]".
-    """
-
-    measures: tuple[Measure, ...]
-    forms: tuple[tuple[str, ...], ...]
+    measures: tuple[Measure, ...]  # the left-hand sides that differ, each once
+    forms: tuple[tuple[str, ...], ...]  # for each of them the forms that bound it, as "key [form]"
 
     def relation(self, first: int, second: int) -> Relation:
         """ "<=" if the first is never larger than the second on any run, "" if they are not comparable."""

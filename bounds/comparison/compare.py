@@ -39,24 +39,17 @@ MOST_SETTINGS = 100_000
 
 @dataclass(frozen=True)
 class BoundRow:
-    """One bound over the varying constant.
+    """One bound over the varying constant."""
 
-    Attributes:
-        label: the key with the form.
-        values: the bound at every setting, shape (settings,); nan where no step size is admissible or the numbers
-            overflow.
-        valid: whether all conditions hold there, and there is a value.
-        dominant: the largest term there ("" where it is not known).
-        at: the optimized constants, name to (settings,); nan where the infimum is not attained.
-        mark: why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is
-            taken as 1), "not proved", or "".
-    """
-
-    label: str
+    label: str  # the key with the form
+    # the bound at every setting, shape (settings,); nan where no step size is admissible or the numbers overflow
     values: np.ndarray
-    valid: np.ndarray
-    dominant: tuple[str, ...]
+    valid: np.ndarray  # whether all conditions hold there, and there is a value
+    dominant: tuple[str, ...]  # the largest term there ("" where it is not known)
+    # the optimized constants, name to (settings,); nan where the infimum is not attained
     at: Mapping[str, np.ndarray] = field(default_factory=dict)
+    # why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is taken as
+    # 1), "not proved", or ""
     mark: Mark = ""
 
     @property
@@ -72,26 +65,16 @@ class BoundRow:
 
 @dataclass(frozen=True)
 class BoundComparison(Shown):
-    """Bounds on comparable left-hand sides over one varying constant.
+    """Bounds on comparable left-hand sides over one varying constant."""
 
-    Attributes:
-        name: the constant that varies; `meaning` in words.
-        settings: its values, shape (settings,).
-        measure: the left-hand side (the smallest, where they differ).
-        rows: one for each bound.
-        notes: what to keep in mind.
-        constants: what was given, by symbol, each with its source.
-        optimize: what is chosen anew at every setting, and `within`, from where.
-    """
-
-    name: str
+    name: str  # the constant that varies; `meaning` in words
     meaning: str
-    settings: np.ndarray
-    measure: Measure
-    rows: tuple[BoundRow, ...]
-    notes: tuple[str, ...] = ()
-    constants: Mapping[str, Constant] = field(default_factory=dict)
-    optimize: tuple[str, ...] = ()
+    settings: np.ndarray  # its values, shape (settings,)
+    measure: Measure  # the left-hand side (the smallest, where they differ)
+    rows: tuple[BoundRow, ...]  # one for each bound
+    notes: tuple[str, ...] = ()  # what to keep in mind
+    constants: Mapping[str, Constant] = field(default_factory=dict)  # what was given, by symbol, each with its source
+    optimize: tuple[str, ...] = ()  # what is chosen anew at every setting, and `within`, from where
     within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property

@@ -53,12 +53,6 @@ def _split_at(text: str, sign: str) -> list[str]:
 class Table:
     """Rows under named columns.
 
-    Args:
-        caption: what it shows.
-        columns: their names.
-        rows: one value for each column.
-        formulas: the columns that hold LaTeX.
-
     Example:
         >>> table = Table("terms", ("term", "value"), [("initial gap", 0.25)])
         >>> print(table.latex)
@@ -68,10 +62,10 @@ class Table:
         \\end{tabular}
     """
 
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    formulas: tuple[str, ...] = ()
+    caption: str  # what it shows
+    columns: Sequence[str]  # their names
+    rows: Sequence[Sequence[Any]]  # one value for each column
+    formulas: tuple[str, ...] = ()  # the columns that hold LaTeX
 
     @property
     def html(self) -> str:

@@ -18,18 +18,12 @@ OPPOSITE = {"<=": ">", ">=": "<", "==": "!=", "<": ">=", ">": "<="}
 
 @dataclass(frozen=True)
 class CheckedCondition:
-    """One condition at the given constants: whether it holds, and, when asked for, what there is to show about it.
+    """One condition at the given constants: whether it holds, and, when asked for, what there is to show about it."""
 
-    Attributes:
-        condition: the relation.
-        holds: whether it holds, up to rounding.
-        notation: the paper's symbols.
-        shown: both sides and the extreme admissible value, computed when first needed.
-    """
-
-    condition: CompiledCondition
-    holds: np.ndarray
-    notation: Notation = field(repr=False, compare=False)
+    condition: CompiledCondition  # the relation
+    holds: np.ndarray  # whether it holds, up to rounding
+    notation: Notation = field(repr=False, compare=False)  # the paper's symbols
+    # both sides and the extreme admissible value, computed when first needed
     shown: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(repr=False, compare=False)
 
     @property

@@ -23,37 +23,23 @@ from fedbounds.bounds.theory.symbols import Derived, Notation, Quantity, indepen
 
 
 class PrintedCondition(NamedTuple):
-    """How a condition is printed, and what it limits.
+    """How a condition is printed, and what it limits."""
 
-    Attributes:
-        text, latex: the relation as the paper writes it.
-        exact: in plain text as it is evaluated.
-        limited: whether there is an extreme admissible value of the constant that it limits.
-        caps: whether that is the largest (else the smallest); None where it is neither.
-    """
-
-    text: str
+    text: str  # text, latex: the relation as the paper writes it
     latex: str
-    exact: str
-    limited: bool
-    caps: bool | None
+    exact: str  # in plain text as it is evaluated
+    limited: bool  # whether there is an extreme admissible value of the constant that it limits
+    caps: bool | None  # whether that is the largest (else the smallest); None where it is neither
 
 
 @dataclass(frozen=True)
 class NumpyRule:
-    """The formula of a derived constant, as a numpy function of its inputs.
+    """The formula of a derived constant, as a numpy function of its inputs."""
 
-    Attributes:
-        inputs: their names, in order.
-        vectors: the inputs with one number per client.
-        vector: whether the derived constant has one number per client.
-        program: the formula.
-    """
-
-    inputs: tuple[str, ...]
-    vectors: frozenset[str]
-    vector: bool
-    program: Callable[[], Program]
+    inputs: tuple[str, ...]  # their names, in order
+    vectors: frozenset[str]  # the inputs with one number per client
+    vector: bool  # whether the derived constant has one number per client
+    program: Callable[[], Program]  # the formula
 
     def __call__(self, *values: np.ndarray) -> np.ndarray:
         """The derived constant; clients last."""
@@ -207,24 +193,16 @@ class CompiledForm:
 
 @dataclass(frozen=True, eq=False)
 class CompiledResult:
-    """One result with its compiled forms.
+    """One result with its compiled forms."""
 
-    Attributes:
-        key, measure, notation, default: as of a `Result`.
-        source: paper, number and equations.
-        floors: the rules that no given constant may undercut.
-        forms: the compiled forms.
-        whole: the `Result`, with its expressions.
-    """
-
-    key: str
-    source: str
+    key: str  # key, measure, notation, default: as of a `Result`
+    source: str  # paper, number and equations
     measure: Measure
     notation: Notation
     default: str
-    floors: tuple[NumericRule, ...]
-    whole: Callable[[], Any] = field(repr=False)
-    forms: list[CompiledForm] = field(default_factory=list)
+    floors: tuple[NumericRule, ...]  # the rules that no given constant may undercut
+    whole: Callable[[], Any] = field(repr=False)  # the `Result`, with its expressions
+    forms: list[CompiledForm] = field(default_factory=list)  # the compiled forms
 
     @property
     def paper(self) -> str:

@@ -21,21 +21,13 @@ REDUCTIONS = {"sum_clients": "sum", "mean_clients": "mean", "max_clients": "max"
 
 
 class Number(NamedTuple):
-    """A number that an expression holds.
+    """A number that an expression holds."""
 
-    Attributes:
-        value: the nearest double; None where it is not real.
-        exact: whether it is that double.
-        finite: whether it is finite, though no double may be as large.
-        ratio: numerator and denominator of a rational one.
-        word: what it is called if it is none: pi, e, gamma, inf, -inf or float ("" otherwise).
-    """
-
-    value: float | None
-    exact: bool
-    finite: bool
-    ratio: tuple[int, int] | None = None
-    word: str = ""
+    value: float | None  # the nearest double; None where it is not real
+    exact: bool  # whether it is that double
+    finite: bool  # whether it is finite, though no double may be as large
+    ratio: tuple[int, int] | None = None  # numerator and denominator of a rational one
+    word: str = ""  # what it is called if it is none: pi, e, gamma, inf, -inf or float ("" otherwise)
 
 
 class Tree:
@@ -158,17 +150,11 @@ def postorder(trees: Iterable[Tree]) -> list[Tree]:
 
 
 class Structure(NamedTuple):
-    """What a search walks over in a form.
+    """What a search walks over in a form."""
 
-    Attributes:
-        terms: in order.
-        sides: left and right of every condition.
-        length: how many parts all of them have, with what stands there twice counted twice.
-    """
-
-    terms: tuple[Tree, ...]
-    sides: tuple[tuple[Tree, Tree], ...]
-    length: int
+    terms: tuple[Tree, ...]  # in order
+    sides: tuple[tuple[Tree, Tree], ...]  # left and right of every condition
+    length: int  # how many parts all of them have, with what stands there twice counted twice
 
 
 def serialize_trees(trees: Sequence[Tree]) -> list[list[Any]]:

@@ -314,7 +314,7 @@ def _json(document: Mapping[str, Any]) -> bytes:
 def _sources(paper: str) -> set[str]:
     """The sources of a paper's compiled forms: its ledger, and what the paper, its errata and this module import."""
     here = os.path.relpath(_paper_folder(paper), ROOT)
-    beside = [f"{here}/errata.py", f"{here}/ledger.json"]
+    beside = [f"{here}/{name}" for name in ("errata.py", "errata.toml", "ledger.json")]
     found: set[str] = {name for name in beside if os.path.exists(os.path.join(ROOT, name))}
     left = [f"{here}/__init__.py", *WRITERS, *found]
     found.update(left)
@@ -328,14 +328,14 @@ def _sources(paper: str) -> set[str]:
 
 
 def _imported(name: str) -> Iterator[str]:
-    """The files of the package that one of its modules imports."""
+    """The files of the package that one of its modules imports, and their data files."""
     with open(os.path.join(ROOT, name), "rb") as file:
         module = ast.parse(file.read())
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith(f"{PACKAGE}."):
             for place in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
                 inside = place.removeprefix(PACKAGE).strip(".").replace(".", "/")
-                for file in (f"{inside}.py", f"{inside}/__init__.py".strip("/")):
+                for file in (f"{inside}.py", f"{inside}.toml", f"{inside}/__init__.py".strip("/")):
                     if os.path.isfile(os.path.join(ROOT, file)):
                         yield file
 

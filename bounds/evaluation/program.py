@@ -55,20 +55,13 @@ IN_PLACE: Mapping[str, np.ufunc] = {name: made for name, made in OPERATIONS.item
 
 
 class Program(NamedTuple):
-    """Formulas, step by step.
+    """Formulas, step by step."""
 
-    Attributes:
-        names: of the arguments, in order; the first values.
-        numbers: that the formulas hold; the next values.
-        steps: the operation's name (or a function, which no file can hold), and which values it takes; each makes the
-            next value.
-        results: which values are the results.
-    """
-
-    names: tuple[str, ...]
-    numbers: tuple[float, ...]
+    names: tuple[str, ...]  # of the arguments, in order; the first values
+    numbers: tuple[float, ...]  # that the formulas hold; the next values
+    # the operation's name (or a function, which no file can hold), and which values it takes; each makes the next value
     steps: tuple[tuple[Any, ...], ...]
-    results: tuple[int, ...]
+    results: tuple[int, ...]  # which values are the results
 
     def run(self, *arguments: Any) -> list[Any]:
         """The results at these arguments."""
@@ -243,33 +236,21 @@ def _shift(right: np.ndarray, by: float) -> np.ndarray:
 
 
 class FormParts(NamedTuple):
-    """A form at given constants; arrays of the settings' shape, or of a shape that broadcasts to it.
+    """A form at given constants; arrays of the settings' shape, or of a shape that broadcasts to it."""
 
-    Attributes:
-        terms: in order.
-        prescribed: the step sizes that the form sets.
-        total: the sum of the terms.
-        holds: whether each condition holds.
-    """
-
-    terms: list[np.ndarray]
-    prescribed: list[np.ndarray]
-    total: np.ndarray
-    holds: list[np.ndarray]
+    terms: list[np.ndarray]  # in order
+    prescribed: list[np.ndarray]  # the step sizes that the form sets
+    total: np.ndarray  # the sum of the terms
+    holds: list[np.ndarray]  # whether each condition holds
 
 
 class Layout(NamedTuple):
-    """What the functions of a form return.
+    """What the functions of a form return."""
 
-    Attributes:
-        terms, prescribed: how many there are.
-        operators: of the conditions, in order.
-        limited: whether each condition has an extreme admissible value, when that is asked.
-    """
-
-    terms: int
+    terms: int  # terms, prescribed: how many there are
     prescribed: int
-    operators: tuple[str, ...]
+    operators: tuple[str, ...]  # of the conditions, in order
+    # whether each condition has an extreme admissible value, when that is asked
     limited: Callable[[], tuple[bool, ...]]
 
 

@@ -15,20 +15,13 @@ GIVEN, PREFIX = "participation", "expected-"
 
 @dataclass(frozen=True)
 class ExpectedStatement:
-    """A form of a result, and what it replaces.
+    """A form of a result, and what it replaces."""
 
-    Attributes:
-        result, form: the statement that a run is compared with.
-        asked: the key of the result that the user named.
-        doubts: why it is not proved for the left-hand side that the run measures.
-        notes: which result is compared, where it is another one.
-    """
-
-    result: Result
+    result: Result  # result, form: the statement that a run is compared with
     form: Form
-    asked: str
-    doubts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    asked: str  # the key of the result that the user named
+    doubts: tuple[str, ...] = ()  # why it is not proved for the left-hand side that the run measures
+    notes: tuple[str, ...] = ()  # which result is compared, where it is another one
 
     @property
     def given_participation(self) -> bool:

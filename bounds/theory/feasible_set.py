@@ -51,21 +51,13 @@ class FeasibleSet:
 
 @dataclass(frozen=True)
 class FeasibleRule:
-    """A relation of a paper's constants, in all forms that make these assumptions and have these symbols.
+    """A relation of a paper's constants, in all forms that make these assumptions and have these symbols."""
 
-    Args:
-        relation: between constants alone.
-        assumes: names of the assumptions that it follows from.
-        only: the results, or the results with the form in brackets, that it is about (default: all).
-        witness: whether it says where a problem is known, instead of what every problem satisfies.
-        computed_from: as of a `FeasibleSet`.
-    """
-
-    relation: Condition
-    assumes: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-    witness: bool = False
-    computed_from: tuple[str, ...] = ()
+    relation: Condition  # between constants alone
+    assumes: tuple[str, ...] = ()  # names of the assumptions that it follows from
+    only: tuple[str, ...] = ()  # the results, or the results with the form in brackets, that it is about (default: all)
+    witness: bool = False  # whether it says where a problem is known, instead of what every problem satisfies
+    computed_from: tuple[str, ...] = ()  # as of a `FeasibleSet`
 
     def applies(self, result: Result, form: Form) -> bool:
         """Whether the form makes the assumptions, and has the symbols."""

@@ -107,17 +107,11 @@ def latex(expression: sp.Basic, notation: Notation) -> str:
 
 @dataclass(frozen=True)
 class NamedParts:
-    """Expressions with the names that they use.
+    """Expressions with the names that they use."""
 
-    Attributes:
-        expressions: in order, with their repeated parts abbreviated.
-        parts: name to what it abbreviates, each made of symbols, numbers and names before it.
-        numbers: the named numbers, each made of those before it.
-    """
-
-    expressions: tuple[sp.Expr, ...]
-    parts: dict[str, sp.Expr]
-    numbers: dict[str, sp.Expr]
+    expressions: tuple[sp.Expr, ...]  # in order, with their repeated parts abbreviated
+    parts: dict[str, sp.Expr]  # name to what it abbreviates, each made of symbols, numbers and names before it
+    numbers: dict[str, sp.Expr]  # the named numbers, each made of those before it
 
     def definitions(self) -> list[tuple[str, sp.Expr]]:
         """Every name with its meaning, in an order in which they can be read."""
@@ -142,14 +136,10 @@ def name_shared_parts(expressions: Iterable[sp.Expr], notation: Notation) -> Nam
 
 @dataclass(frozen=True)
 class Printed:
-    """An expression as papers write it.
+    """An expression as papers write it."""
 
-    Attributes:
-        expression: equal to ours for two clients or more.
-        alone: the quotients in it that are 0/0 for one client, each with what ours then is.
-    """
-
-    expression: sp.Expr
+    expression: sp.Expr  # equal to ours for two clients or more
+    # the quotients in it that are 0/0 for one client, each with what ours then is
     alone: frozenset[tuple[sp.Expr, sp.Expr]] = frozenset()
 
 

@@ -55,19 +55,15 @@ def box(**kinds: str) -> Box:
 class Cover:
     r"""For which settings an assumption holds.
 
-    Args:
-        holds: wherever the setting lies in one of these boxes.
-        perhaps: where it may hold and no property of the vocabulary decides it.
-        by: who sees to it: the "setting"; the "method", which is run that way; or "you", who answer for it.
-
     Example:
         >>> full = Cover((box(participation="all"),))
         >>> full.level(ProblemClass.of("full participation")), full.level(ProblemClass.of("unknown rates"))
         (2, 0)
     """
 
-    holds: tuple[Box, ...] = ()
-    perhaps: tuple[Box, ...] = ()
+    holds: tuple[Box, ...] = ()  # wherever the setting lies in one of these boxes
+    perhaps: tuple[Box, ...] = ()  # where it may hold and no property of the vocabulary decides it
+    # who sees to it: the "setting"; the "method", which is run that way; or "you", who answer for it
     by: By = "setting"
 
     def levels(self) -> np.ndarray:
@@ -118,13 +114,9 @@ def where(*holds: Box, perhaps: Iterable[Box] = (), by: By = "setting") -> Cover
 
 @dataclass(frozen=True)
 class ProblemClass:
-    """What is known of somebody's setting.
+    """What is known of somebody's setting."""
 
-    Args:
-        said: by the name of the axis, the kinds that are possible after what was said.
-    """
-
-    said: Mapping[str, tuple[str, ...]]
+    said: Mapping[str, tuple[str, ...]]  # by the name of the axis, the kinds that are possible after what was said
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "said", {name: check_axis_kinds(name, kinds) for name, kinds in self.said.items()})

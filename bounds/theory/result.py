@@ -19,7 +19,6 @@ from fedbounds.bounds.theory.named_numbers import NamedNumber
 from fedbounds.bounds.theory.printing import NamedParts, as_printed, latex, name_shared_parts, plain
 from fedbounds.bounds.theory.symbols import Derived, Notation, dependencies
 
-FormKind = Literal["printed", "explicit", "repaired", "sharp"]
 ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
 Operator = Literal["<=", "<", ">=", ">", "=="]
 OPERATORS = {"<=": r"\le", ">=": r"\ge", "==": "="}

@@ -33,35 +33,25 @@ def whole_model(c: Known) -> float:
 class RoundCost:
     r"""What may be chosen for a round, and what it costs.
 
-    Args:
-        local_steps: the symbol of the local steps.
-        steps: the symbols of the step sizes.
-        participants: in a round, on average.
-        gradients: stochastic gradients of a participant in a round, on average.
-        in_a_row: those of the slowest participant, one after the other.
-        messages: over a link, one after the other.
-        whole: symbols of the other whole numbers, with the range in which they are usually sought.
-        usual: for symbols of step sizes for which the infimum of a bound is not attained, the range in which they are
-            usually sought, from the other constants.
-        link: bits over the link of one participant in a round.
-        bits: over all links together; of every participant `link` if None.
-
     Example:
         >>> local = RoundCost("I", ("gamma",), lambda c: c["S"], lambda c: c["I"], lambda c: c["I"])
         >>> local.traffic({"S": 10, "dimension": 1000, "number_bits": 32})
         640000
     """
 
-    local_steps: str
-    steps: tuple[str, ...]
-    participants: Amount
-    gradients: Amount
-    in_a_row: Amount
-    messages: int = 2
+    local_steps: str  # the symbol of the local steps
+    steps: tuple[str, ...]  # the symbols of the step sizes
+    participants: Amount  # in a round, on average
+    gradients: Amount  # stochastic gradients of a participant in a round, on average
+    in_a_row: Amount  # those of the slowest participant, one after the other
+    messages: int = 2  # over a link, one after the other
+    # symbols of the other whole numbers, with the range in which they are usually sought
     whole: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    # for symbols of step sizes for which the infimum of a bound is not attained, the range in which they are usually
+    # sought, from the other constants
     usual: Mapping[str, Callable[[Known], tuple[float, float]]] = field(default_factory=dict)
-    link: Amount = whole_model
-    bits: Amount | None = None
+    link: Amount = whole_model  # bits over the link of one participant in a round
+    bits: Amount | None = None  # over all links together; of every participant `link` if None
 
     def traffic(self, c: Known) -> float:
         """Bits over all links in a round."""

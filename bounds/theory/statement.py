@@ -4,10 +4,11 @@ equations, remarks without a bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from fedbounds.bounds.inputs.data_files import read_data_file
 from fedbounds.bounds.theory.result import Source
 
 StatementKind = Literal["definition", "assumption", "equation", "remark"]
@@ -54,43 +55,14 @@ class Statement:
         return self.key.partition("/")[2]
 
 
-@dataclass(frozen=True)
-class Body:
-    """The text of a statement; the numbers of its equations, and its claims, are separated by blanks."""
+def read_statements(paper: str, module: str) -> tuple[Statement, ...]:
+    """The statements of a paper in `statements.toml`, which lies beside a module given by its `__file__`."""
+    document = read_data_file(module)
 
-    says: str
-    latex: str = ""
-    number: str = ""
-    claims: str = ""
-    note: str = ""
+    def statement(
+        name: str, place: str, equations: Sequence[str] = (), claims: Sequence[str] = (), **texts: Any
+    ) -> Statement:
+        source = Source(document["citation"], place, tuple(equations))
+        return Statement(f"{paper}/{name}", source=source, claims=tuple(claims), **texts)
 
-
-@dataclass(frozen=True)
-class PaperStatements:
-    """Builds the statements of one paper from tables.
-
-    Example:
-        >>> book = PaperStatements("textbook", "Author 2000", "Appendix A")  # where its proofs stand
-        >>> book.lines({("7 8", "Young"): Body("|a + b|^2 <= 2|a|^2 + 2|b|^2", claims="lemma-1/7")})[0].key
-        'textbook/equation-7'
-    """
-
-    paper: str
-    citation: str
-    proofs: str = ""
-
-    def table(self, entries: Mapping[tuple[str, StatementKind, str, str], Body]) -> tuple[Statement, ...]:
-        """Statements by name, kind, title and place."""
-        return tuple(self._statement(*heading, body, body.number) for heading, body in entries.items())
-
-    def lines(self, entries: Mapping[tuple[str, str], Body]) -> tuple[Statement, ...]:
-        """Displayed lines of a proof by their numbers and title."""
-        return tuple(
-            self._statement(f"equation-{number.partition(' ')[0]}", "equation", title, self.proofs, body, number)
-            for (number, title), body in entries.items()
-        )
-
-    def _statement(self, name: str, kind: StatementKind, title: str, place: str, body: Body, number: str) -> Statement:
-        source = Source(self.citation, place, tuple(number.split()))
-        claims = tuple(body.claims.split())
-        return Statement(f"{self.paper}/{name}", kind, title, source, body.says, body.latex, claims, body.note)
+    return tuple(statement(**entry) for entry in document["statement"])

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import floor, inf, isfinite
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.inputs.data_files import read_data_file
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -36,19 +37,13 @@ Shape = tuple[()] | tuple[Literal["clients"]]
 
 @dataclass(frozen=True)
 class Constant:
-    """A number (or a vector over clients) with the reason to believe it.
+    """A number (or a vector over clients) with the reason to believe it."""
 
-    Args:
-        value: a float, or a one-dimensional array over clients.
-        source: `given` by the user, `exact` on the whole domain, `trajectory` (a supremum along one run: never a
-            guarantee beyond that run), `estimated` (a lower estimate of a supremum, or a mean
-            over seeds), or `derived` from other constants.
-        note: how it was obtained, in a few words.
-    """
-
-    value: float | np.ndarray
+    value: float | np.ndarray  # a float, or a one-dimensional array over clients
+    # `given` by the user, `exact` on the whole domain, `trajectory` (a supremum along one run: never a guarantee beyond
+    # that run), `estimated` (a lower estimate of a supremum, or a mean over seeds), or `derived` from other constants
     source: Source
-    note: str = ""
+    note: str = ""  # how it was obtained, in a few words
 
 
 @dataclass(frozen=True)
@@ -365,6 +360,30 @@ class Notation(Mapping[str, Quantity]):
     def resolve(self, name: str) -> Quantity | None:
         """The quantity with this symbol, else with this concept, else None."""
         return self._by_name.get(name) or self._by_concept.get(name)
+
+
+def read_notation(module: str, floors: Sequence[Derived] = ()) -> Notation:
+    """The notation in `notation.toml` beside a module, which is given by its `__file__`.
+
+    Domains and dimensions are written as they are printed: "integers in [1, inf)", "f^2/x^2".
+    """
+
+    def quantity(name: str, domain: str = "[0, inf)", dimension: str = "1", per_client: bool = False, **rest: Any):
+        shape: Shape = ("clients",) if per_client else ()
+        return Quantity(name, domain=_read_domain(domain), dimension=_read_dimension(dimension), shape=shape, **rest)
+
+    return Notation([quantity(name, **row) for name, row in read_data_file(module).items()], floors)
+
+
+def _read_domain(text: str) -> Domain:
+    ((whole, left, low, high, right),) = re.findall(r"^(integers in )?([\[(])(.+), (.+)([\])])$", text)
+    ends, bounded = (float(low), float(high)), high != "inf"
+    return Domain(*ends, left == "(", bounded and right == ")", bool(whole), infinite=not bounded and right == "]")
+
+
+def _read_dimension(text: str) -> Dimension:
+    found = re.findall(r"(/?)([a-z]+)(?:\^(\d+))?", text)
+    return Dimension.of(**{unit: int(power or 1) * (-1 if below else 1) for below, unit, power in found})
 
 
 def dependencies(names: Iterable[str], rules: Sequence[Derived]) -> set[str]:

@@ -23,19 +23,12 @@ from fedbounds.empirical.runtime.streams import Streams
 
 @dataclass(frozen=True)
 class Pairs:
-    """The single updates of one round. A *pair* is one client computing in one seed.
+    """The single updates of one round. A *pair* is one client computing in one seed."""
 
-    Args:
-        seeds: which row of the batch of seeds each pair belongs to, shape (pairs,).
-        clients: which client, shape (pairs,).
-        weights: its weight $q^n$, shape (pairs,).
-        updates: its update $\\Delta_n$, shape (pairs, d).
-    """
-
-    seeds: torch.Tensor
-    clients: torch.Tensor
-    weights: torch.Tensor
-    updates: torch.Tensor
+    seeds: torch.Tensor  # which row of the batch of seeds each pair belongs to, shape (pairs,)
+    clients: torch.Tensor  # which client, shape (pairs,)
+    weights: torch.Tensor  # its weight $q^n$, shape (pairs,)
+    updates: torch.Tensor  # its update $\\Delta_n$, shape (pairs, d)
 
 
 @dataclass(frozen=True)
@@ -103,17 +96,11 @@ class LinkLoad(NamedTuple):
 
 
 class ServerSchedule(NamedTuple):
-    r"""How the server moves the models, as exact moments need it.
+    r"""How the server moves the models, as exact moments need it."""
 
-    Attributes:
-        interval: P, in rounds.
-        multiplier: $\eta$, by what the progress over an interval is multiplied.
-        frozen: whether gradients are taken at the interval's first model.
-    """
-
-    interval: int = 1
-    multiplier: float = 1.0
-    frozen: bool = False
+    interval: int = 1  # P, in rounds
+    multiplier: float = 1.0  # $\eta$, by what the progress over an interval is multiplied
+    frozen: bool = False  # whether gradients are taken at the interval's first model
 
 
 class Algorithm(ABC):

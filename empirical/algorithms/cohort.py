@@ -16,19 +16,13 @@ from fedbounds.empirical.runtime.streams import Streams
 
 
 class Placed(NamedTuple):
-    """A cohort on the device of the models.
+    """A cohort on the device of the models."""
 
-    Attributes:
-        seeds, clients, weights: of each pair, (pairs,).
-        counts: pairs of each seed, (seeds,).
-        starts: the first pair of each seed, (seeds,).
-    """
-
-    seeds: torch.Tensor
+    seeds: torch.Tensor  # seeds, clients, weights: of each pair, (pairs,)
     clients: torch.Tensor
     weights: torch.Tensor
-    counts: torch.Tensor
-    starts: torch.Tensor
+    counts: torch.Tensor  # pairs of each seed, (seeds,)
+    starts: torch.Tensor  # the first pair of each seed, (seeds,)
 
 
 class PlacedRound(NamedTuple):

@@ -20,17 +20,12 @@ class RandomWork:
 
     The numbers of a round depend only on the seed and the round (stream `work`), not on the algorithm or participation.
 
-    Args:
-        low: the least amount, $\ge1$.
-        high: the largest amount, $\ge$ low.
-        redraw: in every round; if not, those of round 0 stay (the paper does not specify it).
-
     Source: Sharma et al. 2023, Section 6: clients draw between 2 and E epochs.
     """
 
-    low: int
-    high: int
-    redraw: bool = True
+    low: int  # the least amount, $\ge1$
+    high: int  # the largest amount, $\ge$ low
+    redraw: bool = True  # in every round; if not, those of round 0 stay (the paper does not specify it)
 
     def __post_init__(self) -> None:
         low = check_count("low", self.low)

@@ -43,24 +43,15 @@ _CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog"
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images and labels; a sequence is an image (1, steps, features), a row of a table one (1, 1, columns).
+    """Images and labels; a sequence is an image (1, steps, features), a row of a table one (1, 1, columns)."""
 
-    Args:
-        name: the name.
-        train_images: `(samples, channels, height, width)`; uint8, or float32 if networks take them unchanged.
-        train_labels: `(samples,)`, int64, from 0.
-        test_images, test_labels: likewise.
-        classes: number of classes.
-        owners: the owner of each training sample, from 0, `(samples,)`, int64, if known.
-    """
-
-    name: str
-    train_images: np.ndarray
-    train_labels: np.ndarray
-    test_images: np.ndarray
+    name: str  # the name
+    train_images: np.ndarray  # `(samples, channels, height, width)`; uint8, or float32 if networks take them unchanged
+    train_labels: np.ndarray  # `(samples,)`, int64, from 0
+    test_images: np.ndarray  # test_images, test_labels: likewise
     test_labels: np.ndarray
-    classes: int
-    owners: np.ndarray | None = None
+    classes: int  # number of classes
+    owners: np.ndarray | None = None  # the owner of each training sample, from 0, `(samples,)`, int64, if known
 
     @property
     def image(self) -> tuple[int, int, int]:

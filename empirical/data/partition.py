@@ -15,15 +15,10 @@ from fedbounds.empirical.runtime.kinds import Registry
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A split of the training samples among clients; every client holds at least one.
+    """A split of the training samples among clients; every client holds at least one."""
 
-    Args:
-        assignment: the client of each sample, `(samples,)`.
-        majority: the majority class of each client, `(clients,)`.
-    """
-
-    assignment: np.ndarray
-    majority: np.ndarray
+    assignment: np.ndarray  # the client of each sample, `(samples,)`
+    majority: np.ndarray  # the majority class of each client, `(clients,)`
 
     def __post_init__(self) -> None:
         if self.assignment.min(initial=0) < 0 or self.assignment.max(initial=0) >= self.clients:

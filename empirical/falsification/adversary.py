@@ -82,46 +82,30 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class WorstInstance:
-    """The worst instance that was found, with both sides, its hypotheses and its numbers.
+    """The worst instance that was found, with both sides, its hypotheses and its numbers."""
 
-    Attributes:
-        key, form: the result and its form.
-        ratio: left over right, the left side less its rounding (or its confidence interval).
-        left, right: the two sides.
-        terms: the summands of the right side, by name.
-        place: the client, round or window, if the claim is about each of them.
-        status: `below` the bound; `attained` if both sides are equal to rounding; a `lead` above it; `refuted` if a
-            computation with more digits confirms it; or `not covered` if a hypothesis fails or a constant is outside
-            its domain.
-        why: of a status that is not `below`.
-        left_side: how the left side is computed.
-        constants: of the form, on the instance.
-        assumptions, conditions: checked on it.
-        budget: instances evaluated, those that met all hypotheses, line searches, runs of the known extremal families
-            among the instances, effort and seed.
-        kind, instance: its class and all its numbers.
-        rounded: whether more digits give another ratio, so that this one is due to rounding.
-        recorded: of a replay, how it differs from what was recorded.
-    """
-
-    key: str
+    key: str  # key, form: the result and its form
     form: str
-    ratio: float
-    left: float
+    ratio: float  # left over right, the left side less its rounding (or its confidence interval)
+    left: float  # left, right: the two sides
     right: float
-    terms: Mapping[str, float]
-    place: int
+    terms: Mapping[str, float]  # the summands of the right side, by name
+    place: int  # the client, round or window, if the claim is about each of them
+    # `below` the bound; `attained` if both sides are equal to rounding; a `lead` above it; `refuted` if a computation
+    # with more digits confirms it; or `not covered` if a hypothesis fails or a constant is outside its domain
     status: Status
-    why: str
-    left_side: str
-    constants: Mapping[str, Any]
-    assumptions: Sequence[Hypothesis]
+    why: str  # of a status that is not `below`
+    left_side: str  # how the left side is computed
+    constants: Mapping[str, Any]  # of the form, on the instance
+    assumptions: Sequence[Hypothesis]  # assumptions, conditions: checked on it
     conditions: Sequence[Hypothesis]
+    # instances evaluated, those that met all hypotheses, line searches, runs of the known extremal families among the
+    # instances, effort and seed
     budget: Mapping[str, Any]
-    kind: str
+    kind: str  # kind, instance: its class and all its numbers
     instance: Mapping[str, Any]
-    rounded: bool = False
-    recorded: str = ""
+    rounded: bool = False  # whether more digits give another ratio, so that this one is due to rounding
+    recorded: str = ""  # of a replay, how it differs from what was recorded
 
     def as_document(self) -> dict[str, Any]:
         """All of it, for JSON."""

@@ -51,27 +51,16 @@ ATTEMPTS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True)
 class WorstCase:
-    """The largest value of a left-hand side over a class of functions.
+    """The largest value of a left-hand side over a class of functions."""
 
-    Args:
-        method: what was run.
-        theorems: the keys of results about it, whose left-hand sides are what is largest.
-        measure: how that becomes one number: "minimum" or "average", or "minimum to the last".
-        value: the dual value of the program, at least the worst case up to the solver's accuracy.
-        primal: the value at the Gram matrix that was found.
-        attained: whether some function attains it; else it is an upper bound of the worst case.
-        constants: those of the setting, by the names of the method's theorem.
-        random: whether there is noise or sampling, so that only second moments are constrained.
-    """
-
-    method: str
-    theorems: tuple[str, ...]
-    measure: Measure
-    value: float
-    primal: float
-    attained: bool
-    constants: Mapping[str, Any]
-    random: bool = False
+    method: str  # what was run
+    theorems: tuple[str, ...]  # the keys of results about it, whose left-hand sides are what is largest
+    measure: Measure  # how that becomes one number: "minimum" or "average", or "minimum to the last"
+    value: float  # the dual value of the program, at least the worst case up to the solver's accuracy
+    primal: float  # the value at the Gram matrix that was found
+    attained: bool  # whether some function attains it; else it is an upper bound of the worst case
+    constants: Mapping[str, Any]  # those of the setting, by the names of the method's theorem
+    random: bool = False  # whether there is noise or sampling, so that only second moments are constrained
 
     @property
     def kind(self) -> str:

@@ -76,52 +76,30 @@ class CompressorCase:
 
 @dataclass(frozen=True)
 class CompressorMeasurement:
-    r"""The measurement of many messages of one update x.
+    r"""The measurement of many messages of one update x."""
 
-    Attributes:
-        update: the name of x.
-        norm: $\|x\|$.
-        relative_error: the mean of $\|\mathcal S(x)-x\|^2/\|x\|^2$.
-        standard_error: of that mean.
-        bias: $\|E[\mathcal S(x)]-x\|/\|x\|$, estimated without the part that chance adds, at least 0.
-        bias_error: the change of the bias by a standard error of its square, up or down.
-        visible: the least bias along x itself, relative to its length, that would be detected.
-        evidence: in standard errors, the largest of the mean's distances from x in some directions, x among them.
-        bits: sent for each number.
-    """
-
-    update: str
-    norm: float
-    relative_error: float
-    standard_error: float
-    bias: float
-    bias_error: float
-    visible: float
-    evidence: float
-    bits: float
+    update: str  # the name of x
+    norm: float  # $\|x\|$
+    relative_error: float  # the mean of $\|\mathcal S(x)-x\|^2/\|x\|^2$
+    standard_error: float  # of that mean
+    bias: float  # $\|E[\mathcal S(x)]-x\|/\|x\|$, estimated without the part that chance adds, at least 0
+    bias_error: float  # the change of the bias by a standard error of its square, up or down
+    visible: float  # the least bias along x itself, relative to its length, that would be detected
+    evidence: float  # in standard errors, the largest of the mean's distances from x in some directions, x among them
+    bits: float  # sent for each number
 
 
 @dataclass(frozen=True, eq=False)
 class CompressorReport:
-    """The measurements of a compressor; prints as a table.
+    """The measurements of a compressor; prints as a table."""
 
-    Attributes:
-        size: d.
-        messages: of each update.
-        measurements: one for each update.
-        biased: whether a bias was detected in any size.
-        limit: in standard errors, the deviation in a direction from which on it is a bias.
-        refused: the response to damaged messages: `"refused"`, or what was accepted.
-        verdicts: one for each property that a compressor must have, or says that it has.
-    """
-
-    size: int
-    messages: int
-    measurements: tuple[CompressorMeasurement, ...]
-    biased: bool
-    limit: float
-    refused: str
-    verdicts: tuple[InvariantVerdict, ...]
+    size: int  # d
+    messages: int  # of each update
+    measurements: tuple[CompressorMeasurement, ...]  # one for each update
+    biased: bool  # whether a bias was detected in any size
+    limit: float  # in standard errors, the deviation in a direction from which on it is a bias
+    refused: str  # the response to damaged messages: `"refused"`, or what was accepted
+    verdicts: tuple[InvariantVerdict, ...]  # one for each property that a compressor must have, or says that it has
 
     @property
     def broken(self) -> tuple[InvariantVerdict, ...]:

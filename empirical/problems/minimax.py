@@ -43,20 +43,14 @@ class Minimax(Problem):
     `gradient` is $(\nabla_xf_i, \nabla_yf_i)$ without a change of sign; `objective` is F; $\Phi(x) = \max_{y\in Y}F(x,
     y)$ is minimized. `project` finds the nearest feasible y if `constrained`; starting points are feasible.
 
-    Attributes:
-        descent_dimension: $d_x$, the length of the first block.
-        ascent_dimension: $d_y$, the length of the second block.
-        weights: $p$, `(clients,)`, with sum 1.
-        constrained: whether Y is less than the whole space.
-
     Source: Sharma et al. 2023, eq. (1); the constraints are those of eqs. (8) and (9).
     """
 
     ascends = True
-    descent_dimension: int
-    ascent_dimension: int
-    weights: Tensor
-    constrained: bool = False
+    descent_dimension: int  # $d_x$, the length of the first block
+    ascent_dimension: int  # $d_y$, the length of the second block
+    weights: Tensor  # $p$, `(clients,)`, with sum 1
+    constrained: bool = False  # whether Y is less than the whole space
 
     def split(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """The two blocks of a state: (..., d_x + d_y) -> (..., d_x), (..., d_y), without a copy."""

@@ -20,14 +20,10 @@ _NEWTON_STEPS, _HALVINGS = 60, 40
 
 
 class Prox(NamedTuple):
-    """A proximal point and how far the true one can be.
+    """A proximal point and how far the true one can be."""
 
-    Attributes:
-        point: `(..., descent_dimension)`, in units of x.
-        error: an upper bound of the distance to the true point, `(...)`, in units of x; 0 where it is a closed form.
-    """
-
-    point: Tensor
+    point: Tensor  # `(..., descent_dimension)`, in units of x
+    # an upper bound of the distance to the true point, `(...)`, in units of x; 0 where it is a closed form
     error: Tensor
 
 
@@ -38,20 +34,13 @@ class SyntheticMinimax(ExactEnvelope):
     vector $\xi\sim N(0, I)$ per gradient, independent of each other, between clients and between steps. Hence per
     block $\mathbb E\|\cdot\|^2 = \beta_L^2\|\nabla_bf_i\|^2 + \sigma_L^2$ with $\beta_L = \beta$ and $\sigma_L^2$ the
     larger of the traces of $RR^\top$ over the two blocks.
-
-    Attributes:
-        scales: $s_i > 0$, `(clients,)`, without unit.
-        slopes: $b_i$, `(clients, d_x + d_y)`, in units of a gradient.
-        noise_root: R, `(d, d)`, in units of a gradient.
-        growth: $\beta$, without unit.
-        z0: the starting point `(d,)`.
     """
 
-    scales: Tensor
-    slopes: Tensor
-    noise_root: Tensor
-    growth: float
-    z0: Tensor
+    scales: Tensor  # $s_i > 0$, `(clients,)`, without unit
+    slopes: Tensor  # $b_i$, `(clients, d_x + d_y)`, in units of a gradient
+    noise_root: Tensor  # R, `(d, d)`, in units of a gradient
+    growth: float  # $\beta$, without unit
+    z0: Tensor  # the starting point `(d,)`
 
     def _set_clients(
         self, descent: Any, ascent: Any, scales: Tensor | None, weights: Any, noise: Any, growth: Any,

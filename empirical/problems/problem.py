@@ -173,14 +173,10 @@ class Synthetic(Problem):
     r"""A problem in closed form, with Gaussian gradient noise $g_n(x) = \nabla F_n(x) + s\,\xi$, $\xi \sim N(0, I_d)$.
 
     The noise is independent between clients and steps; its total variance is $\sigma^2 = d s^2$.
-
-    Attributes:
-        noise: $s$, the standard deviation of the noise in each coordinate, in units of a gradient.
-        x0: the fixed starting point `(d,)`.
     """
 
-    noise: float
-    x0: Tensor
+    noise: float  # $s$, the standard deviation of the noise in each coordinate, in units of a gradient
+    x0: Tensor  # the fixed starting point `(d,)`
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         return self.x0.clone()

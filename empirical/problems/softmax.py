@@ -28,13 +28,10 @@ class SoftmaxRegression:
     - *Noise.* The variance of a batch of B out of m samples without replacement is at most
       $\frac{m-B}{B(m-1)}\cdot\frac2m\sum_j\|\tilde\xi_j\|^2$.
 
-    Args:
-        samples: $\tilde\xi$ without the last entry, `(m_n, D - 1)` of every client, float64.
-
     Source: Boehning, Multinomial logistic regression algorithm, 1992, bounds the same Hessian from above.
     """
 
-    samples: Sequence[Tensor]
+    samples: Sequence[Tensor]  # $\tilde\xi$ without the last entry, `(m_n, D - 1)` of every client, float64
 
     @cached_property
     def _moments(self) -> np.ndarray:

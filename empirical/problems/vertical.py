@@ -30,23 +30,15 @@ class Vertical(Problem):
     Clients are numbered through all silos; in `gradient` and `stochastic_gradient` entries outside the client's block
     are zero.
 
-    Attributes:
-        blocks: the slice of each silo's parameters.
-        silo_clients: $K_j$.
-        embeds: whether silos are coupled through the sum of their embeddings of a sample.
-        embedding_size: numbers of a sample's embedding; 0 without embeddings.
-        batch: samples of a round's batch; all if gradients are free of noise, 0 without samples.
-        shared_noise: whether the clients of a silo have the same noise.
-
     Source: Das et al. 2022, Section 3, eqs. (1) to (4) and (16).
     """
 
-    blocks: tuple[slice, ...]
-    silo_clients: tuple[int, ...]
-    embeds: bool = False
-    embedding_size: int = 0
-    batch: int = 0
-    shared_noise: bool = False
+    blocks: tuple[slice, ...]  # the slice of each silo's parameters
+    silo_clients: tuple[int, ...]  # $K_j$
+    embeds: bool = False  # whether silos are coupled through the sum of their embeddings of a sample
+    embedding_size: int = 0  # numbers of a sample's embedding; 0 without embeddings
+    batch: int = 0  # samples of a round's batch; all if gradients are free of noise, 0 without samples
+    shared_noise: bool = False  # whether the clients of a silo have the same noise
 
     @property
     def silos(self) -> int:
@@ -132,13 +124,9 @@ class Vertical(Problem):
 
 
 class SyntheticVertical(Vertical):
-    """A problem of silos in closed form, from a fixed starting point.
+    """A problem of silos in closed form, from a fixed starting point."""
 
-    Attributes:
-        x0: the starting point `(d,)`.
-    """
-
-    x0: Tensor
+    x0: Tensor  # the starting point `(d,)`
 
     def _set_silos(self, blocks: object, silo_clients: object, each: str, whole: str, x0: Any, device: Any) -> None:
         """Check and keep the silos, once `dimension` is set; `each` and `whole` name what the blocks divide."""

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.inputs.checks import quote
@@ -18,16 +18,6 @@ _Kinds = Mapping[str, Callable[..., T] | tuple[Callable[..., T], ...]]
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", NoneType: "null"}  # of JSON
 
 
-class KeyRow(NamedTuple):
-    """A key of a kind as a row of a table; the default is `"required"` where there is none."""
-
-    kind: str
-    key: str
-    type: str
-    default: str
-    meaning: str
-
-
 @dataclass(frozen=True)
 class Registry(Generic[T]):
     """The kinds of one part of a specification; a kind is a name and one or two builders.
@@ -35,12 +25,6 @@ class Registry(Generic[T]):
     The keys of a kind, with their types and defaults, are the parameters of its builders; `Args:` in a builder's
     docstring gives their meanings. Of two builders the first one is taken if the table has a key that the second one
     lacks.
-
-    Args:
-        what: the part, such as `"problem"`.
-        kinds: a builder, or two, of every kind; or a function that returns them, if they are to be imported late.
-        context: parameters of builders that are no keys.
-        shared: a function whose docstring gives meanings for several builders.
 
     Example:
         >>> def square(side: float, color: str = "red"):
@@ -54,10 +38,11 @@ class Registry(Generic[T]):
         fedbounds.bounds.errors.FedboundsError: unknown key of shape 'square': 'sise'; did you mean side?
     """
 
-    what: str
+    what: str  # the part, such as `"problem"`
+    # a builder, or two, of every kind; or a function that returns them, if they are to be imported late
     kinds: _Kinds[T] | Callable[[], _Kinds[T]]
-    context: tuple[str, ...] = ()
-    shared: Callable[..., Any] | None = None
+    context: tuple[str, ...] = ()  # parameters of builders that are no keys
+    shared: Callable[..., Any] | None = None  # a function whose docstring gives meanings for several builders
 
     def builders(self) -> dict[str, tuple[Callable[..., T], ...]]:
         """The builders of every kind."""
@@ -132,20 +117,6 @@ class Registry(Generic[T]):
             "additionalProperties": False,
         }
 
-    def rows(self) -> list[KeyRow]:
-        """All keys of all kinds, as rows of a table; a kind without keys has one row, whose key is empty."""
-        found: dict[tuple[str, str], KeyRow] = {}
-        for kind, builders in self.builders().items():
-            for builder in builders:
-                hints, meanings = _hints(builder), _meanings(builder, self.shared)
-                for key, each in self.keys(builder).items():
-                    default = "required" if each.default is each.empty else f"{each.default}"
-                    row = KeyRow(kind, key, _describe_type(hints.get(key, Any)), default, meanings.get(key, ""))
-                    found.setdefault((kind, key), row)
-            if not any(map(self.keys, builders)):
-                found[kind, ""] = KeyRow(kind, "", "", "", "")
-        return [*found.values()]
-
 
 def _hints(builder: Callable[..., Any]) -> dict[str, Any]:
     """The types of a builder's parameters."""
@@ -174,16 +145,3 @@ def _value(hint: Any, default: Any, meaning: str | None) -> dict[str, Any]:
         return {"enum": [*get_args(hint)]} | about
     parts = get_args(hint) if get_origin(hint) is UnionType else (hint,)
     return ({"type": [TYPES[part] for part in parts]} if all(part in TYPES for part in parts) else {}) | about
-
-
-def _describe_type(hint: Any) -> str:
-    """The type of a key in the words of TOML."""
-    if get_origin(hint) is Literal:
-        return " or ".join(f'"{each}"' for each in get_args(hint))
-    words: dict[str, None] = {}
-    for part in get_args(hint) if get_origin(hint) is UnionType else (hint,):
-        if part is not NoneType:
-            origin = get_origin(part) or part
-            is_table = inspect.isclass(origin) and (issubclass(origin, Mapping) or is_dataclass(origin))
-            words[TYPES.get(part, "table" if is_table else "list" if part is not Any else "number or list")] = None
-    return " or ".join(words)

@@ -37,23 +37,6 @@ SMALL = 2**16  # bytes of a trace that is put together in memory and not compres
 class Trace(Shown):
     """The record of one simulation.
 
-    Args:
-        arrays: name -> array. Always there: `seed` (the run-seeds), `round` (the recorded rounds),
-            `participants` (how many clients computed since the round recorded before, (seed, round)),
-            `uplink_bytes` (what all clients together have sent up to the round, (seed, round), if the messages of the
-            algorithm are always equally long: `message_bytes` of the spec; in tiers of clients and hubs also what hubs
-            have sent each other, if a round always sends as much),
-            `empty_rounds` and `unnormalized_rounds` (rounds in which nobody took part, and whose positive
-            weights, of minimax algorithms $nw_iq_i$, do not sum to one: outside the theory, but that minimax theory
-            wants a sum of one on average only; (seed,)), `diverged_at` (the recorded
-            round at which a seed was found not to be finite, -1 if never), and the problem's metrics, (seed,
-            round).
-        dims: name -> the names of its dimensions.
-        spec: what was run, as a JSON-able dictionary.
-        engine: which engine ran it, in words.
-        statuses: of each seed, "done" or "diverged". A diverged seed is not run on: its metrics are NaN
-            afterwards.
-
     Example:
         >>> trace = Trace({"round": np.arange(2), "loss": np.ones((1, 2))}, {"round": ("round",),
         ...     "loss": ("seed", "round")}, {}, "batched", ("done",))
@@ -61,10 +44,19 @@ class Trace(Shown):
         (1, 2)
     """
 
+    # name -> array. Always there: `seed` (the run-seeds), `round` (the recorded rounds), `participants` (how many
+    # clients computed since the round recorded before, (seed, round)), `uplink_bytes` (what all clients together have
+    # sent up to the round, (seed, round), if the messages of the algorithm are always equally long: `message_bytes` of
+    # the spec; in tiers of clients and hubs also what hubs have sent each other, if a round always sends as much),
+    # `empty_rounds` and `unnormalized_rounds` (rounds in which nobody took part, and whose positive weights, of minimax
+    # algorithms $nw_iq_i$, do not sum to one: outside the theory, but that minimax theory wants a sum of one on average
+    # only; (seed,)), `diverged_at` (the recorded round at which a seed was found not to be finite, -1 if never), and
+    # the problem's metrics, (seed, round)
     arrays: Mapping[str, np.ndarray]
-    dims: Mapping[str, tuple[str, ...]]
-    spec: dict[str, Any]
-    engine: str
+    dims: Mapping[str, tuple[str, ...]]  # name -> the names of its dimensions
+    spec: dict[str, Any]  # what was run, as a JSON-able dictionary
+    engine: str  # which engine ran it, in words
+    # of each seed, "done" or "diverged". A diverged seed is not run on: its metrics are NaN afterwards
     statuses: tuple[str, ...]
 
     def __post_init__(self) -> None:

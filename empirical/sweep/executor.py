@@ -252,19 +252,12 @@ MAX_WORKERS = 1024  # on one machine
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run.
+    """The outcome of a run."""
 
-    Args:
-        run: the run.
-        status: "done", "diverged" or "error: ...".
-        made: whether it was executed now, or found in the store.
-        before: its status before: "missing", "damaged: ...", or as found.
-    """
-
-    run: Run
-    status: str
-    made: bool
-    before: str
+    run: Run  # the run
+    status: str  # "done", "diverged" or "error: ..."
+    made: bool  # whether it was executed now, or found in the store
+    before: str  # its status before: "missing", "damaged: ...", or as found
 
     @property
     def failed(self) -> bool:

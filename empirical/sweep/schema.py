@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fedbounds.bounds.inputs.checks import check_choice
 from fedbounds.bounds.theory.result import Result
 from fedbounds.bounds.theory.symbols import Domain, Quantity
 from fedbounds.empirical.algorithms.messages.compressors import COMPRESSORS
@@ -18,7 +17,7 @@ from fedbounds.empirical.data.partition import PARTITIONS
 from fedbounds.empirical.participation.rates import RATES
 from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems.spec import PROBLEMS
-from fedbounds.empirical.runtime.kinds import TYPES, KeyRow, Registry
+from fedbounds.empirical.runtime.kinds import TYPES, Registry
 from fedbounds.empirical.sweep.spec import COMPONENTS, DEFAULTS, KEYS, NAME, PHASE_KEYS
 
 REGISTRIES: Mapping[str, Registry[Any]] = {
@@ -88,22 +87,6 @@ def phases(ending: str) -> Schema:
     }
     listed = {"type": "array", "items": phase, "minItems": 1}
     return {"properties": {"phases": listed}, "required": ["phases"], "additionalProperties": False}
-
-
-def kinds_table(part: str) -> list[KeyRow]:
-    """Every key of every kind of a part of a sweep file, as rows (kind, key, type, default, meaning).
-
-    Args:
-        part: "problem", "participation", "algorithm", "partition", "data set", "compressor" or "probability".
-
-    Raises:
-        FedboundsError: an unknown part.
-
-    Example:
-        >>> kinds_table("participation")[0]
-        KeyRow(kind='full', key='clients', type='integer', default='required', meaning='N.')
-    """
-    return REGISTRIES[check_choice("part", part, [*REGISTRIES])].rows()
 
 
 def constants_schema(result: Result) -> Schema:

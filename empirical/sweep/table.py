@@ -25,34 +25,23 @@ if TYPE_CHECKING:
 
 
 class Summary(NamedTuple):
-    """A metric of a run, averaged over its seeds.
+    """A metric of a run, averaged over its seeds."""
 
-    Args:
-        final: the mean over seeds at the last record.
-        deviation: the standard deviation over seeds there (denominator: seeds - 1); NaN for one seed.
-        best: the best, over the recorded rounds, of the mean over seeds: the largest for an accuracy or an F1 score,
-            else the smallest.
-    """
-
-    final: float
-    deviation: float
+    final: float  # the mean over seeds at the last record
+    deviation: float  # the standard deviation over seeds there (denominator: seeds - 1); NaN for one seed
+    # the best, over the recorded rounds, of the mean over seeds: the largest for an accuracy or an F1 score, else the
+    # smallest
     best: float
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run in the table.
+    """One run in the table."""
 
-    Args:
-        run: the run, with its labels.
-        status: "done", "diverged", "error: ...", "missing" or "damaged: ...".
-        metrics: name to summary; empty unless the run has finished.
-        origin: host, versions, git and device that made it; empty unless it has finished.
-    """
-
-    run: Run
-    status: str
-    metrics: dict[str, Summary]
+    run: Run  # the run, with its labels
+    status: str  # "done", "diverged", "error: ...", "missing" or "damaged: ..."
+    metrics: dict[str, Summary]  # name to summary; empty unless the run has finished
+    # host, versions, git and device that made it; empty unless it has finished
     origin: Mapping[str, str] = field(default_factory=dict)
 
 

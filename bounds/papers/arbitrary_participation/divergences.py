@@ -1,7 +1,5 @@
 """Inequalities between the divergences of Assumption 3', exact for any record of participation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 

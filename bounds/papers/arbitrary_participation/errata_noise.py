@@ -3,8 +3,6 @@
 The clients' functions are F_n(x) = x^2/2 where nothing else is said: L = 1, f* = 0 and no divergence at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,13 +1,9 @@
 """Counterexamples about the rates: Corollaries 3.3 and 4.8, the scaling remark and Table 1."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import isqrt
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above
-
-LN_20_BELOW, LN_20_ABOVE = Fraction(299, 100), Fraction(3)
 
 
 def sampled(N: int, S: int) -> tuple[Fraction, Fraction]:

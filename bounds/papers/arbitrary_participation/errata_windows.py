@@ -3,8 +3,6 @@
 Two clients with gradient offsets v = (-1, 1) are enough nearly everywhere; then d = 1 and (15) is an equality.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import count, pairwise, product

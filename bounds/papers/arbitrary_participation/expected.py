@@ -4,8 +4,6 @@ Every step of the proof of Theorem 3.1 is linear in $\sum_n(q_t^n)^2$ and in the
 that bounds on their expectations suffice.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION

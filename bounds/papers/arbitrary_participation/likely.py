@@ -3,8 +3,6 @@
 One round changes the root of the largest left-hand side over all x, whose mean square (15) bounds, by at most 2d/P.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, log, sqrt
 

@@ -1,7 +1,5 @@
 """Special cases and inequalities of Wang & Ji (2022)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import cast

@@ -1,7 +1,5 @@
 r"""Section 4: what kinds of participation make the window divergence vanish, and Corollaries 4.3 and 4.8."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sympy as sp

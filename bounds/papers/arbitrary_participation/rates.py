@@ -1,7 +1,5 @@
 """Table 1 and Section 5: the dominant rates as claims, each an order for large T with rho = 1/sqrt(S)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sympy import Expr, Integer, Rational, log, sqrt

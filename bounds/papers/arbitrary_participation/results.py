@@ -3,8 +3,6 @@
 `nu`, `beta`, `delta` are the roots of the paper's tilde quantities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

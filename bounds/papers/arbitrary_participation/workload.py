@@ -1,7 +1,5 @@
 """What a round of generalized FedAvg is made of: I local steps at S participants, amplified after every P rounds."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.round_cost import RoundCost
 

@@ -1,7 +1,5 @@
 """What the results of Sharma et al. (2023) assume, stated and unstated."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.assumptions import (
     HORIZONTAL,
     INDEPENDENT_CLIENTS,

@@ -11,8 +11,6 @@ $$\|a_i\|_1=\frac1{1-\rho}\Big[\tau_i-\frac{\rho(1-\rho^{\tau_i})}{1-\rho}\Big],
 Other coefficients are given by their norms `a1`, `a2` and their last and largest entries `alast`, `amax`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import sympy as sp
 from sympy import Integer, floor

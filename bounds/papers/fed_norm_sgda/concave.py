@@ -4,8 +4,6 @@ They bound the gradient of the Moreau envelope $\tilde\Phi_{1/2L_f}(x)=\min_{x'}
 local ascent is taken at a snapshot $\hat x^{(s)}$ that is renewed every $S$ rounds.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Corollaries 1.1 and 2.1, from the weighted objective to the intended one, and complexities 1.2 and 2.2."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sympy as sp

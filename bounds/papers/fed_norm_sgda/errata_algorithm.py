@@ -1,7 +1,5 @@
 """Algorithm 1 read literally: momentum in lines 10 to 12."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Counterexamples to Lemmas C.1, C.2 and C.4 as printed: noise in x that grows with the gradient in y."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller

@@ -1,7 +1,5 @@
 r"""Counterexamples about Theorem 4's ascent, Lemma C.3: the bound 4R and the condition behind 1/4."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller

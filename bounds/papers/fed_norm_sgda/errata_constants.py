@@ -1,7 +1,5 @@
 r"""Forms of Sharma et al. (2023) at identical clients who all take part, in exact fractions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 

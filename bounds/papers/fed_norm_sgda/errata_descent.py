@@ -1,7 +1,5 @@
 r"""Counterexamples about Theorem 1's descent: the lost dual gap, the step in x, and the conditions of Lemma B.5."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from math import isqrt

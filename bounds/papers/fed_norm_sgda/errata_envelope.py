@@ -1,7 +1,5 @@
 r"""Counterexamples about the envelope: its smoothness (Lemmas B.1 and B.3), Moreau envelopes (Corollary 2.1)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller

@@ -1,7 +1,5 @@
 """Counterexamples about noise: products that are dropped in (19), (25) and (34), and Assumption 2 for each block."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

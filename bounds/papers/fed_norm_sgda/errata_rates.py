@@ -4,8 +4,6 @@ Theorem 4 contains $\frac{\bar\Delta}{\Gamma_xT}$, $\Gamma_xL_fG_x^2S$ and $\fra
 $\frac{\bar\Delta L_f^2G_x^2R}{\Gamma_yT}$; a cap on $\Gamma_y$ is a floor of order $T^{-1/3}$ under the sum.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import isqrt
 

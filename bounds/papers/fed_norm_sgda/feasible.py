@@ -19,8 +19,6 @@ maximizers any distance apart, with $b_i$ as alike as $\sigma_G>0$ asks for and 
 **Moreau envelopes** of functions with gradients up to $G_x$ have no larger ones.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import numpy as np

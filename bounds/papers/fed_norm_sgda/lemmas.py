@@ -1,7 +1,5 @@
 r"""The lemmas behind Theorem 1 (Appendix B); $\nu$ is the price of the product of noise and gradients."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sympy as sp
@@ -52,7 +50,6 @@ noisydrift = n.noisydrift
 SMOOTHNESS_ERRATUM = "smoothness-of-the-envelope"
 DESCENT_ERRATUM = "descent-without-the-cross-term"
 DESCENT_SMOOTHNESS_ERRATUM = "descent-with-too-smooth-an-envelope"
-WHOLE_NOISE_ERRATUM = "noise-bounded-as-a-whole"
 RANDOM = "gradient noise and participation"
 LOCAL_NOISE = drift_step * (sigmaL**2 * C_w + 2 * sigmaG**2 * D)  # V
 ONE = Integer(1)

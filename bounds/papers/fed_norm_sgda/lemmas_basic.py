@@ -1,7 +1,5 @@
 r"""The standard facts of Appendix A, each as it is used: about gradients as vectors, and about one smooth function."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sympy import Expr

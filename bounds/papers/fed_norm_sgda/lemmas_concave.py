@@ -1,7 +1,5 @@
 r"""The lemmas behind Theorem 4 (Appendix C); $\nu$ is the price of the product of noise and gradients."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 

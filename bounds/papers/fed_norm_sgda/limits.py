@@ -1,7 +1,5 @@
 r"""Special cases of Sharma et al. (2023) in which forms must agree, and the directions in which they move."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import sympy as sp

@@ -1,7 +1,5 @@
 r"""Remark 1, eq. (6), Remark 3 and Remark 6: all clients alike, the PL condition, and one full synchronization."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sympy import Integer, Rational, sqrt

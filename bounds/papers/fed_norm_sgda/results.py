@@ -1,7 +1,5 @@
 """Theorem 1 (nonconvex-strongly-concave): the full bound, and the bound at the steps the paper sets."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 

@@ -1,7 +1,5 @@
 """Tables 1 and 2 of Sharma et al. (2023): orders as printed, and as computed from the theorems."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a round of Fed-Norm-SGDA is made of: tau_i descent and ascent steps at each of P clients."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.round_cost import Known, RoundCost
 

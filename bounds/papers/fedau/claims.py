@@ -1,7 +1,5 @@
 """Claims besides results and errata: proofs, limits, and assumptions that proofs need and the paper omits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm

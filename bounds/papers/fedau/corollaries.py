@@ -4,8 +4,6 @@ The cut-off $K=\log_cT$, $c=(1-\min_np_n)^{-2}$, is here the whole number $\max\
 $R=1/\log c$.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Counterexamples about one round: the cross term that (B.3.8) drops, Lemmas B.3.3 and B.5.1, and (B.4.4)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise, product

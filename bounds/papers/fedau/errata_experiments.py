@@ -1,7 +1,5 @@
 """Counterexamples about the experiments: how participation is generated, what is sampled, and what the tables say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Counterexamples about FedAU's weights: what (B.6.8) says of them, the cut-off of Corollary 4, Option 1, and Q."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product

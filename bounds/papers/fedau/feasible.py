@@ -26,8 +26,6 @@ error that is left to them. For $m=1$ they are best alike; for $m\ge2$ they may 
 $W$, $\bar Q$ and $R$ together are those of some $p$, $K$ and $T$.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Max, Min, exp, floor, sqrt
 

@@ -1,7 +1,5 @@
 r"""Harmonic numbers $H_m=\sum_{j\le m}1/j$ as a symbol and as a function of arrays."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

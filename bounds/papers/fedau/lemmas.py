@@ -3,8 +3,6 @@ r"""The one-step lemmas of Appendices B.3 and B.5: divergence from a weighted ob
 $\tilde f=\sum_n\varphi_nF_n$ is the objective of Definition B.3.1.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Special cases and inequalities of Wang & Ji (2024)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 

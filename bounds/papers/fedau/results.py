@@ -1,7 +1,5 @@
 r"""Theorems 1, 2 and 3: $x_{t+1}=x_t+\frac\eta N\sum_n\mathbb 1_t^n\omega_t^n\Delta_t^n$."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sympy as sp

@@ -18,8 +18,6 @@ $$\mathbb E\,\omega_t^2=(\mathbb E S)^2+\int_1^{1/q}A(x)\,\Big(x\frac d{dx}\Big)
 and the sum over $t$ is the same integral with a geometric sum in it.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import NamedTuple
@@ -40,21 +38,13 @@ SERIES = 12
 
 
 class WeightStatistics(NamedTuple):
-    r"""What there is to know about FedAU's weights before a run; see `weight_statistics`.
+    r"""What there is to know about FedAU's weights before a run; see `weight_statistics`."""
 
-    Attributes:
-        mean: (N, T) means $\mathbb E\,\omega_t^n$.
-        squared_error: (N, T) mean squared relative errors $\mathbb E(p_n\omega_t^n-1)^2$.
-        weight_error: their mean over clients and rounds, the W of Theorem 2.
-        mean_second_moment: mean over clients and rounds of $p_n\mathbb E(\omega_t^n)^2$, the last term's Q.
-        largest_second_moment: largest value of $\frac1N\sum_np_n(\omega_t^n)^2$ on any path, the step size's Q.
-    """
-
-    mean: np.ndarray
-    squared_error: np.ndarray
-    weight_error: float
-    mean_second_moment: float
-    largest_second_moment: float
+    mean: np.ndarray  # (N, T) means $\mathbb E\,\omega_t^n$
+    squared_error: np.ndarray  # (N, T) mean squared relative errors $\mathbb E(p_n\omega_t^n-1)^2$
+    weight_error: float  # their mean over clients and rounds, the W of Theorem 2
+    mean_second_moment: float  # mean over clients and rounds of $p_n\mathbb E(\omega_t^n)^2$, the last term's Q
+    largest_second_moment: float  # largest value of $\frac1N\sum_np_n(\omega_t^n)^2$ on any path, the step size's Q
 
 
 def weight_statistics(rates: ArrayLike, rounds: int, cut_off: float = math.inf) -> WeightStatistics:

@@ -1,7 +1,5 @@
 """What a round of FedAU is made of: I local steps at the participants, and weights with the cut-off K."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.round_cost import Known, RoundCost
 

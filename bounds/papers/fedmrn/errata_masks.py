@@ -1,7 +1,5 @@
 r"""Counterexamples about FedMRN's own masks: Assumption 4, Theorem 1's amplitude, Proposition 1, Remark 1, eq. (54)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller

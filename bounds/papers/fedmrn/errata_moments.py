@@ -4,8 +4,6 @@ Masks whose relative error is $\pm M$ with probability $\frac1{2M}$ each and els
 $E|S(x)-x|^2=M|x|^2$.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller

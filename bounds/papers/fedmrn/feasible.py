@@ -23,8 +23,6 @@ $\mu|w_1-w^*|\le\sqrt{G^2-(d-1)\mu^2A^2}-\mu A$, which $\frac\mu2|w-w^*|^2$ atta
 **Without convexity** a gap may lie beyond all points where gradients are taken: every value occurs.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lemmas 1 to 5 (Appendix B); Lemma 2 is false for a single client and true on average over the clients."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     CONSTANT_STEPS,
     FALLING_STEPS,

@@ -1,7 +1,5 @@
 """Special cases of Li et al. (2024) that must agree, Remark 1 among them, and forms that may not exceed others."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from sympy import Integer, Rational, Symbol, sqrt

@@ -1,7 +1,5 @@
 r"""Proposition 1 and Remark 2: what progressive masking gains, and the rates."""
 
-from __future__ import annotations
-
 from sympy import sqrt
 
 from fedbounds.bounds.papers.fedmrn import assumptions

@@ -4,8 +4,6 @@ The paper's constant $\frac{q^2(N-1)+N-K}{K(N-1)}$ is split into $\frac{q^2}K+\f
 $N=K=1$.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, sqrt
 

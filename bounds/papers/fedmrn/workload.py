@@ -1,7 +1,5 @@
 """What a round of FedMRN is made of: S local steps at K clients, the model down, and a mask or a message up."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.round_cost import Known, RoundCost
 

@@ -1,7 +1,5 @@
 """Claims besides results and errata: proofs and limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim

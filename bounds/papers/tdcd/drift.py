@@ -1,7 +1,5 @@
 r"""The drift of $Q$ local steps on a frozen batch: $\sum_{s<Q}((1+x)^s-1)^2$ with $x=\eta L_{max}$."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

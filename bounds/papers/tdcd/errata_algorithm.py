@@ -1,7 +1,5 @@
 r"""Counterexamples about indices, constants and what clients hold, on scalar quadratics: $x_{t+1}=(1-\eta)x_t$."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller

@@ -4,8 +4,6 @@ With $f=\frac12x^2$ and noise $\xi=\pm1$ once a round, $x_{r+1}=\rho x_r-(1-\rho
 square stays at $\frac{1-\rho}{1+\rho}$.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import isqrt
 

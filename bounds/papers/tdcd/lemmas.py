@@ -1,7 +1,5 @@
 """Lemmas 1 and 2: a stochastic gradient where a round starts, and how far the gradients drift in a round."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from fedbounds.bounds.papers.tdcd.assumptions import BLOCK_SMOOTH, ONE_BLOCK_SMOOTH, UNBIASED_CLIENTS, UNBIASED_SILOS

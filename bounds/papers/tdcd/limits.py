@@ -1,7 +1,5 @@
 """Special cases of Das et al. (2022) that must agree, and forms that may not exceed others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

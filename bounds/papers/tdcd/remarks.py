@@ -1,7 +1,5 @@
 r"""Remark 5, with its constants and its condition, and Theorem 1 within a given time: $t_Q=3t_{comm}+Qt_{comp}$."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import floor, sqrt
 

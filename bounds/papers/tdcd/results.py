@@ -1,7 +1,5 @@
 """Theorem 1, eq. (15), at the synchronized iterates, and the sharper bounds that its proof gives."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sympy as sp

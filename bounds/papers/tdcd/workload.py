@@ -1,7 +1,5 @@
 """What a round of TDCD is made of: embeddings through the hubs, Q local steps at every client, models to the hubs."""
 
-from __future__ import annotations
-
 from fedbounds.bounds.theory.result import Form, Result
 from fedbounds.bounds.theory.round_cost import Known, RoundCost
 

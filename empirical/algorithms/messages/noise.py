@@ -47,10 +47,6 @@ class Noise:
     | `gaussian` | normal with standard deviation $\alpha$, cut off at $5.29\,\alpha$ |
     | `bernoulli` | $\pm\alpha$ |
 
-    Args:
-        law: one of these.
-        amplitude: $\alpha>0$, in the unit of the update.
-
     Raises:
         FedboundsError: an unknown law, or an amplitude that is not a number in (0, inf) or too small for float32.
 
@@ -64,8 +60,8 @@ class Noise:
     Source: Li et al. 2024, Section 3.2 (the laws) and Section 5 (amplitudes); Steele, Lea & Flood 2014, Figure 15.
     """
 
-    law: Law
-    amplitude: float
+    law: Law  # one of these
+    amplitude: float  # $\alpha>0$, in the unit of the update
 
     def __post_init__(self) -> None:
         check_choice("law of noise", self.law, get_args(Law))

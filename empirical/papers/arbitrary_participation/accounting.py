@@ -12,8 +12,6 @@ does not cover.
 Source: Wang & Ji 2022, Assumption 3' and Section 4.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError

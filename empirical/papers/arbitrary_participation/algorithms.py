@@ -6,8 +6,6 @@ Weights that do not are applied as given; an empty round adds zero. Both are out
 theory, and a trace counts them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

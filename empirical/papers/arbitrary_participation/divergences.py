@@ -6,8 +6,6 @@ r"""The left-hand sides of (5), (6) and (7) for given weights, from what is know
 Source: Wang & Ji 2022, Assumption 3'.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

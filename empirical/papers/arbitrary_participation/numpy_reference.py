@@ -1,7 +1,5 @@
 """Algorithm 1 on plain problems of NumPy arrays: the pseudo-code itself, and nothing of an engine."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator
 from itertools import count

@@ -3,8 +3,6 @@ r"""What a record of weights, or a process, implies for the constants of partici
 Source: Wang & Ji 2022, Assumption 3' and Appendix C.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.bounds.participation.constants import check_weights, window_means

@@ -19,8 +19,6 @@ Example:
 Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*, Algorithm 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Every function takes the problem, the weights q (T, N), the initial model x0 (d,
 and returns the list of models x_0, ..., x_T. Clients whose weight is zero are skipped, as the paper allows.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

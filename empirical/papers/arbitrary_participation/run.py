@@ -13,8 +13,6 @@ The constants of participation at a horizon T are those of the first T rounds. T
 Source: Wang & Ji 2022, Assumption 3' and Appendix C.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

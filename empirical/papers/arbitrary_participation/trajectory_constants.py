@@ -8,8 +8,6 @@ between the pairs of points of the proof, $(\mathbf y_{t,i}^n,\bar{\mathbf y}_{t
 Source: Wang & Ji 2022, Assumption 3', Lemmas C.1, C.2 and eq. (C.13).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Generalized FedAvg with fixed participation as a performance-estimation problem, with and without gradient noise."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

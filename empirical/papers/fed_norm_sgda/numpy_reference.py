@@ -1,7 +1,5 @@
 """Algorithm 1 on plain games of NumPy arrays: the pseudo-code itself, and nothing of an engine."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -6,8 +6,6 @@ returns the list of models z_0, ..., z_T. Of client i in round t, `tau[t][i]` ar
 and `tau_eff[t]`, fixed in the theory, may change with them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Strategies of hypothesis for minimax algorithms: games and runs on them. Needs the extra `testing`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple

@@ -8,8 +8,6 @@ $(x_t,y_t)$ and $(x_t,y^*(x_t))$, and one round's state and the next, where both
 Source: Sharma et al. 2023, Assumptions 1 to 3.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fed-Norm-SGDA on nonconvex-strongly-concave games as a performance-estimation problem."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from PEPit import Expression, Point

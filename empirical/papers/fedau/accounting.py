@@ -9,8 +9,6 @@ their error, at other cut-offs, and the error round by round.
 Source: Wang & Ji 2024, Algorithm 2 and Theorem 2.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError

@@ -6,8 +6,6 @@ $h=\sum_n\varphi_nF_n$ with $\varphi_n\propto p_n\,\mathbb E\,\omega^n$. Only $\
 Source: Wang & Ji 2024, Theorem 1 and eq. (B.4.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 

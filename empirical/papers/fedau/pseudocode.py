@@ -4,8 +4,6 @@ Every function takes the problem, the weights q (T, N), only whether they are ze
 x0 (d,) and the streams of one seed, and returns the list of models x_0, ..., x_T.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

@@ -8,8 +8,6 @@ independent of the model, so that for them the largest $\mathbb E\|\nabla f(x_t)
 Source: Wang & Ji 2024, Theorems 1 and 2, Corollary 4 and Appendix B.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

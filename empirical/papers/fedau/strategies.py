@@ -1,7 +1,5 @@
 """Strategies of hypothesis for FedAU's weights: records of participation. Needs the extra `testing`."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -7,8 +7,6 @@ those clients that took part, and for f from one round to the next (the descent 
 Source: Wang & Ji 2024, Lemmas B.3.1 to B.3.3.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """FedAvg with weights 1/p_n and Bernoulli participation as a performance-estimation problem."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

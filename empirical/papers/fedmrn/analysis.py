@@ -4,8 +4,6 @@ All N clients run all the time, and the average over all of them is what the the
 too. So one *round* of a simulation is one iteration here; who takes part counts after every S of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ Client and server make the same noise n of a seed; the client chooses the bits m
 Source: Li et al. 2024, *Masked Random Noise for Communication-Efficient Federated Learning*, eqs. (5) to (8).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

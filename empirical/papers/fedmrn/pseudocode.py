@@ -5,8 +5,6 @@ returns the list of models w_0, ..., w_T. The server sees messages and nothing e
 they are batch normalization's, are sent as they are.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

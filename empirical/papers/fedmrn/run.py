@@ -5,8 +5,6 @@ of a form is the one for which they are made: a theorem with $a=2\eta SG$ speaks
 and covers it if no gradient is longer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Strategies of hypothesis for a client's round of FedMRN. Needs the extra `testing`."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple, get_args
 

@@ -1,7 +1,5 @@
 """FedMRN as it is analyzed, with an unbiased operator, as a performance-estimation problem."""
 
-from __future__ import annotations
-
 from PEPit import Point
 
 from fedbounds.bounds.errors import FedboundsError

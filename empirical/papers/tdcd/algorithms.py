@@ -4,8 +4,6 @@ It was compared with itself at other numbers of local steps: Q = 1 is the distri
 is local SGD that keeps its batch for a round, $K_j=1$ is vertical federated learning with local steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args

@@ -1,7 +1,5 @@
 """Misreadings of Algorithm 1: every choice in it is a method of `Reading`, and a misreading replaces some of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Self, TypeAlias
 

@@ -1,7 +1,5 @@
 """Algorithm 1 on plain tables of NumPy arrays, corrected, and nothing of an engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The slow twins of the tiered algorithms: one client and one local step at a time, as the pseudo-code reads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

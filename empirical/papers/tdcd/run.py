@@ -12,8 +12,6 @@ gradients and of how far their expectations are from f's. Smoothness is by secan
 of its round, from one local step to the next, and of f from one sync point to the next.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Strategies of hypothesis for TDCD: small tables in silos, and runs on them. Needs the extra `testing`."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """TDCD as a performance-estimation problem: blocks that move at once, each by what it sees of a mini-batch or of f."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PEPit import BlockPartition, Expression, Point

@@ -22,27 +22,19 @@ from fedbounds.empirical.problems import Problem, QuadraticMinimax
 class MinimaxMoments:
     r"""Exact expectations along a run of T rounds, over gradient noise and over who takes part.
 
-    Attributes:
-        mean: $\mathbb Ez_t$ with $z = (x, y)$, (T+1, d).
-        covariance: of $z_t$, (T+1, d, d).
-        weights: $w$ of the objective that the server steps along, (T, n).
-        drift: $X_t = L_f^2\sum_i\frac{w_i}{\|a_i\|_1}\sum_ka_i^{(k)}\mathbb E\|z_i^{(t,k)}-z_t\|^2$, (T,), units of a
-            squared gradient.
-        direction: $\mathbb E\|g_x\|^2$ and $\mathbb E\|g_y\|^2$ of the server's directions, (T, 2).
-        exact_direction: $\mathbb E\|\sum_iw_ih_{x,i}\|^2$ and the same in y, with exact gradients at the same noisy
-            iterates, (T, 2).
-        algorithm, problem, participation: what was run.
-
     Numbers beyond floating point are infinite or not numbers at all.
     """
 
-    mean: np.ndarray
-    covariance: np.ndarray
-    weights: np.ndarray
+    mean: np.ndarray  # $\mathbb Ez_t$ with $z = (x, y)$, (T+1, d)
+    covariance: np.ndarray  # of $z_t$, (T+1, d, d)
+    weights: np.ndarray  # $w$ of the objective that the server steps along, (T, n)
+    # $X_t = L_f^2\sum_i\frac{w_i}{\|a_i\|_1}\sum_ka_i^{(k)}\mathbb E\|z_i^{(t,k)}-z_t\|^2$, (T,), units of a squared
+    # gradient
     drift: np.ndarray
-    direction: np.ndarray
+    direction: np.ndarray  # $\mathbb E\|g_x\|^2$ and $\mathbb E\|g_y\|^2$ of the server's directions, (T, 2)
+    # $\mathbb E\|\sum_iw_ih_{x,i}\|^2$ and the same in y, with exact gradients at the same noisy iterates, (T, 2)
     exact_direction: np.ndarray
-    algorithm: MinimaxAlgorithm
+    algorithm: MinimaxAlgorithm  # algorithm, problem, participation: what was run
     problem: QuadraticMinimax
     participation: Process
 

@@ -143,24 +143,16 @@ Label = Literal["exact", "exact given the record"]
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    r"""Exact expectations along a run of T rounds.
+    r"""Exact expectations along a run of T rounds."""
 
-    Attributes:
-        label: "exact", over gradient noise and participation; or "exact given the record", over gradient noise.
-        mean: $\mathbb Ex_t$, (T+1, d), units of x.
-        variance: of the components of $x_t$ along `directions`, (T+1, d), units of x^2.
-        directions: orthonormal columns, (d, d): eigenvectors of the Hessian if all clients share it, else unit vectors.
-        gradient_norm_squared: $\mathbb E\|\nabla f(x_t)\|^2$, (T+1,); infinite beyond floating point.
-        objective_gap: $\mathbb Ef(x_t)-\min f$, (T+1,); infinite where f is unbounded below.
-        algorithm, problem, participation, noise: what was run; a given matrix is a `Recorded` process.
-    """
-
-    label: Label
-    mean: np.ndarray
-    variance: np.ndarray
+    label: Label  # "exact", over gradient noise and participation; or "exact given the record", over gradient noise
+    mean: np.ndarray  # $\mathbb Ex_t$, (T+1, d), units of x
+    variance: np.ndarray  # of the components of $x_t$ along `directions`, (T+1, d), units of x^2
+    # orthonormal columns, (d, d): eigenvectors of the Hessian if all clients share it, else unit vectors
     directions: np.ndarray
-    gradient_norm_squared: np.ndarray
-    objective_gap: np.ndarray
+    gradient_norm_squared: np.ndarray  # $\mathbb E\|\nabla f(x_t)\|^2$, (T+1,); infinite beyond floating point
+    objective_gap: np.ndarray  # $\mathbb Ef(x_t)-\min f$, (T+1,); infinite where f is unbounded below
+    # algorithm, problem, participation, noise: what was run; a given matrix is a `Recorded` process
     algorithm: Algorithm
     problem: Quadratic
     participation: Process

@@ -31,23 +31,16 @@ MOST_PATHS = 2**17
 class TierMoments:
     r"""Exact expectations along a run of R rounds, over all that the rounds draw.
 
-    Attributes:
-        mean: $\mathbb E\theta^{rQ}$, (R+1, d).
-        covariance: of $\theta^{rQ}$, (R+1, d, d).
-        gradient_norm_squared: $\mathbb E\|\nabla f(\theta^{rQ})\|^2$, (R+1,); the theorem averages the first R.
-        objective: $\mathbb Ef(\theta^{rQ})$, (R+1,).
-        silo_variances: $\mathbb E\sigma_j^2(\theta^{rQ})$ of `Vertical.silo_variances`, (R+1, silos).
-        algorithm, problem, participation: what was run.
-
     Numbers beyond floating point are infinite or not numbers at all.
     """
 
-    mean: np.ndarray
-    covariance: np.ndarray
+    mean: np.ndarray  # $\mathbb E\theta^{rQ}$, (R+1, d)
+    covariance: np.ndarray  # of $\theta^{rQ}$, (R+1, d, d)
+    # $\mathbb E\|\nabla f(\theta^{rQ})\|^2$, (R+1,); the theorem averages the first R
     gradient_norm_squared: np.ndarray
-    objective: np.ndarray
-    silo_variances: np.ndarray
-    algorithm: TieredAlgorithm
+    objective: np.ndarray  # $\mathbb Ef(\theta^{rQ})$, (R+1,)
+    silo_variances: np.ndarray  # $\mathbb E\sigma_j^2(\theta^{rQ})$ of `Vertical.silo_variances`, (R+1, silos)
+    algorithm: TieredAlgorithm  # algorithm, problem, participation: what was run
     problem: Vertical
     participation: Process
 

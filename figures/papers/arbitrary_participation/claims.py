@@ -1,7 +1,5 @@
 """The paper's experimental claims, compared with our runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The demo: generalized FedAvg against its baselines on images, and under Theorem 3.1."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -42,24 +40,15 @@ SMALL = {
 
 @dataclass(frozen=True)
 class Demonstration:
-    """The results of the demo.
+    """The results of the demo."""
 
-    Attributes:
-        setting, steps: the experiment and its step sizes, in words.
-        levels: method to final training loss and test accuracy with standard errors.
-        claims: the paper's ordering.
-        comparisons: the exact run under two forms of Theorem 3.1.
-        real: runs on digits under the sharp form, by participation.
-        written: every file.
-    """
-
-    setting: str
+    setting: str  # setting, steps: the experiment and its step sizes, in words
     steps: str
-    levels: dict[str, dict[str, float]]
-    claims: list[FigureClaim]
-    comparisons: dict[str, RunComparison]
-    real: dict[str, RunComparison]
-    written: list[Path]
+    levels: dict[str, dict[str, float]]  # method to final training loss and test accuracy with standard errors
+    claims: list[FigureClaim]  # the paper's ordering
+    comparisons: dict[str, RunComparison]  # the exact run under two forms of Theorem 3.1
+    real: dict[str, RunComparison]  # runs on digits under the sharp form, by participation
+    written: list[Path]  # every file
 
     @property
     def text(self) -> str:

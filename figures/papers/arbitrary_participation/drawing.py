@@ -1,7 +1,5 @@
 """The figures of the paper, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The experiments as sweep documents: periodic availability of image classes, and the toy example."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -22,35 +20,24 @@ class Scale:
 
     The paper: N = 250, S = 10, slots of 100 rounds, P = 500, 300,000 rounds (FashionMNIST) or 600,000 (CIFAR-10) after
     2,000 or 4,000 initial ones, 10 or 5 seeds, I = 5, batch 16.
-
-    Attributes:
-        clients, participants, slot: N, S and the rounds that a group of classes is available.
-        initial_step, initial_rounds: of plain FedAvg before the methods start.
-        rounds, seeds: of the methods.
-        step_grid: local step sizes for tuning, ascending.
-        record_every: some cycles and one slot, so that five records in a row meet all groups.
-        train: training images, of a generated data set.
-        waits_fully: whether wait-full is among the methods.
-        steps: the step sizes, if tuned before.
-        seeds_per_run: computed together (default: all; one for CNNs).
     """
 
     dataset: str
     network: str
-    clients: int
+    clients: int  # clients, participants, slot: N, S and the rounds that a group of classes is available
     participants: int
     slot: int
-    initial_step: float
+    initial_step: float  # initial_step, initial_rounds: of plain FedAvg before the methods start
     initial_rounds: int
-    rounds: int
+    rounds: int  # rounds, seeds: of the methods
     seeds: int
-    step_grid: Sequence[float]
-    record_every: int
+    step_grid: Sequence[float]  # local step sizes for tuning, ascending
+    record_every: int  # some cycles and one slot, so that five records in a row meet all groups
     tuning_seeds: int = 2
-    train: int | None = None
-    waits_fully: bool = True
-    steps: Mapping[str, float] | None = None
-    seeds_per_run: int | None = None
+    train: int | None = None  # training images, of a generated data set
+    waits_fully: bool = True  # whether wait-full is among the methods
+    steps: Mapping[str, float] | None = None  # the step sizes, if tuned before
+    seeds_per_run: int | None = None  # computed together (default: all; one for CNNs)
 
     @property
     def interval(self) -> int:

@@ -1,7 +1,5 @@
 """Networks compared with the paper's theorems: along one run, and over T at the steps that a result sets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from fedbounds.figures.charts.networks import NetworkFamily, Networks, read_setting

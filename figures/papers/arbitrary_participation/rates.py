@@ -1,7 +1,5 @@
 r"""Rates and ratios: Corollaries 3.2 and 3.3 at their own step sizes, exactly on quadratics."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

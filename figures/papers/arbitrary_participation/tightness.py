@@ -1,7 +1,5 @@
 """Theorem 3.1, its worst case and quadratics with cyclic participation, at the same constants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@ r"""Fed-Norm-SGDA under its theorems: Theorem 1 by exact moments, Theorems 3 and
 All constants are exact. If R, the radius of Theorems 3 and 4, is that of the run, the bound is not a guarantee.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -172,24 +170,17 @@ def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
 
 @dataclass(frozen=True)
 class QuadraticRun:
-    """A run of Fed-Norm-SGDA on a quadratic with exact moments.
+    """A run of Fed-Norm-SGDA on a quadratic with exact moments."""
 
-    Attributes:
-        clients, participants, local_steps, rounds: n, P (0: all), tau and T.
-        heterogeneity, noise, condition: sigma_G, standard deviation per coordinate, and kappa.
-        ascent: the effective step in y; that in x is the largest that condition (c) allows.
-        local: the local step in y; that in x is an eighth.
-    """
-
-    clients: int = 12
+    clients: int = 12  # clients, participants, local_steps, rounds: n, P (0: all), tau and T
     participants: int = 6
     local_steps: int = 4
-    heterogeneity: float = 1.0
+    heterogeneity: float = 1.0  # heterogeneity, noise, condition: sigma_G, standard deviation per coordinate, and kappa
     noise: float = 0.3
     condition: float = 2.0
     rounds: int = 5000
-    ascent: float = 0.008
-    local: float = 1e-3
+    ascent: float = 0.008  # the effective step in y; that in x is the largest that condition (c) allows
+    local: float = 1e-3  # the local step in y; that in x is an eighth
 
     @property
     def process(self) -> WithoutReplacement:

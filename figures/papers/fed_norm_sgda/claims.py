@@ -1,7 +1,5 @@
 """The claims of the paper's figures and two about rates, compared with our runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The experiments as sweep documents: an adversary of all images, an adversary of the classes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,40 +33,29 @@ class Scale:
 
     The paper has CIFAR-10, VGG11 and n = 15; it gives no rounds, seeds, step sizes, S, and no alpha, n and P of Figures
     6-8.
-
-    Attributes:
-        clients, participants: n (but in Figure 7), and P of Figures 4 and 8, the last n.
-        rounds, seeds: T and the number of runs; results are averages over the last tenth of the rounds.
-        period: S of the variants with snapshots; divides `rounds`.
-        alphas, numbers: of Figure 6, and n of Figure 7.
-        target, reach: the accuracy of Figure 7, in runs of `reach` rounds.
-        robust_most: E of Figure 3; the paper has both of `MOST`.
-        start, budget, extensions: the first step sizes, the settings of a search, and more at edges.
-        retuning: settings for another P or alpha, and for Figure 7.
-        tuning: seeds of a search, on one split of the data.
-        size: training and test images, of a generated data set.
     """
 
     dataset: str
     network: str
-    clients: int = 15
+    clients: int = 15  # clients, participants: n (but in Figure 7), and P of Figures 4 and 8, the last n
     participants: tuple[int, ...] = (5, 10, 15)
-    rounds: int = 200
+    rounds: int = 200  # rounds, seeds: T and the number of runs; results are averages over the last tenth of the rounds
     seeds: int = 20
-    period: int = 5
+    period: int = 5  # S of the variants with snapshots; divides `rounds`
     weight_decay: float = 0.2
-    alphas: tuple[float, ...] = (0.05, 0.1, 0.3, 1.0)
+    alphas: tuple[float, ...] = (0.05, 0.1, 0.3, 1.0)  # alphas, numbers: of Figure 6, and n of Figure 7
     numbers: tuple[int, ...] = (5, 15, 45)
-    target: float = 0.9
+    target: float = 0.9  # target, reach: the accuracy of Figure 7, in runs of `reach` rounds
     reach: int = 40
     record_every: int = 5
-    robust_most: tuple[int, ...] = MOST
+    robust_most: tuple[int, ...] = MOST  # E of Figure 3; the paper has both of `MOST`
+    # start, budget, extensions: the first step sizes, the settings of a search, and more at edges
     start: TunedSetting = field(default_factory=lambda: dict.fromkeys(STEPS, 0.003))
     budget: int = 40
-    retuning: int = 16
+    retuning: int = 16  # settings for another P or alpha, and for Figure 7
     extensions: int = 10
-    tuning: int = 4
-    size: tuple[int, int] | None = None
+    tuning: int = 4  # seeds of a search, on one split of the data
+    size: tuple[int, int] | None = None  # training and test images, of a generated data set
 
     @property
     def images(self) -> str | dict[str, Any]:
@@ -117,21 +104,14 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
 
 @dataclass(frozen=True)
 class ExperimentSetting:
-    """A setting without its step sizes.
+    """A setting without its step sizes."""
 
-    Attributes:
-        problem, method: `ROBUST` or `FAIR`; one of `METHODS`.
-        clients, participants, alpha: n, P, and the Dirichlet parameter of the clients' class mixes.
-        most: E; every client draws tau_i from Unif[2, E] once per seed.
-        epochs: tau_i counts epochs, not local steps.
-    """
-
-    problem: str
-    clients: int
+    problem: str  # problem, method: `ROBUST` or `FAIR`; one of `METHODS`
+    clients: int  # clients, participants, alpha: n, P, and the Dirichlet parameter of the clients' class mixes
     participants: int
     method: str = NORMALIZED
-    most: int = MOST[0]
-    epochs: bool = False
+    most: int = MOST[0]  # E; every client draws tau_i from Unif[2, E] once per seed
+    epochs: bool = False  # tau_i counts epochs, not local steps
     alpha: float = ALPHA
 
     @property

@@ -4,8 +4,6 @@ With logistic regression and weight decay the fair problem is strongly convex in
 $\sum_iw_if_i$ has one saddle, and a method with effective weights $w$ settles there as its local steps vanish.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cache

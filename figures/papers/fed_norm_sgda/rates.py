@@ -1,7 +1,5 @@
 r"""Rates and ratios: Theorem 1 at its own steps, exactly on quadratic games."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from fedbounds.empirical.comparison.compare_run import RunComparison, confront_family

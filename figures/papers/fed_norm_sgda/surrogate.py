@@ -1,7 +1,5 @@
 r"""The surrogate objective of naive averaging: predicted and measured limits, and Corollary 1.1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Theorem 1 of Fed-Norm-SGDA, its worst case and quadratic games, at the same constants."""
 
-from __future__ import annotations
-
 from fedbounds.empirical.comparison.compare_run import confront
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full

@@ -4,8 +4,6 @@ Constants are exact: $F_n=\phi+b_n^\top x$ with a bounded gradient for Theorem 2
 biased objectives.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,23 +44,16 @@ ALMOST = 1 - 1e-9  # of the largest step, so that rounding breaks no condition
 
 @dataclass(frozen=True)
 class ExperimentSize:
-    """The size of an experiment.
+    """The size of an experiment."""
 
-    Attributes:
-        clients, dimension: N and d.
-        lowest, highest: of the participation rates, which are evenly spaced.
-        local_steps, rounds, seeds: I, T, and the number of seeds.
-        noise, heterogeneity: per coordinate, and the divergence.
-    """
-
-    clients: int = 12
+    clients: int = 12  # clients, dimension: N and d
     dimension: int = 5
-    lowest: float = 0.3
+    lowest: float = 0.3  # lowest, highest: of the participation rates, which are evenly spaced
     highest: float = 1.0
-    local_steps: int = 5
+    local_steps: int = 5  # local_steps, rounds, seeds: I, T, and the number of seeds
     rounds: int = 600
     seeds: int = 16
-    noise: float = 0.3
+    noise: float = 0.3  # noise, heterogeneity: per coordinate, and the divergence
     heterogeneity: float = 1.0
 
     @property

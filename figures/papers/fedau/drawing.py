@@ -1,7 +1,5 @@
 """The figures and tables of the paper, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property

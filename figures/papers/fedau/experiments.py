@@ -1,7 +1,5 @@
 """The experiments as sweep documents: participation that depends on the clients' data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -48,31 +46,21 @@ class Scale:
     """The size of an experiment.
 
     The paper: N = 250, 2,000 to 20,000 rounds, averages over the last 200, 5 seeds; I = 5 and batch 16 by its code.
-
-    Attributes:
-        clients, rounds, seeds: N, T and the number of runs.
-        last: rounds over which results are averaged.
-        grid: of gamma and eta; every method takes its best pair.
-        tuning_rounds, tuning_seeds: of the runs that choose step sizes.
-        size: training and test images, of a generated data set.
-        cutoffs: K of Figures 1 and D.5.2; the last is no cut-off.
-        alphas: of Table D.1.1.
-        augmentation: of the training images.
     """
 
     dataset: str
     network: str
-    clients: int
+    clients: int  # clients, rounds, seeds: N, T and the number of runs
     rounds: int
     seeds: int
-    last: int
-    grid: Mapping[str, Sequence[float]]
-    tuning_rounds: int
+    last: int  # rounds over which results are averaged
+    grid: Mapping[str, Sequence[float]]  # of gamma and eta; every method takes its best pair
+    tuning_rounds: int  # tuning_rounds, tuning_seeds: of the runs that choose step sizes
     tuning_seeds: int = 2
-    size: tuple[int, int] | None = None
-    cutoffs: tuple[float, ...] = (1, 5, 50, 200, inf)
-    alphas: tuple[float, ...] = (0.01, 0.1, 1.0)
-    augmentation: tuple[str, ...] = ()
+    size: tuple[int, int] | None = None  # training and test images, of a generated data set
+    cutoffs: tuple[float, ...] = (1, 5, 50, 200, inf)  # K of Figures 1 and D.5.2; the last is no cut-off
+    alphas: tuple[float, ...] = (0.01, 0.1, 1.0)  # of Table D.1.1
+    augmentation: tuple[str, ...] = ()  # of the training images
     record_every: int = 10
 
     @property

@@ -1,7 +1,5 @@
 r"""Rates and ratios: Corollary 4 at its own steps, for known rates exactly on quadratics, for FedAU by seeds."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

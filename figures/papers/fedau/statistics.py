@@ -1,7 +1,5 @@
 """The figures without training: participation patterns, rates, and weights over time."""
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

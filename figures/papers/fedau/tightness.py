@@ -1,7 +1,5 @@
 """FedAvg with weights 1/p_n: the bound behind Theorem 1, its worst case and quadratics, at the same constants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fedbounds.empirical.comparison.compare_run import confront

@@ -4,8 +4,6 @@ The four clients have the Hessian I, so that all constants are known; G sets ste
 mean square along the runs with a bound.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """The paper's claims, compared with exact moments, with our runs, and with its printed tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The experiments as sweep documents: methods with few bits, on data split in three ways."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -79,42 +77,31 @@ class Scale:
     """The size of the experiments.
 
     The paper: K = 10 of N = 100 clients, 10 local epochs of batches of 64, 100 or 200 rounds, 5 runs.
-
-    Attributes:
-        clients, participants, rounds, seeds: N, K, R and the number of runs.
-        local_steps, batch: S and the samples of a gradient.
-        last: rounds over which results are averaged.
-        budget, extensions, tuning_seeds: settings of a search, more at edges, and its seeds.
-        noise_seeds: runs of a point of Figure 5.
-        size: training and test images, of a generated data set.
-        timed, repeats: networks of the time measurements, and their number.
-        iterations, horizons, points: of the exact moments.
-        labels: the methods.
-        start, paper: the start of searches and the paper's numbers, for captions.
     """
 
     dataset: str
     network: str
-    rounds: int
-    local_steps: int
+    rounds: int  # clients, participants, rounds, seeds: N, K, R and the number of runs
+    local_steps: int  # local_steps, batch: S and the samples of a gradient
     batch: int
-    last: int
+    last: int  # rounds over which results are averaged
     clients: int = 100
     participants: int = 10
     seeds: int = 5
-    budget: int = 7
+    budget: int = 7  # budget, extensions, tuning_seeds: settings of a search, more at edges, and its seeds
     extensions: int = 2
     tuning_seeds: int = 2
-    noise_seeds: int = 5
-    size: tuple[int, int] | None = None
+    noise_seeds: int = 5  # runs of a point of Figure 5
+    size: tuple[int, int] | None = None  # training and test images, of a generated data set
     record_every: int = 5
     augmentation: tuple[str, ...] = ()
-    timed: tuple[str, ...] = ("mlp", "cnn4-bn")
+    timed: tuple[str, ...] = ("mlp", "cnn4-bn")  # timed, repeats: networks of the time measurements, and their number
     repeats: int = 10
-    iterations: int = 4000
+    iterations: int = 4000  # iterations, horizons, points: of the exact moments
     horizons: tuple[int, ...] = (16, 64, 256, 1024, 4096)
     points: int = 61
-    labels: tuple[str, ...] = field(default=METHODS)
+    labels: tuple[str, ...] = field(default=METHODS)  # the methods
+    # start, paper: the start of searches and the paper's numbers, for captions
     start: str = "the middle of the paper's learning rates"
     paper: str = (
         "FMNIST, SVHN, CIFAR-10 and CIFAR-100, CNNs with batch normalization, the same N and K, 10 local epochs (80 to "

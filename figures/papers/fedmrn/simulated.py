@@ -4,8 +4,6 @@ On cosines with noise of random signs every constant is exact. For the network t
 bound is not a guarantee.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache

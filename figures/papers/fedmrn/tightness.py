@@ -1,7 +1,5 @@
 """Theorem 2 of FedMRN, its worst case and quadratics whose updates are sparsified, at the same constants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fedbounds.bounds.evaluation.evaluate import evaluate

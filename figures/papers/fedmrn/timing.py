@@ -1,7 +1,5 @@
 """The time of a client's round: local steps, and the making of the message."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from time import process_time
 

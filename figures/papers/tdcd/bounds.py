@@ -1,7 +1,5 @@
 """TDCD's theorem without runs: the bound within a time budget, and its forms."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.bounds.evaluation.evaluate import evaluate

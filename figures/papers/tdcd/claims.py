@@ -1,7 +1,5 @@
 """The paper's claims, compared with its bound and with our runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The figures of the paper, by name; for Figures 3 to 9 every number of local steps has its own learning rate."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """The experiments of Figures 3 to 9 as sweep documents: Q local steps a round, features split over silos."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,26 +14,16 @@ IMAGES, SEQUENCES, VIEWS = "image halves", "sequences", "views"
 
 @dataclass(frozen=True)
 class Task:
-    """A learning task and its split.
+    """A learning task and its split."""
 
-    Attributes:
-        problem: its specification without clients, silos and seeds.
-        silos: N.
-        clients: the two numbers of clients per silo that are compared.
-        iterations: T of every run.
-        metric, metric_name: drawn beside the training loss.
-        step_sizes: the grid of learning rates.
-        paper: the paper's task.
-    """
-
-    problem: Mapping[str, Any]
-    silos: int
-    clients: tuple[int, int]
-    iterations: int
-    metric: str
+    problem: Mapping[str, Any]  # its specification without clients, silos and seeds
+    silos: int  # N
+    clients: tuple[int, int]  # the two numbers of clients per silo that are compared
+    iterations: int  # T of every run
+    metric: str  # metric, metric_name: drawn beside the training loss
     metric_name: str
-    step_sizes: tuple[float, ...]
-    paper: str
+    step_sizes: tuple[float, ...]  # the grid of learning rates
+    paper: str  # the paper's task
 
     @property
     def words(self) -> str:
@@ -55,26 +43,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of the experiments.
+    """The size of the experiments."""
 
-    Attributes:
-        tasks: by name.
-        local_steps: the values of Q, each divides T.
-        numbers_of_silos: N of Figure 9.
-        seeds, tuning_seeds: of the runs, and of those that choose a learning rate.
-        records: of a run.
-        extensions: learning rates that may be added on either side of a grid.
-        points: values of Q in the figure of bounds.
-    """
-
-    tasks: Mapping[str, Task]
-    local_steps: tuple[int, ...] = (1, 5, 10, 25)
-    numbers_of_silos: tuple[int, ...] = (1, 2, 4, 8)
-    seeds: int = 5
+    tasks: Mapping[str, Task]  # by name
+    local_steps: tuple[int, ...] = (1, 5, 10, 25)  # the values of Q, each divides T
+    numbers_of_silos: tuple[int, ...] = (1, 2, 4, 8)  # N of Figure 9
+    seeds: int = 5  # seeds, tuning_seeds: of the runs, and of those that choose a learning rate
     tuning_seeds: int = 2
-    records: int = 30
-    extensions: int = 2
-    points: int = 60
+    records: int = 30  # of a run
+    extensions: int = 2  # learning rates that may be added on either side of a grid
+    points: int = 60  # values of Q in the figure of bounds
 
     @property
     def shown_steps(self) -> int:

@@ -4,8 +4,6 @@ Every problem has one Hessian of norm 1 and 12 parameters, split over N silos: c
 guarantees. `misread` shows what the theorem does not bound.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Theorem 1 of TDCD, its worst case and quadratics, at the same constants."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fedbounds.bounds.evaluation.evaluate import evaluate

@@ -9,21 +9,21 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.bounds.asymptotics.orders import (
-    CouldNotTell,
-    Proved,
-    Refuted,
-    dominant_terms,
-    exponent,
-    order_at_most,
-    regime,
-    term_exponents,
-)
+from fedbounds.bounds.asymptotics.orders import exponent
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.numpy_code import compile_expressions
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import STEPS_3_2, STEPS_3_3
 from fedbounds.bounds.theory.registry import load
+from tests.bounds.asymptotics.order_comparison import (
+    CouldNotTell,
+    Proved,
+    Refuted,
+    dominant_terms,
+    order_at_most,
+    regime,
+    term_exponents,
+)
 
 EQUAL = {n.rho: 1 / sp.sqrt(n.S)}
 

@@ -9,7 +9,7 @@ import pytest
 from fedbounds.bounds.audit.counterexample import Degree
 from fedbounds.bounds.audit.counterexample_checker import judge_replay
 from fedbounds.bounds.audit.errata import describe_findings, findings, paper_errata, paper_supplements, paper_wording
-from fedbounds.bounds.theory.registry import PAPERS, paper, paper_module
+from fedbounds.bounds.theory.registry import PAPERS, paper, paper_module, submodule
 
 ROOMS = [name for name in PAPERS if paper_errata(name)]
 ERRATA = {f"{name}/{erratum.id}": (name, erratum) for name in ROOMS for erratum in paper_errata(name)}
@@ -41,6 +41,13 @@ def test_every_counterexample_is_recomputed_in_exact_fractions(erratum):
     numbers += [side for small in replay.smaller for side in (small.claimed, small.true)]
     assert all(isinstance(number, Fraction | int) for number in numbers)
     assert replay.instance and replay.minimal and len(replay.lines) >= 2
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_all_evidence_belongs_to_an_entry(name):
+    module = submodule(paper_module(name), "errata")
+    assert set(module.EVIDENCE) == {erratum.id for erratum in paper_errata(name)}
+    assert set(module.ARGUMENTS) == {entry.id for entry in paper_supplements(name) if not entry.open}
 
 
 @pytest.mark.parametrize("name", ROOMS)

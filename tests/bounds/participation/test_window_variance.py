@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.participation.window_variance import (
+    markov_correlation,
+    markov_window_factor,
+    periodic_window,
+    ragged_places,
+    without_replacement_variance,
+)
+from tests.bounds.participation.reference_variances import (
     group_markov_variance,
     long_run_variance,
-    markov_correlation,
     markov_long_run_variance,
-    markov_window_factor,
     periodic_groups_variance,
-    periodic_window,
     permutation_variance,
-    ragged_places,
     stationary_window_variance,
-    without_replacement_variance,
 )
 
 

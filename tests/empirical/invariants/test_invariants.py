@@ -14,18 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.participation.constants import cohort_divergence, participation_divergence, window_divergence
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants import Case, PlainProblem
-from fedbounds.empirical.invariants.strategies import (
-    cases,
-    cosine_quadratics,
-    participation_matrices,
-    quadratics,
-    schedules,
-    step_sizes,
-)
+from fedbounds.empirical.invariants.strategies import cases, cosine_quadratics, participation_matrices, quadratics
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
@@ -33,6 +25,12 @@ from fedbounds.empirical.problems import Quadratic, toy_example
 from fedbounds.empirical.runtime.streams import Streams
 from fedbounds.empirical.simulation.reference_algorithms import run_reference, twins
 from fedbounds.empirical.simulation.simulate import simulate
+from tests.bounds.participation.reference_constants import (
+    cohort_divergence,
+    participation_divergence,
+    window_divergence,
+)
+from tests.empirical.invariants.more_strategies import schedules, step_sizes
 from tests.empirical.invariants.planted_fedavg import fedavg_by_hand, planted
 from tests.empirical.problems.stand_in_problems import Unmeasured
 

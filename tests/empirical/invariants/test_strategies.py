@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.evaluation.evaluate import evaluate
-from fedbounds.bounds.participation.constants import check_weights, window_divergence
+from fedbounds.bounds.participation.constants import check_weights
 from fedbounds.bounds.theory.registry import load
 from fedbounds.empirical.invariants.strategies import (
     FORMS,
@@ -20,15 +20,14 @@ from fedbounds.empirical.invariants.strategies import (
     cosine_quadratics,
     participation_matrices,
     plain_problems,
-    processes,
     quadratics,
-    schedules,
-    step_sizes,
 )
 from fedbounds.empirical.papers.arbitrary_participation.numpy_reference import generalized_fedavg
 from fedbounds.empirical.participation import Permutation
 from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic
+from tests.bounds.participation.reference_constants import window_divergence
+from tests.empirical.invariants.more_strategies import processes, schedules, step_sizes
 
 few = settings(max_examples=30)
 

@@ -11,12 +11,6 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.fedau.weight_error import weight_error
-from fedbounds.bounds.participation.constants import (
-    cohort_divergence,
-    mean_window_divergence,
-    median_bound,
-    window_divergence,
-)
 from fedbounds.bounds.participation.window_variance import markov_correlation
 from fedbounds.bounds.search.rounds import rounds
 from fedbounds.empirical.comparison.compare_run import confront
@@ -34,6 +28,12 @@ from fedbounds.empirical.participation import (
 )
 from fedbounds.empirical.problems import Quadratic, toy_example
 from fedbounds.empirical.simulation.moments import moments
+from tests.bounds.participation.reference_constants import (
+    cohort_divergence,
+    mean_window_divergence,
+    median_bound,
+    window_divergence,
+)
 
 THEOREM = "arbitrary-participation/theorem-3.1"
 FEDAU = "fedau/theorem-2"

@@ -14,10 +14,10 @@ from fedbounds.bounds.advice.search import Costs
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation.evaluate import Evaluation
 from fedbounds.bounds.inputs.user_files import read_toml
-from fedbounds.bounds.participation.constants import window_divergence
 from fedbounds.cli.advise import describe
 from fedbounds.command_line import main
 from fedbounds.figures.charts.advice import advice_picture
+from tests.bounds.participation.reference_constants import window_divergence
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 THEOREM = "arbitrary-participation/theorem-3.1"

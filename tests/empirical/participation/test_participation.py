@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.participation.constants import participation_norm, window_divergence, window_means
+from fedbounds.bounds.participation.constants import window_means
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -24,6 +24,7 @@ from fedbounds.empirical.participation import (
     WithReplacement,
     process_from_spec,
 )
+from tests.bounds.participation.reference_constants import participation_norm, window_divergence
 
 
 @st.composite

@@ -11,20 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.participation.constants import (
-    bound_15,
-    expected_bound_15,
-    expected_window_divergence,
-    mean_window_divergence,
-    median_bound,
-    window_divergence,
-)
-from fedbounds.bounds.participation.window_variance import (
-    group_markov_variance,
-    periodic_groups_variance,
-    permutation_variance,
-    without_replacement_variance,
-)
+from fedbounds.bounds.participation.constants import expected_window_divergence
+from fedbounds.bounds.participation.window_variance import without_replacement_variance
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -36,6 +24,18 @@ from fedbounds.empirical.participation import (
     Recorded,
     WithoutReplacement,
     WithReplacement,
+)
+from tests.bounds.participation.reference_constants import (
+    bound_15,
+    expected_bound_15,
+    mean_window_divergence,
+    median_bound,
+    window_divergence,
+)
+from tests.bounds.participation.reference_variances import (
+    group_markov_variance,
+    periodic_groups_variance,
+    permutation_variance,
 )
 
 # --- all outcomes, written down from the definitions; a stretch is a list of (probability, its rounds' weights) -------

@@ -19,6 +19,7 @@ from fedbounds.empirical.participation.spec import PARTICIPATION
 from fedbounds.empirical.problems import CosineQuadratic, Problem, Quadratic, problem_from_spec, toy_example
 from fedbounds.empirical.simulation.simulate import simulate
 from fedbounds.empirical.simulation.trace import Trace
+from tests.bounds.participation import reference_constants
 
 # --- specifications ---------------------------------------------------------------------------------------------------
 
@@ -322,12 +323,12 @@ SUMS = [
 ]
 OFFSETS = [[-1.0], [1.0]]
 CONSTANTS = {
-    "participation_norm": lambda q: constants.participation_norm(q),
-    "participation_divergence": lambda q: constants.participation_divergence(q, OFFSETS),
-    "cohort_divergence": lambda q: constants.cohort_divergence(q, OFFSETS),
-    "window_divergence": lambda q: constants.window_divergence(q, OFFSETS, 1),
-    "bound_15": lambda q: constants.bound_15(q, 1, 1.0),
-    "median_bound": lambda q: constants.median_bound(q, 1, 1.0),
+    "participation_norm": lambda q: reference_constants.participation_norm(q),
+    "participation_divergence": lambda q: reference_constants.participation_divergence(q, OFFSETS),
+    "cohort_divergence": lambda q: reference_constants.cohort_divergence(q, OFFSETS),
+    "window_divergence": lambda q: reference_constants.window_divergence(q, OFFSETS, 1),
+    "bound_15": lambda q: reference_constants.bound_15(q, 1, 1.0),
+    "median_bound": lambda q: reference_constants.median_bound(q, 1, 1.0),
 }
 
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.invariants.strategies import processes
 from fedbounds.empirical.participation import (
     Bernoulli,
     CyclicClients,
@@ -25,6 +24,7 @@ from fedbounds.empirical.participation import (
 )
 from fedbounds.empirical.participation.rates import rates_from_spec
 from fedbounds.empirical.runtime.streams import Streams
+from tests.empirical.invariants.more_strategies import processes
 
 RATES = (0.0, 0.02, 0.3, 0.527, 0.9, 1.0)
 KINDS = [Markovian, CyclicClients, CyclicFromInactive]

@@ -1,7 +1,5 @@
 """Corollaries 3.2, 3.3, 4.3 and 4.8, and Table 1: Theorem 3.1 at step sizes, and under bounds on its divergences."""
 
-from __future__ import annotations
-
 from sympy import Expr, Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.chain import Chain, by, le

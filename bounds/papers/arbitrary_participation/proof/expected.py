@@ -4,8 +4,6 @@ The bracket also averages over the participation, $S_t$ is $\mathbb E\sum_n(q_t^
 participation hold in expectation; every step is checked again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Theorem 3.1: the descent lemma over one window, eqs. (C.13) to (C.16), and the sum over the windows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import sympy as sp

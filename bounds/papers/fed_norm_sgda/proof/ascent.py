@@ -3,8 +3,6 @@
 (34) ignores that $x_{t+1}$ and $g_y$ come from the same samples; here the gradient is taken at $x_t$ instead.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

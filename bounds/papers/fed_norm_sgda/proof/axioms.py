@@ -1,7 +1,5 @@
 """Axiom schemas of the proofs: the algorithm, its noise and smoothness; each names the assumptions it needs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

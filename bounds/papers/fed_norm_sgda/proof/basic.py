@@ -1,7 +1,5 @@
 r"""The facts of Appendix A: sums of squares, tangents, and one gradient step from a point."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Symbol
 

@@ -5,8 +5,6 @@ $p\,\Gamma_y\kappa L_f\beta_G^2rS_1\le\frac1{32}$, $156\kappa^2\Gamma_x\le\Gamma
 $p\,\Gamma_yL_frS_2\le\frac14$, $p\,\theta_G\le\frac1{512\kappa^2}$ and $p\,\theta_\delta\le\frac9{256}\mu$.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

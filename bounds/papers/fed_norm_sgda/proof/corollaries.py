@@ -1,7 +1,5 @@
 r"""Theorem 1 at the steps of (4), and Corollaries 1.1 and 2.1: from the weighted objective to the one that is meant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

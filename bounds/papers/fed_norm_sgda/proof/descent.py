@@ -1,7 +1,5 @@
 r"""Lemma B.3 and eq. (41): one round of descent of the envelope, and what the caps on the steps make of it."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 

@@ -1,7 +1,5 @@
 """Lemmas B.2, B.7 and B.8 and eqs. (36), (37): how large the server's two directions are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

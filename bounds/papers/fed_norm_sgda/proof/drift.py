@@ -1,7 +1,5 @@
 r"""Lemma B.4 (and B.9): how far the local models drift in a round, eqs. (30) to (32)."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Rational
 

@@ -3,8 +3,6 @@ r"""Lemmas B.1 and B.6: how smooth the envelope is, and the gradients away from 
 Where $f(x,\cdot)$ is only $\mu$-PL, $y^*$ is the nearest maximizer, and $\mu\,\mathrm{dist}\le\|\nabla_yf\|$.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import sqrt
 

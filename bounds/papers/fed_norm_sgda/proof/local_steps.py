@@ -4,8 +4,6 @@ In either block $u=x_i^{(t,k)}-x^{(t)}=-\eta\,(e+\zeta)$ with $e=\sum_{j<k}a_i^{
 $\zeta=\sum_{j<k}a_i^{(j)}(k)\xi_{ij}$. (25) takes $\mathbb E\langle e,\zeta\rangle$ for 0; what holds costs a factor.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Symbol
 

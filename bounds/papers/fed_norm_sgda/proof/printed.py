@@ -1,7 +1,5 @@
 """The paper's own chain to Theorem 1 with its constants; it rests on (19), (25) and (34), which are false."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Rational, Symbol
 

@@ -1,7 +1,5 @@
 r"""Remarks 1, 3 and 6 from the theorem and from the assumptions."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Symbol
 

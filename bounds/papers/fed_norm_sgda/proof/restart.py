@@ -1,7 +1,5 @@
 r"""Lemmas C.3 and C.5: the dual gap at the snapshot over a block of rounds, eqs. (69) to (72)."""
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 

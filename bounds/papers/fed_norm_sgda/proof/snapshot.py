@@ -1,7 +1,5 @@
 """Fed-Norm-SGDA+: the two directions, eqs. (63) and (69), and Lemma C.2, with the ascent at a snapshot."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

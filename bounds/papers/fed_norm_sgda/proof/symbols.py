@@ -8,8 +8,6 @@ $\sqrt{\rho_{ik}}\,u$ with $\rho_{ik}=\|a_i\|_1(\|a_{i,-1}\|_1+\beta_L^2a_i^{(k)
 where it is 0: the weights with which the gradients make the local models drift.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import sympy as sp

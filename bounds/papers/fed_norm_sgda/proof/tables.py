@@ -1,7 +1,5 @@
 r"""Table 1 from the theorems: the best powers of T by exact linear programming."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

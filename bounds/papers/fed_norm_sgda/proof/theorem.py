@@ -1,7 +1,5 @@
 r"""Theorem 1: the envelope's descent and the dual gap's contraction, averaged over the rounds and put together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp
@@ -30,20 +28,13 @@ MORE_DRIFT = Rational(313, 312)  # what the drift counts in (41)
 
 @dataclass(frozen=True)
 class DescentConstants:
-    """The constants of (41) and of the theorem.
+    """The constants of (41) and of the theorem."""
 
-    Args:
-        contraction: those of the dual gap, whose suffix the steps carry.
-        kept: of Gamma_x times the squared gradient.
-        gap: of Gamma_x kappa Lf delta_t.
-        local: of nu Gamma_x V.
-        ends: in the theorem, of Delta/(Gamma_x T), kappa^2 delta_0/(Gamma_y T), nu kappa^2 Lf Gamma_y N, nu kappa^2 V.
-    """
-
-    contraction: Contraction
-    kept: sp.Rational
-    gap: sp.Rational
-    local: sp.Rational
+    contraction: Contraction  # those of the dual gap, whose suffix the steps carry
+    kept: sp.Rational  # of Gamma_x times the squared gradient
+    gap: sp.Rational  # of Gamma_x kappa Lf delta_t
+    local: sp.Rational  # of nu Gamma_x V
+    # in the theorem, of Delta/(Gamma_x T), kappa^2 delta_0/(Gamma_y T), nu kappa^2 Lf Gamma_y N, nu kappa^2 V
     ends: tuple[sp.Expr, sp.Expr, sp.Expr, sp.Expr]
 
     @property

@@ -1,7 +1,5 @@
 r"""Lemma C.4 and Theorems 4 and 3: the Moreau envelope's descent, the gap at the snapshots, and how old these are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

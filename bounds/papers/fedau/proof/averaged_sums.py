@@ -11,8 +11,6 @@ $\frac k{k+1}\le1$ it is enough that $2\,\mathrm{Re}\,\alpha^{-1}=\frac3e\le2$ a
 Both bounds are limits for large n and hence the smallest constants.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -141,15 +139,11 @@ def averaged_sum(n: int, average: bool) -> Fraction:
 
 @dataclass(frozen=True)
 class UnrollMean(Unroll):
-    r"""As `Unroll`, on average over k = 0, ..., n-1: $\frac1n\sum_{k<n}u_k\le b\,\frac1n\sum_{k<n}\frac{m^k-1}{m-1}$.
+    r"""As `Unroll`, averaged over k = 0, ..., n-1: $\frac1n\sum_{k<n}u_k\le b\,\frac1n\sum_{k<n}\frac{m^k-1}{m-1}$."""
 
-    Args:
-        ratio, adds: m and b, as the recursion in the premises has them.
-        names: each vector of one step that the sequence holds, and what stands for it in the average over the steps.
-    """
-
-    ratio: sp.Expr = sp.S.One
+    ratio: sp.Expr = sp.S.One  # ratio, adds: m and b, as the recursion in the premises has them
     adds: sp.Expr = sp.S.Zero
+    # each vector of one step that the sequence holds, and what stands for it in the average over the steps
     names: tuple[tuple[str, str], ...] = ()
 
     def relation(self, setting: ProofSetting, premises: Relations) -> Relation:

@@ -39,23 +39,16 @@ from fedbounds.bounds.theory.result import Condition, Result
 
 @dataclass(frozen=True)
 class PrescribedProduct:
-    """What a product a b that is a minimum satisfies, where a is one too and b is the quotient of the two.
+    """What a product a b that is a minimum satisfies, where a is one too and b is the quotient of the two."""
 
-    Args:
-        first, second: a and b.
-        least: the values that a is the least of.
-        branches: the values that a b is the least of.
-        which: the branch it is compared with; None for the inverse, which is at most the sum of theirs; "largest" for
-            a multiple of the inverse, which is that of the largest.
-        multiple: of the inverse.
-    """
-
-    first: sp.Symbol
+    first: sp.Symbol  # first, second: a and b
     second: sp.Symbol
-    least: tuple[sp.Expr, ...]
-    branches: tuple[sp.Expr, ...]
+    least: tuple[sp.Expr, ...]  # the values that a is the least of
+    branches: tuple[sp.Expr, ...]  # the values that a b is the least of
+    # the branch it is compared with; None for the inverse, which is at most the sum of theirs; "largest" for a multiple
+    # of the inverse, which is that of the largest
     which: int | Literal["largest"] | None
-    multiple: sp.Expr = sp.S.One
+    multiple: sp.Expr = sp.S.One  # of the inverse
     axiom: str = ""
     needs: tuple[str, ...] = ()
 

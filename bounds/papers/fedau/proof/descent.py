@@ -4,8 +4,6 @@ r"""Lemmas B.3.3 and B.5.1: one round, eqs. (B.3.5) to (B.3.10) and (B.5.1), wit
 F_n(x_t)\rangle$, which Young's inequality splits into noise and drift (S10').
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

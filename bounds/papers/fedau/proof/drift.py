@@ -1,7 +1,5 @@
 """Lemmas B.3.1 and B.3.2: divergence from a weighted objective, and how far a client's models drift in one round."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

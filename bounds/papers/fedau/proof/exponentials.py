@@ -3,8 +3,6 @@ r"""Powers of what decays exponentially, by tangents: $e^{-y}\le\frac{e^{-z}}{1+
 With $b\le e^{-1/(2R)}$ this bounds $b^a$, $y=\frac a{2R}$, by a quotient of polynomials in a, R and z.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

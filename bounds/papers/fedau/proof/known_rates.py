@@ -1,7 +1,5 @@
 r"""Appendix A.3: known participation statistics, $\omega_t^n=1/p_n$ and $Q_t=\frac1N\sum_n\frac1{p_n}$."""
 
-from __future__ import annotations
-
 from sympy import Add, Expr, Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.axioms import Assumed

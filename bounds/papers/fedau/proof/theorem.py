@@ -3,8 +3,6 @@
 The printed Theorem 2 survives the dropped cross term: the drift's 5 exceeds the true $e-2$ by enough (T4a to T4c).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import sympy as sp

@@ -5,8 +5,6 @@ the completed intervals are exchangeable: the mean of $\omega_t$ is that of the 
 conditional mean of the average of the first $\lfloor t/K\rfloor$ intervals.
 """
 
-from __future__ import annotations
-
 from sympy import Expr, Integer, Min, Sum, Symbol, floor, log
 
 from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage, StandsFor

@@ -4,8 +4,6 @@ Lemma 4 is one step towards the minimizer, for the mean over the clients. (19) n
 $-\frac38\eta_t\mu\|\bar w_t-w^*\|^2$ pays for the bias (S17m, S20m).
 """
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Rational, Symbol, sqrt
 

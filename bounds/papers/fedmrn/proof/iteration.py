@@ -1,7 +1,5 @@
 """Lemmas 1 to 3: noise of the averaged gradient, distance of the masked models, one synchronization."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from fedbounds.bounds.audit.axioms import ByMeaning, MeanOf

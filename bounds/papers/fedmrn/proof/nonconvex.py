@@ -3,8 +3,6 @@
 Lemma 5 is one step down the objective. Only one iteration in S masks and samples (S12m).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import sympy as sp

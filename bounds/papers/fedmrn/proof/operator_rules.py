@@ -1,7 +1,5 @@
 """Rules for unbiased operators, a round of local steps, and means over them; vectors' meanings come from the atoms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Proposition 1, repaired, and Remark 2: the rates of both theorems, of the second for FedMRN's own masks."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import sympy as sp

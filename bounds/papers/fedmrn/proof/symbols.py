@@ -5,8 +5,6 @@ $t_0$: gradients are taken at masked models, then noise is drawn, then a cohort,
 iteration in which nobody uploads is the same without its last two.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp
@@ -57,25 +55,16 @@ AMPLITUDE = Symbol("[amplitude]", nonnegative=True)
 
 @dataclass(frozen=True)
 class Masking:
-    """What a chain assumes of the masks.
+    """What a chain assumes of the masks."""
 
-    Args:
-        suffix: of the ids of its proofs.
-        assumptions: by which masks are unbiased; the first says how large their error is.
-        gradients: by which the stochastic gradients are bounded.
-        amplitude: of the noise under real masks; None for an operator with a relative error.
-        conditions: under which no update leaves its bounds.
-        within: what the masks take from them: an inequality of the constants, which the conditions imply.
-        progressive: whether a local step masks a coordinate only with the chance p_t.
-    """
-
-    suffix: str
-    assumptions: tuple[Assumption, ...]
-    gradients: Assumption
-    amplitude: sp.Expr | None = None
-    conditions: tuple[Condition, ...] = ()
+    suffix: str  # of the ids of its proofs
+    assumptions: tuple[Assumption, ...]  # by which masks are unbiased; the first says how large their error is
+    gradients: Assumption  # by which the stochastic gradients are bounded
+    amplitude: sp.Expr | None = None  # of the noise under real masks; None for an operator with a relative error
+    conditions: tuple[Condition, ...] = ()  # under which no update leaves its bounds
+    # what the masks take from them: an inequality of the constants, which the conditions imply
     within: Relation | None = None
-    progressive: bool = False
+    progressive: bool = False  # whether a local step masks a coordinate only with the chance p_t
 
     @property
     def local(self) -> tuple[Assumption, ...]:

@@ -1,7 +1,5 @@
 r"""Lemma 1, eqs. (23) to (29), and Lemma 2, eqs. (31) to (57), with two sharper sums of the same drift."""
 
-from __future__ import annotations
-
 from sympy import Integer
 
 from fedbounds.bounds.audit.axioms import ByMeaning, MeanOf, Smooth, Starts, Uncorrelated

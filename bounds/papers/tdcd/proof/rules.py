@@ -1,7 +1,5 @@
 """Rules for a sequence that starts at zero and is bounded by the one before, summed over its steps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -3,8 +3,6 @@ r"""Theorem 1, eqs. (58) to (85), with $t_0^+$ read as $t_0+Q$: one round for ea
 Then Remark 5 and the time budget: Theorem 1 at a step size, at a number of rounds, and for many rounds.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 from sympy import Rational, Symbol, sqrt
 

@@ -1,7 +1,5 @@
 """Claims about generalized FedAvg on instances: both sides, and the populations that verify them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache

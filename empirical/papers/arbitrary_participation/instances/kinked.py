@@ -1,7 +1,5 @@
 """Generalized FedAvg on clients with kinks, over all signs of the noise, or over many of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache

@@ -3,8 +3,6 @@
 Windows with random mean weights, the law of a cohort over every sequence of rounds, and the tail of a binomial mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, product
 from math import comb, lgamma

@@ -7,8 +7,6 @@ $o=\nabla F_n(x_{t_0})-\nabla f(x_{t_0})$, with their weighted means `m...`, and
 $s_1,s_2,s_3$ are the means of $k_y,k_m,o$ over it and z that of the noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache

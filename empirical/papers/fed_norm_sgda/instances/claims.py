@@ -1,7 +1,5 @@
 """The instances that verify the proof steps of Sharma et al. (2023)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import lru_cache

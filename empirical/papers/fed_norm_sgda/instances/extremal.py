@@ -6,8 +6,6 @@ $1/(2L_f)$ the Moreau envelope of curvature a has curvature $2L_fa/(a+2L_f)$, an
 function less $g^2/(4L_f)$, if the proximal point is in the straight part too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

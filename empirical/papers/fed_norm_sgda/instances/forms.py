@@ -1,7 +1,5 @@
 """The results of Sharma et al. (2023) on instances: both sides, and the populations that verify them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache

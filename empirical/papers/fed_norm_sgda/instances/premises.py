@@ -1,7 +1,5 @@
 """What the proofs of Fed-Norm-SGDA's Appendix A and of Remark 6 take from definitions, on functions and on noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 

@@ -9,8 +9,6 @@ $\pm\sqrt{\sigma_i^2+\beta_i^2\|\nabla_bf_i\|^2}$ in a fixed direction of each b
 blocks with equal chance.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

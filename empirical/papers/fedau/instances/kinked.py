@@ -6,8 +6,6 @@ $\eta\omega$, leaves it; on quadratics both see the same curvature. Noise is $\p
 local step, so $2^I$ paths are all there is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Self

@@ -1,7 +1,5 @@
 """The left-hand sides of the results of Wang & Ji (2024) on instances, and which assumptions these meet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple

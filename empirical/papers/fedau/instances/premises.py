@@ -3,8 +3,6 @@
 Algorithm 2 runs on every record of participation; its weights, intervals and their chances give every symbol.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np

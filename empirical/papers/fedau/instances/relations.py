@@ -6,8 +6,6 @@ averaged over the steps, $k_v$ and a are the means of k and of the noise of one 
 $k_s=\sum_n\varphi_nk_{v,n}$, and z, d are the mean update and the update, divided by $-\gamma\eta I$.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import product
 

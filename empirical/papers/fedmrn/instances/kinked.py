@@ -3,8 +3,6 @@
 Updates become (1 + q) or (1 - q) times what they were, or a or -a with the same mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache

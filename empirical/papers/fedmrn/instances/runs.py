@@ -68,7 +68,7 @@ MET = (
     *("unbiased-noise", "bounded-gradients", "relative-error", "uniform-sampling", "independent-masks"),
     *("independent-clients", "martingale-noise", "smooth", "bounded-below", "strongly-convex", "quadratic-upper-bound"),
 )
-PROGRESSIVE, SURELY = {"progressive-masking"}, {"surely-bounded-gradients"}
+PROGRESSIVE = {"progressive-masking"}
 SIGNED = {"signed-masks-per-round": 1.0, "signed-masks": 2.0, "signed-masks-of-amplitude-a": None}  # over eta S G
 
 
