@@ -89,7 +89,7 @@ EXOGENOUS = Assumption(
     cover=where(
         box(
             participation="all uniform-sampling with-replacement independent-rounds coins-known-rates "
-            "coins-unknown-rates in-turn reshuffled mixing ergodic arbitrary"
+            "coins-unknown-rates cyclic reshuffled mixing ergodic arbitrary"
         )
     ),
 )

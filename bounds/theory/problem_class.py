@@ -44,7 +44,7 @@ def box(**kinds: str) -> Box:
     """The settings in which every named axis has one of these kinds, separated by blanks.
 
     Example:
-        >>> box(participation="all in-turn")
+        >>> box(participation="all cyclic")
         (('participation', frozenset({...})),)
     """
     named = {name.replace("_", "-"): listed.split() for name, listed in sorted(kinds.items())}

@@ -21,7 +21,7 @@ SCOPE = (MINIMIZATION.with_label("eq. (1)"), HORIZONTAL.with_label("eq. (1)"), U
 BOUNDED_GRADIENTS_APART = box(heterogeneity="none bounded")
 AFRESH = "all uniform-sampling with-replacement independent-rounds"
 COINS = "coins-known-rates coins-unknown-rates"
-IN_WINDOWS = "all in-turn reshuffled"  # all clients equally often
+IN_WINDOWS = "all cyclic reshuffled"  # all clients equally often
 SOMEBODY = where(  # whatever the pattern; of coins a round may be empty
     box(participation=f"{AFRESH} {IN_WINDOWS} mixing ergodic arbitrary depends-on-gradients"),
     perhaps=[box(participation=COINS)],
@@ -103,14 +103,14 @@ INDEPENDENT_ROUNDS = Assumption(
     "each client's weights are independent over rounds",
     "Proposition 4.7",
     participation=True,
-    cover=where(box(participation=f"{AFRESH} {COINS} in-turn")),
+    cover=where(box(participation=f"{AFRESH} {COINS} cyclic")),
 )
 JOINTLY_INDEPENDENT = Assumption(
     "jointly-independent-rounds",
     "the weights of different rounds are independent, those of all clients taken together",
     "ours",
     participation=True,
-    cover=where(box(participation=f"{AFRESH} {COINS} in-turn")),
+    cover=where(box(participation=f"{AFRESH} {COINS} cyclic")),
 )
 MIXING = Assumption(
     "strongly-mixing",

@@ -31,7 +31,7 @@ STRONGER = {
         ["all", "uniform-sampling", "independent-rounds", "mixing", "ergodic", "arbitrary"],
         ["with-replacement", "independent-rounds"],
         ["all", "with-replacement"],
-        ["all", "in-turn", "arbitrary", "depends-on-gradients"],
+        ["all", "cyclic", "arbitrary", "depends-on-gradients"],
         ["all", "reshuffled", "ergodic"],
         ["all", "coins-known-rates", "coins-unknown-rates"],
     ],
@@ -63,7 +63,7 @@ def of_forms():
 
 
 def test_cyclic_participation_is_a_phrase():
-    assert ProblemClass.of("cyclic participation").said == {"participation": ("in-turn",)}
+    assert ProblemClass.of("cyclic participation").said == {"participation": ("cyclic",)}
 
 
 EVERY = {assumption: place for place, assumption in (*of_modules(), *of_forms())}
@@ -179,12 +179,12 @@ def test_heterogeneity_without_bound_is_covered_where_no_drift_remains():
 def test_assumptions_that_exclude_one_another_are_named_together():
     """Each may hold in what is possible, and no setting meets both."""
     theorem = load("arbitrary-participation/theorem-3.1")
-    two = [Assumption(n, "", "", True, where(box(participation=n))) for n in ("all", "in-turn")]
+    two = [Assumption(n, "", "", True, where(box(participation=n))) for n in ("all", "cyclic")]
     form = replace(theorem.form("sharp"), assumptions=tuple(two))
-    row = coverage(theorem, form, (FULL_PARTICIPATION,), ProblemClass({"participation": ("in-turn", "ergodic")}))
+    row = coverage(theorem, form, (FULL_PARTICIPATION,), ProblemClass({"participation": ("cyclic", "ergodic")}))
     assert [a.name for a in row.excluded] == ["full-participation", "all"]
     row = coverage(theorem, form, (), ProblemClass.of("non-convex"))
-    assert row.answer == "not covered" and [a.name for a in row.excluded] == ["all", "in-turn"]
+    assert row.answer == "not covered" and [a.name for a in row.excluded] == ["all", "cyclic"]
 
 
 def test_a_paper_that_says_nothing_of_participation_is_about_all_clients():

@@ -29,7 +29,7 @@ PROCESSES = {
     "uniform-sampling": WithoutReplacement(N, 2),
     "with-replacement": WithReplacement(N, 2),
     "coins-known-rates": Bernoulli(N, 0.4),
-    "in-turn": Cyclic(N, P),
+    "cyclic": Cyclic(N, P),
     "reshuffled": Permutation(N, 2),
 }
 
