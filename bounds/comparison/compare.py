@@ -50,6 +50,8 @@ class BoundRow:
         at: the optimized constants, name to (settings,); nan where the infimum is not attained.
         mark: why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is
             taken as 1), "not proved", or "".
+        source: paper and number of the result, in words; `measure`, its left-hand side.
+        violated: the conditions that some setting violates, or why it has no admissible step size.
     """
 
     label: str
@@ -58,6 +60,9 @@ class BoundRow:
     dominant: tuple[str, ...]
     at: Mapping[str, np.ndarray] = field(default_factory=dict)
     mark: Mark = ""
+    source: str = ""
+    measure: Measure | None = None
+    violated: tuple[str, ...] = ()
 
     @property
     def sure(self) -> bool:
@@ -126,6 +131,18 @@ class BoundComparison(Shown):
             for i in picked
         ]
         return (Table("", (self.name, *(row.name for row in self.rows), "least that is sure"), rows),)
+
+    def failures(self) -> dict[str, str]:
+        """By label: which conditions are violated, or why there is no value, and at which settings."""
+        found = {}
+        for row in self.rows:
+            lost = self.settings[~row.valid]
+            if lost.size:
+                where = f"{self.name} = {number(float(lost.min()))}"
+                where += f" to {number(float(lost.max()))}" if lost.size > 1 else ""
+                why = f"{'; '.join(row.violated)} violated" if row.violated else "no value"
+                found[row.label] = f"{why} at {where} ({lost.size} of {self.settings.size} settings)"
+        return found
 
     def to_dataframe(self) -> pd.DataFrame:
         """The whole table, as in `to_csv`."""
@@ -257,7 +274,10 @@ def compare(
         notes += [f"{label} {said}"] if (said := standing.shadow) else []
         notes += [f"{label} is {form.generous}"] if form.generous else []
         notes += [f"{label} is conditional on {trusted}"] if (trusted := standing.untried) else []
-    rows = [replace(row, mark=form.mark) for row, form in zip(rows, forms, strict=True)]
+    rows = [
+        replace(row, mark=form.mark, source=form.result.source.partition(", eq.")[0], measure=form.measure)
+        for row, form in zip(rows, forms, strict=True)
+    ]
     for a, b in combinations(forms, 2):
         if said := contradictory_assumptions(a, b):
             notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
@@ -341,6 +361,7 @@ def _row(label: str, evaluation: Evaluation, count: int) -> BoundRow:
         np.array(np.broadcast_to(evaluation.value, count), dtype=float),
         np.array(np.broadcast_to(evaluation.valid, count), dtype=bool),
         tuple(np.broadcast_to(np.asarray(evaluation.dominant), count).tolist()),
+        violated=tuple(check.text for check in evaluation.conditions if not np.all(check.holds)),
     )
 
 
@@ -364,7 +385,7 @@ def _optimized(
     result, symbols = form.result.whole(), [q.name for n in free if (q := form.resolve(n)) is not None]
     values = np.full(len(settings), np.nan)
     at = {symbol: np.full(len(settings), np.nan) for symbol in symbols}
-    dominant, empty = [], ""
+    dominant, empty, violated = [], "", dict[str, None]()
     for i, setting in enumerate(settings.tolist()):
         here = {**known, **({name: setting} if name in known else {})}
         answer = optimize(result, here, free, within=within, form=form.name, functions=functions)
@@ -372,6 +393,7 @@ def _optimized(
         if done is not None:
             done(i + 1)
         if isinstance(answer, Infeasible | Undecided):
+            violated[answer.why.partition(" fails")[0]] = None
             continue
         if isinstance(answer, Minimum):
             values[i], dominant[i] = answer.value, str(answer.evaluation.dominant)
@@ -381,7 +403,8 @@ def _optimized(
         else:
             limits = answer.terms
             values[i], dominant[i] = answer.infimum, max(limits, key=lambda n: limits[n], default="")
-    return BoundRow(form.title, values, ~np.isnan(values), tuple(dominant), at), empty
+    row = BoundRow(form.title, values, ~np.isnan(values), tuple(dominant), at, violated=tuple(violated))
+    return row, empty
 
 
 def parse_vary(text: str) -> tuple[str, np.ndarray]:

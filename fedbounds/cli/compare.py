@@ -157,7 +157,7 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
         lines.append(
             f"({len(picked)} of {len(table.settings)} settings, evenly chosen; --out F.csv and --json have all)"
         )
-    return "\n".join([*lines, *table.notes])
+    return "\n".join([*lines, *(f"{label}: {said}" for label, said in table.failures().items()), *table.notes])
 
 
 def _outputs(path: Path, matrix: bool) -> Sequence[Output]:

@@ -17,6 +17,7 @@ from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.figures.charts.curves import compare_curves
 from fedbounds.figures.charts.picture import COLORS, ROWS, Curve, Picture, new_figure
 
+MOST_NOTES = 3  # lines above the panel
 STYLES = ("solid", "dashed", "dash dot", "densely dashed", "loosely dashed", "dash dot dot")
 MARK = "% written by fedbounds\n"
 DOCUMENT = r"""\documentclass{article}
@@ -48,15 +49,39 @@ def comparison_caption(table: BoundComparison) -> str:
 
 def comparison_picture(table: BoundComparison) -> Picture:
     """The bounds over the varying constant: dotted where a condition fails."""
-    drawn = [Curve(row.name, table.settings, row.values, valid=row.valid) for row in table.rows]
+    drawn = [
+        Curve(row.name, table.settings, row.values, valid=row.valid, legend=_entry(row, table)) for row in table.rows
+    ]
+    failures = table.failures()
+    notes = [f"{_entry(row, table)}: {failures[row.label]}" for row in table.rows if row.label in failures]
+    notes = [note.partition(", ")[2] for note in notes]  # without the paper
     return compare_curves(
         drawn,
         x_label=f"{table.name}: {table.meaning}",
-        y_label=table.measure.label,
+        y_label=_y_label(table),
+        note="\n".join([*notes[:MOST_NOTES], *(["..."] if len(notes) > MOST_NOTES else [])]),
         title="Bounds compared",
         caption=comparison_caption(table),
         provenance={key: value for key, value in table.to_dict().items() if key not in ("settings", "bounds", "best")},
     )
+
+
+def _entry(row: BoundRow, table: BoundComparison) -> str:
+    """A bound in the legend: paper, number and form, its mark, and its own left-hand side if they differ."""
+    form = row.label.partition(" ")[2]
+    measure = row.measure if _differ(table) else None
+    own = "" if measure is None else f": {measure.aggregate} over {measure.over}"
+    return f"{row.source or row.label.partition(' ')[0]} {form}{f' ({row.mark})' if row.mark else ''}{own}"
+
+
+def _differ(table: BoundComparison) -> bool:
+    return any(row.measure != table.measure for row in table.rows)
+
+
+def _y_label(table: BoundComparison) -> str:
+    """The left-hand side with its unit; what all bounds have in common, if they differ."""
+    measure = table.measure
+    return f"{measure.of} ({measure.dimension.words})" if _differ(table) else measure.label
 
 
 def save_pgf(table: BoundComparison, path: Path, *, force: bool = False) -> list[Path]:
@@ -118,7 +143,7 @@ def matrix_picture(matrix: Matrix) -> Picture:
     relations = np.array([[RELATIONS.index(matrix.relation(i, j)) for j in places] for i in places])
     names = [_name(i, matrix) for i in places]
     symbols = ", ".join(f"{symbol}: {part}" for part, symbol in CODES.items())
-    with new_figure(6.5 + 0.42 * len(names), 0.6 + 0.48 * len(names), layout="constrained") as figure:
+    with new_figure(6.5 + 0.42 * len(names), 0.6 + 0.48 * len(names)) as figure:
         axes = figure.add_subplot()
         axes.imshow(relations, cmap=ListedColormap(SHADES), vmin=0, vmax=3, aspect="auto")
         for i in places:

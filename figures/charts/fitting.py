@@ -1,0 +1,206 @@
+"""A drawn figure made to fit: its width and font size, its titles, labels and legend inside the canvas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from textwrap import fill
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.transforms import Bbox
+
+from fedbounds.figures.charts.figure_style import SMALL, FigureStyle, find_entry
+
+LEAST_SHRINK = 0.62  # of the height of the panels and of lines, however narrow a figure becomes
+EDGE = 0.04  # inches that stay free at the right edge
+DECADE = 10.0
+
+
+def finish_figure(figure: Figure, style: FigureStyle, title: str, keys: Mapping[str, str]) -> None:
+    """Apply a style to a figure that is drawn, and make its words fit; `keys` finds legend entries by other names."""
+    handles = [_handles(figure, legend) for legend in figure.legends]
+    _replace_entries(figure, style, keys)
+    _replace_words(figure, style, title)
+    titles = [*figure.texts, *(text for axes in figure.axes for text in _titles(axes))]
+    for text in titles:  # one that is too wide would squeeze the panels
+        text.set_in_layout(False)
+    height, words = figure.get_figheight(), _legend_height(figure)
+    if style.points is not None:
+        _scale_fonts(figure, style.points / mpl.rcParams["font.size"])
+    if style.inches is not None:
+        share = max(style.inches / figure.get_figwidth(), LEAST_SHRINK)
+        figure.set_size_inches(style.inches, words + (height - words) * share)
+        for line in (line for axes in figure.axes for line in axes.get_lines()):
+            line.set_linewidth(line.get_linewidth() * min(1.0, share))
+            line.set_markersize(line.get_markersize() * min(1.0, share))
+    for legend, artists in zip(list(figure.legends), handles, strict=True):
+        _fit_legend(figure, legend, artists, style.inches is not None)
+    if (more := _legend_height(figure) - words) > 0 or style.inches is not None:
+        figure.set_figheight(figure.get_figheight() + more)
+    _fit_labels(figure)
+    _fit_titles(figure)
+    for text in titles:
+        text.set_in_layout(True)
+
+
+def _fit_labels(figure: Figure) -> None:
+    """Break the labels of axes so that none is longer than its panel, on the left, or than the figure, below."""
+    _place_panels(figure)
+    for axes in figure.axes:
+        label, panel = axes.yaxis.label, axes.get_window_extent()
+        if label.get_text() and (long := _extent(figure, label).height) > panel.height:
+            label.set_text(_broken(label.get_text(), panel.height / long))
+        below = axes.xaxis.label
+        room = 2 * min(panel.x0 + panel.width / 2, figure.bbox.width - panel.x0 - panel.width / 2)
+        if below.get_text() and (long := _extent(figure, below).width) > room:
+            below.set_text(_broken(below.get_text(), room / long))
+
+
+def _fit_titles(figure: Figure) -> None:
+    """Break titles that are wider than their place: the figure, or the room up to the next panel."""
+    _place_panels(figure)
+    right = figure.bbox.width - EDGE * figure.dpi
+    boxes = [axes.get_window_extent() for axes in figure.axes if axes.get_visible()]
+    places = [(text, right) for text in figure.texts]
+    for axes in figure.axes:
+        box = axes.get_window_extent()
+        ends = [other.x0 for other in boxes if other.x0 >= box.x1 - 1 and other.y1 > box.y0 and other.y0 < box.y1]
+        places += [(text, min([right, *ends])) for text in _titles(axes)]
+    higher = {text: _fit_width(figure, text, end) for text, end in places if text.get_text()}
+    more = sum(higher.get(text, 0.0) for text in figure.texts)
+    more += max((height for text, height in higher.items() if text not in figure.texts), default=0.0)
+    figure.set_figheight(figure.get_figheight() + more / figure.dpi)
+
+
+def _titles(axes: Axes) -> list[Text]:
+    """The titles of a panel as artists: centered and on the left."""
+    return [axes.title, vars(axes)["_left_title"]]
+
+
+def _broken(text: str, share: float) -> str:
+    """The text in lines that are this share of its longest."""
+    lines = text.splitlines()
+    most = max(8, int(max(map(len, lines)) * share))  # symbols that fit
+    return "\n".join(fill(line, most, break_long_words=False) for line in lines)
+
+
+def _fit_width(figure: Figure, text: Text, end: float) -> float:
+    """Break a text, and shrink it if one word is too long; returns how much higher it is."""
+    before = _extent(figure, text)
+    if before.x1 <= end:
+        return 0.0
+    text.set_text(_broken(text.get_text(), (end - before.x0) / before.width))
+    after = _extent(figure, text)
+    if after.x1 > end:
+        text.set_fontsize(float(text.get_fontsize()) * (end - after.x0) / after.width)
+        after = _extent(figure, text)
+    return max(0.0, after.height - before.height)
+
+
+def whole_ticks(axes: Axes) -> None:
+    """Ticks at whole numbers only, for an x axis of counts."""
+    low, high = axes.get_xlim()
+    if axes.get_xscale() == "linear":
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True, min_n_ticks=1))
+    elif high / low < DECADE:
+        ticks = MaxNLocator(5, integer=True, min_n_ticks=1).tick_values(low, high)
+        axes.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if low <= tick <= high]))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
+    else:
+        axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _replace_entries(figure: Figure, style: FigureStyle, keys: Mapping[str, str]) -> None:
+    """Replace legend entries and panel titles by the texts of a user."""
+    if not style.labels:
+        return
+    boxes = [*figure.legends, *(legend for axes in figure.axes if (legend := axes.get_legend()))]
+    texts = [text for box in boxes for text in box.get_texts()] + [_titles(axes)[1] for axes in figure.axes]
+    shown = {text.get_text(): text.get_text() for text in texts if text.get_text()}
+    known = {key: text for key, text in keys.items() if text in shown} | shown
+    new = {find_entry(given, known): text for given, text in style.labels.items()}
+    for text in texts:
+        text.set_text(new.get(text.get_text(), text.get_text()))
+
+
+def _replace_words(figure: Figure, style: FigureStyle, title: str) -> None:
+    """Set the title above the figure, and the labels of the axes that a user gives."""
+    titled = [axes for axes in figure.axes if axes.get_title(loc="left")]
+    if style.title is not None and not title and len(titled) == 1:
+        titled[0].set_title("", loc="left")
+    if shown := title if style.title is None else style.title:
+        figure.suptitle(shown, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    for text, labels in (
+        (style.xlabel, [axes.xaxis.label for axes in figure.axes]),
+        (style.ylabel, [axes.yaxis.label for axes in figure.axes]),
+    ):
+        if text is not None:
+            first = next((label.get_text() for label in labels if label.get_text()), "")
+            for label in labels:
+                label.set_text(text if label.get_text() == first else label.get_text())
+
+
+def _scale_fonts(figure: Figure, factor: float) -> None:
+    """Multiply the size of all text."""
+    axes_of_ticks = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    ticks = {text for axis in axes_of_ticks for tick in axis.get_major_ticks() + axis.get_minor_ticks()
+             for text in (tick.label1, tick.label2)}  # fmt: skip
+    for text in {text for text in figure.findobj(Text) if isinstance(text, Text)} - ticks:
+        text.set_fontsize(float(text.get_fontsize()) * factor)
+    for axis in axes_of_ticks:  # also of ticks that drawing makes
+        size = float(axis.get_major_ticks()[0].label1.get_fontsize()) if axis.get_major_ticks() else SMALL
+        axis.set_tick_params(which="both", labelsize=size * factor)
+
+
+def _legend_height(figure: Figure) -> float:
+    """The height of the legends below the panels, in inches."""
+    return sum(_extent(figure, legend).height for legend in figure.legends) / figure.dpi
+
+
+def _extent(figure: Figure, artist: Artist) -> Bbox:
+    """The box of an artist in pixels, as it would be drawn."""
+    canvas = figure.canvas if isinstance(figure.canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
+    return artist.get_window_extent(canvas.get_renderer())
+
+
+def _place_panels(figure: Figure) -> None:
+    """Compute where the panels lie."""
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+
+
+def _handles(figure: Figure, legend: Legend) -> list[Artist]:
+    """The artists of a legend's entries."""
+    own = dict[str, Artist]()
+    for axes in figure.axes:
+        own |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    pairs = zip(legend.legend_handles, legend.get_texts(), strict=True)
+    return [own.get(text.get_text(), artist) for artist, text in pairs if artist is not None]
+
+
+def _fit_legend(figure: Figure, legend: Legend, handles: Sequence[Artist], from_all: bool) -> None:
+    """Draw a legend below the panels again, in as many columns as fit; `from_all`: also in more than before."""
+    room = figure.bbox.width - 2 * EDGE * figure.dpi
+    labels, size = [text.get_text() for text in legend.get_texts()], legend.get_texts()[0].get_fontsize()
+    if not from_all and _extent(figure, legend).width <= room:
+        return
+    columns = len(labels) if from_all else vars(legend)["_ncols"]
+    while True:
+        legend.remove()
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=size)
+        width = _extent(figure, legend).width
+        if width <= room:
+            return
+        if columns == 1:
+            shorter = [_broken(label, room / width) for label in labels]
+            if shorter == labels:
+                return
+            labels = shorter
+        columns = max(1, columns - 1)
