@@ -18,6 +18,7 @@ from matplotlib.transforms import Bbox
 from fedbounds.figures.charts.figure_style import SMALL, FigureStyle, find_entry
 
 LEAST_SHRINK = 0.62  # of the height of the panels and of lines, however narrow a figure becomes
+WIDE = 0.9  # of the width of the figure: the longest title before the panels have their place
 EDGE = 0.04  # inches that stay free at the right edge
 DECADE = 10.0
 
@@ -27,9 +28,6 @@ def finish_figure(figure: Figure, style: FigureStyle, title: str, keys: Mapping[
     handles = [_handles(figure, legend) for legend in figure.legends]
     _replace_entries(figure, style, keys)
     _replace_words(figure, style, title)
-    titles = [*figure.texts, *(text for axes in figure.axes for text in _titles(axes))]
-    for text in titles:  # one that is too wide would squeeze the panels
-        text.set_in_layout(False)
     height, words = figure.get_figheight(), _legend_height(figure)
     if style.points is not None:
         _scale_fonts(figure, style.points / mpl.rcParams["font.size"])
@@ -43,10 +41,15 @@ def finish_figure(figure: Figure, style: FigureStyle, title: str, keys: Mapping[
         _fit_legend(figure, legend, artists, style.inches is not None)
     if (more := _legend_height(figure) - words) > 0 or style.inches is not None:
         figure.set_figheight(figure.get_figheight() + more)
+    titles = [*figure.texts, *(text for axes in figure.axes for text in _titles(axes))]
+    heights = {text: _extent(figure, text).height for text in titles}
+    for text in titles:  # one that is wider than the figure would squeeze the panels
+        _fit_width(figure, text, _extent(figure, text).x0 + figure.bbox.width * WIDE)
     _fit_labels(figure)
     _fit_titles(figure)
-    for text in titles:
-        text.set_in_layout(True)
+    more = {text: max(0.0, _extent(figure, text).height - height) for text, height in heights.items()}
+    above = sum(more.pop(text) for text in figure.texts) + max(more.values(), default=0.0)
+    figure.set_figheight(figure.get_figheight() + above / figure.dpi)
 
 
 def _fit_labels(figure: Figure) -> None:
@@ -72,10 +75,8 @@ def _fit_titles(figure: Figure) -> None:
         box = axes.get_window_extent()
         ends = [other.x0 for other in boxes if other.x0 >= box.x1 - 1 and other.y1 > box.y0 and other.y0 < box.y1]
         places += [(text, min([right, *ends])) for text in _titles(axes)]
-    higher = {text: _fit_width(figure, text, end) for text, end in places if text.get_text()}
-    more = sum(higher.get(text, 0.0) for text in figure.texts)
-    more += max((height for text, height in higher.items() if text not in figure.texts), default=0.0)
-    figure.set_figheight(figure.get_figheight() + more / figure.dpi)
+    for text, end in places:
+        _fit_width(figure, text, end)
 
 
 def _titles(axes: Axes) -> list[Text]:
@@ -90,17 +91,15 @@ def _broken(text: str, share: float) -> str:
     return "\n".join(fill(line, most, break_long_words=False) for line in lines)
 
 
-def _fit_width(figure: Figure, text: Text, end: float) -> float:
-    """Break a text, and shrink it if one word is too long; returns how much higher it is."""
+def _fit_width(figure: Figure, text: Text, end: float) -> None:
+    """Break a text at this right end, and shrink it if one word is too long."""
     before = _extent(figure, text)
-    if before.x1 <= end:
-        return 0.0
+    if not text.get_text() or before.x1 <= end:
+        return
     text.set_text(_broken(text.get_text(), (end - before.x0) / before.width))
     after = _extent(figure, text)
     if after.x1 > end:
         text.set_fontsize(float(text.get_fontsize()) * (end - after.x0) / after.width)
-        after = _extent(figure, text)
-    return max(0.0, after.height - before.height)
 
 
 def whole_ticks(axes: Axes) -> None:

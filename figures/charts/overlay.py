@@ -78,7 +78,7 @@ def overlay(
         axes = figure.subplots()
         thin = _draw_all(axes, c, floor, shaded)
         if current_style().annotations:
-            axes.set_title(_verdict(c).replace("\n", "; "), fontsize=8, fontweight="normal")
+            axes.set_title("; ".join(_verdict(c)), fontsize=8, fontweight="normal")
         axes.set(xlabel=horizon_label(c.measure, c.symbol), ylabel=axis_label(c.measure))
         shared_legend(figure, [axes], 3)
     crossing, hidden = _crossing(c), f"Too small to see: {', '.join(thin)}. " if thin else ""
@@ -113,7 +113,7 @@ def overlay_settings(
             axes.set_visible(False)
         for (label, c), axes in zip(comparisons.items(), grid.ravel(), strict=False):
             _draw_all(axes, c, floor, shaded)
-            annotate(axes, _verdict(c), 6.5)
+            annotate(axes, "\n".join(fill(line, 36) for line in _verdict(c)), 6.5)
             axes.set_title(fill(label, 44), fontsize=8.5)
             axes.tick_params(labelbottom=True)
             axes.set_xlabel(horizon_label(c.measure, c.symbol))
@@ -307,10 +307,10 @@ def _measured_curve(c: RunComparison, label: str, some: Any) -> Curve:
     return Curve(label, T, y, y - error, y + error)
 
 
-def _verdict(c: RunComparison) -> str:
+def _verdict(c: RunComparison) -> list[str]:
     """The ratio at the largest T and whether the bound is a guarantee, in short."""
     if not np.isfinite(c.bound[-1]):
-        return f"no bound at {c.symbol} = {int(c.rounds[-1])}:\na condition fails"
+        return [f"no bound at {c.symbol} = {int(c.rounds[-1])}: a condition fails"]
     lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at {c.symbol} = {int(c.rounds[-1])}"]
     used = {name: constant for name, constant in c.constants.items() if name not in c.evaluation.unused}
     soft = [
@@ -321,10 +321,10 @@ def _verdict(c: RunComparison) -> str:
     if c.guarantee:
         lines.append("a guarantee")
     elif soft:
-        lines.append(fill(f"no guarantee: {'; '.join(soft)}", 36))
+        lines.append(f"no guarantee: {'; '.join(soft)}")
     else:
         lines.append("no guarantee")
-    return "\n".join(lines)
+    return lines
 
 
 def _provenance(c: RunComparison) -> dict[str, Any]:
