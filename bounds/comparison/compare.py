@@ -138,10 +138,12 @@ class BoundComparison(Shown):
         for row in self.rows:
             lost = self.settings[~row.valid]
             if lost.size:
-                where = f"{self.name} = {number(float(lost.min()))}"
-                where += f" to {number(float(lost.max()))}" if lost.size > 1 else ""
+                low, high = float(lost.min()), float(lost.max())
+                ends = f"{low:.4g}" if lost.size == 1 else f"{low:.4g} to {high:.4g}"
+                all_lost = lost.size == np.count_nonzero((self.settings >= low) & (self.settings <= high))
+                where = f"{self.name} = {ends}" if all_lost else f"{lost.size} settings of {self.name} = {ends}"
                 why = f"{'; '.join(row.violated)} violated" if row.violated else "no value"
-                found[row.label] = f"{why} at {where} ({lost.size} of {self.settings.size} settings)"
+                found[row.label] = f"{why} at {where}"
         return found
 
     def to_dataframe(self) -> pd.DataFrame:

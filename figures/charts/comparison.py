@@ -15,6 +15,7 @@ from fedbounds.bounds.display.plain_text import number
 from fedbounds.bounds.display.tables import tex
 from fedbounds.bounds.inputs.output_files import Output, write_output
 from fedbounds.figures.charts.curves import compare_curves
+from fedbounds.figures.charts.figure_style import current_style, find_entry
 from fedbounds.figures.charts.picture import COLORS, ROWS, Curve, Picture, new_figure
 
 MOST_NOTES = 3  # lines above the panel
@@ -53,8 +54,10 @@ def comparison_picture(table: BoundComparison) -> Picture:
         Curve(row.name, table.settings, row.values, valid=row.valid, legend=_entry(row, table)) for row in table.rows
     ]
     failures = table.failures()
-    notes = [f"{_entry(row, table)}: {failures[row.label]}" for row in table.rows if row.label in failures]
-    notes = [note.partition(", ")[2] for note in notes]  # without the paper
+    groups: dict[str, list[str]] = {}
+    for row in (row for row in table.rows if row.label in failures):
+        groups.setdefault(failures[row.label], []).append(_name_row(row))
+    notes = [f"{', '.join(names)}: {said}" if len(names) < len(table.rows) else said for said, names in groups.items()]
     return compare_curves(
         drawn,
         x_label=f"{table.name}: {table.meaning}",
@@ -67,11 +70,16 @@ def comparison_picture(table: BoundComparison) -> Picture:
 
 
 def _entry(row: BoundRow, table: BoundComparison) -> str:
-    """A bound in the legend: paper, number and form, its mark, and its own left-hand side if they differ."""
-    form = row.label.partition(" ")[2]
+    """A bound in the legend: its name, and its own left-hand side if they differ."""
     measure = row.measure if _differ(table) else None
     own = "" if measure is None else f": {measure.aggregate} over {measure.over}"
-    return f"{row.source or row.label.partition(' ')[0]} {form}{f' ({row.mark})' if row.mark else ''}{own}"
+    return f"{_name_row(row)}{own}"
+
+
+def _name_row(row: BoundRow) -> str:
+    """Paper, number and form of a bound, and its mark."""
+    key, _, form = row.label.partition(" ")
+    return f"{row.source or key} {form}{f' ({row.mark})' if row.mark else ''}"
 
 
 def _differ(table: BoundComparison) -> bool:
@@ -97,25 +105,39 @@ def save_pgf(table: BoundComparison, path: Path, *, force: bool = False) -> list
 
 def _tikz(table: BoundComparison) -> str:
     """The tikzpicture: dotted where a condition fails."""
+    style, own_width = current_style(), "0.9\\linewidth"
+    entries = {row.label: _entry(row, table) for row in table.rows}
+    new = {
+        find_entry(given, entries | {text: text for text in entries.values()}): text
+        for given, text in style.labels.items()
+    }
     positive = all((row.values[np.isfinite(row.values)] > 0).all() for row in table.rows)
     axes = [
         f"xmode={'log' if (table.settings > 0).all() else 'linear'}",
         f"ymode={'log' if positive else 'linear'}",
-        f"xlabel={{{tex(f'{table.name}: {table.meaning}')}}}",
-        f"ylabel={{{tex(table.measure.label)}}}",
+        f"xlabel={{{_label(style.xlabel, f'{table.name}: {table.meaning}')}}}",
+        f"ylabel={{{_label(style.ylabel, _y_label(table))}}}",
         "ylabel style={text width=0.5\\linewidth, align=center}",
-        "width=0.9\\linewidth",
+        f"width={own_width if style.inches is None else f'{style.inches:g}in'}",
         "legend cell align=left",
         "legend style={at={(0.5,-0.2)},anchor=north,draw=none}",
     ]
+    axes += [f"title={{{_label(style.title, '')}}}"] if style.title else []
+    axes += [f"font=\\fontsize{{{style.points:g}}}{{{1.2 * style.points:.3g}}}\\selectfont"] if style.points else []
     colors = [f"\\definecolor{{bound{i}}}{{HTML}}{{{color[1:]}}}" for i, color in enumerate(COLORS)]
     lines = [*colors, r"\begin{tikzpicture}", r"\begin{axis}[", *(f"  {option}," for option in axes), "]"]
-    for i, (row, style) in enumerate(zip(table.rows, cycle(STYLES), strict=False)):
-        lines += _curve(table.settings, row, f"bound{i % len(COLORS)}", style)
+    for i, (row, dash) in enumerate(zip(table.rows, cycle(STYLES), strict=False)):
+        name = _label(new.get(entries[row.label]), entries[row.label])
+        lines += _curve(table.settings, row, name, f"bound{i % len(COLORS)}", dash)
     return "\n".join([*lines, r"\end{axis}", r"\end{tikzpicture}"])
 
 
-def _curve(settings: np.ndarray, row: BoundRow, color: str, style: str) -> list[str]:
+def _label(given: str | None, own: str) -> str:
+    """The text of a user, or our own; with a formula or a command it is LaTeX."""
+    return given if given and ("$" in given or "\\" in given) else tex(own if given is None else given)
+
+
+def _curve(settings: np.ndarray, row: BoundRow, name: str, color: str, style: str) -> list[str]:
     """A bound with its name, dotted where its conditions fail."""
     kept = np.unique(np.linspace(0, len(settings) - 1, min(ROWS, len(settings))).round().astype(int))
     x, y, valid = settings[kept], row.values[kept], row.valid[kept] & np.isfinite(row.values[kept])
@@ -128,7 +150,7 @@ def _curve(settings: np.ndarray, row: BoundRow, color: str, style: str) -> list[
         )
         lines.append(rf"\addplot[{color}, thick, {look}, unbounded coords=jump{', forget plot' * (look == 'dotted')}]")
         lines.append(f"  coordinates {{{points}}};")
-        lines += [rf"\addlegendentry{{{tex(row.name)}}}"] if look != "dotted" else []
+        lines += [rf"\addlegendentry{{{name}}}"] if look != "dotted" else []
     return lines
 
 

@@ -203,7 +203,8 @@ def find_entry(given: str, keys: Mapping[str, str]) -> str:
     start = f"{key} [{form or ''}"
     found = {known: text for known, text in keys.items() if known.startswith(tuple(start + end for end in close))}
     if not found:
-        raise unknown_name("label: no legend entry of this figure is", given, keys)
+        raise unknown_name("legend entry or panel title", given, keys)
     if len(set(found.values())) > 1:
-        raise FedboundsError(f"label {given!r} is ambiguous; name the form: {', '.join(found)}")
+        forms = ", ".join(known.replace(" [", ":").removesuffix("]") for known in found)
+        raise FedboundsError(f"label {given!r} is ambiguous; name the form: {forms}")
     return next(iter(found.values()))

@@ -19,12 +19,15 @@ from fedbounds.figures.charts.figure_style import SMALL, FigureStyle, find_entry
 
 LEAST_SHRINK = 0.62  # of the height of the panels and of lines, however narrow a figure becomes
 WIDE = 0.9  # of the width of the figure: the longest title before the panels have their place
-EDGE = 0.04  # inches that stay free at the right edge
+EDGE = 0.015  # of the width of the figure that stays free at its edges
 DECADE = 10.0
 
 
 def finish_figure(figure: Figure, style: FigureStyle, title: str, keys: Mapping[str, str]) -> None:
     """Apply a style to a figure that is drawn, and make its words fit; `keys` finds legend entries by other names."""
+    dpi = figure.dpi
+    if isinstance(saved := mpl.rcParams["savefig.dpi"], int | float):
+        figure.set_dpi(saved)  # hinting makes the width of text depend on it
     handles = [_handles(figure, legend) for legend in figure.legends]
     _replace_entries(figure, style, keys)
     _replace_words(figure, style, title)
@@ -37,19 +40,22 @@ def finish_figure(figure: Figure, style: FigureStyle, title: str, keys: Mapping[
         for line in (line for axes in figure.axes for line in axes.get_lines()):
             line.set_linewidth(line.get_linewidth() * min(1.0, share))
             line.set_markersize(line.get_markersize() * min(1.0, share))
+            line.set_markeredgewidth(line.get_markeredgewidth() * min(1.0, share))
     for legend, artists in zip(list(figure.legends), handles, strict=True):
         _fit_legend(figure, legend, artists, style.inches is not None)
     if (more := _legend_height(figure) - words) > 0 or style.inches is not None:
         figure.set_figheight(figure.get_figheight() + more)
     titles = [*figure.texts, *(text for axes in figure.axes for text in _titles(axes))]
     heights = {text: _extent(figure, text).height for text in titles}
+    words = {text: text.get_text() for text in titles}
     for text in titles:  # one that is wider than the figure would squeeze the panels
         _fit_width(figure, text, _extent(figure, text).x0 + figure.bbox.width * WIDE)
     _fit_labels(figure)
-    _fit_titles(figure)
+    _fit_titles(figure, words)
     more = {text: max(0.0, _extent(figure, text).height - height) for text, height in heights.items()}
     above = sum(more.pop(text) for text in figure.texts) + max(more.values(), default=0.0)
     figure.set_figheight(figure.get_figheight() + above / figure.dpi)
+    figure.set_dpi(dpi)
 
 
 def _fit_labels(figure: Figure) -> None:
@@ -65,10 +71,10 @@ def _fit_labels(figure: Figure) -> None:
             below.set_text(_broken(below.get_text(), room / long))
 
 
-def _fit_titles(figure: Figure) -> None:
+def _fit_titles(figure: Figure, words: Mapping[Text, str]) -> None:
     """Break titles that are wider than their place: the figure, or the room up to the next panel."""
     _place_panels(figure)
-    right = figure.bbox.width - EDGE * figure.dpi
+    right = figure.bbox.width * (1 - EDGE)
     boxes = [axes.get_window_extent() for axes in figure.axes if axes.get_visible()]
     places = [(text, right) for text in figure.texts]
     for axes in figure.axes:
@@ -76,6 +82,7 @@ def _fit_titles(figure: Figure) -> None:
         ends = [other.x0 for other in boxes if other.x0 >= box.x1 - 1 and other.y1 > box.y0 and other.y0 < box.y1]
         places += [(text, min([right, *ends])) for text in _titles(axes)]
     for text, end in places:
+        text.set_text(words[text])
         _fit_width(figure, text, end)
 
 
@@ -84,10 +91,10 @@ def _titles(axes: Axes) -> list[Text]:
     return [axes.title, vars(axes)["_left_title"]]
 
 
-def _broken(text: str, share: float) -> str:
-    """The text in lines that are this share of its longest."""
+def _broken(text: str, share: float, longest: int = 0) -> str:
+    """The text in lines of at most this share of the longest line (default: its own)."""
     lines = text.splitlines()
-    most = max(8, int(max(map(len, lines)) * share))  # symbols that fit
+    most = max(8, int((longest or max(map(len, lines))) * share))  # symbols that fit
     return "\n".join(fill(line, most, break_long_words=False) for line in lines)
 
 
@@ -121,7 +128,8 @@ def _replace_entries(figure: Figure, style: FigureStyle, keys: Mapping[str, str]
     if not style.labels:
         return
     boxes = [*figure.legends, *(legend for axes in figure.axes if (legend := axes.get_legend()))]
-    texts = [text for box in boxes for text in box.get_texts()] + [_titles(axes)[1] for axes in figure.axes]
+    texts = [text for box in boxes for text in box.get_texts()]
+    texts += [_titles(axes)[1] for axes in figure.axes if len(figure.axes) > 1]
     shown = {text.get_text(): text.get_text() for text in texts if text.get_text()}
     known = {key: text for key, text in keys.items() if text in shown} | shown
     new = {find_entry(given, known): text for given, text in style.labels.items()}
@@ -186,7 +194,7 @@ def _handles(figure: Figure, legend: Legend) -> list[Artist]:
 
 def _fit_legend(figure: Figure, legend: Legend, handles: Sequence[Artist], from_all: bool) -> None:
     """Draw a legend below the panels again, in as many columns as fit; `from_all`: also in more than before."""
-    room = figure.bbox.width - 2 * EDGE * figure.dpi
+    room = figure.bbox.width * (1 - 2 * EDGE)
     labels, size = [text.get_text() for text in legend.get_texts()], legend.get_texts()[0].get_fontsize()
     if not from_all and _extent(figure, legend).width <= room:
         return
@@ -198,7 +206,8 @@ def _fit_legend(figure: Figure, legend: Legend, handles: Sequence[Artist], from_
         if width <= room:
             return
         if columns == 1:
-            shorter = [_broken(label, room / width) for label in labels]
+            longest = max(len(line) for label in labels for line in label.splitlines())
+            shorter = [_broken(label, room / width, longest) for label in labels]
             if shorter == labels:
                 return
             labels = shorter

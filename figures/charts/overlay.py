@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 VISIBLE = 0.004  # of the height: a band of about one pixel
 FLAT = 1e-9  # the relative change of a term that is constant in T
-MARKED = 0.13  # of the diagonal: the distance between the markers of a line
+MARKED = 7  # markers of a line
 MOST_PANELS = 24  # of one picture
 TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
 
@@ -112,7 +112,7 @@ def overlay_settings(
         for axes in grid.ravel()[len(everything) :]:
             axes.set_visible(False)
         for (label, c), axes in zip(comparisons.items(), grid.ravel(), strict=False):
-            _draw_all(axes, c, floor, shaded)
+            _draw_all(axes, c, floor, shaded, f"bound ({label})")
             annotate(axes, "\n".join(fill(line, 36) for line in _verdict(c)), 6.5)
             axes.set_title(fill(label, 44), fontsize=8.5)
             axes.tick_params(labelbottom=True)
@@ -238,14 +238,17 @@ def _floor(c: RunComparison) -> float:
     return max(min(float(c.measured[c.measured > 0].min(initial=np.inf)), float(c.bound.min())) / 3, 1e-300)
 
 
-def _draw_all(axes: Any, c: RunComparison, floor: float, shaded: bool) -> list[str]:
-    """Draw bound, terms and measured curve; return the terms that are too small to see."""
+def _draw_all(axes: Any, c: RunComparison, floor: float, shaded: bool, own: str = "bound") -> list[str]:
+    """Draw bound, terms and measured curve; return the terms that are too small to see.
+
+    `own` is the name of a bound that the legend says is not drawn.
+    """
     T = c.rounds.astype(float)
     axes.set_yscale("log")
     if T[-1] > 30 * T[0]:
         axes.set_xscale("log")
     order = _sort_terms(c)
-    _draw_bound(axes, c, "bound")
+    _draw_bound(axes, c, "bound", own=own)
     thin = _shade_terms(axes, c, floor, order) if shaded else _draw_terms(axes, c, floor, order[::-1])
     _draw_measured(axes, c, floor)
     axes.set_ylim(bottom=floor)
@@ -256,15 +259,22 @@ def _draw_all(axes: Any, c: RunComparison, floor: float, shaded: bool) -> list[s
 def _draw_terms(axes: Any, c: RunComparison, floor: float, order: Sequence[str]) -> list[str]:
     """Draw a line for each term, dashed if it is constant; return those that are below the axis everywhere."""
     T, look = c.rounds.astype(float), looks(c.terms)
-    shown = [name for name in order if (c.terms[name] > floor).any()]
+    shown = [name for name in order if ((c.terms[name] > floor) & np.isfinite(c.terms[name])).any()]
     for name in shown:
         y, place = c.terms[name], look[name]
         finite = y[np.isfinite(y)]
         constant = finite.size > 1 and np.ptp(finite) <= FLAT * finite.max()
         axes.plot(T, y, color=TERM_COLORS[place], label=name, linewidth=1, drawstyle=_drawstyle(T, y),
                   linestyle=DASHES[1] if constant else "-", marker=MARKERS[place], markersize=3.5,
-                  markevery=(place / len(MARKERS) * MARKED, MARKED))  # fmt: skip
+                  markevery=_marked(axes, T, place / len(MARKERS)))  # fmt: skip
     return [name for name in c.terms if name not in shown]
+
+
+def _marked(axes: Any, T: np.ndarray, offset: float) -> list[int]:
+    """The points with a marker, evenly spaced along the axis; offset is in spaces."""
+    space = np.geomspace if axes.get_xscale() == "log" else np.linspace
+    places = space(T[0], T[-1], 100 * MARKED)[int(100 * offset) :: 100]
+    return sorted({*np.searchsorted(T, places).clip(max=len(T) - 1).tolist()})
 
 
 def _drawstyle(T: np.ndarray, y: np.ndarray) -> str:
@@ -356,30 +366,31 @@ def _draw_measured(axes: Any, c: RunComparison, floor: float) -> None:
     T = c.rounds.astype(float)
     label = name_entry(f"measured ({c.label})", "measured")
     axes.plot(T, c.measured, color=MEASURED, linewidth=2.8, label=label, marker="o", markersize=6.5,
-              markeredgecolor="white", markevery=(MARKED / 2, MARKED), drawstyle=_drawstyle(T, c.measured))  # fmt: skip
+              markeredgecolor="white", markevery=_marked(axes, T, 0.5), drawstyle=_drawstyle(T, c.measured))  # fmt: skip
     if c.standard_error is not None:
         low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
-        axes.fill_between(T, np.maximum(low, floor), high, color=MEASURED, alpha=0.2, linewidth=0)
+        step = "post" if _drawstyle(T, c.measured) == "steps-post" else None
+        axes.fill_between(T, np.maximum(low, floor), high, color=MEASURED, alpha=0.2, linewidth=0, step=step)
     crossed = c.measured > c.bound
     if crossed.any():
         axes.plot(T, np.where(crossed, c.measured, np.nan), color=CROSSED, linewidth=3, label="crossed", marker="x")
 
 
-def _draw_bound(axes: Any, c: RunComparison, label: str, color: str = BOUND, dash: int = 0) -> None:
+def _draw_bound(axes: Any, c: RunComparison, label: str, color: str = BOUND, dash: int = 0, own: str = "") -> None:
     """The bound, dotted where a condition fails; the legend says if there is no value or no valid one."""
     T, finite = c.rounds.astype(float), np.isfinite(c.bound)
     keys = (label, c.result.key, f"{c.result.key} [{c.form.name}]")
     look: dict[str, Any] = {"color": color, "marker": "o" if len(T) == 1 else "", "linewidth": 2}
     look["drawstyle"] = _drawstyle(T, c.bound)
     if not finite.any():
-        axes.plot([], [], linestyle="", label=name_entry(f"{label}: no value at any {c.symbol}", *keys))
+        axes.plot([], [], linestyle="", label=name_entry(f"{own or label}: no value at any {c.symbol}", *keys))
     if (finite & c.valid).any():
         drawn = np.where(c.valid, c.bound, np.nan)
         axes.plot(T, drawn, label=name_entry(label, *keys), linestyle=DASHES[dash], **look)
     if (finite & ~c.valid).any():
         words = "a condition fails"
         if not (finite & c.valid).any():
-            words = name_entry(f"{label}: a condition fails at every {c.symbol}", *keys)
+            words = name_entry(f"{own or label}: a condition fails at every {c.symbol}", *keys)
         axes.plot(T, np.where(c.valid, np.nan, c.bound), linestyle=DOTTED, label=words, **look)
 
 
