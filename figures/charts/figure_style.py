@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import matplotlib as mpl
 from matplotlib import style as sheets
@@ -150,7 +150,7 @@ def use_style(style: FigureStyle) -> Iterator[None]:
 
 
 @contextmanager
-def styled(title: str | None = None, **style: Any) -> Iterator[None]:
+def styled(title: str | None = None, **style: Unpack[StyleOptions]) -> Iterator[None]:
     """Draw what is inside in our style; the caller's rcParams are untouched afterwards.
 
     Args:
@@ -167,7 +167,7 @@ def styled(title: str | None = None, **style: Any) -> Iterator[None]:
         ...     mpl.rcParams["axes.spines.top"]
         False
     """
-    given = style if title is None else {"title": title, **style}
+    given: dict[str, Any] = dict(style) if title is None else {"title": title, **style}
     with use_style(replace(current_style(), **given)):
         yield
 

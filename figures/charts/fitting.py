@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
+from typing import Literal
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -18,9 +20,12 @@ from matplotlib.transforms import Bbox
 from fedbounds.figures.charts.figure_style import SMALL, FigureStyle, find_entry
 
 LEAST_SHRINK = 0.62  # of the height of the panels and of lines, however narrow a figure becomes
-WIDE = 0.9  # of the width of the figure: the longest title before the panels have their place
+WIDE = 0.85  # of the width of a column of panels: the longest title before the panels have their place
 EDGE = 0.015  # of the width of the figure that stays free at its edges
 DECADE = 10.0
+SHORT = 8  # characters: a line is no shorter
+LITTLE = 0.85  # share of its size to which a text shrinks before it is broken
+NEXT = 0.93  # share of the length of lines that is tried next
 
 
 def finish_figure(figure: Figure, style: FigureStyle, title: str, keys: Mapping[str, str]) -> None:
@@ -45,45 +50,54 @@ def finish_figure(figure: Figure, style: FigureStyle, title: str, keys: Mapping[
         _fit_legend(figure, legend, artists, style.inches is not None)
     if (more := _legend_height(figure) - words) > 0 or style.inches is not None:
         figure.set_figheight(figure.get_figheight() + more)
-    titles = [*figure.texts, *(text for axes in figure.axes for text in _titles(axes))]
-    heights = {text: _extent(figure, text).height for text in titles}
-    words = {text: text.get_text() for text in titles}
-    for text in titles:  # one that is wider than the figure would squeeze the panels
-        _fit_width(figure, text, _extent(figure, text).x0 + figure.bbox.width * WIDE)
-    _fit_labels(figure)
-    _fit_titles(figure, words)
-    more = {text: max(0.0, _extent(figure, text).height - height) for text, height in heights.items()}
-    above = sum(more.pop(text) for text in figure.texts) + max(more.values(), default=0.0)
-    figure.set_figheight(figure.get_figheight() + above / figure.dpi)
+    _fit_words(figure)
     figure.set_dpi(dpi)
 
 
-def _fit_labels(figure: Figure) -> None:
-    """Break the labels of axes so that none is longer than its panel, on the left, or than the figure, below."""
-    _place_panels(figure)
-    for axes in figure.axes:
-        label, panel = axes.yaxis.label, axes.get_window_extent()
-        if label.get_text() and (long := _extent(figure, label).height) > panel.height:
-            label.set_text(_broken(label.get_text(), panel.height / long))
-        below = axes.xaxis.label
-        room = 2 * min(panel.x0 + panel.width / 2, figure.bbox.width - panel.x0 - panel.width / 2)
-        if below.get_text() and (long := _extent(figure, below).width) > room:
-            below.set_text(_broken(below.get_text(), room / long))
+def _fit_words(figure: Figure) -> None:
+    """Break titles and labels that are wider than the figure or the room up to the next panel, or than a panel is high.
 
-
-def _fit_titles(figure: Figure, words: Mapping[Text, str]) -> None:
-    """Break titles that are wider than their place: the figure, or the room up to the next panel."""
+    Words that are too long would squeeze the panels; while these are placed, short words of as many lines stand there.
+    """
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    wide = [*figure.texts, *(text for axes in panels for text in (*_titles(axes), axes.xaxis.label))]
+    words = {text: text.get_text() for text in (*wide, *(axes.yaxis.label for axes in panels))}
+    heights = {text: _extent(figure, text).height for text in wide}
+    for text in filter(Text.get_text, words):
+        lines = _extent(figure, text).width / (figure.bbox.width * WIDE / _grid(text)[1]) if text in wide else 1
+        text.set_text("\n".join("x" * max(int(np.ceil(lines)), len(words[text].splitlines()))))
+    height = figure.get_figheight()
+    figure.set_figheight(height + _growth(figure, heights))
     _place_panels(figure)
-    right = figure.bbox.width * (1 - EDGE)
-    boxes = [axes.get_window_extent() for axes in figure.axes if axes.get_visible()]
-    places = [(text, right) for text in figure.texts]
-    for axes in figure.axes:
-        box = axes.get_window_extent()
-        ends = [other.x0 for other in boxes if other.x0 >= box.x1 - 1 and other.y1 > box.y0 and other.y0 < box.y1]
-        places += [(text, min([right, *ends])) for text in _titles(axes)]
-    for text, end in places:
+    for axes in panels:
+        axes.yaxis.label.set_text(words[axes.yaxis.label])
+        _fit(figure, axes.yaxis.label, axes.get_window_extent().height, "height")
+    _place_panels(figure)
+    left, right = figure.bbox.width * EDGE, figure.bbox.width * (1 - EDGE)
+    boxes = {axes: axes.get_window_extent() for axes in panels}
+    rooms = {text: right - _extent(figure, text).x0 for text in figure.texts}
+    for axes, box in boxes.items():
+        ends = [o.x0 for o in boxes.values() if o.x0 >= box.x1 - 1 and o.y1 > box.y0 and o.y0 < box.y1]
+        middle = (box.x0 + box.x1) / 2
+        rooms |= dict.fromkeys(_titles(axes), min([right, *ends]) - box.x0)
+        rooms[axes.xaxis.label] = 2 * min(middle - left, right - middle)
+    for text, room in rooms.items():
         text.set_text(words[text])
-        _fit_width(figure, text, end)
+        _fit(figure, text, room)
+    figure.set_figheight(height + _growth(figure, heights))
+
+
+def _growth(figure: Figure, heights: Mapping[Text, float]) -> float:
+    """By how many inches titles and labels of x axes, in all rows of panels, are higher than before."""
+    more = {text: max(0.0, _extent(figure, text).height - height) / figure.dpi for text, height in heights.items()}
+    in_rows = [_grid(text)[0] * height for text, height in more.items() if text not in figure.texts]
+    return sum(more[text] for text in figure.texts) + max(in_rows, default=0.0)
+
+
+def _grid(text: Text) -> tuple[int, int]:
+    """The numbers of rows and columns of panels, of one of which this is a title or a label."""
+    spec = text.axes.get_subplotspec() if text.axes else None
+    return (spec.get_gridspec().nrows, spec.get_gridspec().ncols) if spec else (1, 1)
 
 
 def _titles(axes: Axes) -> list[Text]:
@@ -91,22 +105,27 @@ def _titles(axes: Axes) -> list[Text]:
     return [axes.title, vars(axes)["_left_title"]]
 
 
-def _broken(text: str, share: float, longest: int = 0) -> str:
-    """The text in lines of at most this share of the longest line (default: its own)."""
-    lines = text.splitlines()
-    most = max(8, int((longest or max(map(len, lines))) * share))  # symbols that fit
-    return "\n".join(fill(line, most, break_long_words=False) for line in lines)
+def _broken(text: str, most: float) -> str:
+    """The text in lines of at most so many characters."""
+    return "\n".join(fill(line, max(SHORT, int(most)), break_long_words=False) for line in text.splitlines())
 
 
-def _fit_width(figure: Figure, text: Text, end: float) -> None:
-    """Break a text at this right end, and shrink it if one word is too long."""
-    before = _extent(figure, text)
-    if not text.get_text() or before.x1 <= end:
-        return
-    text.set_text(_broken(text.get_text(), (end - before.x0) / before.width))
-    after = _extent(figure, text)
-    if after.x1 > end:
-        text.set_fontsize(float(text.get_fontsize()) * (end - after.x0) / after.width)
+def _longest(*texts: str) -> int:
+    return max(len(line) for text in texts for line in text.splitlines())
+
+
+def _fit(figure: Figure, text: Text, room: float, side: Literal["width", "height"] = "width") -> None:
+    """Shrink a text a little, or break it, until it fits into so many pixels; shrink it if one word is too long."""
+    words, long = text.get_text(), getattr(_extent(figure, text), side)
+    if room < long <= room / LITTLE:
+        text.set_fontsize(float(text.get_fontsize()) * room / long)
+    most = _longest(words) * room / long if words else 0.0
+    while words and (long := getattr(_extent(figure, text), side)) > room:
+        text.set_text(_broken(words, most))
+        if most < SHORT and (long := getattr(_extent(figure, text), side)) > room:
+            text.set_fontsize(float(text.get_fontsize()) * room / long)
+            return
+        most *= NEXT
 
 
 def whole_ticks(axes: Axes) -> None:
@@ -206,8 +225,7 @@ def _fit_legend(figure: Figure, legend: Legend, handles: Sequence[Artist], from_
         if width <= room:
             return
         if columns == 1:
-            longest = max(len(line) for label in labels for line in label.splitlines())
-            shorter = [_broken(label, room / width, longest) for label in labels]
+            shorter = [_broken(label, _longest(*labels) * NEXT * room / width) for label in labels]
             if shorter == labels:
                 return
             labels = shorter

@@ -365,11 +365,12 @@ def _draw_measured(axes: Any, c: RunComparison, floor: float) -> None:
     """The measured curve with a band of two standard errors, red where it crosses the bound."""
     T = c.rounds.astype(float)
     label = name_entry(f"measured ({c.label})", "measured")
+    drawstyle = _drawstyle(T, c.measured)
     axes.plot(T, c.measured, color=MEASURED, linewidth=2.8, label=label, marker="o", markersize=6.5,
-              markeredgecolor="white", markevery=_marked(axes, T, 0.5), drawstyle=_drawstyle(T, c.measured))  # fmt: skip
+              markeredgecolor="white", markevery=_marked(axes, T, 0.5), drawstyle=drawstyle)  # fmt: skip
     if c.standard_error is not None:
         low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
-        step = "post" if _drawstyle(T, c.measured) == "steps-post" else None
+        step = "post" if drawstyle == "steps-post" else None
         axes.fill_between(T, np.maximum(low, floor), high, color=MEASURED, alpha=0.2, linewidth=0, step=step)
     crossed = c.measured > c.bound
     if crossed.any():
